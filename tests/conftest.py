@@ -1,0 +1,77 @@
+"""What every test may use: the shared folder, a context on this machine's adapter, hypothesis without chance."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import hypothesis
+import pytest
+
+from tests.support import PROFILES, open_profile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import webnn_wgpu as wn
+    from webnn_wgpu.runtime.device import Device
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+
+# Before anything loads Mesa, which warns on every start when it has no such directory.
+os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
+
+# Derandomized: a test that fails fails again, on any machine. No deadline: the first run of a kernel compiles it.
+hypothesis.settings.register_profile(
+    "webnn_wgpu",
+    derandomize=True,
+    max_examples=40,
+    deadline=None,
+    database=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("webnn_wgpu")
+
+
+def shared_folder() -> Path | None:
+    """The folder of data shared between checkouts (conformance cases, specification), or None where it is absent."""
+    folder = Path(os.environ.get("WEBNN_WGPU_SHARED") or REPOSITORY.parent / "shared")
+    return folder if folder.is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def repository() -> Path:
+    return REPOSITORY
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    folder = shared_folder()
+    if folder is None:
+        pytest.skip("no shared folder: neither WEBNN_WGPU_SHARED nor ../shared names a directory")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def context() -> Iterator[wn.MLContext]:
+    """A context on the default adapter. Where there is none `create_context` raises, and the tests fail, not skip."""
+    import webnn_wgpu as wn
+
+    with wn.ml.create_context() as context:
+        yield context
+
+
+@pytest.fixture(scope="session")
+def device() -> Device:
+    """The device of the default adapter, with everything it offers."""
+    from webnn_wgpu.runtime.device import open_device
+
+    return open_device()
+
+
+@pytest.fixture(scope="session", params=list(PROFILES))
+def profile_device(request: pytest.FixtureRequest) -> Device:
+    """The default adapter under each device profile in turn."""
+    return open_profile(request.param)

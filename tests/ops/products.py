@@ -1,0 +1,88 @@
+"""Helpers of the tests of matrix products: random factors, error bounds, chains of operators, conformance cases."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tests.support import op_graph, random_array, run_graph, type_of
+from webnn_wgpu.ir.graph import Graph, Node, Value, frozen_array
+from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
+from webnn_wgpu.testing.compare import assert_within
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webnn_wgpu.ir.graph import Array
+    from webnn_wgpu.runtime.device import Device
+
+
+def positive(rng: np.random.Generator, data_type: str, *shape: int) -> Array:
+    """Return numbers of 0.5 to 1.5: their products cannot cancel, so that errors can be counted in ULP."""
+    return rng.uniform(0.5, 1.5, shape).astype(data_type)
+
+
+def assert_signed(actual: Array, a: Array, b: Array, a_transpose: bool = False, b_transpose: bool = False) -> None:
+    """Compare with a b where terms cancel: each element may be off by K roundings of the sum of its terms' sizes."""
+    left, right = (x.swapaxes(-1, -2) if t else x for x, t in ((a, a_transpose), (b, b_transpose)))
+    wide_a, wide_b = left.astype(np.float64), right.astype(np.float64)
+    wanted = wide_a @ wide_b
+    bound = left.shape[-1] * 2.0**-23 * (np.abs(wide_a) @ np.abs(wide_b))
+    if actual.dtype == np.float16:
+        bound += 2.0**-11 * np.abs(wanted) + 2.0**-25
+    assert actual.shape == wanted.shape
+    assert np.all(np.abs(actual - wanted) <= bound)
+
+
+class Chain:
+    """A graph while it is built, operator by operator; every input is a graph input unless it is given as a constant."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, Value] = {}
+        self.feeds: dict[str, Array] = {}
+        self._inputs: dict[str, int] = {}
+        self._constants: dict[int, Array] = {}
+        self._nodes: list[Node] = []
+
+    def input(self, array: Array) -> int:
+        """Add a graph input."""
+        name = str(len(self.feeds))
+        self.feeds[name] = array
+        self._inputs[name] = value = self._value(type_of(array))
+        return value
+
+    def constant(self, array: Array) -> int:
+        """Add a constant."""
+        value = self._value(type_of(array))
+        self._constants[value] = frozen_array(array)
+        return value
+
+    def apply(self, name: str, inputs: Sequence[int | None], **attrs: Any) -> int:
+        """Add an operator and return its result."""
+        types, canonical = OPS[name].check([None if i is None else self.values[i].type for i in inputs], attrs)
+        output = self._value(types[0])
+        self._nodes.append(Node(len(self._nodes), name, tuple(inputs), (output,), MappingProxyType(canonical)))
+        return output
+
+    def graph(self, output: int) -> Graph:
+        """Return the graph with one output, "0"."""
+        return verify(Graph(self.values, self._inputs, self._constants, tuple(self._nodes), {"0": output}))
+
+    def _value(self, type_: Any) -> int:
+        value = len(self.values)
+        self.values[value] = Value(value, type_)
+        return value
+
+
+def run_both(device: Device, chain: Chain, output: int, forced: Mapping[str, str] | None = None) -> tuple[Array, Array]:
+    """Run a chain whole and operator by operator, and return both results."""
+    graph = chain.graph(output)
+    whole = run_graph(device, graph, chain.feeds, forced=forced)
+    apart = ("fuse_epilogues", "fuse_elementwise", "fold_constants")
+    single = run_graph(device, graph, chain.feeds, forced=forced, disabled_passes=apart)
+    return whole["0"], single["0"]

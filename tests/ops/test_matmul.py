@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ops.movers import refusal, typed
+from tests.ops.products import Chain, assert_signed, positive, run_both
+from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
+from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.kernels.packing import PanelTexture
+from webnn_wgpu.kernels.select import VARIANTS
+from webnn_wgpu.passes import run_passes
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
+from webnn_wgpu.runtime.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webnn_wgpu.runtime.device import Device
+
+VARIANT = pytest.mark.parametrize("variant", VARIANTS)
+
+# (M, N, K): whole quads, none, one of each, single elements, one row, one column, one step.
+SIZES = ((64, 64, 64), (33, 65, 19), (18, 36, 7), (7, 9, 20), (1, 1, 1), (1, 70, 33), (67, 1, 33), (5, 6, 1))
+
+# Leading dimensions of a and of b.
+BATCHES = (((3,), (3,)), ((2, 1), (3,)), ((), (2, 3)), ((2, 3), ()), ((2, 1, 2), (1, 3, 1)), ((2, 3, 1, 2), (3, 1, 1)))
+
+
+@VARIANT
+@pytest.mark.parametrize("constant", [False, True], ids=["dynamic", "constant"])
+@pytest.mark.parametrize("data_type", ["float32", "float16"])
+def test_sizes(device: Device, variant: str, data_type: str, constant: bool) -> None:
+    rng = np.random.default_rng(0)
+    for M, N, K in SIZES:
+        inputs = [positive(rng, data_type, M, K), positive(rng, data_type, K, N)]
+        constants = {1} if constant else set[int]()
+        check_op(device, "matmul", inputs, constants=constants, forced={"matmul": variant}, tolerance=2 * K)
+
+
+@VARIANT
+@pytest.mark.parametrize("constant", [False, True], ids=["dynamic", "constant"])
+def test_leading_dimensions(device: Device, variant: str, constant: bool) -> None:
+    rng = np.random.default_rng(1)
+    for left, right in BATCHES:
+        for N in (8, 9):
+            inputs = [positive(rng, "float32", *left, 5, 12), positive(rng, "float32", *right, 12, N)]
+            constants = {1} if constant else set[int]()
+            check_op(device, "matmul", inputs, constants=constants, forced={"matmul": variant}, tolerance=24)
+
+
+@VARIANT
+def test_signed(device: Device, variant: str) -> None:
+    rng = np.random.default_rng(2)
+    for data_type in ("float32", "float16"):
+        a, b = random_array(rng, data_type, (40, 300), 1), random_array(rng, data_type, (300, 72), 1)
+        graph = op_graph("matmul", [a, b], constants={1})
+        actual = run_graph(device, graph, {"0": a}, forced={"matmul": variant}, disabled_passes=("fold_constants",))
+        assert_signed(actual["0"], a, b)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_chosen_variant_on_every_profile(profile: str) -> None:
+    rng = np.random.default_rng(3)
+    profiled = open_profile(profile)
+    for data_type in ("float32", "float16"):
+        if profiled.caps.supports_type(data_type):
+            inputs = [positive(rng, data_type, 33, 19), positive(rng, data_type, 19, 65)]
+            check_op(profiled, "matmul", inputs, constants={1}, tolerance=38)
+
+
+def test_long_sums_wrap_in_the_texture(device: Device) -> None:
+    rng = np.random.default_rng(4)
+    packing = PanelTexture(device.caps.subgroup_size, 2, device.caps.limit("max-texture-dimension-2d"))
+    K = 2 * packing.wrap_steps(10**6) + 1
+    assert packing.wraps(K) == 3
+    for steps in (K - 1, K):
+        inputs = [positive(rng, "float32", 3, steps), positive(rng, "float32", steps, 70)]
+        check_op(device, "matmul", inputs, constants={1}, forced={"matmul": "subgroup"}, tolerance=2 * steps)
+
+
+@VARIANT
+def test_special_values_stay_in_their_rows_and_columns(device: Device, variant: str) -> None:
+    rng = np.random.default_rng(5)
+    # Not whole quads: what lies past the end of a row must not be multiplied, not even by 0.
+    for K in (5, 6, 7):
+        a, b = positive(rng, "float32", 3, K), positive(rng, "float32", K, 6)
+        a[1, 0], a[2, K - 1] = np.inf, np.nan
+        b[0, 1], b[K - 1, 4], b[2, 0] = 0, -np.inf, np.nan
+        for constants in ((), (1,)):
+            check_op(device, "matmul", [a, b], constants=constants, forced={"matmul": variant}, tolerance=2 * K)
+
+
+@VARIANT
+def test_grid_folds(device: Device, variant: str) -> None:
+    rng = np.random.default_rng(6)
+    a, b = positive(rng, "float32", 5, 140, 12), positive(rng, "float32", 5, 12, 8)
+    limits = tuple((n, 7 if n == "max-compute-workgroups-per-dimension" else v) for n, v in device.caps.limits)
+    graph = op_graph("matmul", [a, b])
+    plan = make_plan(graph, replace(device.caps, limits=limits), {"matmul": variant})
+    assert 1 < plan.dispatches[0].grid[1]
+    program = Program(device, plan)
+    try:
+        actual = program.start({"0": a, "1": b}, ["0"]).result()["0"]
+    finally:
+        program.destroy()
+    np.testing.assert_allclose(actual, interpret(graph, {"0": a, "1": b})["0"], rtol=24 * 2.0**-23)
+
+
+def test_more_workgroups_than_one_dimension_holds(device: Device) -> None:
+    rng = np.random.default_rng(7)
+    inputs = [positive(rng, "float32", 70000, 4), positive(rng, "float32", 4, 4)]
+    check_op(device, "matmul", inputs, forced={"matmul": "gemv"}, tolerance=8)
+
+
+def epilogues(rng: np.random.Generator, chain: Chain, product: int, shape: Sequence[int], data_type: str) -> dict[str, int]:
+    """Results of chains behind a product, by what they read besides."""
+    column, one = random_array(rng, data_type, shape[-1:]), random_array(rng, data_type, (1, 1))
+    full = random_array(rng, data_type, shape)
+    picked = (full > 0).astype(np.uint8)
+    rest = data_type == "float16" and "float32" or "float16"
+    return {
+        "nothing": chain.apply("tanh", [product]),
+        "uniform": chain.apply("leakyRelu", [product], alpha=0.25),
+        "bias and gelu": chain.apply("gelu", [chain.apply("add", [product, chain.constant(column)])]),
+        "one and all": chain.apply(
+            "sub", [chain.input(full), chain.apply("mul", [chain.input(one), chain.apply("relu", [product])])]
+        ),
+        "bytes": chain.apply("where", [chain.input(picked), product, chain.constant(column[None])]),
+        "cast": chain.apply("cast", [chain.apply("add", [product, product]), ], type=rest),
+    }
+
+
+KINDS = ("nothing", "uniform", "bias and gelu", "one and all", "bytes", "cast")
+
+
+@VARIANT
+@pytest.mark.parametrize("kind", KINDS)
+def test_epilogue_changes_no_number(device: Device, variant: str, kind: str) -> None:
+    for data_type in ("float32", "float16"):
+        for shape in ((9, 12), (2, 5, 7)):
+            rng = np.random.default_rng(8)
+            chain = Chain()
+            a = chain.input(random_array(rng, data_type, (*shape[:-1], 8), 1))
+            b = chain.constant(random_array(rng, data_type, (*shape[:-2], 8, shape[-1]), 1))
+            product = chain.apply("matmul", [a, b])
+            whole, apart = run_both(device, chain, epilogues(rng, chain, product, shape, data_type)[kind], variant)
+            np.testing.assert_array_equal(whole, apart)

@@ -1,0 +1,149 @@
+"""Helpers of the operator tests: graphs of one operator, run on a device and compared with the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from webnn_wgpu.core.caps import DEFAULT_LIMITS
+from webnn_wgpu.core.data_types import FLOATS
+from webnn_wgpu.ir.graph import Array, Graph, Node, Origin, Value, frozen_array
+from webnn_wgpu.ir.types import TensorType
+from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes import run_passes
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
+from webnn_wgpu.runtime.device import Device, adapters, open_device
+from webnn_wgpu.runtime.program import Program
+from webnn_wgpu.testing.compare import assert_within
+
+
+PROFILES: dict[str, tuple[str, ...] | None] = {
+    "full": None,
+    "default-limits": (),
+    "f16-only": ("shader-f16",),
+    "subgroup-only": ("subgroup", "subgroup-barrier"),
+}
+"""Device profiles by name: the features to request, with WebGPU's default limits; None asks for all the adapter has."""
+
+_profiles: dict[str, Device] = {}
+
+
+def open_profile(name: str) -> Device:
+    """Return the device of a profile, opened once."""
+    if name not in _profiles:
+        features = PROFILES[name]
+        if features is None:
+            _profiles[name] = open_device()
+        else:
+            limits = {k: v for k, v in DEFAULT_LIMITS.items() if k != "max-bindings-per-bind-group"}
+            gpu = adapters()[0].request_device_sync(required_features=list(features), required_limits=limits)
+            _profiles[name] = Device.of(gpu, owned=True)
+    return _profiles[name]
+
+
+def type_of(array: Array) -> TensorType:
+    """Return the type of an array."""
+    return TensorType(str(array.dtype), array.shape)
+
+
+def op_graph(
+    name: str, inputs: Sequence[Array | None], attrs: Mapping[str, Any] | None = None, constants: Collection[int] = ()
+) -> Graph:
+    """Return the graph of one operator; inputs are named by position, those in `constants` are constants."""
+    op = OPS[name]
+    types, canonical = op.check([None if a is None else type_of(a) for a in inputs], attrs or {}, "test")
+    given = {i: a for i, a in enumerate(inputs) if a is not None}
+    values = {i: Value(i, type_of(a)) for i, a in given.items()}
+    first = len(inputs)
+    values |= {first + i: Value(first + i, t) for i, t in enumerate(types)}
+    outputs = tuple(range(first, first + len(types)))
+    node = Node(
+        0,
+        name,
+        tuple(None if a is None else i for i, a in enumerate(inputs)),
+        outputs,
+        MappingProxyType(canonical),
+        "test",
+        (Origin(0, "test"),),
+    )
+    return verify(
+        Graph(
+            values,
+            {str(i): i for i in given if i not in constants},
+            {i: frozen_array(a) for i, a in given.items() if i in constants},
+            (node,),
+            {str(i): o for i, o in enumerate(outputs)},
+        )
+    )
+
+
+def run_graph(
+    device: Device,
+    graph: Graph,
+    feeds: Mapping[str, Array],
+    *,
+    forced: Mapping[str, str] | None = None,
+    disabled_passes: Collection[str] = (),
+) -> dict[str, Array]:
+    """Compile a graph for a device, run it once and free it."""
+    optimised, _ = run_passes(graph, disabled_passes)
+    program = Program(device, make_plan(verify(optimised), device.caps, forced))
+    try:
+        return program.start(feeds, list(graph.outputs)).result()
+    finally:
+        program.destroy()
+
+
+def check_op(
+    device: Device,
+    name: str,
+    inputs: Sequence[Array | None],
+    attrs: Mapping[str, Any] | None = None,
+    *,
+    constants: Collection[int] = (),
+    forced: Mapping[str, str] | None = None,
+    tolerance: float | None = None,
+    atol: float | None = None,
+) -> list[Array]:
+    """Run one operator on a device and compare it with its reference.
+
+    Args:
+        device: where to run.
+        name: specification name.
+        inputs: arrays, None for absent optional operands.
+        attrs: arguments and options.
+        constants: positions of the inputs that are constants (folding is off, so the kernel runs).
+        forced: kernel variants to take.
+        tolerance: allowed ULP; default the operator's own, 0 for integers.
+        atol: allowed absolute difference, instead of ULP.
+
+    Returns:
+        The outputs of the device.
+    """
+    graph = op_graph(name, inputs, attrs, constants)
+    feeds = {n: a for n, a in ((str(i), a) for i, a in enumerate(inputs) if a is not None) if n in graph.inputs}
+    expected = interpret(graph, feeds)
+    actual = run_graph(device, graph, feeds, forced=forced, disabled_passes=("fold_constants",))
+    if tolerance is None:
+        tolerance = OPS[name].tolerance or 0
+    for output, wanted in expected.items():
+        if atol is not None:
+            assert_within(actual[output], wanted, "ATOL", atol)
+        else:
+            exact = str(wanted.dtype) not in FLOATS
+            assert_within(actual[output], wanted, "ULP", 0 if exact else tolerance)
+    return list(actual.values())
+
+
+def random_array(rng: np.random.Generator, data_type: str, shape: Sequence[int], scale: float = 4.0) -> Array:
+    """Return random elements: normal numbers for floats, the whole range for integers."""
+    dtype = np.dtype(data_type)
+    if dtype.kind == "f":
+        return (rng.standard_normal(tuple(shape)) * scale).astype(dtype)
+    limits = np.iinfo(dtype)
+    return rng.integers(limits.min, limits.max, tuple(shape), dtype, endpoint=True)

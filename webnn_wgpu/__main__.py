@@ -1,0 +1,5 @@
+"""`python -m webnn_wgpu` is `webnn-wgpu`."""
+
+from .cli import main
+
+main()

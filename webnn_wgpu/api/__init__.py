@@ -1,0 +1,1 @@
+"""The objects of the WebNN specification, one module per interface."""

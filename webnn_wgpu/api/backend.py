@@ -1,0 +1,193 @@
+"""Where a context's graphs run: a WebGPU device, or the numpy reference where there is no adapter at all."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..core.caps import Caps
+from ..core.data_types import DATA_TYPES
+from ..core.errors import InvalidStateError
+from ..core.settings import forced_variants
+from ..ir.graph import Array, Graph
+from ..ir.types import TensorType
+from ..passes import PassReport, run_passes
+from ..plan import ExecutionPlan, make_plan
+from ..reference import interpret
+from ..runtime.device import Buffer, Device
+from ..runtime.program import Program, Progress
+from ..runtime.readback import PendingRead, StagingPool
+from .arrays import zeros
+
+
+class Pending(Protocol):
+    """A run or a read that has been submitted."""
+
+    def done(self) -> bool:
+        """Return whether the result is there; never waits."""
+        ...
+
+    def result(self) -> Any:
+        """Wait for the result and return it."""
+        ...
+
+
+class Storage(Protocol):
+    """Memory of one tensor."""
+
+    def write(self, data: Array) -> None:
+        """Queue a write of the whole tensor."""
+        ...
+
+    def destroy(self) -> None:
+        """Free the memory once queued work is done."""
+        ...
+
+
+class Executable(Protocol):
+    """A compiled graph."""
+
+    def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> Pending:
+        """Submit a run over arrays."""
+        ...
+
+    def dispatch(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
+        """Submit a run over storages."""
+        ...
+
+    def destroy(self) -> None:
+        """Free everything."""
+        ...
+
+
+class Backend(Protocol):
+    """What a context needs of the place its graphs run at."""
+
+    lock: Any
+    accelerated: bool
+    caps: Caps
+    description: str
+
+    def compile(
+        self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None
+    ) -> tuple[Executable, ExecutionPlan | None, tuple[PassReport, ...]]:
+        """Compile a source graph."""
+        ...
+
+    def allocate(self, wanted: TensorType, label: str) -> Storage:
+        """Return zero-filled memory of a tensor."""
+        ...
+
+    def read(self, storage: Any, wanted: TensorType) -> Pending:
+        """Submit a read of a tensor; its result is an array."""
+        ...
+
+
+class DeviceBackend:
+    """Graphs run as compute shaders on a device."""
+
+    def __init__(self, device: Device) -> None:
+        self.device, self.lock, self.caps = device, device.lock, device.caps
+        self.accelerated = not device.caps.is_cpu
+        self.description = device.description
+
+    def compile(
+        self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None
+    ) -> tuple[Program, ExecutionPlan, tuple[PassReport, ...]]:
+        """Run the passes, plan, and make everything on the device."""
+        optimised, reports = run_passes(graph, disabled_passes)
+        plan = make_plan(optimised, self.caps, forced_variants())
+        return Program(self.device, plan, progress), plan, reports
+
+    def allocate(self, wanted: TensorType, label: str) -> Buffer:
+        """Return a zero-filled buffer."""
+        return self.device.create_buffer(wanted.size_bytes, label)
+
+    def read(self, storage: Buffer, wanted: TensorType) -> PendingRead:
+        """Submit a copy of a buffer to a staging buffer."""
+        return StagingPool.of(self.device).read(storage, np.empty(wanted.shape, wanted.numpy))
+
+
+class HostStorage:
+    """A tensor in the host's memory."""
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+        self.destroyed = False
+
+    def write(self, data: Array) -> None:
+        """Copy `data` into the tensor."""
+        self.array = data.copy()
+
+    def destroy(self) -> None:
+        """Let the memory go."""
+        self.destroyed = True
+        self.array = np.zeros(0, self.array.dtype)
+
+
+class Finished:
+    """A run or read that is done as soon as it is submitted."""
+
+    def __init__(self, value: Any) -> None:
+        self._value = value
+
+    def done(self) -> bool:
+        """Return True."""
+        return True
+
+    def result(self) -> Any:
+        """Return the result."""
+        return self._value
+
+
+class ReferenceExecutable:
+    """A graph that the interpreter runs."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph: Graph | None = graph
+
+    def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> Finished:
+        """Run the graph now."""
+        if self._graph is None:
+            raise InvalidStateError("the graph was destroyed")
+        results = interpret(self._graph, inputs)
+        return Finished({name: results[name].copy() for name in outputs})
+
+    def dispatch(self, inputs: Mapping[str, HostStorage], outputs: Mapping[str, HostStorage]) -> None:
+        """Run the graph now, over host tensors."""
+        results = self.start({name: storage.array for name, storage in inputs.items()}, list(outputs)).result()
+        for name, storage in outputs.items():
+            storage.array = results[name]
+
+    def destroy(self) -> None:
+        """Let the graph go."""
+        self._graph = None
+
+
+class ReferenceBackend:
+    """Graphs run in numpy: the oracle, and the last resort of a machine without any adapter."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.accelerated = False
+        self.caps = Caps(features=frozenset(("shader-f16", "shader-int64")), adapter_type="CPU", device="numpy reference")
+        self.description = "numpy reference"
+
+    def compile(
+        self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None
+    ) -> tuple[ReferenceExecutable, None, tuple[PassReport, ...]]:
+        """Run the passes; there is nothing to plan."""
+        optimised, reports = run_passes(graph, disabled_passes)
+        return ReferenceExecutable(optimised), None, reports
+
+    def allocate(self, wanted: TensorType, label: str) -> HostStorage:
+        """Return a zero-filled host tensor."""
+        assert wanted.data_type in DATA_TYPES
+        return HostStorage(zeros(wanted))
+
+    def read(self, storage: HostStorage, wanted: TensorType) -> Finished:
+        """Return a copy of the tensor."""
+        return Finished(storage.array.copy())

@@ -1,0 +1,93 @@
+"""`MLGraph`: a compiled graph, ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING
+
+from ..ir.graph import Graph
+from ..ir.types import TensorType
+from ..passes import PassReport
+from ..plan import ExecutionPlan
+from .backend import Executable
+
+if TYPE_CHECKING:
+    from .context import MLContext
+
+
+class MLGraph:
+    """A graph that `MLGraphBuilder.build` compiled for one context.
+
+    Attributes:
+        inputs: input name -> data type and shape; inputs that no output depends on are not among them.
+        outputs: output name -> data type and shape.
+        plan: kernels, buffers and dispatches, printable; None on the numpy reference.
+        passes: what each optimisation pass did.
+        source: the graph as it was built, before any pass.
+
+    Example:
+        >>> graph = b.build({"y": b.relu(x)})
+        >>> print(graph.plan.summary())
+        0 slots, 0.0 MiB (unshared 0.0 MiB), 1 dispatch, 1 pass
+        >>> graph.destroy()
+
+    Spec: https://www.w3.org/TR/webnn/#api-mlgraph
+    """
+
+    def __init__(
+        self,
+        context: MLContext,
+        source: Graph,
+        executable: Executable,
+        plan: ExecutionPlan | None,
+        passes: tuple[PassReport, ...],
+    ) -> None:
+        self._context, self._executable, self._destroyed = context, executable, False
+        self.source, self.plan, self.passes = source, plan, passes
+        self.inputs: Mapping[str, TensorType] = MappingProxyType({n: source.type(v) for n, v in source.inputs.items()})
+        self.outputs: Mapping[str, TensorType] = MappingProxyType({n: source.type(v) for n, v in source.outputs.items()})
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether the graph was destroyed."""
+        return self._destroyed
+
+    @property
+    def operand_count(self) -> int:
+        """Number of operands of the source graph: inputs, constants and results."""
+        return len(self.source.values)
+
+    @property
+    def operation_count(self) -> int:
+        """Number of operators of the source graph."""
+        return len(self.source.nodes)
+
+    def get_input_names(self) -> list[str]:
+        """Return the names of the inputs."""
+        return list(self.inputs)
+
+    def get_output_names(self) -> list[str]:
+        """Return the names of the outputs."""
+        return list(self.outputs)
+
+    def destroy(self) -> None:
+        """Free everything the graph holds once queued work is done. Idempotent.
+
+        Spec: https://www.w3.org/TR/webnn/#dom-mlgraph-destroy
+        """
+        if not self._destroyed:
+            self._destroyed = True
+            self._context._forget_graph(self)
+            self._executable.destroy()
+
+    def __enter__(self) -> MLGraph:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.destroy()
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{n}: {t}" for n, t in self.inputs.items())
+        outputs = ", ".join(f"{n}: {t}" for n, t in self.outputs.items())
+        return f"MLGraph({inputs} -> {outputs})" + (" destroyed" if self._destroyed else "")

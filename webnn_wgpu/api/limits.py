@@ -1,0 +1,61 @@
+"""`op_support_limits`: which data types and ranks every operator supports on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+
+from ..core.caps import Caps
+from ..core.data_types import ANY, DATA_TYPES, MAX_RANK
+from ..ops import OPS
+from ..ops._def import OpDef, snake_case
+
+
+class MLOpSupportLimits(dict[str, Any]):
+    """A dictionary with the specification's camelCase keys that also answers to their snake_case forms."""
+
+    def __missing__(self, key: str) -> Any:
+        for own in self:
+            if snake_case(own) == key:
+                return self[own]
+        raise KeyError(key)
+
+
+@lru_cache(maxsize=16)
+def op_support_limits(caps: Caps) -> MLOpSupportLimits:
+    """Return the support limits of a device.
+
+    Spec: https://www.w3.org/TR/webnn/#api-mlcontext-opsupportlimits
+    """
+    ends = _limits(DATA_TYPES, 0, MAX_RANK)
+    limits = MLOpSupportLimits(
+        preferredInputLayout="nchw",
+        maxTensorByteLength=caps.limit("max-buffer-size"),
+        input=ends,
+        constant=ends,
+        output=ends,
+    )
+    for op in OPS.values():
+        if not op.internal:
+            limits[op.name] = _operator(op, caps)
+    return limits
+
+
+def _operator(op: OpDef, caps: Caps) -> MLOpSupportLimits:
+    members = MLOpSupportLimits()
+    usable = ANY if op.moves else caps.data_types
+    by_name = {operand.name: operand for operand in op.operands}
+    for operand in op.operands:
+        declared = by_name[operand.same_as].data_types if operand.same_as else operand.data_types
+        # Indices are read as plain words, so 64-bit ones need no 64-bit arithmetic.
+        types = declared if operand.name == "indices" else [t for t in declared if t in usable]
+        members[operand.name] = _limits(types, operand.min_rank, operand.max_rank)
+    first = next(iter(members.values()))["dataTypes"]
+    for name in op.outputs:
+        members[name] = _limits(op.output_types or first, 0, MAX_RANK)
+    return members
+
+
+def _limits(data_types: Iterable[str], low: int, high: int) -> MLOpSupportLimits:
+    return MLOpSupportLimits(dataTypes=list(data_types), rankRange=MLOpSupportLimits(min=low, max=high))

@@ -1,0 +1,147 @@
+"""`ML`: the entry object, and `ml`, the ready-made one."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from ..core.errors import MLTypeError, NotSupportedError
+from ..ops._def import snake_case
+from ..runtime.device import Device, open_device
+from .arrays import failing
+from .backend import DeviceBackend, ReferenceBackend
+from .context import MLContext
+from .options import camel_attribute
+from .promise import MLPromise
+
+logger = logging.getLogger("webnn_wgpu")
+
+_OPTIONS = ("power_preference", "accelerated", "device_type", "gpu_device", "backend")
+
+
+class ML:
+    """Makes contexts. `webnn_wgpu.ml` is an instance, as `navigator.ml` is in a browser.
+
+    Example:
+        >>> import webnn_wgpu as wn
+        >>> with wn.ml.create_context() as context:
+        ...     print(context.power_preference)
+        default
+
+    Spec: https://www.w3.org/TR/webnn/#api-ml
+    """
+
+    def create_context(
+        self,
+        device_or_options: Any = None,
+        *,
+        power_preference: Literal["default", "high-performance", "low-power"] | None = None,
+        accelerated: bool | None = None,
+        device_type: Literal["cpu", "gpu"] | None = None,
+        gpu_device: Any = None,
+        backend: Literal["auto", "reference"] | None = None,
+        **camel_case: Any,
+    ) -> MLContext:
+        """Return a context on a device.
+
+        Args:
+            device_or_options: a `wgpu.GPUDevice` of your own, or a mapping of the options below (camelCase keys are fine).
+            power_preference: which of several adapters to take.
+            accelerated: False prefers the CPU: a software adapter, else the numpy reference.
+            device_type: the 2024 form of it: `cpu` or `gpu`.
+            gpu_device: a `wgpu.GPUDevice` of your own, as a keyword.
+            backend: `reference` runs graphs in numpy, which is slow and exact: for checking results.
+            **camel_case: the options under their camelCase names.
+
+        Returns:
+            A context. Without options: the best hardware adapter, else a software adapter with one warning.
+
+        Raises:
+            NotSupportedError: there is no adapter at all; the message says what to install.
+            MLTypeError: an unknown option or value, or `device_type` that contradicts `accelerated`.
+
+        Spec: https://www.w3.org/TR/webnn/#api-ml-createcontext
+        """
+        fail = failing("create_context")
+        options: dict[str, Any] = {
+            "power_preference": power_preference,
+            "accelerated": accelerated,
+            "device_type": device_type,
+            "gpu_device": gpu_device,
+            "backend": backend,
+        }
+        extra: dict[str, Any] = dict(camel_case)
+        if isinstance(device_or_options, Mapping):
+            extra |= dict[str, Any](device_or_options)  # pyright: ignore[reportUnknownArgumentType] - keys are checked below
+        elif device_or_options is not None:
+            options["gpu_device"] = device_or_options
+        for key, value in extra.items():
+            name = snake_case(str(key))
+            if name not in options:
+                raise fail(f"unknown option {key!r}", allowed=", ".join(_OPTIONS))
+            if options[name] is not None and options[name] != value:
+                raise fail(f"option {name} is given twice", got=f"{options[name]!r} and {value!r}")
+            options[name] = value
+        return _create(options)
+
+    def create_context_async(self, device_or_options: Any = None, **options: Any) -> MLPromise[MLContext]:
+        """Return a promise of what `create_context` returns for the same arguments."""
+        return MLPromise[MLContext].in_background(lambda: self.create_context(device_or_options, **options))
+
+    def __getattr__(self, name: str) -> Any:
+        return camel_attribute(self, name)
+
+
+def _create(options: Mapping[str, Any]) -> MLContext:
+    fail = failing("create_context")
+    preference = options["power_preference"] or "default"
+    choices = {
+        "power_preference": (None, "default", "high-performance", "low-power"),
+        "device_type": (None, "cpu", "gpu"),
+        "backend": (None, "auto", "reference"),
+    }
+    for name, allowed in choices.items():
+        if options[name] not in allowed:
+            raise fail(f"Invalid {name}", got=repr(options[name]), allowed=", ".join(str(a) for a in allowed if a))
+    if options["gpu_device"] is not None:
+        return MLContext(DeviceBackend(Device.of(options["gpu_device"])), power_preference=preference)
+    if options["backend"] == "reference":
+        return MLContext(ReferenceBackend(), power_preference=preference)
+    wants_cpu = _wants_cpu(options["accelerated"], options["device_type"])
+    try:
+        device = open_device(power_preference=preference, prefer_software=wants_cpu)
+    except NotSupportedError as error:
+        if not wants_cpu:
+            raise
+        _warn(f"{error.rule}: graphs run in the numpy reference, which is slow. {error.hint}")
+        return MLContext(ReferenceBackend(), power_preference=preference)
+    if device.caps.is_cpu and not wants_cpu:
+        _warn(f"no hardware adapter was found: graphs run on the software adapter {device.description}")
+    return MLContext(DeviceBackend(device), power_preference=preference)
+
+
+def _wants_cpu(accelerated: bool | None, device_type: str | None) -> bool:
+    if accelerated is not None and device_type is not None and accelerated != (device_type == "gpu"):
+        raise MLTypeError(
+            "accelerated and device_type contradict each other",
+            operator="create_context",
+            got=f"accelerated={accelerated}, device_type={device_type!r}",
+        )
+    return accelerated is False or device_type == "cpu"
+
+
+_warned: set[str] = set()
+
+
+def _warn(message: str) -> None:
+    """Warn once per process, as a Python warning and in the log."""
+    if message not in _warned:
+        _warned.add(message)
+        logger.info(message)
+        warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+ml = ML()
+"""The ready-made `ML` object."""

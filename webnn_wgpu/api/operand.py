@@ -1,0 +1,121 @@
+"""`MLOperand`: a value of a graph under construction."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .options import camel_attribute
+
+if TYPE_CHECKING:
+    from ..ir.types import TensorType
+    from .operators._base import OperatorMethods
+
+
+class Shape(tuple[int, ...]):
+    """The dimensions of an operand: a tuple that also equals a list of them, and that returns itself when called.
+
+    The 2024 text has a method `shape()`, the draft an attribute; some programs compare it with a list.
+
+    >>> shape = Shape((2, 3))
+    >>> shape == (2, 3), shape == [2, 3], shape(), shape[0]
+    (True, True, (2, 3), 2)
+    """
+
+    __slots__ = ()
+
+    def __call__(self) -> Shape:
+        """Return the shape."""
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(tuple(other) if isinstance(other, list) else other)  # pyright: ignore[reportUnknownArgumentType] - whatever the list holds
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return super().__hash__()
+
+
+class DataTypeName(str):
+    """The name of a data type: a string that returns itself when called, as the 2024 text has a method `dataType()`.
+
+    >>> name = DataTypeName("float32")
+    >>> name == "float32", name()
+    (True, 'float32')
+    """
+
+    __slots__ = ()
+
+    def __call__(self) -> DataTypeName:
+        """Return the name."""
+        return self
+
+
+class MLOperand:
+    """A value of a graph under construction: an input, a constant or the output of an operator.
+
+    Operands are made by a builder's methods, never directly, and can be used with that builder alone. Attributes also go by
+    their camelCase names.
+
+    Example:
+        >>> x.data_type, x.shape, x.name
+        ('float32', (2, 3), 'x')
+        >>> x.dataType() == x.data_type, x.shape == [2, 3]
+        (True, True)
+
+    Spec: https://www.w3.org/TR/webnn/#api-mloperand
+    """
+
+    __slots__ = ("__weakref__", "_builder", "_data_type", "_name", "_shape", "_type", "_value")
+
+    def __init__(self, builder: OperatorMethods, value: int, type: TensorType, name: str | None = None) -> None:
+        self._builder, self._value, self._type, self._name = builder, value, type, name
+        self._data_type, self._shape = DataTypeName(type.data_type), Shape(type.shape)
+
+    @property
+    def builder(self) -> OperatorMethods:
+        """The builder the operand belongs to."""
+        return self._builder
+
+    @property
+    def name(self) -> str | None:
+        """An input's name; None for other operands."""
+        return self._name
+
+    @property
+    def data_type(self) -> DataTypeName:
+        """The data type: "float32", "int8" and so on. Calling it, as in `operand.data_type()`, gives the same."""
+        return self._data_type
+
+    @property
+    def shape(self) -> Shape:
+        """The dimensions, outermost first; () for a scalar. Calling it, as in `operand.shape()`, gives the same."""
+        return self._shape
+
+    @property
+    def dimensions(self) -> Shape:
+        """The shape, under the name that 2024 descriptors have for it."""
+        return self._shape
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions; 0 for a scalar."""
+        return len(self._shape)
+
+    @property
+    def type(self) -> TensorType:
+        """Data type and shape, as the graph has them."""
+        return self._type
+
+    @property
+    def value(self) -> int:
+        """Number of the value in the builder's graph."""
+        return self._value
+
+    def __getattr__(self, name: str) -> Any:
+        return camel_attribute(self, name)
+
+    def __repr__(self) -> str:
+        name = "" if self._name is None else f"{self._name!r}, "
+        return f"MLOperand({name}{self._type})"

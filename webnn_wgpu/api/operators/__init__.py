@@ -1,0 +1,39 @@
+"""The operator methods of `MLGraphBuilder`, one class per kind of operator, and `Operators`, which has them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..options import camel_attribute
+from .activations import SmoothActivations
+from .argminmax import ArgMinMaxOperators
+from .binary import BinaryOperators
+from .logic import LogicOperators
+from .matrix import MatrixOperators
+from .movement import MovementOperators
+from .normalization import NormalizationOperators
+from .piecewise import PiecewiseActivations
+from .reductions import ReductionOperators
+from .selection import SelectionOperators
+from .unary import UnaryOperators
+from .views import ViewOperators
+
+
+class Operators(
+    ArgMinMaxOperators,
+    BinaryOperators,
+    LogicOperators,
+    MatrixOperators,
+    MovementOperators,
+    NormalizationOperators,
+    PiecewiseActivations,
+    ReductionOperators,
+    SelectionOperators,
+    SmoothActivations,
+    UnaryOperators,
+    ViewOperators,
+):
+    """Every operator method. Methods also go by the camelCase names of the specification."""
+
+    def __getattr__(self, name: str) -> Any:
+        return camel_attribute(self, name)

@@ -1,0 +1,184 @@
+"""Smooth activations. Without an operand each gives an `MLActivation`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, overload
+
+from ..options import with_options
+from ._base import OperatorMethods
+
+if TYPE_CHECKING:
+    from ..activation import MLActivation
+    from ..operand import MLOperand
+
+
+class SmoothActivations(OperatorMethods):
+    """elu, gelu, sigmoid, softplus, softsign, tanh."""
+
+    @overload
+    def elu(self, input: MLOperand, *, alpha: float = 1.0, label: str = "") -> MLOperand: ...
+    @overload
+    def elu(self, input: None = None, *, alpha: float = 1.0, label: str = "") -> MLActivation: ...
+    @with_options()
+    def elu(self, input: MLOperand | None = None, *, alpha: float = 1.0, label: str = "") -> MLOperand | MLActivation:
+        """`x` where x >= 0, else alpha * (exp(x) - 1).
+
+        Args:
+            input: float32 or float16; any shape. None makes an MLActivation.
+            alpha: Finite.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
+                builder.
+
+        Example:
+            >>> b.elu(x, alpha=0.5).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-elu
+        """
+        return self._activate("elu", input, {"alpha": alpha}, label)
+
+    @overload
+    def gelu(self, input: MLOperand, *, label: str = "") -> MLOperand: ...
+    @overload
+    def gelu(self, input: None = None, *, label: str = "") -> MLActivation: ...
+    @with_options()
+    def gelu(self, input: MLOperand | None = None, *, label: str = "") -> MLOperand | MLActivation:
+        """0.5 * x * (1 + erf(x / sqrt(2))).
+
+        Args:
+            input: float32 or float16; any shape. None makes an MLActivation.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: A data type that is not allowed, or an operand of another builder.
+
+        Numerics: With the error function itself, not the approximation by tanh; -0 for -infinity.
+
+        Example:
+            >>> b.gelu(x).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gelu-method
+        """
+        return self._activate("gelu", input, {}, label)
+
+    @overload
+    def sigmoid(self, input: MLOperand, *, label: str = "") -> MLOperand: ...
+    @overload
+    def sigmoid(self, input: None = None, *, label: str = "") -> MLActivation: ...
+    @with_options()
+    def sigmoid(self, input: MLOperand | None = None, *, label: str = "") -> MLOperand | MLActivation:
+        """1 / (1 + exp(-x)).
+
+        Args:
+            input: float32 or float16; any shape. None makes an MLActivation.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: A data type that is not allowed, or an operand of another builder.
+
+        Numerics: Reaches 0 and 1 without overflow.
+
+        Example:
+            >>> b.sigmoid(x).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-sigmoid-method
+        """
+        return self._activate("sigmoid", input, {}, label)
+
+    @overload
+    def softplus(self, input: MLOperand, *, steepness: float = 1.0, label: str = "") -> MLOperand: ...
+    @overload
+    def softplus(self, input: None = None, *, steepness: float = 1.0, label: str = "") -> MLActivation: ...
+    @with_options()
+    def softplus(self, input: MLOperand | None = None, *, steepness: float = 1.0, label: str = "") -> MLOperand | MLActivation:
+        """ln(1 + exp(steepness * x)) / steepness.
+
+        Args:
+            input: float32 or float16; any shape. None makes an MLActivation.
+            steepness: Finite; an option of the 2024 text.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
+                builder.
+
+        Numerics: No overflow for large x.
+
+        Example:
+            >>> b.softplus(x, steepness=2).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softplus-method
+        """
+        return self._activate("softplus", input, {"steepness": steepness}, label)
+
+    @overload
+    def softsign(self, input: MLOperand, *, label: str = "") -> MLOperand: ...
+    @overload
+    def softsign(self, input: None = None, *, label: str = "") -> MLActivation: ...
+    @with_options()
+    def softsign(self, input: MLOperand | None = None, *, label: str = "") -> MLOperand | MLActivation:
+        """`x / (1 + |x|)`.
+
+        Args:
+            input: float32 or float16; any shape. None makes an MLActivation.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: A data type that is not allowed, or an operand of another builder.
+
+        Numerics: 1 and -1 at the infinities.
+
+        Example:
+            >>> b.softsign(x).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softsign-method
+        """
+        return self._activate("softsign", input, {}, label)
+
+    @overload
+    def tanh(self, input: MLOperand, *, label: str = "") -> MLOperand: ...
+    @overload
+    def tanh(self, input: None = None, *, label: str = "") -> MLActivation: ...
+    @with_options()
+    def tanh(self, input: MLOperand | None = None, *, label: str = "") -> MLOperand | MLActivation:
+        """Hyperbolic tangent of each element.
+
+        Args:
+            input: float32 or float16; any shape. None makes an MLActivation.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: A data type that is not allowed, or an operand of another builder.
+
+        Example:
+            >>> b.tanh(x).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-tanh-method
+        """
+        return self._activate("tanh", input, {}, label)

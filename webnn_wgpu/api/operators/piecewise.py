@@ -1,0 +1,218 @@
+"""Piecewise linear activations. Without an operand each but prelu gives an `MLActivation`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, overload
+
+from ..activation import MLActivation, make_activation
+from ..options import with_options
+from ._base import OperatorMethods
+
+if TYPE_CHECKING:
+    from ..operand import MLOperand
+
+
+class PiecewiseActivations(OperatorMethods):
+    """clamp, hard_sigmoid, hard_swish, leaky_relu, linear, relu, prelu."""
+
+    @overload
+    def clamp(
+        self, input: MLOperand, *, min_value: float | None = None, max_value: float | None = None, label: str = ""
+    ) -> MLOperand: ...
+    @overload
+    def clamp(
+        self, input: None = None, *, min_value: float | None = None, max_value: float | None = None, label: str = ""
+    ) -> MLActivation: ...
+    @with_options()
+    def clamp(
+        self,
+        input: MLOperand | None = None,
+        *,
+        min_value: float | None = None,
+        max_value: float | None = None,
+        label: str = "",
+    ) -> MLOperand | MLActivation:
+        """Limit each element to a range.
+
+        Args:
+            input: Any data type and shape. None makes an MLActivation.
+            min_value: Least result; no bound where absent.
+            max_value: Greatest result; no bound where absent.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: min_value above max_value, a data type that is not allowed, or an operand of another builder.
+
+        Numerics: NaN elements stay NaN. A bound that is NaN is none. Bounds are cast to the data type of the input:
+        rounded and saturated.
+
+        Example:
+            >>> b.clamp(x, min_value=0, max_value=6).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-clamp
+        """
+        return self._activate("clamp", input, {"min_value": min_value, "max_value": max_value}, label)
+
+    @overload
+    def hard_sigmoid(self, input: MLOperand, *, alpha: float = 0.2, beta: float = 0.5, label: str = "") -> MLOperand: ...
+    @overload
+    def hard_sigmoid(self, input: None = None, *, alpha: float = 0.2, beta: float = 0.5, label: str = "") -> MLActivation: ...
+    @with_options()
+    def hard_sigmoid(
+        self, input: MLOperand | None = None, *, alpha: float = 0.2, beta: float = 0.5, label: str = ""
+    ) -> MLOperand | MLActivation:
+        """max(0, min(1, alpha * x + beta)).
+
+        Args:
+            input: float32 or float16; any shape. None makes an MLActivation.
+            alpha: Finite.
+            beta: Finite.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
+                builder.
+
+        Example:
+            >>> b.hard_sigmoid(x, alpha=0.1).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-hard-sigmoid
+        """
+        return self._activate("hardSigmoid", input, {"alpha": alpha, "beta": beta}, label)
+
+    @overload
+    def hard_swish(self, input: MLOperand, *, alpha: float = 1 / 6, beta: float = 0.5, label: str = "") -> MLOperand: ...
+    @overload
+    def hard_swish(self, input: None = None, *, alpha: float = 1 / 6, beta: float = 0.5, label: str = "") -> MLActivation: ...
+    @with_options()
+    def hard_swish(
+        self, input: MLOperand | None = None, *, alpha: float = 1 / 6, beta: float = 0.5, label: str = ""
+    ) -> MLOperand | MLActivation:
+        """`x * max(0, min(6, x + 3)) / 6`.
+
+        Args:
+            input: float32 or float16; any shape. None makes an MLActivation.
+            alpha: Finite. Not in the specification: where alpha or beta differs from its default, x * hard_sigmoid(x,
+                alpha, beta) is computed.
+            beta: Finite.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
+                builder.
+
+        Numerics: -0 for -infinity.
+
+        Example:
+            >>> b.hard_swish(x).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-hard-swish
+        """
+        options = {"alpha": alpha, "beta": beta}
+        if (alpha, beta) == (1 / 6, 0.5):
+            return self._activate("hardSwish", input, {}, label)
+        if input is None:
+            return MLActivation(self, "hard_swish", make_activation(self, "hardSigmoid", options, label).options, label)
+        gate = self._output("hardSigmoid", [input], options, label)
+        return self._output("mul", [input, gate], label=label)
+
+    @overload
+    def leaky_relu(self, input: MLOperand, *, alpha: float = 0.01, label: str = "") -> MLOperand: ...
+    @overload
+    def leaky_relu(self, input: None = None, *, alpha: float = 0.01, label: str = "") -> MLActivation: ...
+    @with_options()
+    def leaky_relu(self, input: MLOperand | None = None, *, alpha: float = 0.01, label: str = "") -> MLOperand | MLActivation:
+        """`x` where x >= 0, else alpha * x.
+
+        Args:
+            input: float32 or float16; any shape. None makes an MLActivation.
+            alpha: Finite.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
+                builder.
+
+        Example:
+            >>> b.leaky_relu(x, alpha=0.1).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-leakyrelu
+        """
+        return self._activate("leakyRelu", input, {"alpha": alpha}, label)
+
+    @overload
+    def linear(self, input: MLOperand, *, alpha: float = 1.0, beta: float = 0.0, label: str = "") -> MLOperand: ...
+    @overload
+    def linear(self, input: None = None, *, alpha: float = 1.0, beta: float = 0.0, label: str = "") -> MLActivation: ...
+    @with_options()
+    def linear(
+        self, input: MLOperand | None = None, *, alpha: float = 1.0, beta: float = 0.0, label: str = ""
+    ) -> MLOperand | MLActivation:
+        """`alpha * x + beta`.
+
+        Args:
+            input: float32 or float16; any shape. None makes an MLActivation.
+            alpha: Finite.
+            beta: Finite.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
+                builder.
+
+        Example:
+            >>> b.linear(x, alpha=2, beta=1).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-linear
+        """
+        return self._activate("linear", input, {"alpha": alpha, "beta": beta}, label)
+
+    @overload
+    def relu(self, input: MLOperand, *, label: str = "") -> MLOperand: ...
+    @overload
+    def relu(self, input: None = None, *, label: str = "") -> MLActivation: ...
+    @with_options()
+    def relu(self, input: MLOperand | None = None, *, label: str = "") -> MLOperand | MLActivation:
+        """max(0, x).
+
+        Args:
+            input: float32, float16, int64, int32 or int8; any shape. None makes an MLActivation.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape; an MLActivation without `input`.
+
+        Raises:
+            MLTypeError: A data type that is not allowed, or an operand of another builder.
+
+        Numerics: NaN stays NaN.
+
+        Example:
+            >>> b.relu(x).shape
+            (2, 3)
+            >>> b.relu()
+            MLActivation(relu)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-relu-method
+        """
+        return self._activate("relu", input, {}, label)

@@ -1,0 +1,303 @@
+"""Reductions over dimensions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..options import with_options
+from ._base import OperatorMethods
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..operand import MLOperand
+
+
+class ReductionOperators(OperatorMethods):
+    """Ten reductions. Sums of float16 are kept in float32."""
+
+    @with_options()
+    def reduce_l1(
+        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Sum of absolute values over dimensions.
+
+        Args:
+            input: float32, float16, int32, uint32, int64 or uint64; any shape.
+            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
+            keep_dimensions: Whether reduced dimensions stay, with size 1.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and the shape without the reduced dimensions.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
+                an operand of another builder.
+
+        Numerics: Integers wrap around.
+
+        Example:
+            >>> b.reduce_l1(x, axes=[1], keep_dimensions=True).shape
+            (2, 1)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
+        """
+        return self._output("reduceL1", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
+
+    @with_options()
+    def reduce_l2(
+        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Square root of the sum of squares over dimensions.
+
+        Args:
+            input: float32 or float16; any shape.
+            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
+            keep_dimensions: Whether reduced dimensions stay, with size 1.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and the shape without the reduced dimensions.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
+                an operand of another builder.
+
+        Example:
+            >>> b.reduce_l2(x, axes=[1], keep_dimensions=True).shape
+            (2, 1)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
+        """
+        return self._output("reduceL2", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
+
+    @with_options()
+    def reduce_log_sum(
+        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Natural logarithm of the sum over dimensions.
+
+        Args:
+            input: float32 or float16; any shape.
+            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
+            keep_dimensions: Whether reduced dimensions stay, with size 1.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and the shape without the reduced dimensions.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
+                an operand of another builder.
+
+        Numerics: -infinity for a sum of 0, NaN for a negative one.
+
+        Example:
+            >>> b.reduce_log_sum(x, axes=[1], keep_dimensions=True).shape
+            (2, 1)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
+        """
+        return self._output("reduceLogSum", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
+
+    @with_options()
+    def reduce_log_sum_exp(
+        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Natural logarithm of the sum of exponentials over dimensions.
+
+        Args:
+            input: float32 or float16; any shape.
+            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
+            keep_dimensions: Whether reduced dimensions stay, with size 1.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and the shape without the reduced dimensions.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
+                an operand of another builder.
+
+        Numerics: Finite also where an exponential would overflow.
+
+        Example:
+            >>> b.reduce_log_sum_exp(x, axes=[1], keep_dimensions=True).shape
+            (2, 1)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
+        """
+        return self._output("reduceLogSumExp", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
+
+    @with_options()
+    def reduce_max(
+        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Greatest element over dimensions.
+
+        Args:
+            input: Any data type and shape.
+            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
+            keep_dimensions: Whether reduced dimensions stay, with size 1.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and the shape without the reduced dimensions.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
+                an operand of another builder.
+
+        Numerics: NaN where any element is NaN.
+
+        Example:
+            >>> b.reduce_max(x, axes=[1], keep_dimensions=True).shape
+            (2, 1)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
+        """
+        return self._output("reduceMax", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
+
+    @with_options()
+    def reduce_mean(
+        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Mean over dimensions.
+
+        Args:
+            input: float32 or float16; any shape.
+            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
+            keep_dimensions: Whether reduced dimensions stay, with size 1.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and the shape without the reduced dimensions.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
+                an operand of another builder.
+
+        Example:
+            >>> b.reduce_mean(x, axes=[1], keep_dimensions=True).shape
+            (2, 1)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
+        """
+        return self._output("reduceMean", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
+
+    @with_options()
+    def reduce_min(
+        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Least element over dimensions.
+
+        Args:
+            input: Any data type and shape.
+            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
+            keep_dimensions: Whether reduced dimensions stay, with size 1.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and the shape without the reduced dimensions.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
+                an operand of another builder.
+
+        Numerics: NaN where any element is NaN.
+
+        Example:
+            >>> b.reduce_min(x, axes=[1], keep_dimensions=True).shape
+            (2, 1)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
+        """
+        return self._output("reduceMin", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
+
+    @with_options()
+    def reduce_product(
+        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Product over dimensions.
+
+        Args:
+            input: float32, float16, int32, uint32, int64 or uint64; any shape.
+            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
+            keep_dimensions: Whether reduced dimensions stay, with size 1.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and the shape without the reduced dimensions.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
+                an operand of another builder.
+
+        Numerics: Integers wrap around.
+
+        Example:
+            >>> b.reduce_product(x, axes=[1], keep_dimensions=True).shape
+            (2, 1)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
+        """
+        return self._output("reduceProduct", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
+
+    @with_options()
+    def reduce_sum(
+        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Sum over dimensions.
+
+        Args:
+            input: float32, float16, int32, uint32, int64 or uint64; any shape.
+            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
+            keep_dimensions: Whether reduced dimensions stay, with size 1.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and the shape without the reduced dimensions.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
+                an operand of another builder.
+
+        Numerics: Integers wrap around.
+
+        Example:
+            >>> b.reduce_sum(x, axes=[1], keep_dimensions=True).shape
+            (2, 1)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
+        """
+        return self._output("reduceSum", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
+
+    @with_options()
+    def reduce_sum_square(
+        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Sum of squares over dimensions.
+
+        Args:
+            input: float32, float16, int32, uint32, int64 or uint64; any shape.
+            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
+            keep_dimensions: Whether reduced dimensions stay, with size 1.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and the shape without the reduced dimensions.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
+                an operand of another builder.
+
+        Numerics: Integers wrap around.
+
+        Example:
+            >>> b.reduce_sum_square(x, axes=[1], keep_dimensions=True).shape
+            (2, 1)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
+        """
+        return self._output("reduceSumSquare", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)

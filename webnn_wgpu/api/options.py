@@ -1,0 +1,166 @@
+"""How calls are written: options as keywords or as one mapping, in snake_case or camelCase, under older names too."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import keyword
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from typing import Any, ParamSpec, TypeVar, cast
+
+import numpy as np
+
+from ..core.errors import MLTypeError
+from ..ops._def import snake_case
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator that lets a method take its options in every accepted spelling.
+
+    What the method declares stays its signature: operands and arguments by position or by name, options by name. In addition
+
+    * one mapping of options may stand last or be given as `options=`;
+    * every name may be written in camelCase;
+    * None for an option means that it is absent;
+    * a call that does not fit the signature raises MLTypeError, which names the operator and what it takes.
+
+    Args:
+        aliases: Further names, each with the parameter it stands for.
+
+    Returns:
+        The decorator; it keeps the method's type.
+
+    Example:
+        >>> y = b.transpose(x, permutation=[1, 0])
+        >>> b.transpose(x, {"permutation": [1, 0]}).shape
+        (3, 2)
+        >>> b.reshape(x, newShape=[6], options={"label": "flat"}).shape
+        (6,)
+    """
+
+    def decorate(method: Callable[P, R]) -> Callable[P, R]:
+        convert = _Conversion(method, aliases)
+
+        @functools.wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            positional, keywords = convert(args, kwargs)
+            return method(*positional, **keywords)
+
+        return call
+
+    return decorate
+
+
+class _Conversion:
+    """Brings the arguments of calls to one method into the form its signature has."""
+
+    def __init__(self, method: Callable[..., Any], aliases: Mapping[str, str]) -> None:
+        self.name = method.__name__
+        self.signature = inspect.signature(method)
+        self.aliases = aliases
+        _self, *parameters = self.signature.parameters.values()
+        self.parameters = [p.name for p in parameters]
+        self.optional = {p.name for p in parameters if p.default is not p.empty}
+        # The first parameter is an operand, also where an activation may be made without it.
+        self.options = [p.name for p in parameters[1:] if p.name in self.optional]
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        keywords: dict[str, Any] = {}
+        for name, value in kwargs.items():
+            if name != "options":
+                self._add(keywords, name, value, self.parameters)
+        mapping = kwargs.get("options")
+        if mapping is None and isinstance(args[-1], Mapping):
+            *rest, mapping = args
+            args = tuple(rest)
+        if mapping is not None:
+            self._add_mapping(keywords, mapping)
+        keywords = {n: v for n, v in keywords.items() if v is not None or n not in self.optional}
+        if not isinstance(keywords.get("label", ""), str):
+            raise self._error(keywords, "label must be a string", got=repr(keywords.pop("label")))
+        try:
+            self.signature.bind(*args, **keywords)
+        except TypeError as error:
+            raise self._error(keywords, str(error), allowed=self._usage()) from None
+        return args, keywords
+
+    def _add_mapping(self, keywords: dict[str, Any], mapping: Any) -> None:
+        if not isinstance(mapping, Mapping):
+            raise self._error(keywords, "options must be a mapping", got=f"{mapping!r} ({type(mapping).__name__})")
+        for name, value in cast("Mapping[Any, Any]", mapping).items():
+            self._add(keywords, str(name), value, self.options)
+
+    def _add(self, keywords: dict[str, Any], given: str, value: Any, allowed: list[str]) -> None:
+        name = self._parameter(given)
+        if name not in allowed:
+            close = get_close_matches(snake_case(given), allowed, 1)
+            raise self._error(
+                keywords,
+                f"unknown option {given!r}",
+                allowed=", ".join(allowed),
+                hint=f"Did you mean {close[0]}?" if close else "",
+            )
+        if name in keywords and value is not None and keywords[name] is not None and not _equal(keywords[name], value):
+            raise self._error(keywords, f"{name} is given twice", got=f"{keywords[name]!r} and {value!r}")
+        if value is not None or name not in keywords:
+            keywords[name] = value
+
+    def _parameter(self, given: str) -> str:
+        for name in (given, snake_case(given)):
+            found = self.aliases.get(name, name)
+            if found in self.parameters:
+                return found
+        return given
+
+    def _usage(self) -> str:
+        words: list[str] = []
+        for name in self.parameters:
+            if self.signature.parameters[name].kind is inspect.Parameter.KEYWORD_ONLY and "*" not in words:
+                words.append("*")
+            words.append(f"{name}=" if name in self.optional else name)
+        return f"{self.name}({', '.join(words)})"
+
+    def _error(
+        self, keywords: Mapping[str, Any], rule: str, *, got: str = "", allowed: str = "", hint: str = ""
+    ) -> MLTypeError:
+        label = keywords.get("label")
+        return MLTypeError(
+            rule, operator=self.name, label=label if isinstance(label, str) else "", got=got, allowed=allowed, hint=hint
+        )
+
+
+def _equal(a: Any, b: Any) -> bool:
+    # numpy compares lists with tuples and operands by identity.
+    return a is b or bool(np.array_equal(a, b))
+
+
+def camel_attribute(owner: object, name: str) -> Any:
+    """Return the attribute of `owner` that goes by the camelCase `name`; the `__getattr__` of the API's classes.
+
+    Names that are Python keywords are found too: `getattr(builder, "not")` is `builder.not_`.
+
+    Args:
+        owner: The object.
+        name: A name the object itself does not have.
+
+    Returns:
+        The attribute.
+
+    Raises:
+        AttributeError: There is none; the message says which name is close.
+
+    Example:
+        >>> b.reduceMean == b.reduce_mean, b.gatherND == b.gather_nd
+        (True, True)
+    """
+    found = f"{name}_" if keyword.iskeyword(name) else snake_case(name)
+    if found != name and not name.startswith("_") and hasattr(type(owner), found):
+        return getattr(owner, found)
+    public = [n for n in dir(type(owner)) if not n.startswith("_")]
+    close = [] if name.startswith("_") else get_close_matches(found, public, 1)
+    hint = f". Did you mean {close[0]}?" if close else ""
+    raise AttributeError(f"{type(owner).__name__!r} object has no attribute {name!r}{hint}")

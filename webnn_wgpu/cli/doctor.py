@@ -1,0 +1,267 @@
+"""`webnn-wgpu doctor`: what is on this machine, and what to do about what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import sys
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import platformdirs
+from rich.console import Console
+
+from webnn_wgpu import WebNNError, __version__
+from webnn_wgpu.core.caps import DEFAULT_LIMITS
+from webnn_wgpu.core.settings import cache_enabled, forced_variants
+from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+from webnn_wgpu.kernels.templates import shader_root
+from webnn_wgpu.runtime import device as devices
+
+from .text import write_section
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DISTRIBUTION = "webnn-wgpu"
+SETTING_PREFIXES = ("WEBNN_WGPU_", "WGPU", "VK_", "MESA_", "LP_", "XDG_RUNTIME_DIR")
+"""Beginnings of the names of environment variables that this package, wgpu, the Vulkan loader or Mesa look at."""
+
+
+@dataclass(frozen=True)
+class AdapterReport:
+    """One adapter: who it is, and whether contexts take it."""
+
+    name: str
+    driver: str
+    backend: str
+    type: str
+    taken: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class DeviceReport:
+    """The device that a context without options gets."""
+
+    description: str
+    features: dict[str, bool]
+    limits: dict[str, int]
+    subgroup_size: int
+    data_types: list[str]
+
+
+@dataclass(frozen=True)
+class LibraryReport:
+    """An optional library: the extra that brings it, and its version if it is there."""
+
+    name: str
+    extra: str
+    version: str | None
+
+
+@dataclass(frozen=True)
+class PlaceReport:
+    """A folder that something is kept in."""
+
+    path: str
+    exists: bool
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything the doctor found. `advice` says what to do, one line for each thing that is missing or wrong."""
+
+    adapters: list[AdapterReport]
+    device: DeviceReport | None
+    versions: dict[str, str]
+    caches: dict[str, PlaceReport]
+    cache_enabled: bool
+    templates: str | None
+    weights: str | None
+    libraries: list[LibraryReport]
+    settings: dict[str, str]
+    advice: list[str]
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_context
+def doctor(context: click.Context, as_json: bool) -> None:
+    """Report adapters, device, versions, caches and what is missing.
+
+    Exits with 1 when there is no adapter to run on.
+    """
+    report = examine()
+    if as_json:
+        click.echo(json.dumps(asdict(report), indent=2))
+    else:
+        _write(report)
+    context.exit(0 if report.device else 1)
+
+
+def examine() -> Report:
+    """Look at everything; nothing is changed but the cached subgroup size."""
+    advice: list[str] = []
+    device = _device(advice)
+    return Report(
+        adapters=list(_adapters(device)),
+        device=None if device is None else _describe(device),
+        versions={
+            "webnn_wgpu": __version__,
+            "wgpu": metadata.version("wgpu"),
+            "numpy": metadata.version("numpy"),
+            "python": f"{platform.python_version()} ({sys.executable})",
+        },
+        caches=_caches(),
+        cache_enabled=cache_enabled(),
+        templates=_templates(advice),
+        weights=_weights(advice),
+        libraries=_libraries(advice),
+        settings=_settings(advice),
+        advice=advice,
+    )
+
+
+def _device(advice: list[str]) -> devices.Device | None:
+    try:
+        return devices.open_device()
+    except WebNNError as error:
+        advice.append(f"{error.rule}: {error.hint}")
+    except RuntimeError as error:
+        advice.append(f"the device could not be opened: {error}")
+    return None
+
+
+def _adapters(device: devices.Device | None) -> Iterator[AdapterReport]:
+    found: list[Any] = devices.wgpu.gpu.enumerate_adapters_sync()
+    usable: list[Any] = [adapter.info for adapter in devices.adapters()]
+    chosen: Any = None if device is None else device.gpu.adapter.info
+    for info in (adapter.info for adapter in found):
+        if info not in usable:
+            reason = f"left out: {info['backend_type']} lacks limits and features that kernels need"
+        elif info == chosen:
+            reason = "taken"
+        else:
+            reason = "usable: another one is preferred"
+        yield AdapterReport(
+            name=str(info["device"]),
+            driver=str(info["description"]),
+            backend=str(info["backend_type"]),
+            type=str(info["adapter_type"]),
+            taken=info == chosen,
+            reason=reason,
+        )
+
+
+def _describe(device: devices.Device) -> DeviceReport:
+    caps = device.caps
+    return DeviceReport(
+        description=device.description,
+        features={name: name in caps.features for name in devices.WANTED_FEATURES},
+        limits={name: caps.limit(name) for name in DEFAULT_LIMITS},
+        subgroup_size=caps.subgroup_size,
+        data_types=list(caps.data_types),
+    )
+
+
+def _caches() -> dict[str, PlaceReport]:
+    places = {"webnn_wgpu": Path(platformdirs.user_cache_dir("webnn_wgpu"))}
+    if sys.platform == "linux":
+        # The order in which Mesa looks. Its database format, of 2024, has a folder of its own.
+        root = os.environ.get("MESA_SHADER_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+        names = ("mesa_shader_cache_db", "mesa_shader_cache")
+        candidates = [Path(root) / name for name in names]
+        places["Mesa's shaders"] = next((path for path in candidates if path.is_dir()), candidates[-1])
+    return {name: PlaceReport(str(path), path.is_dir()) for name, path in places.items()}
+
+
+def _templates(advice: list[str]) -> str | None:
+    try:
+        return str(shader_root())
+    except FileNotFoundError as error:
+        advice.append(f"{error}: install the package again")
+        return None
+
+
+def _weights(advice: list[str]) -> str | None:
+    try:
+        return str(SentenceEncoder.find_model_dir())
+    except FileNotFoundError as error:
+        advice.append(str(error))
+        return None
+
+
+def _libraries(advice: list[str]) -> list[LibraryReport]:
+    """Return the libraries of the package's extras, as its metadata lists them."""
+    try:
+        requirements = metadata.requires(DISTRIBUTION) or []
+    except metadata.PackageNotFoundError:
+        advice.append(f"{DISTRIBUTION} is not installed, so its optional libraries are not known: pip install -e .")
+        return []
+    reports: list[LibraryReport] = []
+    for requirement in requirements:
+        found = re.match(r"([\w.-]+).*\bextra == ['\"]([\w-]+)['\"]", requirement)
+        if found and found[1] != DISTRIBUTION and found[2] != "dev":
+            reports.append(LibraryReport(found[1], found[2], _version(found[1])))
+    return reports
+
+
+def _version(distribution: str) -> str | None:
+    try:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _settings(advice: list[str]) -> dict[str, str]:
+    try:
+        forced_variants()
+    except WebNNError as error:
+        advice.append(str(error))
+    return {name: value for name, value in sorted(os.environ.items()) if name.startswith(SETTING_PREFIXES)}
+
+
+def _write(report: Report) -> None:
+    console = Console()
+    adapters = [
+        (adapter.name, f"{adapter.driver}, {adapter.backend}, {adapter.type}: {adapter.reason}") for adapter in report.adapters
+    ]
+    write_section(console, "Adapters", adapters or [("none", "")])
+    if report.device:
+        device = report.device
+        write_section(
+            console,
+            "Device",
+            [
+                ("taken", device.description),
+                ("features", ", ".join(name for name, present in device.features.items() if present) or "none"),
+                ("not there", ", ".join(name for name, present in device.features.items() if not present) or "none"),
+                ("subgroup size", str(device.subgroup_size) if device.subgroup_size else "no subgroups"),
+                ("data types", ", ".join(device.data_types)),
+            ],
+        )
+        write_section(console, "Limits", [(name, str(value)) for name, value in device.limits.items()])
+    write_section(console, "Versions", report.versions.items())
+    places = [(name, _place(place)) for name, place in report.caches.items()]
+    if not report.cache_enabled:
+        places.append(("webnn_wgpu", "switched off by WEBNN_WGPU_CACHE"))
+    write_section(console, "Caches", places)
+    files = [("templates", report.templates or "missing"), ("MiniLM weights", report.weights or "missing")]
+    write_section(console, "Files", files)
+    libraries = [
+        (library.name, library.version or f"missing: pip install {DISTRIBUTION}[{library.extra}]")
+        for library in report.libraries
+    ]
+    write_section(console, "Optional libraries", libraries)
+    write_section(console, "Environment", report.settings.items() or [("none set", "")])
+    write_section(console, "To do", [("-", line) for line in report.advice] or [("nothing", "")])
+
+
+def _place(place: PlaceReport) -> str:
+    return place.path if place.exists else f"{place.path} (not there yet)"

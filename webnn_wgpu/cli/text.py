@@ -1,0 +1,30 @@
+"""How results are written for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def write_section(console: Console, title: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Write a heading, and under it names and values in two columns.
+
+    Lines are never folded: a path or a shader's name must stay in one piece. Values are data and no markup.
+
+    Args:
+        console: Where to.
+        title: The heading.
+        rows: Names and values; a row with an empty name goes on with the row before. No rows, no section.
+    """
+    rows = list(rows)
+    if not rows:
+        return
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        console.print(Text(f"  {name:<{width}}  {value}".rstrip()), soft_wrap=True)

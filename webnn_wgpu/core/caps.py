@@ -1,0 +1,93 @@
+"""`Caps`: what a device can do, as plain frozen data, so that everything above the runtime can be tested without a device."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from .data_types import DATA_TYPES
+
+SCHEMA_VERSION = 1
+
+DEFAULT_LIMITS = {
+    "max-bindings-per-bind-group": 1000,
+    "max-buffer-size": 268435456,
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-storage-size": 16384,
+    "max-compute-workgroups-per-dimension": 65535,
+    "max-storage-buffer-binding-size": 134217728,
+    "max-storage-buffers-per-shader-stage": 8,
+    "max-storage-textures-per-shader-stage": 4,
+    "max-texture-dimension-2d": 8192,
+    "max-uniform-buffer-binding-size": 65536,
+    "min-storage-buffer-offset-alignment": 256,
+    "min-uniform-buffer-offset-alignment": 256,
+}
+"""The limits that kernels and the planner look at, with the values WebGPU guarantees."""
+
+_FEATURE_OF_TYPE = {"float16": "shader-f16", "int64": "shader-int64", "uint64": "shader-int64"}
+
+
+@dataclass(frozen=True)
+class Caps:
+    """Capabilities of one device: features, limits, probed subgroup size, identity. No timings.
+
+    Attributes:
+        features: WebGPU feature names as wgpu spells them (`shader-f16`, `shader-int64`, `subgroup`, ...).
+        limits: limit names with dashes, in bytes or counts; those of `DEFAULT_LIMITS` at least.
+        subgroup_size: invocations that run in lock step, found by running a probe; 0 without the `subgroup` feature.
+        adapter_type: "DiscreteGPU", "IntegratedGPU", "CPU" or "Unknown".
+        vendor, device, driver, backend: identity, as the adapter reports it.
+    """
+
+    features: frozenset[str] = frozenset()
+    limits: tuple[tuple[str, int], ...] = tuple(DEFAULT_LIMITS.items())
+    subgroup_size: int = 0
+    adapter_type: str = "Unknown"
+    vendor: str = ""
+    device: str = ""
+    driver: str = ""
+    backend: str = ""
+    schema: int = field(default=SCHEMA_VERSION)
+
+    def limit(self, name: str) -> int:
+        """Return a limit by its WebGPU name with dashes."""
+        return dict(self.limits)[name]
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether a software adapter runs the shaders on the CPU, where workgroup memory and barriers are expensive."""
+        return self.adapter_type == "CPU"
+
+    def supports_type(self, data_type: str) -> bool:
+        """Return whether kernels can compute with a data type on this device."""
+        feature = _FEATURE_OF_TYPE.get(data_type)
+        return feature is None or feature in self.features
+
+    @property
+    def data_types(self) -> tuple[str, ...]:
+        """Names of the data types kernels can compute with, in the specification's order."""
+        return tuple(name for name in DATA_TYPES if self.supports_type(name))
+
+    def to_json(self) -> str:
+        """Return the record as JSON text; `from_json` reads it back."""
+        record: dict[str, Any] = asdict(self)
+        record["features"] = sorted(self.features)
+        record["limits"] = dict(self.limits)
+        return json.dumps(record, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> Caps:
+        """Return the record that `to_json` wrote.
+
+        Raises:
+            ValueError: the text was written for another schema version.
+        """
+        record: dict[str, Any] = json.loads(text)
+        if record["schema"] != SCHEMA_VERSION:
+            raise ValueError(f"caps record has schema {record['schema']}; this version reads {SCHEMA_VERSION}")
+        limits: dict[str, int] = record.pop("limits")
+        features: list[str] = record.pop("features")
+        return cls(features=frozenset(features), limits=tuple(limits.items()), **record)

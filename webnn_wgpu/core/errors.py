@@ -1,0 +1,105 @@
+"""Every exception the package raises on purpose.
+
+The kinds are those of the WebNN specification; each also derives from the Python exception that users of that kind expect,
+so ``except TypeError`` and ``except ValueError`` both catch an argument error.
+"""
+
+from __future__ import annotations
+
+SPEC_URL = "https://www.w3.org/TR/webnn/"
+
+
+def printable(text: str) -> str:
+    """Return `text` with control and bidirectional characters escaped, so that a label cannot disguise a message."""
+    hidden = {0x202A, 0x202B, 0x202C, 0x202D, 0x202E, 0x2066, 0x2067, 0x2068, 0x2069}
+    return "".join(
+        c if (c.isprintable() or c == " ") and ord(c) not in hidden else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+class WebNNError(Exception):
+    """Base of all errors of this package.
+
+    The parts of the message stay on the exception: `operator`, `label`, `rule`, `got`, `allowed`, `hint` and `spec`.
+    The message reads ``operator('label'): rule; got value; allowed values. hint See spec``; absent parts are left out.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        *,
+        operator: str = "",
+        label: str = "",
+        got: str = "",
+        allowed: str = "",
+        hint: str = "",
+        spec: str = "",
+    ) -> None:
+        self.rule, self.operator, self.label = rule, operator, label
+        self.got, self.allowed, self.hint, self.spec = got, allowed, hint, spec
+        super().__init__(self._message())
+
+    def _message(self) -> str:
+        where = self.operator
+        if self.label:
+            where += f"('{printable(self.label)}')"
+        text = f"{where}: {self.rule}" if where else self.rule
+        if self.got:
+            text += f"; got {printable(self.got)}"
+        if self.allowed:
+            text += f"; allowed: {self.allowed}"
+        if self.hint:
+            text += f". {self.hint}"
+        if self.spec:
+            text += f". See {SPEC_URL}{self.spec}"
+        return text
+
+
+class MLTypeError(WebNNError, TypeError, ValueError):
+    """A bad argument: shape, rank, data type, option, ownership, name, buffer. The specification's TypeError."""
+
+
+class MLTensorStateError(MLTypeError, RuntimeError):
+    """A tensor that cannot be used so: destroyed, not readable, not writable. Also a RuntimeError, as pywebnn raises."""
+
+
+class DOMException(WebNNError, RuntimeError):
+    """Base of the errors that the specification takes from the DOM; `name` is the specification's name for the kind."""
+
+    @property
+    def name(self) -> str:
+        """The specification's name of this kind of error."""
+        return next(c.__name__ for c in type(self).__mro__ if c.__name__ in _DOM_NAMES)
+
+
+class InvalidStateError(DOMException):
+    """The object can no longer do this: a builder that has built, a destroyed graph, a lost context."""
+
+
+class OperationError(DOMException):
+    """`build()` could not convert or compile the graph, or a run of it failed."""
+
+
+class NotSupportedError(DOMException):
+    """What was asked for cannot be had here: no adapter, or a model with an operator that is not supported."""
+
+
+class UnknownError(DOMException):
+    """Allocating, filling or reading back memory failed."""
+
+
+class SecurityError(DOMException):
+    """Defined for completeness: outside a browser no policy forbids the use of WebNN, so it is never raised."""
+
+
+class OutOfMemoryError(UnknownError, MemoryError):
+    """The device cannot hold what was asked for; the message names the tensor, its size and the limit."""
+
+
+class DeviceLostError(InvalidStateError):
+    """The device under a context has gone: driver reset, removal, or destroyed by its owner."""
+
+
+_DOM_NAMES = frozenset(
+    ("InvalidStateError", "OperationError", "NotSupportedError", "UnknownError", "SecurityError", "DOMException")
+)

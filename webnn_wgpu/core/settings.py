@@ -1,0 +1,37 @@
+"""Settings from the environment, read when they are needed.
+
+WEBNN_WGPU_CACHE=off     no cache is read or written
+WEBNN_WGPU_FORCE=a=b,..  kernel variants to take: operator=variant
+WEBNN_WGPU_RECORDER=..   `raw` or `plain`
+"""
+
+from __future__ import annotations
+
+import os
+
+from .errors import MLTypeError
+
+
+def cache_enabled() -> bool:
+    """Return whether caches may be used."""
+    return os.environ.get("WEBNN_WGPU_CACHE", "").lower() not in ("off", "0", "no", "false")
+
+
+def forced_variants() -> dict[str, str]:
+    """Return the kernel variants that WEBNN_WGPU_FORCE names, by operator.
+
+    Raises:
+        MLTypeError: an item is not of the form operator=variant.
+    """
+    forced: dict[str, str] = {}
+    for item in filter(None, os.environ.get("WEBNN_WGPU_FORCE", "").split(",")):
+        name, equals, variant = item.partition("=")
+        if not (name.strip() and equals and variant.strip()):
+            raise MLTypeError("WEBNN_WGPU_FORCE must hold items operator=variant", got=repr(item), allowed="matmul=tiled")
+        forced[name.strip()] = variant.strip()
+    return forced
+
+
+def recorder_name() -> str:
+    """Return the recorder that WEBNN_WGPU_RECORDER names, or an empty string."""
+    return os.environ.get("WEBNN_WGPU_RECORDER", "")

@@ -1,0 +1,1 @@
+"""The intermediate representation: immutable graphs of specification operators with every shape and data type known."""

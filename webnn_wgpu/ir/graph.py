@@ -1,0 +1,139 @@
+"""`Graph`, `Node` and `Value`: immutable, so that a pass can only make a new graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..core.data_types import Array
+from .types import TensorType
+
+Attrs: TypeAlias = Mapping[str, Any]
+
+
+def _no_attrs() -> Attrs:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Origin:
+    """An operator of the source graph that a node or value came from: its number there and its label."""
+
+    node: int
+    label: str
+
+
+@dataclass(frozen=True)
+class Value:
+    """One tensor of the graph.
+
+    Attributes:
+        id: number, unique within the graph and its rewritten forms.
+        type: data type and shape, as the specification sees it.
+        origins: operators of the source graph that this value stands for.
+        layout: order in which the dimensions lie in memory, outermost first; None is row-major.
+    """
+
+    id: int
+    type: TensorType
+    origins: tuple[Origin, ...] = ()
+    layout: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One operator call: specification name (or `fused`, `x.name`), operands by value id, canonical attributes."""
+
+    id: int
+    op: str
+    inputs: tuple[int | None, ...]
+    outputs: tuple[int, ...]
+    attrs: Attrs = field(default_factory=_no_attrs)
+    label: str = ""
+    origins: tuple[Origin, ...] = ()
+
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """The inputs that are given."""
+        return tuple(i for i in self.inputs if i is not None)
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """A whole graph. `nodes` is in topological order; inputs and outputs are named.
+
+    Attributes:
+        values: every value by id.
+        inputs: graph inputs, name -> value id.
+        constants: value id -> array of the value's type (never written to).
+        nodes: operators in an order in which they can run.
+        outputs: graph outputs, name -> value id.
+    """
+
+    values: Mapping[int, Value]
+    inputs: Mapping[str, int]
+    constants: Mapping[int, Array]
+    nodes: tuple[Node, ...]
+    outputs: Mapping[str, int]
+    _producers: dict[int, Node] = field(default_factory=dict[int, Node], init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._producers.update({o: node for node in self.nodes for o in node.outputs})
+
+    def type(self, value: int) -> TensorType:
+        """Return the type of a value."""
+        return self.values[value].type
+
+    def producer(self, value: int) -> Node | None:
+        """Return the node that makes a value; None for inputs and constants."""
+        return self._producers.get(value)
+
+    def uses(self) -> dict[int, int]:
+        """Return how often each value is read, graph outputs counted as a read."""
+        counts = dict.fromkeys(self.values, 0)
+        for node in self.nodes:
+            for value in node.operands:
+                counts[value] += 1
+        for value in self.outputs.values():
+            counts[value] += 1
+        return counts
+
+    def with_nodes(
+        self,
+        nodes: tuple[Node, ...],
+        *,
+        values: Mapping[int, Value] | None = None,
+        constants: Mapping[int, Array] | None = None,
+        outputs: Mapping[str, int] | None = None,
+    ) -> Graph:
+        """Return a graph with other nodes (and constants, outputs), keeping just the values that are still named."""
+        values = self.values if values is None else values
+        constants = self.constants if constants is None else constants
+        outputs = self.outputs if outputs is None else outputs
+        used = set(self.inputs.values()) | set(outputs.values())
+        for node in nodes:
+            used.update(node.operands, node.outputs)
+        return Graph(
+            {i: values[i] for i in sorted(used)},
+            self.inputs,
+            {i: a for i, a in constants.items() if i in used},
+            nodes,
+            outputs,
+        )
+
+
+def substitute(node: Node, replaced: Mapping[int, int]) -> Node:
+    """Return `node` with its operands renamed by `replaced`."""
+    inputs = tuple(None if i is None else replaced.get(i, i) for i in node.inputs)
+    return node if inputs == node.inputs else replace(node, inputs=inputs)
+
+
+def frozen_array(array: Array) -> Array:
+    """Return a read-only view of an array."""
+    view = np.asarray(array).view()
+    view.flags.writeable = False
+    return view

@@ -1,0 +1,53 @@
+"""`TensorType`: data type and shape of a value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.data_types import DATA_TYPES
+
+
+@dataclass(frozen=True)
+class TensorType:
+    """Data type and shape of one value; memory is packed row-major unless the value says otherwise.
+
+    >>> print(TensorType("float32", (2, 4)))
+    float32[2, 4]
+    """
+
+    data_type: str
+    shape: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        """Number of dimensions; 0 for a scalar."""
+        return len(self.shape)
+
+    @property
+    def num_elements(self) -> int:
+        """Number of elements; 1 for a scalar."""
+        return math.prod(self.shape)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the packed elements."""
+        return self.num_elements * DATA_TYPES[self.data_type].size_bytes
+
+    @property
+    def numpy(self) -> np.dtype[np.generic]:
+        """The numpy dtype of the elements."""
+        return DATA_TYPES[self.data_type].numpy
+
+    def with_shape(self, shape: tuple[int, ...]) -> TensorType:
+        """Return this type with another shape."""
+        return TensorType(self.data_type, shape)
+
+    def with_data_type(self, data_type: str) -> TensorType:
+        """Return this type with another data type."""
+        return TensorType(data_type, self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.data_type}{list(self.shape)}"

@@ -1,0 +1,86 @@
+"""The forms in which constants are uploaded: transposed, or packed into a texture in the order a kernel reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .spec import Packing
+
+
+@dataclass(frozen=True)
+class Transposed(Packing):
+    """A constant with its last two dimensions exchanged, row-major, in its own data type.
+
+    Example:
+        >>> Transposed().pack(np.array([[1, 2, 3], [4, 5, 6]]))
+        array([1, 4, 2, 5, 3, 6])
+    """
+
+    def pack(self, array: Any) -> Any:
+        """Return the transposed elements, 1-D."""
+        return np.swapaxes(array, -1, -2).reshape(-1)
+
+
+@dataclass(frozen=True)
+class PanelTexture(Packing):
+    """Matrices as a texture of panels of columns, for the subgroup kernel of matrix products.
+
+    A panel is `quads` * `lanes` * 4 columns wide. A step of the sum (one row of the matrix) is `quads` * `lanes` texels of
+    four columns each; `wrap_steps` steps fill a row of the texture, and a panel takes as many rows as it needs. Panels
+    follow each other, those of the first matrix first.
+
+    Attributes:
+        lanes: invocations of a subgroup.
+        quads: quads of columns per lane.
+        width: most texels per row of a texture.
+        transposed: whether the constant holds the matrices transposed, [..., N, K].
+    """
+
+    lanes: int
+    quads: int
+    width: int
+    transposed: bool = False
+
+    @property
+    def texture(self) -> bool:
+        """Whether the packed form is a texture: yes."""
+        return True
+
+    @property
+    def columns(self) -> int:
+        """Columns of a panel."""
+        return self.lanes * self.quads * 4
+
+    def wrap_steps(self, K: int) -> int:
+        """Return how many steps of a sum over K fill a row of the texture: a multiple of 4."""
+        return min(-(-K // 4), self.width // (self.lanes * self.quads * 4)) * 4
+
+    def wraps(self, K: int) -> int:
+        """Return how many rows of the texture a panel takes."""
+        return -(-K // self.wrap_steps(K))
+
+    def height(self, K: int, N: int, matrices: int) -> int:
+        """Return how many rows the texture has."""
+        return matrices * -(-N // self.columns) * self.wraps(K)
+
+    def pack(self, array: Any) -> Any:
+        """Return the texels, `[height, width, 4]` float32; what pads a panel is 0.
+
+        Args:
+            array: the constant, [..., K, N] or, where `transposed`, [..., N, K]; float32 or float16.
+        """
+        shape: Sequence[int] = array.shape
+        matrices = array.reshape(-1, *shape[-2:])
+        if self.transposed:
+            matrices = matrices.swapaxes(1, 2)
+        count, K, N = matrices.shape
+        panels, steps, wraps = -(-N // self.columns), self.wrap_steps(K), self.wraps(K)
+        padded = np.zeros((count, K, panels * self.columns), np.float32)
+        padded[..., :N] = matrices
+        texels = np.zeros((count, panels, wraps * steps, self.columns), np.float32)
+        texels[:, :, :K] = padded.reshape(count, K, panels, self.columns).swapaxes(1, 2)
+        return texels.reshape(count * panels * wraps, steps * self.lanes * self.quads, 4)

@@ -1,0 +1,100 @@
+"""Choosing the kernel of a matrix product from the device's capabilities and the product's sizes, with the reason."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..core.caps import Caps
+
+VARIANTS = ("subgroup", "tiled", "gemv", "plain")
+"""The kernels of matrix products; each is a template `shaders/ops/matmul.<variant>.wgsl.j2`."""
+
+SUBGROUP_SIZES = (8, 16)
+"""Subgroup sizes the subgroup kernel is written for: those of software adapters."""
+
+GEMV_ROWS = 4
+"""Most rows for which hardware takes the `gemv` kernel: a tile would compute 64 rows to keep these."""
+
+LARGE_TILES = 128
+"""Tiles of 64 x 64 from which on hardware takes them: fewer leave it idle, and 32 x 32 makes four times as many."""
+
+_TEXTURE_NS, _BUFFER_NS = 5.6, 15.5
+"""What loading a quad for 8 lanes costs on a software adapter (lavapipe, measured): from a texture, from a buffer."""
+
+_PRODUCT_NS = 3.1
+"""What 8 lanes' products of four numbers with a quad cost there, sums included (measured: 83 GFLOP/s on 2 cores)."""
+
+
+@dataclass(frozen=True)
+class ProductSize:
+    """A matrix product: `matrices` times [M, K] x [K, N].
+
+    Attributes:
+        M: rows.
+        N: columns.
+        K: length of the sums.
+        matrices: how many products.
+    """
+
+    M: int
+    N: int
+    K: int
+    matrices: int = 1
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The kernel variant to take, and why, for people."""
+
+    variant: str
+    reason: str
+
+
+def choose(caps: Caps, size: ProductSize) -> Choice:
+    """Return the kernel variant for a matrix product on a device.
+
+    Example:
+        >>> choose(Caps(adapter_type="DiscreteGPU"), ProductSize(512, 512, 512))
+        Choice(variant='tiled', reason='hardware GPU: tiles in workgroup memory')
+    """
+    if not caps.is_cpu:
+        if size.M <= GEMV_ROWS:
+            return Choice("gemv", f"hardware GPU, {size.M} row(s): split sums")
+        kind = "unknown adapter, taken for a" if caps.adapter_type == "Unknown" else ""
+        return Choice("tiled", f"{kind} hardware GPU: tiles in workgroup memory".lstrip())
+    if supports(caps, "subgroup"):
+        return Choice("subgroup", f"software adapter with subgroups of {caps.subgroup_size}")
+    return Choice("plain", "software adapter without subgroups: sums in registers")
+
+
+def supports(caps: Caps, variant: str) -> bool:
+    """Return whether a device can run a variant; all but `subgroup` run on every device."""
+    return variant != "subgroup" or ("subgroup" in caps.features and caps.subgroup_size in SUBGROUP_SIZES)
+
+
+def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int, int]:
+    """Return the rows and the quads of columns per lane of the subgroup kernel's tiles: those that take the least time.
+
+    More rows load `b` less often. With `b` in a texture 16 rows are the best; 32 make the compiler spill registers.
+    """
+
+    def nanoseconds(rows: int, quads: int) -> float:
+        lanes = caps.subgroup_size
+        tiles = -(-size.M // rows) * -(-size.N // (lanes * quads * 4))
+        a_loads = -(-rows // lanes) * _BUFFER_NS
+        b_loads = 4 * quads * (_TEXTURE_NS if texture else _BUFFER_NS)
+        return tiles * (a_loads + b_loads + rows * quads * _PRODUCT_NS)
+
+    candidates = (16, 8, 4, 2, 1) if texture else (32, 16, 8, 4, 2, 1)
+    return min(((r, q) for r in candidates for q in (2, 1)), key=lambda tile: nanoseconds(*tile))
+
+
+def tile_side(size: ProductSize) -> int:
+    """Return the side of the tiled kernel's workgroups in invocations: its tiles are 4 times as wide and high."""
+    large = -(-size.M // 64) * -(-size.N // 64) * size.matrices
+    return 16 if large >= LARGE_TILES else 8
+
+
+def plain_rows(size: ProductSize) -> int:
+    """Return the rows per invocation of the plain kernel."""
+    return next((rows for rows in (1, 2, 4) if size.M <= rows), 8)

@@ -1,0 +1,184 @@
+"""`KernelTemplate`, `KernelSpec` and `KernelCall`: a kernel as declared, as chosen, and as used.
+
+A template declares what its text depends on (`params`), a spec gives every one of them a value and is the key of every
+cache, and a call says which values of the graph it works on. A value that changes from call to call without a new shader
+(sizes, strides, scalar options) travels as a uniform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from ..core.caps import Caps
+from .element import ELEMENTS
+
+UniformType: TypeAlias = Literal["u32", "i32", "f32"]
+
+
+@dataclass(frozen=True)
+class Binding:
+    """One buffer or texture of a kernel.
+
+    Attributes:
+        name: name in the shader; the specification's argument name where there is one.
+        access: `read`, `write` (read and write), or `texture` (a read-only rgba32float storage texture of packed weights).
+        element: name of an `Element`; unused for textures.
+        quad: whether the kernel reads and writes four elements at a time.
+    """
+
+    name: str
+    access: Literal["read", "write", "texture"]
+    element: str = "float32"
+    quad: bool = False
+
+
+@dataclass(frozen=True)
+class KernelTemplate:
+    """A template file and the parameters that its text depends on.
+
+    `name` is the file `shaders/ops/<name>.wgsl.j2`; `params` are exactly the free variables of the template, besides those
+    that every template gets (`bindings`, `uniforms`, `features`).
+    """
+
+    name: str
+    params: tuple[str, ...] = ()
+
+    def spec(
+        self,
+        bindings: Iterable[Binding],
+        uniforms: Iterable[tuple[str, UniformType]] = (),
+        *,
+        features: Iterable[str] = (),
+        **params: Hashable,
+    ) -> KernelSpec:
+        """Return the kernel with every parameter given a value.
+
+        Raises:
+            TypeError: a declared parameter is missing, or one is given that the template does not declare.
+        """
+        if set(params) != set(self.params):
+            raise TypeError(f"template {self.name} declares {sorted(self.params)}; got {sorted(params)}")
+        bindings = tuple(bindings)
+        needed = {ELEMENTS[b.element].feature for b in bindings if b.access != "texture"} | set(features)
+        return KernelSpec(
+            self.name,
+            tuple((name, params[name]) for name in self.params),
+            bindings,
+            tuple(uniforms),
+            tuple(sorted(needed - {""})),
+        )
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """One shader: a template with all its parameters. Hashable; equal specs share one pipeline.
+
+    Attributes:
+        template: name of the template.
+        params: template parameters by name.
+        bindings: buffers and textures, in binding order; the uniform buffer, if any, comes after them.
+        uniforms: fields of the uniform buffer, in order.
+        features: WebGPU features the shader needs.
+    """
+
+    template: str
+    params: tuple[tuple[str, Hashable], ...]
+    bindings: tuple[Binding, ...]
+    uniforms: tuple[tuple[str, UniformType], ...] = ()
+    features: tuple[str, ...] = ()
+
+    def param(self, name: str) -> Any:
+        """Return the value of a template parameter."""
+        return dict(self.params)[name]
+
+    def __str__(self) -> str:
+        simple = [f"{k}={v}" for k, v in self.params if isinstance(v, bool | int | str)]
+        return f"{self.template}[{', '.join(simple)}]"
+
+
+@dataclass(frozen=True)
+class Temp:
+    """Scratch memory between the calls of one node: `key` tells several apart."""
+
+    key: str
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A constant in another form than row-major bytes: `packing` makes it from the array (`kernels/packing.py`)."""
+
+    value: int
+    packing: Packing
+
+
+class Packing:
+    """Base of the frozen dataclasses that turn a constant into the buffer or texture a kernel wants.
+
+    A packing is hashable: with the constant's content hash it is the key of the weight store.
+    """
+
+    def pack(self, array: Any) -> Any:
+        """Return the packed array: 1-D for a buffer, `[height, width, 4]` float32 for a texture."""
+        raise NotImplementedError
+
+    @property
+    def texture(self) -> bool:
+        """Whether the packed form is a texture."""
+        return False
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a value that is larger than one binding may be. The offset keeps the device's alignment."""
+
+    value: int
+    offset_bytes: int
+    size_bytes: int
+
+
+Operand: TypeAlias = int | Temp | Packed | Window
+"""What a binding refers to: a value of the graph, scratch memory, a packed constant, or a part of a value."""
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """One dispatch before memory is planned.
+
+    Attributes:
+        spec: the kernel.
+        operands: what each of its bindings refers to, in the same order.
+        uniforms: values of its uniform fields, in the same order.
+        grid: workgroups in x, y, z.
+        reason: why this kernel was chosen, for people.
+    """
+
+    spec: KernelSpec
+    operands: tuple[Operand, ...]
+    uniforms: tuple[int | float, ...]
+    grid: tuple[int, int, int]
+    reason: str = ""
+
+    def __post_init__(self) -> None:
+        if len(self.operands) != len(self.spec.bindings):
+            raise TypeError(f"{self.spec} has {len(self.spec.bindings)} bindings; got {len(self.operands)} operands")
+        if len(self.uniforms) != len(self.spec.uniforms):
+            raise TypeError(f"{self.spec} has uniforms {self.spec.uniforms}; got {self.uniforms}")
+
+
+def grid_1d(workgroups: int, caps: Caps) -> tuple[int, int, int]:
+    """Return a grid of at least `workgroups` workgroups, folded into two dimensions past the device's limit.
+
+    Kernels number their workgroups `wg.x + wg.y * num_workgroups.x` and return where the number is too high.
+    """
+    limit = caps.limit("max-compute-workgroups-per-dimension")
+    if workgroups <= limit:
+        return (max(1, workgroups), 1, 1)
+    rows = -(-workgroups // limit)
+    return (-(-workgroups // rows), rows, 1)
+
+
+ForcedVariants: TypeAlias = Mapping[str, str]
+"""Operator name -> variant name: `WEBNN_WGPU_FORCE="matmul=tiled"`."""

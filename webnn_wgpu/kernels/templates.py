@@ -1,0 +1,94 @@
+"""Loading and rendering the WGSL templates."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import jinja2.meta
+
+from .element import ELEMENTS
+from .spec import KernelSpec
+
+COMMON_VARIABLES = frozenset(("bindings", "uniforms", "features", "elements", "lib"))
+"""Variables every template may use besides its declared parameters."""
+
+
+@cache
+def shader_root() -> Path:
+    """Return the folder of the templates: packaged in a wheel, or beside the package in a checkout.
+
+    Raises:
+        FileNotFoundError: neither exists; the message names both.
+    """
+    package = Path(__file__).resolve().parent.parent
+    packaged, checkout = package / "shaders", package.parent / "shaders"
+    if packaged.is_dir():
+        return packaged
+    # A bare "shaders" beside site-packages is somebody else's: only a checkout has pyproject.toml there.
+    if checkout.is_dir() and (package.parent / "pyproject.toml").is_file():
+        return checkout
+    raise FileNotFoundError(f"WGSL templates are neither in {packaged} nor, for a checkout, in {checkout}")
+
+
+@cache
+def environment() -> jinja2.Environment:
+    """Return the template environment: `{{ }}` values, `{% %}` blocks, `$$` line statements; undefined names are errors."""
+    env = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(shader_root()),
+        undefined=jinja2.StrictUndefined,
+        line_statement_prefix="$$",
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    env.globals["elements"] = ELEMENTS
+    env.globals["lib"] = library
+    return env
+
+
+def library(*names: str) -> str:
+    """Return the source of functions of `shaders/lib/math`, each once, what they use first.
+
+    A library file names the files it needs in a line `// uses: exp, bits`.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+    """
+    sources: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        if name in sources:
+            return
+        text = _library_file(name)
+        uses = re.search(r"^// uses:(.*)$", text, re.MULTILINE)
+        for used in uses.group(1).split(",") if uses else ():
+            add(used.strip())
+        sources[name] = text
+
+    for name in names:
+        add(name)
+    return "\n".join(sources.values())
+
+
+@cache
+def _library_file(name: str) -> str:
+    return (shader_root() / "lib" / "math" / f"{name}.wgsl").read_text(encoding="utf-8")
+
+
+def render(spec: KernelSpec) -> str:
+    """Return the WGSL of a kernel."""
+    template = environment().get_template(f"ops/{spec.template}.wgsl.j2")
+    params: dict[str, Any] = dict(spec.params)
+    return template.render(**params, bindings=spec.bindings, uniforms=spec.uniforms, features=spec.features)
+
+
+def free_variables(template: str) -> frozenset[str]:
+    """Return the names a template depends on, besides those every template gets."""
+    env = environment()
+    source, _, _ = env.loader.get_source(env, f"ops/{template}.wgsl.j2") if env.loader else ("", None, None)
+    return frozenset(jinja2.meta.find_undeclared_variables(env.parse(source))) - COMMON_VARIABLES

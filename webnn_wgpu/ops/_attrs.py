@@ -1,0 +1,135 @@
+"""Options and arguments of operators: their declared kinds, and the conversion of what a caller gave into canonical values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ..core.data_types import DATA_TYPES
+
+REQUIRED: Any = object()
+"""Default of an argument that must be given."""
+
+AttrKind = Literal["uint", "int", "uints", "bool", "float", "number", "enum", "data_type", "splits"]
+Fail = Callable[..., Exception]
+"""Makes the error to raise: `fail(rule, got=..., allowed=...)`."""
+
+
+@dataclass(frozen=True)
+class Attr:
+    """One argument or option of an operator.
+
+    Attributes:
+        name: Python name; the specification's is its camelCase form.
+        kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`: finite; `number`: any
+            int or float including NaN and infinities; `splits`: an unsigned int or a list of them.
+        default: value when absent; `REQUIRED` has none; None means absent.
+        allowed: the values of an `enum` or `data_type`.
+    """
+
+    name: str
+    kind: AttrKind
+    default: Any = REQUIRED
+    allowed: tuple[str, ...] = ()
+
+    def convert(self, value: Any, fail: Fail) -> Any:
+        """Return the canonical form of `value`: ints, floats, bools, strings, tuples of ints."""
+        if value is None:
+            if self.default is REQUIRED:
+                raise fail(f"{self.name} is required")
+            return self.default
+        return _CONVERTERS[self.kind](self, value, fail)
+
+
+def _uint(attr: Attr, value: Any, fail: Fail) -> int:
+    number = _integer(attr, value, fail)
+    if not 0 <= number <= 2**32 - 1:
+        raise fail(f"{attr.name} must be an unsigned 32-bit integer", got=repr(value), allowed="0..4294967295")
+    return number
+
+
+def _int(attr: Attr, value: Any, fail: Fail) -> int:
+    number = _integer(attr, value, fail)
+    if not -(2**31) <= number <= 2**31 - 1:
+        raise fail(
+            f"{attr.name} must be a signed 32-bit integer", got=repr(value), allowed="-2147483648..2147483647"
+        )
+    return number
+
+
+def _integer(attr: Attr, value: Any, fail: Fail) -> int:
+    # Integral floats pass, as they do in JavaScript; a fraction is more likely a mistake than a wish to truncate.
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer | float | np.floating):
+        raise fail(f"{attr.name} must be an integer", got=f"{value!r} ({type(value).__name__})")
+    if isinstance(value, float | np.floating):
+        if not math.isfinite(value) or value != int(value):
+            raise fail(f"{attr.name} must be an integer", got=repr(value))
+    return int(value)
+
+
+def _uints(attr: Attr, value: Any, fail: Fail) -> tuple[int, ...]:
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise fail(f"{attr.name} must be a list of unsigned integers", got=f"{value!r} ({type(value).__name__})")
+    items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType] - any iterable will do
+    return tuple(_uint(attr, item, fail) for item in items)
+
+
+def _splits(attr: Attr, value: Any, fail: Fail) -> int | tuple[int, ...]:
+    is_list = isinstance(value, Sequence | np.ndarray) and not isinstance(value, str | bytes)
+    return _uints(attr, value, fail) if is_list else _uint(attr, value, fail)
+
+
+def _bool(attr: Attr, value: Any, fail: Fail) -> bool:
+    return bool(value)
+
+
+def _number(attr: Attr, value: Any, fail: Fail) -> int | float:
+    if isinstance(value, bool | np.bool_):
+        raise fail(f"{attr.name} must be a number", got=repr(value))
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return float(value)
+    raise fail(f"{attr.name} must be a number", got=f"{value!r} ({type(value).__name__})")
+
+
+def _float(attr: Attr, value: Any, fail: Fail) -> float:
+    number = _number(attr, value, fail)
+    try:
+        number = float(number)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise fail(f"{attr.name} must be finite", got=repr(value))
+    return number
+
+
+def _enum(attr: Attr, value: Any, fail: Fail) -> str:
+    if not isinstance(value, str) or value not in attr.allowed:
+        # pywebnn's programs look for "Invalid layout" and the like.
+        raise fail(f"Invalid {attr.name}", got=repr(value), allowed=", ".join(attr.allowed))
+    return str(value)
+
+
+def _data_type(attr: Attr, value: Any, fail: Fail) -> str:
+    allowed = attr.allowed or tuple(DATA_TYPES)
+    if not isinstance(value, str) or value not in allowed:
+        raise fail(f"{attr.name} must be a data type", got=repr(value), allowed=", ".join(allowed))
+    return str(value)
+
+
+_CONVERTERS: dict[str, Callable[[Attr, Any, Fail], Any]] = {
+    "uint": _uint,
+    "int": _int,
+    "uints": _uints,
+    "splits": _splits,
+    "bool": _bool,
+    "number": _number,
+    "float": _float,
+    "enum": _enum,
+    "data_type": _data_type,
+}

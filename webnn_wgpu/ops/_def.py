@@ -1,0 +1,300 @@
+"""`OpDef`: everything the package knows about one operator, in one place.
+
+An operator is declared by its operands (with the data types and ranks the specification allows), its attributes, a function
+`infer` that makes the remaining checks and returns the output types, a numpy `reference` and a `lower` that chooses kernels.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.caps import Caps
+from ..core.data_types import ANY, MAX_DIMENSION, MAX_RANK
+from ..core.errors import MLTypeError
+from ..ir.graph import Array, Attrs, Graph, Node
+from ..ir.types import TensorType
+from ..kernels.expression import Expression, Formula
+from ..kernels.spec import ForcedVariants, KernelCall, KernelTemplate, UniformType
+from ._attrs import Attr
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of an operator.
+
+    Attributes:
+        name: the specification's name of it.
+        data_types: allowed data types.
+        same_as: name of an earlier operand whose data type it must have.
+        min_rank, max_rank: allowed ranks.
+        required: whether it must be given.
+        variadic: whether it is a list of operands (only as the sole operand).
+    """
+
+    name: str
+    data_types: tuple[str, ...] = ANY
+    same_as: str = ""
+    min_rank: int = 0
+    max_rank: int = MAX_RANK
+    required: bool = True
+    variadic: bool = False
+
+
+class Call:
+    """One operator call while it is checked: operand types, attributes (made canonical), and the ways to refuse it."""
+
+    def __init__(self, op: OpDef, label: str, inputs: Sequence[TensorType | None], attrs: Mapping[str, Any]) -> None:
+        self.op, self.label = op, label
+        self.inputs = tuple(inputs)
+        unknown = set(attrs) - {a.name for a in op.attrs}
+        if unknown:
+            raise self.fail(
+                f"unknown option {sorted(unknown)[0]!r}", allowed=", ".join(a.name for a in op.attrs) or "none"
+            )
+        self.attrs: dict[str, Any] = {a.name: a.convert(attrs.get(a.name), self.fail) for a in op.attrs}
+
+    def fail(self, rule: str, *, got: str = "", allowed: str = "", hint: str = "") -> MLTypeError:
+        """Return the error to raise, naming this operator and its label."""
+        return MLTypeError(
+            rule, operator=self.op.python_name, label=self.label, got=got, allowed=allowed, hint=hint, spec=self.op.spec
+        )
+
+    def require(self, condition: bool, rule: str, *, got: str = "", allowed: str = "") -> None:
+        """Raise MLTypeError with `rule` unless `condition` holds."""
+        if not condition:
+            raise self.fail(rule, got=got or self.describe(), allowed=allowed)
+
+    def describe(self) -> str:
+        """Return the operands' names, types and shapes for a message."""
+        names = self.op.operand_names(len(self.inputs))
+        return ", ".join(f"{n} {t}" for n, t in zip(names, self.inputs, strict=True) if t is not None)
+
+    def input(self, index: int = 0) -> TensorType:
+        """Return the type of a required operand."""
+        found = self.inputs[index]
+        assert found is not None
+        return found
+
+    def check_operands(self) -> None:
+        """Check presence, data types and ranks as declared."""
+        op = self.op
+        declared = [op.operands[0]] * len(self.inputs) if op.variadic else op.operands
+        types: dict[str, str] = {}
+        for operand, given in zip(declared, self.inputs, strict=True):
+            if given is None:
+                if operand.required:
+                    raise self.fail(f"{operand.name} is required")
+                continue
+            wanted = (types[operand.same_as],) if operand.same_as else operand.data_types
+            self.require(
+                given.data_type in wanted,
+                f"{operand.name} data type must equal {operand.same_as} data type"
+                if operand.same_as
+                else f"{operand.name} data type is not allowed",
+                got=f"{operand.name} {given}",
+                allowed=", ".join(wanted),
+            )
+            types.setdefault(operand.name, given.data_type)
+            if not operand.min_rank <= given.rank <= operand.max_rank:
+                low, high = operand.min_rank, operand.max_rank
+                exact = f"{low}" if low == high else f"{low}..{high}"
+                raise self.fail(
+                    op.rank_phrase or f"rank({operand.name}) is not allowed",
+                    got=f"{operand.name} {given} of rank {given.rank}",
+                    allowed=f"rank {exact}",
+                )
+
+    def axis(self, axis: int, rank: int, name: str = "axis") -> int:
+        """Return `axis` if it is one of `rank` dimensions."""
+        if axis >= rank:
+            allowed = f"0..{rank - 1}" if rank else "none"
+            raise self.fail(
+                f"{name} must be < rank(input): Axis {axis} out of bounds for rank {rank}",
+                got=f"{name}={axis}, {self.describe()}",
+                allowed=allowed,
+            )
+        return axis
+
+    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+        """Return `axes` if each is one of `rank` dimensions and none stands twice."""
+        for i, axis in enumerate(axes):
+            self.axis(axis, rank, "every item of axes")
+            if axis in axes[:i]:
+                raise self.fail(f"axes must be unique: Duplicate axis {axis}", got=f"axes={list(axes)}")
+        return tuple(axes)
+
+    def output(self, data_type: str, shape: Sequence[int]) -> TensorType:
+        """Return an output type, its dimensions and size checked."""
+        found = TensorType(data_type, tuple(int(d) for d in shape))
+        if any(not 0 < d <= MAX_DIMENSION for d in found.shape) or found.num_elements > MAX_DIMENSION:
+            raise self.fail(
+                "output dimensions and element count must be valid dimensions", got=str(found), allowed=f"1..{MAX_DIMENSION}"
+            )
+        if found.rank > MAX_RANK:
+            raise self.fail("output rank is not supported", got=str(found), allowed=f"rank 0..{MAX_RANK}")
+        return found
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """What `lower` may look at.
+
+    Attributes:
+        node: the node to lower.
+        graph: the graph it stands in: types, and which values are constants.
+        caps: the device.
+        ops: all operators, for nodes that contain others.
+        forced: operator name -> variant that must be taken.
+        epilogue: what to apply to every element of the result before it is stored; only given to operators that declare
+            `epilogue`.
+    """
+
+    node: Node
+    graph: Graph
+    caps: Caps
+    ops: Mapping[str, OpDef]
+    forced: ForcedVariants = field(default_factory=dict[str, str])
+    epilogue: Epilogue | None = None
+
+    @property
+    def attrs(self) -> Attrs:
+        """The node's canonical attributes."""
+        return self.node.attrs
+
+    def input(self, index: int = 0) -> TensorType:
+        """Return the type of a given operand."""
+        value = self.node.inputs[index]
+        assert value is not None
+        return self.graph.type(value)
+
+    def output(self, index: int = 0) -> TensorType:
+        """Return the type of an output."""
+        return self.graph.type(self.node.outputs[index])
+
+    def value(self, index: int) -> int:
+        """Return the value id of a given operand."""
+        value = self.node.inputs[index]
+        assert value is not None
+        return value
+
+    def has(self, index: int) -> bool:
+        """Return whether an optional operand is given."""
+        return index < len(self.node.inputs) and self.node.inputs[index] is not None
+
+    def is_constant(self, value: int) -> bool:
+        """Return whether a value is a constant, so that it may be packed at build time."""
+        return value in self.graph.constants
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """An expression applied to every element of a result before it is stored.
+
+    Attributes:
+        expression: its first argument is the element; the others are elements of `operands`.
+        uniforms: the expression's uniforms as (name, type, value).
+        operands: values the other arguments are read from. Each has the output's shape, is a vector along the output's last
+            dimension (leading dimensions of size 1 do not count), or has one element.
+        output: the value that is stored instead of the node's own output.
+    """
+
+    expression: Expression
+    uniforms: tuple[tuple[str, UniformType, int | float], ...]
+    operands: tuple[int, ...]
+    output: int
+
+
+FormulaFor = Callable[[Sequence[str], str, Attrs], Formula]
+"""The formula for operands of some data types, an output data type and canonical attributes."""
+Infer = Callable[[Call], tuple[TensorType, ...]]
+Reference = Callable[[Sequence["Array | None"], Attrs, tuple[TensorType, ...]], Sequence[Array]]
+Lower = Callable[[Lowering], list[KernelCall]]
+
+
+@dataclass(frozen=True)
+class OpDef:
+    """One operator.
+
+    Attributes:
+        name: the specification's name, or `x.name` for an extension operator.
+        operands: its operands in order, optional ones included.
+        attrs: its other arguments and options.
+        infer: the checks beyond those declared by `operands` and `attrs`, and the output types. May put resolved defaults
+            into `call.attrs`: from there on attributes are canonical.
+        reference: numpy implementation, float64 inside; gets arrays of the operands' types, must return the outputs' types.
+            None for nodes whose attribute `body` is a graph: that is interpreted instead.
+        lower: chooses the kernels; None for views, which cost nothing.
+        templates: the templates `lower` may use.
+        spec: anchor of the specification section.
+        elementwise: makes the formula, for operators that work element by element and can be fused.
+        epilogue: whether `lower` applies `Lowering.epilogue`, so that element-wise operators can be fused behind it.
+        tolerance: ULP a float32 result may be off from `reference` for inputs of ordinary size; None where it depends on
+            the shape.
+        rank_phrase: rule text for a wrong rank, where programs look for particular words.
+        outputs: names of the outputs, for support limits.
+        output_types: data types the outputs may have, where they are not the first operand's.
+        moves: whether its kernels only move bits, so that every data type works on every device.
+        internal: whether only passes make such nodes.
+    """
+
+    name: str
+    operands: tuple[Operand, ...]
+    infer: Infer
+    reference: Reference | None
+    lower: Lower | None
+    attrs: tuple[Attr, ...] = ()
+    templates: tuple[KernelTemplate, ...] = ()
+    spec: str = ""
+    elementwise: FormulaFor | None = None
+    epilogue: bool = False
+    tolerance: float | None = None
+    rank_phrase: str = ""
+    outputs: tuple[str, ...] = ("output",)
+    output_types: tuple[str, ...] = ()
+    moves: bool = False
+    internal: bool = False
+
+    @property
+    def python_name(self) -> str:
+        """Name of the builder method."""
+        return snake_case(self.name)
+
+    @property
+    def variadic(self) -> bool:
+        """Whether the operator takes a list of operands."""
+        return bool(self.operands) and self.operands[0].variadic
+
+    @property
+    def view(self) -> bool:
+        """Whether the output is the input's memory under another shape."""
+        return self.lower is None
+
+    def operand_names(self, count: int) -> list[str]:
+        """Return the operands' names for a call with `count` of them."""
+        if self.variadic:
+            return [f"{self.operands[0].name}[{i}]" for i in range(count)]
+        return [o.name for o in self.operands]
+
+    def check(
+        self, inputs: Sequence[TensorType | None], attrs: Mapping[str, Any], label: str = ""
+    ) -> tuple[tuple[TensorType, ...], dict[str, Any]]:
+        """Check a call and return its output types and canonical attributes.
+
+        Raises:
+            MLTypeError: a rule of the specification is broken; the message names it.
+        """
+        call = Call(self, label, inputs, attrs)
+        call.check_operands()
+        return self.infer(call), call.attrs
+
+
+def snake_case(name: str) -> str:
+    """Return the Python name of a specification name.
+
+    >>> [snake_case(n) for n in ("argMax", "isNaN", "gatherND", "reduceL1", "averagePool2d", "x.attention")]
+    ['arg_max', 'is_nan', 'gather_nd', 'reduce_l1', 'average_pool2d', 'x.attention']
+    """
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace("NaN", "Nan").replace("ND", "Nd")).lower()

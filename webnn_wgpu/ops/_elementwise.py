@@ -1,0 +1,137 @@
+"""Lowering of element-wise formulas, single or fused: how each input is read, and the kernel that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..core.caps import Caps
+from ..core.data_types import DATA_TYPES
+from ..ir.types import TensorType
+from ..kernels.element import QUAD, padded_bytes
+from ..kernels.expression import Expression
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType, Window, grid_1d
+from ._shapes import broadcast_strides, merge_dimensions, strides_of
+
+ELEMENTWISE = KernelTemplate("elementwise", ("expression", "rank", "reads", "whole_quads"))
+
+WORKGROUP = 64
+"""Invocations per workgroup of kernels that write quads; `quad_main` in `shaders/lib/tensor.wgsl.j2` agrees."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One input of an element-wise kernel: its value, type, and strides over the output's dimensions (None: broadcast)."""
+
+    value: int
+    type: TensorType
+    strides: tuple[int, ...] | None = None
+
+
+def quad_launch(num_elements: int, caps: Caps) -> tuple[tuple[tuple[str, UniformType, int], ...], tuple[int, int, int]]:
+    """Return the uniforms `quads` and `rounds` and the grid of a kernel that writes `num_elements` in quads."""
+    quads = -(-num_elements // QUAD)
+    # On a CPU adapter a workgroup costs 0.1 us to start: large tensors take eight quads per invocation (measured 10.6
+    # against 8.9 GB/s). Hardware hides latency with more workgroups instead.
+    rounds = min(8, -(-quads // (WORKGROUP * 16))) if caps.is_cpu else 1
+    return (("quads", "u32", quads), ("rounds", "u32", rounds)), grid_1d(-(-quads // (WORKGROUP * rounds)), caps)
+
+
+def elementwise_call(
+    expression: Expression,
+    expression_uniforms: Sequence[tuple[str, UniformType, int | float]],
+    sources: Sequence[Source],
+    output: int,
+    output_type: TensorType,
+    caps: Caps,
+    reason: str = "",
+) -> list[KernelCall]:
+    """Return the kernel calls that compute `expression` of `sources` for every element of the output.
+
+    There is one, unless a tensor is larger than the device can bind: then each call covers a window of the output.
+    """
+    shape = output_type.shape
+    strides = [s.strides or broadcast_strides(s.type.shape, shape) for s in sources]
+    simple = [_simple_read(s, own, output_type) for s, own in zip(sources, strides, strict=True)]
+    dims, merged = merge_dimensions(shape, [strides_of(shape), *strides])
+    # The output's own strides take part so that merged dimensions still number its elements in order.
+    merged = merged[1:]
+    whole_quads = any(r == "" for r in simple) and dims[-1] % QUAD == 0
+    reads = [
+        r or _strided_read(own, whole_quads) for r, own in zip(simple, merged, strict=True)
+    ]
+    fields: list[tuple[str, UniformType, int | float]] = []
+    bindings: list[Binding] = []
+    indexed = any(r in ("quad", "repeat", "strided") for r in reads)
+    if indexed:
+        fields += [(f"dim_{d}", "u32", n) for d, n in enumerate(dims)]
+        if whole_quads:
+            fields.append(("row_quads", "u32", dims[-1] // QUAD))
+    for i, (source, read, own) in enumerate(zip(sources, reads, merged, strict=True)):
+        name = f"input{i}"
+        bindings.append(Binding(name, "read", source.type.data_type, quad=read in ("same", "suffix", "quad")))
+        if read == "suffix":
+            fields.append((f"{name}_quads", "u32", source.type.num_elements // QUAD))
+        elif read in ("quad", "repeat", "strided"):
+            fields += [(f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own)]
+    bindings.append(Binding("output", "write", output_type.data_type, quad=True))
+    fields += expression_uniforms
+    spec = ELEMENTWISE.spec(
+        bindings,
+        [("quads", "u32"), ("rounds", "u32"), *((name, type_) for name, type_, _ in fields)],
+        features=("shader-f16",) if any("f16" in step.code for step in expression.steps) else (),
+        expression=expression,
+        rank=len(dims) if indexed else 0,
+        reads=tuple(reads),
+        whole_quads=whole_quads,
+    )
+    whole = [*((s.value, s.type, read == "same") for s, read in zip(sources, reads, strict=True)), (output, output_type, True)]
+    calls: list[KernelCall] = []
+    for start, count in _windows(output_type, [t for _, t, moving in whole if moving], reads, caps):
+        launch, grid = quad_launch(count, caps)
+        operands = tuple(
+            value if not moving or count == output_type.num_elements else _window(value, type_, start, count)
+            for value, type_, moving in whole
+        )
+        values = (*(v for _, _, v in launch), *(v for _, _, v in fields))
+        calls.append(KernelCall(spec, operands, values, grid, reason))
+    return calls
+
+
+def _windows(
+    output: TensorType, moving: Sequence[TensorType], reads: Sequence[str], caps: Caps
+) -> list[tuple[int, int]]:
+    """Return the (start, count) ranges of output elements that fit the binding limit; one range where all do."""
+    limit = caps.limit("max-storage-buffer-binding-size")
+    if all(padded_bytes(t.size_bytes) <= limit for t in moving) or not all(r in ("same", "scalar") for r in reads):
+        return [(0, output.num_elements)]
+    widest = max(DATA_TYPES[t.data_type].size_bytes for t in moving)
+    # Whole multiples of the offset alignment in elements, so that every type's window starts aligned.
+    step = caps.limit("min-storage-buffer-offset-alignment")
+    span = (limit // widest - QUAD) // step * step
+    return [(s, min(span, output.num_elements - s)) for s in range(0, output.num_elements, span)]
+
+
+def _window(value: int, type_: TensorType, start: int, count: int) -> Window:
+    size = DATA_TYPES[type_.data_type].size_bytes
+    return Window(value, start * size, padded_bytes(count * size))
+
+
+def _simple_read(source: Source, strides: tuple[int, ...], output: TensorType) -> str:
+    if source.type.num_elements == 1:
+        return "scalar"
+    if strides == strides_of(output.shape) or (
+        source.strides is None and source.type.num_elements == output.num_elements
+    ):
+        return "same"
+    suffix = source.type.shape
+    while suffix and suffix[0] == 1:
+        suffix = suffix[1:]
+    is_suffix = source.strides is None and suffix == output.shape[len(output.shape) - len(suffix) :]
+    return "suffix" if is_suffix and source.type.num_elements % QUAD == 0 else ""
+
+
+def _strided_read(strides: tuple[int, ...], whole_quads: bool) -> str:
+    if whole_quads and strides[-1] == 1 and all(s % QUAD == 0 for s in strides[:-1]):
+        return "quad"
+    return "repeat" if whole_quads and strides[-1] == 0 else "strided"

@@ -1,0 +1,74 @@
+"""Normalization of rows to mean 0 and variance 1: what layer and instance normalization share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from ..core.data_types import cast_number
+from ..ir.graph import Array
+from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ._def import Call, Lowering
+from ._reduction import Field, choose_variant, row_call, view_rows
+from ._rows import wide
+
+NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters"))
+
+
+def require_shape(call: Call, index: int, name: str, shape: Sequence[int], rule: str) -> None:
+    """Refuse the call unless the optional operand `index`, called `name`, is absent or has `shape`."""
+    given = call.inputs[index]
+    call.require(
+        given is None or given.shape == tuple(shape),
+        f"Shape mismatch: {name} must have shape {rule}",
+        allowed=str(list(shape)),
+    )
+
+
+def normalized(
+    x: Array, axes: Sequence[int], scale: Array | None, bias: Array | None, epsilon: float
+) -> Any:
+    """Return the reference in float64; `scale` and `bias` broadcast to `x`, `epsilon` is cast to its data type."""
+    with np.errstate(all="ignore"):
+        d = wide(x)
+        d = d - d.mean(axis=tuple(axes), keepdims=True)
+        variance = (d * d).mean(axis=tuple(axes), keepdims=True)
+        y = d / np.sqrt(variance + cast_number(epsilon, str(x.dtype)))
+        y = y if scale is None else y * wide(scale)
+        return y if bias is None else y + wide(bias)
+
+
+def normalization_call(
+    low: Lowering,
+    axes: Sequence[int],
+    parameters: Literal["item", "row"],
+    parameter_strides: Sequence[int],
+) -> list[KernelCall]:
+    """Return the kernel call that normalizes the rows along `axes`.
+
+    Args:
+        low: the node, with operands input, scale, bias.
+        axes: the reduced dimensions, ascending.
+        parameters: whether scale and bias vary along the reduced dimensions or from row to row.
+        parameter_strides: steps of scale and bias along every dimension of the input.
+    """
+    x = low.input()
+    view = view_rows(x.shape, axes, parameter_strides)
+    variant = choose_variant(low, low.node.op, view)
+    given = [(i, name) for i, name in ((1, "scale"), (2, "bias")) if low.has(i)]
+    of_items = bool(given) and parameters == "item"
+    quads = view.items_are_quads and (view.reduced.parameter_in_quads or not of_items)
+    items = view.items(quads)
+    shape = variant.shape(view, quads=quads).holding(items.size)
+    fields: list[Field] = [("length", "f32", float(view.reduced.size))]
+    fields.append(("epsilon", "f32", float(cast_number(low.attrs["epsilon"], x.data_type))))
+    if given:
+        fields += items.parameter_fields("reduced") if of_items else view.kept.parameter_fields("kept")
+    resources = [
+        (Binding("input", "read", x.data_type, quad=quads), low.value(0)),
+        *((Binding(name, "read", x.data_type, quad=quads and of_items), low.value(i)) for i, name in given),
+        (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
+    ]
+    return [row_call(NORMALIZATION, low, view, variant, shape, resources, fields, parameters=parameters)]

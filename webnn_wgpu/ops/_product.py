@@ -1,0 +1,247 @@
+"""Lowering of matrix products, for matmul and gemm: which kernel computes them, from which form of the factors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field, replace
+
+from ..core.data_types import DATA_TYPES
+from ..core.errors import OperationError
+from ..kernels import select
+from ..kernels.element import QUAD
+from ..kernels.packing import PanelTexture, Transposed
+from ..kernels.select import Choice, ProductSize
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Packed, Temp, UniformType, grid_1d
+from ._def import Lowering
+from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
+from .strided import strided_call
+
+_OWN_PARAMS = {"subgroup": ("lanes", "rows", "quads", "b_texture"), "tiled": ("side",), "gemv": (), "plain": ("rows",)}
+_COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_reads")
+_TEMPLATES = {v: KernelTemplate(f"matmul.{v}", (*_OWN_PARAMS[v], *_COMMON_PARAMS)) for v in select.VARIANTS}
+TEMPLATES = tuple(_TEMPLATES.values())
+"""The templates of the variants."""
+
+_Field = tuple[str, UniformType, int | float]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor: the matrices in the last two dimensions of a value, transposed or not."""
+
+    value: int
+    data_type: str
+    shape: tuple[int, ...]
+    transposed: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows of a matrix, once transposed."""
+        return self.shape[-1 if self.transposed else -2]
+
+    @property
+    def columns(self) -> int:
+        """Columns of a matrix, once transposed."""
+        return self.shape[-2 if self.transposed else -1]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading dimensions."""
+        return self.shape[:-2]
+
+
+@dataclass(frozen=True)
+class Addend:
+    """What is added to a single product: `beta` times a value that broadcasts to the matrix."""
+
+    value: int
+    data_type: str
+    shape: tuple[int, ...]
+    beta: float
+
+
+@dataclass
+class _Kernel:
+    """The parts of the kernel call while they are put together."""
+
+    bindings: list[Binding] = field(default_factory=list[Binding])
+    operands: list[Operand] = field(default_factory=list[Operand])
+    fields: list[_Field] = field(default_factory=list["_Field"])
+    params: dict[str, Hashable] = field(default_factory=dict[str, Hashable])
+    features: list[str] = field(default_factory=list[str])
+
+    def bind(self, binding: Binding, operand: Operand) -> None:
+        self.bindings.append(binding)
+        self.operands.append(operand)
+
+    def uniform(self, name: str, value: int | float, type_: UniformType = "u32") -> None:
+        self.fields.append((name, type_, value))
+
+    def call(self, template: KernelTemplate, grid: tuple[int, int, int], reason: str) -> KernelCall:
+        uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in self.fields]
+        spec = template.spec(self.bindings, uniforms, features=self.features, **self.params)
+        return KernelCall(spec, tuple(self.operands), tuple(value for _, _, value in self.fields), grid, reason)
+
+
+def product_calls(low: Lowering, a: Factor, b: Factor, *, alpha: float = 1.0, addend: Addend | None = None) -> list[KernelCall]:
+    """Return the kernel calls that compute `alpha` a b + addend, with the epilogue of `low`.
+
+    Args:
+        low: the node; a variant is forced under its operator's name.
+        a: left factor, matrices of [M, K].
+        b: right factor, matrices of [K, N]; its leading dimensions and those of `a` broadcast.
+        alpha: a factor of every element.
+        addend: what is added; only where neither factor has leading dimensions.
+
+    Raises:
+        OperationError: a variant was forced that does not exist or that the device cannot run.
+    """
+    size, batch = _size(a, b)
+    M, N, K = size.M, size.N, size.K
+    choice = _choose(low, size)
+    variant, reason = choice.variant, choice.reason
+    packing = None
+    kernel, calls = _Kernel(), list[KernelCall]()
+    if variant == "subgroup":
+        packing = _panel_texture(low, b, size)
+        rows, quads = select.subgroup_tile(low.caps, size, texture=packing is not None)
+        lanes = low.caps.subgroup_size
+        tile = (rows, lanes * quads * QUAD)
+        kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": packing is not None}
+        kernel.features.append("subgroup")
+        reason += ", b packed in a texture" if packing else ""
+    elif variant == "tiled":
+        side = select.tile_side(size)
+        tile, kernel.params["side"] = (side * QUAD, side * QUAD), side
+    elif variant == "gemv":
+        tile = (1, 16 * QUAD)
+    else:
+        rows = select.plain_rows(size)
+        tile, kernel.params["rows"] = (8 * rows, 8 * QUAD), rows
+
+    a_quads = K % QUAD == 0 and variant != "gemv"
+    kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), _row_major(low, a, "a", calls))
+    if packing:
+        kernel.bind(Binding("b", "texture"), Packed(b.value, packing))
+    else:
+        kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), _row_major(low, b, "b", calls))
+    blocks, panels = -(-M // tile[0]), -(-N // tile[1])
+    tiles = blocks * panels * size.matrices
+    for name, number in {"M": M, "N": N, "K": K, "blocks": blocks, "panels": panels, "tiles": tiles}.items():
+        kernel.uniform(name, number)
+    if packing:
+        kernel.uniform("wraps", packing.wraps(K))
+        kernel.uniform("wrap_steps", packing.wrap_steps(K))
+    _number_batches(kernel, batch, (a.batch, M * K), (b.batch, packing.height(K, N, 1) if packing else K * N))
+    _finish(kernel, low, size, alpha, addend)
+    calls.append(kernel.call(_TEMPLATES[variant], grid_1d(tiles, low.caps), reason))
+    return calls
+
+
+def _size(a: Factor, b: Factor) -> tuple[ProductSize, tuple[int, ...]]:
+    """Return the sizes of a product, and the dimensions its matrices are numbered by."""
+    batch = broadcast(a.batch, b.batch)
+    assert batch is not None
+    if math.prod(b.batch) == 1:
+        # One matrix for all of a: the matrices of a are taken as one of many rows.
+        return ProductSize(a.rows * math.prod(batch), b.columns, a.columns), ()
+    return ProductSize(a.rows, b.columns, a.columns, math.prod(batch)), batch
+
+
+def _choose(low: Lowering, size: ProductSize) -> Choice:
+    """Return the variant to take: the forced one, or the best for the device and the sizes."""
+    forced = low.forced.get(low.node.op)
+    if forced is None:
+        return select.choose(low.caps, size)
+    possible = [v for v in select.VARIANTS if select.supports(low.caps, v)]
+    if forced not in possible:
+        raise OperationError(
+            "the forced kernel variant does not exist or the device cannot run it",
+            operator=low.ops[low.node.op].python_name,
+            label=low.node.label,
+            got=f"{low.node.op}={forced}, subgroup size {low.caps.subgroup_size}",
+            allowed=", ".join(possible),
+        )
+    return Choice(forced, "forced")
+
+
+def _panel_texture(low: Lowering, b: Factor, size: ProductSize) -> PanelTexture | None:
+    """Return how a constant `b` is packed into a texture, or None where it is no constant or does not fit."""
+    if not low.is_constant(b.value):
+        return None
+    _, quads = select.subgroup_tile(low.caps, size, texture=True)
+    width = low.caps.limit("max-texture-dimension-2d")
+    packing = PanelTexture(low.caps.subgroup_size, quads, width, b.transposed)
+    return packing if packing.height(size.K, size.N, math.prod(b.batch)) <= width else None
+
+
+def _row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
+    """Return the factor's matrices in row-major order: a transposed one is copied, at build time if it is a constant."""
+    if not factor.transposed:
+        return factor.value
+    if low.is_constant(factor.value):
+        return Packed(factor.value, Transposed())
+    shape, strides = factor.shape, strides_of(factor.shape)
+    call = strided_call(
+        factor.value,
+        factor.data_type,
+        0,
+        (*shape[:-2], shape[-1], shape[-2]),
+        (*strides[:-2], strides[-1], strides[-2]),
+        low.node.outputs[0],
+        low.caps,
+        f"{key} transposed",
+    )
+    temp = Temp(key, math.prod(shape) * DATA_TYPES[factor.data_type].size_bytes)
+    calls.append(replace(call, operands=(factor.value, temp)))
+    return temp
+
+
+def _number_batches(kernel: _Kernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> None:
+    """Declare how the number of a result's matrix leads to each factor's, given its leading dimensions and step."""
+    strides = [[s * step for s in broadcast_strides(own, batch)] if batch else [] for own, step in factors]
+    dims, (_, *merged) = merge_dimensions(batch, [strides_of(batch), *strides])
+    rank = len(dims) if math.prod(dims) > 1 else 0
+    kernel.params["batch_rank"] = rank
+    for d in range(rank):
+        kernel.uniform(f"dim_{d}", dims[d])
+        for name, own in zip("ab", merged, strict=True):
+            kernel.uniform(f"{name}_stride_{d}", own[d])
+
+
+def _finish(kernel: _Kernel, low: Lowering, size: ProductSize, alpha: float, addend: Addend | None) -> None:
+    """Declare what happens to a sum before it is stored, and where it goes."""
+    whole = size.N % QUAD == 0
+    c_read = _read(addend.shape, size) if addend else ""
+    beta = addend is not None and addend.beta != 1
+    # Factors of 1 are left out: the product then shares its pipeline with all others that have none.
+    kernel.params |= {"alpha": alpha != 1, "beta": beta, "c_read": c_read}
+    if alpha != 1:
+        kernel.uniform("alpha", alpha, "f32")
+    if addend:
+        kernel.bind(Binding("c", "read", addend.data_type, quad=whole and c_read in ("full", "columns")), addend.value)
+        if beta:
+            kernel.uniform("beta", addend.beta, "f32")
+    epilogue = low.epilogue
+    reads: list[str] = []
+    for i, value in enumerate(epilogue.operands if epilogue else ()):
+        own = low.graph.type(value)
+        reads.append(_read(own.shape, size))
+        kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] != "one"), value)
+    kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
+    kernel.fields += epilogue.uniforms if epilogue else ()
+    if epilogue and any("f16" in step.code for step in epilogue.expression.steps):
+        kernel.features.append("shader-f16")
+    output = epilogue.output if epilogue else low.node.outputs[0]
+    kernel.bind(Binding("output", "write", low.graph.type(output).data_type, quad=whole), output)
+
+
+def _read(shape: Sequence[int], size: ProductSize) -> str:
+    """Return where, for an element of the result, the element of an operand of this shape is found."""
+    count = math.prod(shape)
+    if count == 1:
+        return "one"
+    if count == size.matrices * size.M * size.N:
+        return "full"
+    return "columns" if shape[-1] == size.N else "rows"

@@ -1,0 +1,297 @@
+"""What operators that reduce share: a tensor seen as rows to reduce, and which invocations work on a row.
+
+A *row* is the set of elements that are reduced to one result: those that differ only in their coordinates along the reduced
+dimensions. Its elements need not be neighbours. The shader side is `shaders/lib/rows.wgsl.j2`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+
+from ..core.caps import Caps
+from ..core.errors import OperationError
+from ..kernels.element import QUAD
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType, grid_1d
+from ._def import Lowering
+from ._shapes import merge_dimensions, strides_of
+
+Field = tuple[str, UniformType, int | float]
+"""A uniform: name, type, value."""
+
+PLAIN_WORKGROUP = 64
+"""Invocations per workgroup where each works on rows of its own; `shaders/lib/rows.wgsl.j2` agrees."""
+
+MOST_HELD = 16
+"""Most items that an invocation keeps in registers; longer rows are read once per pass."""
+
+_SHORT_ROW = 32
+"""Elements below which a row is not worth more than one invocation."""
+
+
+LOWEST = {"i32": "-2147483647i - 1i", "u32": "0u", "i64": "-9223372036854775807li - 1li", "u64": "0lu"}
+"""The lowest value of the WGSL integer types."""
+
+HIGHEST = {
+    "i32": "2147483647i",
+    "u32": "4294967295u",
+    "i64": "9223372036854775807li",
+    "u64": "18446744073709551615lu",
+}
+"""The highest value of the WGSL integer types."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Merged dimensions that an index runs through, and the steps of the input and of a parameter along them."""
+
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    parameter_strides: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of positions."""
+        return math.prod(self.dims)
+
+    @property
+    def in_quads(self) -> bool:
+        """Whether four consecutive, aligned positions are always four consecutive, aligned elements."""
+        return self.strides[-1] == 1 and self.dims[-1] % QUAD == 0 and all(s % QUAD == 0 for s in self.strides[:-1])
+
+    @property
+    def parameter_in_quads(self) -> bool:
+        """Whether the same holds for the parameter's elements."""
+        return self.parameter_strides[-1] == 1 and all(s % QUAD == 0 for s in self.parameter_strides[:-1])
+
+    def by_quads(self) -> Axis:
+        """Return the axis that counts quads of elements instead of elements."""
+        return Axis(
+            (*self.dims[:-1], self.dims[-1] // QUAD),
+            (*self.strides[:-1], QUAD),
+            (*self.parameter_strides[:-1], QUAD * self.parameter_strides[-1]),
+        )
+
+    def fields(self, name: str) -> list[Field]:
+        """Return the uniforms that `walk` in `shaders/lib/rows.wgsl.j2` reads for the input."""
+        return _numbered(f"{name}_dim", self.dims) + _numbered(f"{name}_stride", self.strides)
+
+    def parameter_fields(self, name: str) -> list[Field]:
+        """Return the uniforms that it reads besides for the parameter."""
+        return _numbered(f"{name}_parameter_stride", self.parameter_strides)
+
+
+def _numbered(name: str, values: Sequence[int]) -> list[Field]:
+    return [(f"{name}_{d}", "u32", n) for d, n in enumerate(values)]
+
+
+@dataclass(frozen=True)
+class RowView:
+    """A tensor as rows: `kept` runs through the rows, `reduced` through the elements of one.
+
+    `columns` tells that neighbours in memory belong to different rows.
+    """
+
+    kept: Axis
+    reduced: Axis
+    columns: bool
+
+    @property
+    def items_are_quads(self) -> bool:
+        """Whether every row is made of aligned quads of neighbouring elements."""
+        return self.reduced.in_quads and all(s % QUAD == 0 for s in self.kept.strides)
+
+    @property
+    def rows_are_quads(self) -> bool:
+        """Whether four consecutive rows always lie side by side, aligned."""
+        return self.kept.in_quads and all(s % QUAD == 0 for s in self.reduced.strides)
+
+    def items(self, quads: bool) -> Axis:
+        """Return what runs through the items of a row: quads of elements, or single ones."""
+        return self.reduced.by_quads() if quads else self.reduced
+
+
+def view_rows(shape: Sequence[int], axes: Sequence[int], parameter_strides: Sequence[int] | None = None) -> RowView:
+    """Return a tensor of `shape` as the rows along `axes` (ascending), in row-major order of both kinds of dimensions.
+
+    Args:
+        shape: the tensor's shape.
+        axes: the reduced dimensions.
+        parameter_strides: steps of a parameter (scale, bias) along every dimension of the tensor; none by default.
+
+    >>> view = view_rows((2, 3, 4, 5), (2, 3))
+    >>> view.kept.dims, view.kept.strides, view.reduced.dims, view.reduced.strides
+    ((6,), (20,), (20,), (1,))
+    """
+    strides = strides_of(shape)
+    parameter = [0] * len(shape) if parameter_strides is None else parameter_strides
+
+    def axis(dims: Sequence[int]) -> Axis:
+        merged, (own, its) = merge_dimensions(
+            [shape[d] for d in dims], [[strides[d] for d in dims], [parameter[d] for d in dims]]
+        )
+        return Axis(merged, own, its)
+
+    kept = [d for d in range(len(shape)) if d not in axes]
+    innermost = next((d for d in reversed(range(len(shape))) if shape[d] > 1), None)
+    return RowView(axis(kept), axis(axes), innermost is not None and innermost not in axes)
+
+
+def reduced_shape(shape: Sequence[int], axes: Sequence[int], keep_dimensions: bool) -> tuple[int, ...]:
+    """Return the shape after reducing `axes`, which are left out or kept with size 1.
+
+    >>> reduced_shape((2, 3, 4), (0, 2), False), reduced_shape((2, 3, 4), (0, 2), True)
+    ((3,), (1, 3, 1))
+    """
+    if keep_dimensions:
+        return tuple(1 if d in axes else n for d, n in enumerate(shape))
+    return tuple(n for d, n in enumerate(shape) if d not in axes)
+
+
+@dataclass(frozen=True)
+class RowShape:
+    """What the text of a kernel that works on rows depends on.
+
+    Attributes:
+        lanes: invocations that share a row; 1 in the plain variant.
+        quads: whether a row is read in quads.
+        kept_rank, reduced_rank: dimensions to walk through to a row and to an item of it.
+        held: items each invocation keeps in registers; 0 where they are read again for every pass.
+        ragged: whether the last of the held items is beyond the row's end for some lanes.
+    """
+
+    lanes: int
+    quads: bool = False
+    kept_rank: int = 1
+    reduced_rank: int = 1
+    held: int = 0
+    ragged: bool = False
+
+    def holding(self, items: int) -> RowShape:
+        """Return the shape with the rows' items held in registers, if they are few enough."""
+        held = -(-items // self.lanes)
+        return replace(self, held=held, ragged=items % self.lanes != 0) if held <= MOST_HELD else self
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Who works on a row, and why.
+
+    Attributes:
+        name: `subgroup` or `workgroup`, which share a row among their invocations, or `plain`: one invocation per row.
+        lanes: invocations that share a row.
+        reason: why it was chosen, for people.
+    """
+
+    name: str
+    lanes: int
+    reason: str
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The device features the variant needs."""
+        return ("subgroup",) if self.name == "subgroup" else ()
+
+    def shape(self, view: RowView, *, quads: bool) -> RowShape:
+        """Return the shape of kernels that work on a view in this way, its rows read in quads or not."""
+        return RowShape(self.lanes, quads, len(view.kept.dims), len(view.reduced.dims))
+
+
+def choose_variant(
+    low: Lowering, name: str, view: RowView, *, subgroups: bool = True
+) -> Variant:
+    """Return who works on a row.
+
+    Args:
+        low: the node that is lowered.
+        name: what `low.forced` calls the kernel.
+        view: the rows.
+        subgroups: whether the kernel's values are of types that subgroup operations take.
+
+    Raises:
+        OperationError: a variant is forced that there is not, or that the device cannot run.
+    """
+    caps, rows, length = low.caps, view.kept.size, view.reduced.size
+    lanes = {"plain": 1, "workgroup": min(256, max(64, 1 << (max(1, length // 16) - 1).bit_length()))}
+    lanes["workgroup"] = min(lanes["workgroup"], caps.limit("max-compute-invocations-per-workgroup"))
+    if subgroups and caps.subgroup_size and "subgroup" in caps.features:
+        lanes["subgroup"] = caps.subgroup_size
+    forced = low.forced.get(name)
+    if forced is not None:
+        if forced not in lanes:
+            raise OperationError(
+                "the forced kernel variant cannot be had",
+                operator=low.ops[low.node.op].python_name,
+                label=low.node.label,
+                got=f"{name}={forced}",
+                allowed=", ".join(sorted(lanes)),
+            )
+        return Variant(forced, lanes[forced], "forced")
+    variant, reason = _choice(caps, "subgroup" in lanes, rows, length, view.columns)
+    return Variant(variant, lanes[variant], f"{reason} ({rows} rows of {length})")
+
+
+def _choice(caps: Caps, subgroups: bool, rows: int, length: int, columns: bool) -> tuple[str, str]:
+    if length < _SHORT_ROW:
+        return "plain", "short rows"
+    if columns and rows >= PLAIN_WORKGROUP:
+        return "plain", "neighbouring elements belong to different rows"
+    if not caps.is_cpu:
+        return "workgroup", "hardware adapter"
+    if subgroups:
+        return "subgroup", "CPU adapter with subgroups"
+    # Without subgroups a barrier costs as much as some 30 loads: only worth it where there are too few rows to fill the
+    # vector lanes.
+    if rows < 16 and length >= 512:
+        return "workgroup", "few long rows"
+    return "plain", "CPU adapter without subgroups"
+
+
+def row_launch(
+    shape: RowShape, rows: int, caps: Caps, count: str = "rows"
+) -> tuple[list[Field], tuple[int, int, int]]:
+    """Return the uniforms `count` and `rounds` and the grid of a kernel whose main is `main` of `rows.wgsl.j2`.
+
+    `rounds` is how many rows a subgroup or workgroup takes, one after the other: on CPU adapters starting a workgroup costs
+    as much as a short row, and parameters can be kept from one row to the next.
+    """
+    rounds = max(1, min(8, rows // 16)) if caps.is_cpu and shape.lanes > 1 else 1
+    per_workgroup = PLAIN_WORKGROUP if shape.lanes == 1 else rounds
+    return [(count, "u32", rows), ("rounds", "u32", rounds)], grid_1d(-(-rows // per_workgroup), caps)
+
+
+def row_call(
+    template: KernelTemplate,
+    low: Lowering,
+    view: RowView,
+    variant: Variant,
+    shape: RowShape,
+    resources: Sequence[tuple[Binding, int]],
+    fields: Sequence[Field] = (),
+    **params: Hashable,
+) -> KernelCall:
+    """Return the call of a kernel that makes one result, or one row of results, of every row.
+
+    Args:
+        template: the kernel; besides `params` it has the parameters `variant` and `rows`.
+        low: the node.
+        view: the rows.
+        variant: who works on a row.
+        shape: how the kernel reads them.
+        resources: bindings and the values they refer to.
+        fields: uniforms besides those that describe the rows.
+        params: the template's other parameters.
+    """
+    launch, grid = row_launch(shape, view.kept.size, low.caps)
+    items = view.items(shape.quads)
+    fields = [*launch, ("items", "u32", items.size), *view.kept.fields("kept"), *items.fields("reduced"), *fields]
+    spec = template.spec(
+        [binding for binding, _ in resources],
+        [(name, type_) for name, type_, _ in fields],
+        features=variant.features,
+        variant=variant.name,
+        rows=shape,
+        **params,
+    )
+    return KernelCall(spec, tuple(v for _, v in resources), tuple(v for *_, v in fields), grid, variant.reason)

@@ -1,0 +1,193 @@
+"""Making `OpDef`s of element-wise operators from table rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.data_types import ANY, DATA_TYPES, cast_number
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import ELEMENTS
+from ..kernels.expression import ExpressionBuilder, Formula
+from ..kernels.spec import KernelCall, UniformType
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._elementwise import ELEMENTWISE, Source, elementwise_call
+from ._shapes import broadcast
+
+NumpyFunction = Callable[..., Any]
+
+
+def wide(array: Array) -> Array:
+    """Return a float array in float64, so that the reference rounds once, at its end; integers stay as they are."""
+    return array.astype(np.float64) if array.dtype.kind == "f" else array
+
+
+def to_type(array: Any, data_type: TensorType) -> Array:
+    """Return a computed array in its declared type: one rounding for floats, wrapping for integers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(array).astype(data_type.numpy)
+
+
+def broadcast_output(call: Call, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the shape that all of `shapes` broadcast to, or refuse the call."""
+    found: tuple[int, ...] = tuple(shapes[0])
+    for shape in shapes[1:]:
+        both = broadcast(found, shape)
+        if both is None:
+            raise call.fail(
+                "Incompatible shapes: operands must broadcast together, each dimension equal or 1", got=call.describe()
+            )
+        found = both
+    return found
+
+
+def infer_broadcast(call: Call, data_type: str = "") -> tuple[TensorType, ...]:
+    """Infer an element-wise operator: broadcast shape, data type of the first operand unless another is given."""
+    types = [t for t in call.inputs if t is not None]
+    return (call.output(data_type or types[0].data_type, broadcast_output(call, [t.shape for t in types])),)
+
+
+def lower_elementwise(low: Lowering) -> list[KernelCall]:
+    """Lower one element-wise node to the element-wise kernel."""
+    builder = ExpressionBuilder()
+    sources = [Source(low.value(i), low.input(i)) for i in range(len(low.node.inputs))]
+    result = apply_node(builder, low, [builder.argument(s.type.data_type) for s in sources])
+    expression = builder.finish(result)
+    output = low.node.outputs[0]
+    return elementwise_call(expression, builder.uniforms, sources, output, low.output(), low.caps, "element-wise")
+
+
+def apply_node(builder: ExpressionBuilder, low: Lowering, operands: Sequence[str]) -> str:
+    """Add the formula of an element-wise node to an expression and return the name of its result."""
+    formula_for = low.ops[low.node.op].elementwise
+    assert formula_for is not None
+    types = [low.input(i).data_type for i in range(len(low.node.inputs))]
+    out = low.output().data_type
+    return builder.apply(formula_for(types, out, low.attrs), operands, out)
+
+
+def unary(
+    name: str,
+    code: str,
+    function: NumpyFunction,
+    *,
+    types: tuple[str, ...] = ("float32", "float16"),
+    lib: tuple[str, ...] = (),
+    integer: str = "",
+    unsigned: str = "",
+    attrs: tuple[Attr, ...] = (),
+    output: str = "",
+    operand: str = "input",
+    spec: str = "#api-mlgraphbuilder-unary",
+    tolerance: float = 0,
+) -> OpDef:
+    """Return the OpDef of a one-operand operator.
+
+    Args:
+        name: specification name.
+        code: WGSL of the float formula; attributes are available as `{alpha}` and so on.
+        function: numpy function of a float64 (or integer) array and the attributes as keywords.
+        types: allowed data types.
+        lib: library files of the float formula.
+        integer: WGSL for integer types, where it differs from `code`; it uses no library.
+        unsigned: WGSL for unsigned types, where it differs from `integer`.
+        attrs: scalar options; each becomes a float uniform, cast to the operand's type first.
+        output: output data type where it is not the operand's.
+        operand: the specification's name of the operand.
+        spec: anchor of the specification section.
+        tolerance: ULP allowed between the kernel and `function` in float32.
+    """
+
+    def formula(operands: Sequence[str], out: str, values: Attrs) -> Formula:
+        kind = DATA_TYPES[operands[0]].kind
+        uniforms = tuple(scalar_uniform(a.name, values[a.name], operands[0]) for a in attrs)
+        if kind == "float":
+            return Formula(code, lib, uniforms)
+        return Formula((kind == "uint" and unsigned) or integer or code, (), uniforms)
+
+    def reference(arrays: Sequence[Array | None], values: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+        x = arrays[0]
+        assert x is not None
+        scalars = {a.name: cast_number(values[a.name], str(x.dtype)) for a in attrs}
+        with np.errstate(all="ignore"):
+            return [to_type(function(wide(x), **scalars), out[0])]
+
+    return OpDef(
+        name,
+        (Operand(operand, types),),
+        lambda call: infer_broadcast(call, output),
+        reference,
+        lower_elementwise,
+        attrs=attrs,
+        templates=(ELEMENTWISE,),
+        spec=spec,
+        elementwise=formula,
+        output_types=(output,) if output else (),
+        tolerance=tolerance,
+    )
+
+
+def binary(
+    name: str,
+    code: str,
+    function: NumpyFunction,
+    *,
+    types: tuple[str, ...] = ANY,
+    lib: tuple[str, ...] = (),
+    integer: str = "",
+    integer_lib: Callable[[str], tuple[str, ...]] = lambda _: (),
+    output: str = "",
+    operands: tuple[str, str] = ("a", "b"),
+    spec: str = "#api-mlgraphbuilder-binary",
+    tolerance: float = 0,
+) -> OpDef:
+    """Return the OpDef of an operator of two operands of one data type that broadcast together.
+
+    Args:
+        name: specification name.
+        code: WGSL of the float formula.
+        function: numpy function of two arrays, float64 or integer.
+        types: allowed data types.
+        lib: library files of the float formula.
+        integer: WGSL for integer types, where it differs; `{value}` is the WGSL type.
+        integer_lib: library files of the integer formula, by WGSL type.
+        output: output data type where it is not the operands'.
+        operands: the specification's names of the operands.
+        spec: anchor of the specification section.
+        tolerance: ULP allowed between the kernel and `function` in float32.
+    """
+
+    def formula(inputs: Sequence[str], out: str, values: Attrs) -> Formula:
+        if DATA_TYPES[inputs[0]].kind == "float":
+            return Formula(code, lib)
+        value = ELEMENTS[inputs[0]].value
+        return Formula((integer or code).replace("{value}", value), integer_lib(value) if integer else ())
+
+    def reference(arrays: Sequence[Array | None], values: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+        a, b = arrays
+        assert a is not None
+        assert b is not None
+        with np.errstate(all="ignore"):
+            return [to_type(function(wide(a), wide(b)), out[0])]
+
+    return OpDef(
+        name,
+        (Operand(operands[0], types), Operand(operands[1], types, same_as=operands[0])),
+        lambda call: infer_broadcast(call, output),
+        reference,
+        lower_elementwise,
+        templates=(ELEMENTWISE,),
+        spec=spec,
+        elementwise=formula,
+        output_types=(output,) if output else (),
+        tolerance=tolerance,
+    )
+
+
+def scalar_uniform(name: str, value: float | int, data_type: str) -> tuple[str, UniformType, int | float]:
+    """Return a scalar option as a float uniform, cast to the operand's data type as the specification says."""
+    return name, "f32", float(cast_number(value, data_type))

@@ -1,0 +1,44 @@
+"""The unit in which a kernel moves runs of elements: 32-bit words where all runs hold whole words, else elements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..core.data_types import DATA_TYPES
+from ..kernels.element import QUAD, bits_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+WORD_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Units:
+    """How runs of elements are moved.
+
+    Attributes:
+        element: name of the element kind the kernel moves.
+        lengths: lengths of the runs; in quads of `element` if `quad`, else in elements of it.
+        quad: whether every run is whole, aligned quads of words.
+    """
+
+    element: str
+    lengths: tuple[int, ...]
+    quad: bool
+
+
+def units_of(data_type: str, lengths: Sequence[int]) -> Units:
+    """Return the widest unit that runs of `lengths` elements of a data type are whole multiples of.
+
+    >>> units_of("float16", (8, 16))
+    Units(element='bits32', lengths=(1, 2), quad=True)
+    >>> units_of("int64", (3,)), units_of("uint8", (5, 4))
+    (Units(element='bits32', lengths=(6,), quad=False), Units(element='bits8', lengths=(5, 4), quad=False))
+    """
+    sizes = [n * DATA_TYPES[data_type].size_bytes for n in lengths]
+    for quad, unit in ((True, QUAD * WORD_BYTES), (False, WORD_BYTES)):
+        if all(n % unit == 0 for n in sizes):
+            return Units("bits32", tuple(n // unit for n in sizes), quad)
+    return Units(bits_of(data_type), tuple(lengths), False)

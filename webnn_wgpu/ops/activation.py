@@ -1,0 +1,191 @@
+"""Activation operators, one row each; all but prelu also exist as 2024 `MLActivation`s.
+
+Where the specification's formula gives NaN only because of infinity times zero or infinity minus infinity, the limit is
+returned: gelu(-inf) = hardSwish(-inf) = -0, softsign(+-inf) = +-1, leakyRelu by sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.data_types import DATA_TYPES, cast_number
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.expression import Formula
+from ..kernels.spec import UniformType
+from ._attrs import Attr
+from ._def import Call, OpDef, Operand
+from ._elementwise import ELEMENTWISE
+from ._rows import binary, infer_broadcast, lower_elementwise, to_type, unary, wide
+from .elementwise import SIGNED, erf
+
+ALPHA = "#api-mlgraphbuilder-"
+
+
+def _gelu(x: Any) -> Any:
+    return np.where(np.isneginf(x), -0.0, 0.5 * x * (1 + erf(x / np.sqrt(2.0))))
+
+
+def _hard_swish(x: Any) -> Any:
+    return np.where(np.isneginf(x), -0.0, x * np.clip(x + 3, 0, 6) / 6)
+
+
+def _softplus(x: Any, steepness: float) -> Any:
+    t = steepness * x
+    return (np.maximum(t, 0) + np.log1p(np.exp(-np.abs(t)))) / steepness
+
+
+def _sigmoid(x: Any) -> Any:
+    e = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1 / (1 + e), np.where(np.isnan(x), x, e / (1 + e)))
+
+
+def _infer_clamp(call: Call) -> tuple[TensorType, ...]:
+    x = call.input()
+    for name in ("min_value", "max_value"):
+        value = call.attrs[name]
+        # NaN as a bound means that there is none.
+        call.attrs[name] = None if value is None or value != value else cast_number(value, x.data_type)
+    low, high = call.attrs["min_value"], call.attrs["max_value"]
+    if low is not None and high is not None and low > high:
+        raise call.fail(
+            "min_value must be <= max_value, compared as the input's data type", got=f"min_value={low}, max_value={high}"
+        )
+    return (x,)
+
+
+def _clamp_bounds(attrs: Attrs, data_type: str) -> tuple[float | int, float | int]:
+    low, high = attrs["min_value"], attrs["max_value"]
+    info = DATA_TYPES[data_type]
+    if info.kind == "float":
+        return (-np.inf if low is None else low, np.inf if high is None else high)
+    limits = np.iinfo(data_type)
+    return (int(limits.min) if low is None else low, int(limits.max) if high is None else high)
+
+
+def _clamp_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
+    low, high = _clamp_bounds(attrs, inputs[0])
+    kind = DATA_TYPES[inputs[0]].kind
+    if kind == "float":
+        return Formula("min_f32(max_f32({0}, {low}), {high})", ("max", "min"), (("low", "f32", low), ("high", "f32", high)))
+    if DATA_TYPES[inputs[0]].size_bytes < 8:
+        type_: UniformType = "i32" if kind == "int" else "u32"
+        return Formula("min(max({0}, {low}), {high})", (), (("low", type_, low), ("high", type_, high)))
+    value = "i64" if kind == "int" else "u64"
+
+    def halves(name: str, number: int) -> tuple[tuple[str, UniformType, int], ...]:
+        return ((f"{name}_0", "u32", number & 0xFFFFFFFF), (f"{name}_1", "u32", (number >> 32) & 0xFFFFFFFF))
+
+    code = "min(max({{0}}, {0}({{low_0}}) | ({0}({{low_1}}) << 32u)), {0}({{high_0}}) | ({0}({{high_1}}) << 32u))"
+    return Formula(code.format(value), (), (*halves("low", int(low)), *halves("high", int(high))))
+
+
+def _clamp_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    low, high = _clamp_bounds(attrs, out[0].data_type)
+    return [to_type(np.minimum(np.maximum(x, x.dtype.type(low)), x.dtype.type(high)), out[0])]
+
+
+def _alpha(default: float) -> Attr:
+    return Attr("alpha", "float", default)
+
+
+OPS = (
+    OpDef(
+        "clamp",
+        (Operand("input"),),
+        _infer_clamp,
+        _clamp_reference,
+        lower_elementwise,
+        attrs=(Attr("min_value", "number", None), Attr("max_value", "number", None)),
+        templates=(ELEMENTWISE,),
+        spec="#api-mlgraphbuilder-clamp",
+        elementwise=_clamp_formula,
+        tolerance=0,
+    ),
+    unary(
+        "elu",
+        "select({alpha} * expm1_f32({0}), {0}, {0} >= 0.0)",
+        lambda x, alpha: np.where(x >= 0, x, alpha * np.expm1(x)),
+        lib=("expm1",),
+        attrs=(_alpha(1.0),),
+        spec="#api-mlgraphbuilder-elu-method",
+        tolerance=6,
+    ),
+    unary("gelu", "gelu_f32({0})", _gelu, lib=("gelu",), spec="#api-mlgraphbuilder-gelu-method", tolerance=18),
+    unary(
+        "hardSigmoid",
+        "max_f32(0.0, min_f32(1.0, {alpha} * {0} + {beta}))",
+        lambda x, alpha, beta: np.maximum(0, np.minimum(1, alpha * x + beta)),
+        lib=("max", "min"),
+        attrs=(_alpha(0.2), Attr("beta", "float", 0.5)),
+        spec="#api-mlgraphbuilder-hardsigmoid-method",
+        tolerance=2,
+    ),
+    unary(
+        "hardSwish",
+        "hard_swish_f32({0})",
+        _hard_swish,
+        lib=("hard_swish",),
+        spec="#api-mlgraphbuilder-hardswish-method",
+        tolerance=4,
+    ),
+    unary(
+        "leakyRelu",
+        "select({alpha} * {0}, {0}, {0} >= 0.0)",
+        lambda x, alpha: np.where(x >= 0, x, alpha * x),
+        attrs=(_alpha(0.01),),
+        spec="#api-mlgraphbuilder-leakyrelu-method",
+        tolerance=1,
+    ),
+    unary(
+        "linear",
+        "({alpha} * {0} + {beta})",
+        lambda x, alpha, beta: alpha * x + beta,
+        attrs=(_alpha(1.0), Attr("beta", "float", 0.0)),
+        spec="#api-mlgraphbuilder-linear-method",
+        tolerance=2,
+    ),
+    binary(
+        "prelu",
+        "select({1} * {0}, {0}, {0} >= 0.0)",
+        lambda x, slope: np.where(x >= 0, x * np.ones_like(slope), slope * x),
+        types=SIGNED,
+        integer="select({1} * {0}, {0}, {0} >= {value}(0))",
+        operands=("input", "slope"),
+        spec="#api-mlgraphbuilder-prelu-method",
+        tolerance=1,
+    ),
+    unary(
+        "relu",
+        "max_f32({0}, 0.0)",
+        lambda x: np.maximum(x, 0),
+        types=SIGNED,
+        lib=("max",),
+        integer="select({0}, {0} - {0}, {0} < {0} - {0})",
+        spec="#api-mlgraphbuilder-relu-method",
+    ),
+    unary("sigmoid", "sigmoid_f32({0})", _sigmoid, lib=("sigmoid",), spec="#api-mlgraphbuilder-sigmoid-method", tolerance=6),
+    unary(
+        "softplus",
+        "(softplus_f32({steepness} * {0}) / {steepness})",
+        _softplus,
+        lib=("softplus",),
+        attrs=(Attr("steepness", "float", 1.0),),
+        spec="#api-mlgraphbuilder-softplus-method",
+        tolerance=6,
+    ),
+    unary(
+        "softsign",
+        "softsign_f32({0})",
+        lambda x: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x))),
+        lib=("softsign",),
+        spec="#api-mlgraphbuilder-softsign-method",
+        tolerance=3,
+    ),
+    unary("tanh", "tanh_f32({0})", np.tanh, lib=("tanh",), spec="#api-mlgraphbuilder-tanh-method", tolerance=4),
+)

@@ -1,0 +1,121 @@
+"""Index of the smallest and largest element along dimensions. Both forms of the operators are one here.
+
+The 2026 form names one `axis` and gives int32 unless told otherwise; the 2024 form names any `axes` (all by default) and gives
+int64. Canonically both are `axes`, ascending, and an explicit `output_data_type`. Over several axes the index counts their
+elements in row-major order, which the 2024 text leaves open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import ELEMENTS
+from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ._attrs import Attr
+from ._def import Call, Lower, Lowering, OpDef, Operand
+from ._reduction import HIGHEST, LOWEST, choose_variant, reduced_shape, row_call, view_rows
+
+ARG = KernelTemplate("arg", ("variant", "rows", "key", "last"))
+
+
+@dataclass(frozen=True)
+class Key:
+    """How elements are compared: the WGSL of their keys, the type of these, its lowest value, and the key of NaN, if any."""
+
+    code: str
+    type: str
+    lowest: str
+    nan: str
+
+
+def _key(value: str, largest: bool) -> Key:
+    """Return the keys for elements of the WGSL type `value`; complements make the smallest the largest."""
+    sign = "" if largest else "~"
+    if value != "f32":
+        return Key(f"{sign}x", value, LOWEST[value], "")
+    nan = (HIGHEST if largest else LOWEST)["i32"]
+    # Zeros of either sign tie.
+    return Key(f"{sign}ordered_f32(select(x, 0.0, abs_bits_f32(x) == 0u), {nan})", "i32", LOWEST["i32"], HIGHEST["i32"])
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x, axis, axes = call.input(), call.attrs["axis"], call.attrs["axes"]
+    call.require(axis is None or axes is None, "only one of axis and axes may be given", got=f"axis={axis}, axes={axes}")
+    if call.attrs["output_data_type"] is None:
+        call.attrs["output_data_type"] = "int64" if axis is None else "int32"
+    if axis is not None:
+        axes = (call.axis(axis, x.rank),)
+    axes = tuple(range(x.rank)) if axes is None else tuple(sorted(call.axes(axes, x.rank)))
+    call.attrs.update(axis=None, axes=axes)
+    # No index can exceed int32: that would take a tensor of more elements than the specification allows.
+    shape = reduced_shape(x.shape, axes, call.attrs["keep_dimensions"])
+    return (call.output(call.attrs["output_data_type"], shape),)
+
+
+def _index(x: Array, largest: bool, last: bool) -> Array:
+    """Return the index along the last dimension."""
+    if x.dtype.kind != "f":
+        nan = np.zeros(x.shape, bool)
+    else:
+        nan = np.isnan(x)
+    find = np.argmax if largest else np.argmin
+    index: Array = x.shape[-1] - 1 - find(x[..., ::-1], axis=-1) if last else find(x, axis=-1)
+    return np.where(nan.any(axis=-1), np.argmax(nan, axis=-1), index)
+
+
+def _reference(largest: bool, arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    axes = attrs["axes"]
+    kept = [d for d in range(x.ndim) if d not in axes]
+    rows = np.transpose(x, [*kept, *axes]).reshape([*(x.shape[d] for d in kept), -1])
+    index = _index(rows, largest, attrs["select_last_index"])
+    return [index.reshape(outputs[0].shape).astype(outputs[0].numpy)]
+
+
+def _lower_with(largest: bool) -> Lower:
+    def lower(low: Lowering) -> list[KernelCall]:
+        x = low.input()
+        view = view_rows(x.shape, low.attrs["axes"])
+        element = ELEMENTS[x.data_type]
+        key = _key(element.value, largest)
+        variant = choose_variant(low, "arg", view, subgroups=element.size_bytes <= 4)
+        quads = view.items_are_quads
+        # The index is always positive and below 2^32: its 64 bits need no 64-bit arithmetic.
+        output = "bits64" if low.output().data_type == "int64" else "int32"
+        resources = [
+            (Binding("input", "read", x.data_type, quad=quads), low.value(0)),
+            (Binding("output", "write", output), low.node.outputs[0]),
+        ]
+        last: bool = low.attrs["select_last_index"]
+        return [row_call(ARG, low, view, variant, variant.shape(view, quads=quads), resources, key=key, last=last)]
+
+    return lower
+
+
+def _arg(name: str, largest: bool) -> OpDef:
+    return OpDef(
+        name,
+        (Operand("input"),),
+        _infer,
+        lambda arrays, attrs, outputs: _reference(largest, arrays, attrs, outputs),
+        _lower_with(largest),
+        attrs=(
+            Attr("axis", "uint", None),
+            Attr("axes", "uints", None),
+            Attr("keep_dimensions", "bool", False),
+            Attr("select_last_index", "bool", False),
+            Attr("output_data_type", "data_type", None, ("int32", "int64")),
+        ),
+        templates=(ARG,),
+        spec="#api-mlgraphbuilder-argminmax",
+        tolerance=0,
+    )
+
+
+OPS = (_arg("argMax", largest=True), _arg("argMin", largest=False))

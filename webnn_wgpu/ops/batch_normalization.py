@@ -1,0 +1,94 @@
+"""Batch normalization with given means and variances: an element-wise formula whose operands lie along one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.data_types import FLOATS, cast_number
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.expression import ExpressionBuilder, Formula
+from ..kernels.spec import KernelCall
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._elementwise import ELEMENTWISE, Source, elementwise_call
+from ._normalization import require_shape
+from ._rows import scalar_uniform, to_type, wide
+
+_PARAMETERS = ("mean", "variance", "scale", "bias")
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x = call.input()
+    axis = call.axis(call.attrs["axis"], x.rank)
+    for index, name in enumerate(_PARAMETERS, 1):
+        require_shape(call, index, name, (x.shape[axis],), "[input.shape[axis]]")
+    return (x,)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    x, *parameters = arrays
+    assert x is not None
+    others = tuple(d for d in range(x.ndim) if d != attrs["axis"])
+    mean, variance, scale, bias = (None if p is None else np.expand_dims(wide(p), others) for p in parameters)
+    assert mean is not None
+    assert variance is not None
+    with np.errstate(all="ignore"):
+        y = (wide(x) - mean) / np.sqrt(variance + cast_number(attrs["epsilon"], str(x.dtype)))
+        y = y if scale is None else y * scale
+        y = y if bias is None else y + bias
+    return [to_type(y, outputs[0])]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    x, axis = low.input(), low.attrs["axis"]
+    # Along the last dimension the operands broadcast as they are.
+    strides = None if axis == x.rank - 1 else tuple(int(d == axis) for d in range(x.rank))
+    builder = ExpressionBuilder()
+    sources = [Source(low.value(0), x)]
+    names: dict[str, str] = {}
+    operands = [builder.argument(x.data_type)]
+    for index, name in enumerate(_PARAMETERS, 1):
+        if low.has(index):
+            names[name] = f"{{{len(sources)}}}"
+            sources.append(Source(low.value(index), low.input(index), strides))
+            operands.append(builder.argument(x.data_type))
+    # One formula, so that float16 is rounded once.
+    code = "div_f32({0} - {1}, sqrt_f32({2} + {epsilon}))"
+    code += f" * {names['scale']}" if "scale" in names else ""
+    code += f" + {names['bias']}" if "bias" in names else ""
+    uniforms = (scalar_uniform("epsilon", low.attrs["epsilon"], x.data_type),)
+    result = builder.apply(Formula(code, ("div", "sqrt"), uniforms), operands, x.data_type)
+    return elementwise_call(
+        builder.finish(result),
+        builder.uniforms,
+        sources,
+        low.node.outputs[0],
+        low.output(),
+        low.caps,
+        f"element-wise along axis {axis}",
+    )
+
+
+OPS = (
+    OpDef(
+        "batchNormalization",
+        (
+            Operand("input", FLOATS, min_rank=1),
+            Operand("mean", same_as="input", min_rank=1, max_rank=1),
+            Operand("variance", same_as="input", min_rank=1, max_rank=1),
+            Operand("scale", same_as="input", min_rank=1, max_rank=1, required=False),
+            Operand("bias", same_as="input", min_rank=1, max_rank=1, required=False),
+        ),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(Attr("axis", "uint", 1), Attr("epsilon", "float", 1e-5)),
+        templates=(ELEMENTWISE,),
+        spec="#api-mlgraphbuilder-batchnorm",
+        # The conformance tests allow 6; cancellation in x - mean and against the bias is the inputs' matter.
+        tolerance=6,
+    ),
+)

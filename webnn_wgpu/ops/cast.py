@@ -1,0 +1,89 @@
+"""Changing the data type element by element, and choosing between two tensors element by element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.data_types import ANY, DATA_TYPES
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import ELEMENTS
+from ..kernels.expression import Formula
+from ._attrs import Attr
+from ._def import Call, OpDef, Operand
+from ._elementwise import ELEMENTWISE
+from ._rows import infer_broadcast, lower_elementwise
+
+
+def _cast_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
+    source, target = DATA_TYPES[inputs[0]], DATA_TYPES[out]
+    value = ELEMENTS[out].value
+    if target.kind == "float":
+        # An integer is rounded to float32 and a float16 target rounds once more when stored. Integers above 2^24 that a
+        # double rounding could hurt are beyond float16's range.
+        return Formula("{0}" if source.kind == "float" else "f32({0})")
+    if source.kind == "float":
+        return Formula(f"f32_to_{out}({{0}})", (f"f32_to_{out}",))
+    return Formula(f"{value}({{0}})" if value != ELEMENTS[inputs[0]].value else "{0}")
+
+
+def _cast_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    target = DATA_TYPES[out[0].data_type]
+    with np.errstate(all="ignore"):
+        if target.kind == "float" or x.dtype.kind != "f":
+            return [x.astype(target.numpy)]
+        # Out of range saturates and NaN becomes 0. float64 cannot hold the largest 64-bit integers, so the ends are set apart.
+        limits = np.iinfo(target.name)
+        whole = np.trunc(np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=1e300, neginf=-1e300))
+        top, bottom = whole >= float(limits.max), whole <= float(limits.min)
+        inside = np.where(top | bottom, 0, whole).astype(target.numpy)
+        return [np.where(top, target.numpy.type(limits.max), np.where(bottom, target.numpy.type(limits.min), inside))]
+
+
+def _infer_where(call: Call) -> tuple[TensorType, ...]:
+    return infer_broadcast(call, call.input(1).data_type)
+
+
+def _where_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    condition, true_value, false_value = arrays
+    assert condition is not None
+    assert true_value is not None
+    assert false_value is not None
+    return [np.where(condition != 0, true_value, false_value)]
+
+
+OPS = (
+    OpDef(
+        "cast",
+        (Operand("input"),),
+        lambda call: (call.input().with_data_type(call.attrs["data_type"]),),
+        _cast_reference,
+        lower_elementwise,
+        attrs=(Attr("data_type", "data_type"),),
+        templates=(ELEMENTWISE,),
+        spec="#api-mlgraphbuilder-cast",
+        elementwise=_cast_formula,
+        output_types=ANY,
+        tolerance=0,
+    ),
+    OpDef(
+        "where",
+        (
+            Operand("condition", ("uint8",)),
+            Operand("trueValue"),
+            Operand("falseValue", same_as="trueValue"),
+        ),
+        _infer_where,
+        _where_reference,
+        lower_elementwise,
+        templates=(ELEMENTWISE,),
+        spec="#api-mlgraphbuilder-where-method",
+        elementwise=lambda inputs, out, attrs: Formula("select({2}, {1}, {0} != 0u)"),
+        output_types=ANY,
+        tolerance=0,
+    ),
+)

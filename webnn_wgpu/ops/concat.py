@@ -1,0 +1,168 @@
+"""Concatenation along one dimension."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.data_types import DATA_TYPES
+from ..kernels.element import QUAD
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Temp, UniformType
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef
+from ._def import Operand as OperandDef
+from ._elementwise import quad_launch
+from ._units import WORD_BYTES, units_of
+from .strided import MAX_PARTS, STRIDED, copy_call
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..core.caps import Caps
+    from ..ir.graph import Array, Attrs
+    from ..ir.types import TensorType
+
+CONCAT = KernelTemplate("concat", ("inputs", "quad"))
+
+MAX_INPUTS = 7
+"""Inputs of one kernel: WebGPU guarantees eight storage buffers, and one is the output."""
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    count = len(call.inputs)
+    call.require(
+        1 <= count <= MAX_PARTS,
+        f"inputs must hold 1 to {MAX_PARTS} operands",
+        got=f"{count} operands",
+        allowed=f"1..{MAX_PARTS}",
+    )
+    first = call.input()
+    axis = call.axis(call.attrs["axis"], first.rank)
+    for i in range(1, count):
+        other = call.input(i)
+        got = f"inputs[0] {first}, inputs[{i}] {other}"
+        call.require(
+            other.data_type == first.data_type,
+            "all inputs must have the same data type",
+            got=got,
+            allowed=first.data_type,
+        )
+        call.require(
+            other.rank == first.rank,
+            "Incompatible shapes: all inputs must have the same rank",
+            got=got,
+            allowed=f"rank {first.rank}",
+        )
+        call.require(
+            other.shape[:axis] == first.shape[:axis] and other.shape[axis + 1 :] == first.shape[axis + 1 :],
+            f"Incompatible shapes: all dimensions except axis {axis} must be equal",
+            got=got,
+        )
+    size = sum(call.input(i).shape[axis] for i in range(count))
+    return (call.output(first.data_type, (*first.shape[:axis], size, *first.shape[axis + 1 :])),)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    return [np.concatenate([a for a in arrays if a is not None], axis=attrs["axis"])]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    output, axis = low.output(), int(low.attrs["axis"])
+    outer, inner = math.prod(output.shape[:axis]), math.prod(output.shape[axis + 1 :])
+    count = len(low.node.inputs)
+    if count == 1:
+        return [copy_call(low.value(0), output, low.node.outputs[0], low.caps)]
+    lengths = [low.input(i).shape[axis] * inner for i in range(count)]
+    runs = list(lengths)
+    if outer == 1:
+        # The last run ends the buffer: its last quad may be filled up from the input's padding into the output's.
+        quad = QUAD * WORD_BYTES // DATA_TYPES[output.data_type].size_bytes
+        runs[-1] = -(-runs[-1] // quad) * quad
+    units = units_of(output.data_type, runs)
+    if units.quad:
+        return _windows(low, outer, units.lengths)
+    units = units_of(output.data_type, lengths)
+    return _tree(low, outer, units.element, units.lengths)
+
+
+def _windows(low: Lowering, outer: int, lengths: Sequence[int]) -> list[KernelCall]:
+    """Return calls that each fill their own columns of the output; lengths in quads of words."""
+    row, start = sum(lengths), 0
+    calls: list[KernelCall] = []
+    for first in range(0, len(lengths), MAX_INPUTS):
+        group = lengths[first : first + MAX_INPUTS]
+        operands: list[Operand] = [low.value(i) for i in range(first, first + len(group))]
+        calls.append(_call("bits32", operands, group, low.node.outputs[0], outer, low.caps, (row, start)))
+        start += sum(group)
+    return calls
+
+
+def _tree(low: Lowering, outer: int, element: str, lengths: Sequence[int]) -> list[KernelCall]:
+    """Return calls that join neighbours until one is left.
+
+    A call writes the whole of its result, so that no quad, and for narrow types no word, has two writers.
+    """
+    size = int(element.removeprefix("bits")) // 8
+    parts: list[tuple[Operand, int]] = [(low.value(i), n) for i, n in enumerate(lengths)]
+    calls: list[KernelCall] = []
+    while len(parts) > 1:
+        joined: list[tuple[Operand, int]] = []
+        for first in range(0, len(parts), MAX_INPUTS):
+            group = parts[first : first + MAX_INPUTS]
+            if len(group) == 1:
+                joined += group
+                continue
+            length = sum(n for _, n in group)
+            result: Operand = low.node.outputs[0]
+            if len(group) < len(parts):
+                result = Temp(f"joined {len(calls)}", outer * length * size)
+            calls.append(_call(element, [v for v, _ in group], [n for _, n in group], result, outer, low.caps, None))
+            joined.append((result, length))
+        parts = joined
+    return calls
+
+
+def _call(
+    element: str,
+    operands: Sequence[Operand],
+    lengths: Sequence[int],
+    result: Operand,
+    outer: int,
+    caps: Caps,
+    window: tuple[int, int] | None,
+) -> KernelCall:
+    """Return the call that joins `operands`; `window` is (length of an output row, where in it to start), in quads."""
+    width, quad = sum(lengths), window is not None
+    launch, grid = quad_launch(outer * width * (QUAD if quad else 1), caps)
+    fields: list[tuple[str, UniformType, int]] = [*launch, ("width", "u32", width)]
+    if window is not None:
+        fields.extend((("row", "u32", window[0]), ("start", "u32", window[1])))
+    fields.extend((f"length_{k}", "u32", n) for k, n in enumerate(lengths))
+    spec = CONCAT.spec(
+        [
+            *(Binding(f"input{k}", "read", element, quad=quad) for k in range(len(operands))),
+            Binding("output", "write", element, quad=True),
+        ],
+        [(name, type_) for name, type_, _ in fields],
+        inputs=len(operands),
+        quad=quad,
+    )
+    reason = "whole quads" if quad else f"runs of {element}"
+    return KernelCall(spec, (*operands, result), tuple(v for _, _, v in fields), grid, reason)
+
+
+OPS = (
+    OpDef(
+        "concat",
+        (OperandDef("inputs", min_rank=1, variadic=True),),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(Attr("axis", "uint"),),
+        templates=(CONCAT, STRIDED),
+        spec="#api-mlgraphbuilder-concat",
+        tolerance=0,
+    ),
+)

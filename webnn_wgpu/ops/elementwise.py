@@ -1,0 +1,138 @@
+"""Element-wise operators: unary and binary arithmetic, comparisons and logic. One row each.
+
+Numbers to know: integer arithmetic wraps; integer division truncates toward zero and gives 0 for a zero divisor; maximum and
+minimum give NaN where either operand is NaN; comparisons give exactly 0 or 1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ._def import OpDef
+from ._rows import binary, unary
+
+SIGNED = ("float32", "float16", "int64", "int32", "int8")
+LOGICAL = "#api-mlgraphbuilder-logical"
+
+
+def erf(x: Any) -> Any:
+    """Return the error function of an array, in float64."""
+    return np.vectorize(math.erf, otypes=[np.float64])(x)
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if a.dtype.kind == "f":
+        return a / b
+    safe = np.where(b == 0, np.ones_like(b), b)
+    quotient = a // safe
+    if a.dtype.kind == "i":  # floor division rounds down; the operator truncates
+        quotient = np.where((a % safe != 0) & ((a < 0) != (safe < 0)), quotient + 1, quotient)
+    return np.where(b == 0, np.zeros_like(a), quotient)
+
+
+def _power(a: Any, b: Any) -> Any:
+    if a.dtype.kind == "f":
+        return np.power(a, b)
+    result, base, exponent = np.ones_like(a * b), a * np.ones_like(b), b * np.ones_like(a)
+    negative = exponent < 0
+    for bit in range(8 * a.dtype.itemsize):
+        odd = ((exponent >> bit) & 1).astype(bool)
+        result = np.where(odd, result * base, result)
+        base = base * base
+    minus_one = np.where(exponent & 1, -np.ones_like(result), np.ones_like(result)) if a.dtype.kind == "i" else result
+    inverse = np.where(a == 1, 1, np.where((a + np.ones_like(a)) == 0, minus_one, 0))
+    return np.where(negative, inverse, result)
+
+
+
+def _compare_floats_safely(name: str, code: str, function: Any, when_nan: str) -> OpDef:
+    # Drivers may assume that no NaN occurs and turn one comparison into another: NaN is told by its bits.
+    nan = "is_nan_f32({0}) || is_nan_f32({1})"
+    return binary(
+        name,
+        f"select(select(0u, 1u, {{0}} {code} {{1}}), {when_nan}, {nan})",
+        function,
+        lib=("bits",),
+        integer=f"select(0u, 1u, {{0}} {code} {{1}})",
+        output="uint8",
+        spec=LOGICAL,
+    )
+
+
+def _logic(name: str, code: str, function: Any) -> OpDef:
+    return binary(name, "", function, types=("uint8",), integer=f"select(0u, 1u, {code})", output="uint8", spec=LOGICAL)
+
+
+UNARY = (
+    unary("abs", "abs({0})", np.abs, types=SIGNED, integer="select({0}, -{0}, {0} < 0)"),
+    unary("ceil", "ceil({0})", np.ceil),
+    unary("cos", "cos_f32({0})", np.cos, lib=("cos",), tolerance=4),
+    unary("erf", "erf_f32({0})", erf, lib=("erf",), tolerance=4),
+    unary("exp", "exp_f32({0})", np.exp, lib=("exp",), tolerance=4),
+    unary("floor", "floor({0})", np.floor),
+    unary("log", "log_f32({0})", np.log, lib=("log",), tolerance=4),
+    unary("neg", "-({0})", np.negative, types=SIGNED),
+    unary("reciprocal", "reciprocal_f32({0})", lambda x: 1.0 / x, lib=("reciprocal",), tolerance=2),
+    unary("roundEven", "round_even_f32({0})", np.rint, lib=("round_even",)),
+    unary("sign", "sign_f32({0})", lambda x: (x > 0) * 1.0 - (x < 0) * 1.0, types=SIGNED, lib=("sign",), integer="sign({0})"),
+    unary("sin", "sin_f32({0})", np.sin, lib=("sin",), tolerance=4),
+    unary("sqrt", "sqrt_f32({0})", np.sqrt, lib=("sqrt",), tolerance=2),
+    unary("tan", "tan_f32({0})", np.tan, lib=("tan",), tolerance=8),
+)
+
+BINARY = (
+    binary("add", "({0} + {1})", np.add, tolerance=1),
+    binary("sub", "({0} - {1})", np.subtract, tolerance=1),
+    binary("mul", "({0} * {1})", np.multiply, tolerance=1),
+    binary(
+        "div",
+        "div_f32({0}, {1})",
+        _divide,
+        lib=("div",),
+        integer="div_{value}({0}, {1})",
+        integer_lib=lambda value: (f"div_{value}",),
+        tolerance=2,
+    ),
+    binary("max", "max_f32({0}, {1})", np.maximum, lib=("max",), integer="max({0}, {1})"),
+    binary("min", "min_f32({0}, {1})", np.minimum, lib=("min",), integer="min({0}, {1})"),
+    binary(
+        "pow",
+        "pow_f32({0}, {1})",
+        _power,
+        lib=("pow",),
+        integer="pow_{value}({0}, {1})",
+        integer_lib=lambda value: (f"pow_{value}",),
+        tolerance=8,
+    ),
+)
+
+LOGIC = (
+    _compare_floats_safely("equal", "==", np.equal, "0u"),
+    _compare_floats_safely("notEqual", "!=", np.not_equal, "1u"),
+    _compare_floats_safely("greater", ">", np.greater, "0u"),
+    _compare_floats_safely("greaterOrEqual", ">=", np.greater_equal, "0u"),
+    _compare_floats_safely("lesser", "<", np.less, "0u"),
+    _compare_floats_safely("lesserOrEqual", "<=", np.less_equal, "0u"),
+    _logic("logicalAnd", "({0} != 0u) && ({1} != 0u)", np.logical_and),
+    _logic("logicalOr", "({0} != 0u) || ({1} != 0u)", np.logical_or),
+    _logic("logicalXor", "({0} != 0u) != ({1} != 0u)", np.logical_xor),
+    unary(
+        "logicalNot",
+        "",
+        np.logical_not,
+        types=("uint8",),
+        integer="select(0u, 1u, {0} == 0u)",
+        output="uint8",
+        operand="a",
+        spec=LOGICAL,
+    ),
+    unary("isNaN", "select(0u, 1u, is_nan_f32({0}))", np.isnan, lib=("bits",), output="uint8", operand="a", spec=LOGICAL),
+    unary(
+        "isInfinite", "select(0u, 1u, is_inf_f32({0}))", np.isinf, lib=("bits",), output="uint8", operand="a", spec=LOGICAL
+    ),
+)
+
+OPS = (*UNARY, *BINARY, *LOGIC)

@@ -1,0 +1,82 @@
+"""The operator gemm: alpha * A' * B' + beta * C, with A' and B' transposed or not. A zero alpha or beta skips nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.data_types import FLOATS, cast_number
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.spec import KernelCall
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._product import TEMPLATES, Addend, Factor, product_calls
+from ._rows import to_type, wide
+from ._shapes import unidirectional
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    a, b, c = call.input(0), call.input(1), call.inputs[2]
+    M, K = reversed(a.shape) if call.attrs["a_transpose"] else a.shape
+    rows, N = reversed(b.shape) if call.attrs["b_transpose"] else b.shape
+    flags = ", ".join(f"{n}={call.attrs[n]}" for n in ("a_transpose", "b_transpose"))
+    call.require(
+        K == rows,
+        "Incompatible shapes for gemm: the columns of a must equal the rows of b, both once transposed",
+        got=f"{call.describe()}, {flags}",
+        allowed=f"b with {K} rows",
+    )
+    if c is not None:
+        call.require(
+            unidirectional(c.shape, (M, N)),
+            "Incompatible shapes for gemm: c must broadcast to the result",
+            allowed=f"a shape that broadcasts to [{M}, {N}]",
+        )
+    return (call.output(a.data_type, (M, N)),)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    a, b, c = arrays
+    assert a is not None
+    assert b is not None
+    alpha, beta = (cast_number(attrs[n], out[0].data_type) for n in ("alpha", "beta"))
+    left = wide(a.T if attrs["a_transpose"] else a)
+    right = wide(b.T if attrs["b_transpose"] else b)
+    with np.errstate(all="ignore"):
+        result = alpha * (left @ right)
+        return [to_type(result if c is None else result + beta * wide(c), out[0])]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    attrs, data_type = low.attrs, low.input().data_type
+    alpha, beta = (float(cast_number(attrs[n], data_type)) for n in ("alpha", "beta"))
+    a = Factor(low.value(0), data_type, low.input(0).shape, attrs["a_transpose"])
+    b = Factor(low.value(1), data_type, low.input(1).shape, attrs["b_transpose"])
+    addend = Addend(low.value(2), data_type, low.input(2).shape, beta) if low.has(2) else None
+    return product_calls(low, a, b, alpha=alpha, addend=addend)
+
+
+OPS = (
+    OpDef(
+        "gemm",
+        (
+            Operand("a", FLOATS, min_rank=2, max_rank=2),
+            Operand("b", FLOATS, same_as="a", min_rank=2, max_rank=2),
+            Operand("c", FLOATS, same_as="a", max_rank=2, required=False),
+        ),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(
+            Attr("alpha", "float", 1.0),
+            Attr("beta", "float", 1.0),
+            Attr("a_transpose", "bool", False),
+            Attr("b_transpose", "bool", False),
+        ),
+        templates=TEMPLATES,
+        spec="#api-mlgraphbuilder-gemm",
+        epilogue=True,
+    ),
+)

@@ -1,0 +1,60 @@
+"""Instance normalization: mean 0 and variance 1 of every channel of every image, then scale and bias by channel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.data_types import FLOATS
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.spec import KernelCall
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._normalization import NORMALIZATION, normalization_call, normalized, require_shape
+from ._rows import to_type
+
+_CHANNEL = {"nchw": 1, "nhwc": 3}
+_SPATIAL = {"nchw": (2, 3), "nhwc": (1, 2)}
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x, channel = call.input(), _CHANNEL[call.attrs["layout"]]
+    for index, name in ((1, "scale"), (2, "bias")):
+        require_shape(call, index, name, (x.shape[channel],), f"[input.shape[{channel}]]")
+    return (x,)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    x, *parameters = arrays
+    assert x is not None
+    axes = _SPATIAL[attrs["layout"]]
+    scale, bias = (None if p is None else np.expand_dims(p, (0, *axes)) for p in parameters)
+    return [to_type(normalized(x, axes, scale, bias, attrs["epsilon"]), outputs[0])]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    layout = low.attrs["layout"]
+    return normalization_call(low, _SPATIAL[layout], "row", [int(d == _CHANNEL[layout]) for d in range(4)])
+
+
+OPS = (
+    OpDef(
+        "instanceNormalization",
+        (
+            Operand("input", FLOATS, min_rank=4, max_rank=4),
+            Operand("scale", same_as="input", min_rank=1, max_rank=1, required=False),
+            Operand("bias", same_as="input", min_rank=1, max_rank=1, required=False),
+        ),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(
+            Attr("epsilon", "float", 1e-5),
+            Attr("layout", "enum", "nchw", ("nchw", "nhwc")),
+        ),
+        templates=(NORMALIZATION,),
+        spec="#api-mlgraphbuilder-instancenorm",
+    ),
+)

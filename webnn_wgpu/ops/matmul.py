@@ -1,0 +1,59 @@
+"""The operator matmul."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.data_types import FLOATS
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.spec import KernelCall
+from ._def import Call, Lowering, OpDef, Operand
+from ._product import TEMPLATES, Factor, product_calls
+from ._rows import to_type, wide
+from ._shapes import broadcast
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    a, b = call.input(0), call.input(1)
+    call.require(
+        a.shape[-1] == b.shape[-2],
+        "Incompatible shapes for matmul: the last dimension of a must equal the second last of b",
+        allowed=f"b with {a.shape[-1]} rows",
+    )
+    batch = broadcast(a.shape[:-2], b.shape[:-2])
+    if batch is None:
+        raise call.fail(
+            "Incompatible shapes for matmul: leading dimensions must broadcast together, each equal or 1",
+            got=call.describe(),
+        )
+    return (call.output(a.data_type, (*batch, a.shape[-2], b.shape[-1])),)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    a, b = arrays
+    assert a is not None
+    assert b is not None
+    with np.errstate(all="ignore"):
+        return [to_type(wide(a) @ wide(b), out[0])]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    a, b = (Factor(low.value(i), low.input(i).data_type, low.input(i).shape) for i in range(2))
+    return product_calls(low, a, b)
+
+
+OPS = (
+    OpDef(
+        "matmul",
+        (Operand("a", FLOATS, min_rank=2), Operand("b", FLOATS, same_as="a", min_rank=2)),
+        _infer,
+        _reference,
+        _lower,
+        templates=TEMPLATES,
+        spec="#api-mlgraphbuilder-matmul",
+        epilogue=True,
+    ),
+)

@@ -1,0 +1,159 @@
+"""Padding: a constant, the nearest edge element, or the tensor mirrored."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.data_types import DATA_TYPES, cast_number
+from ..kernels.element import QUAD, bits_of
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._elementwise import quad_launch
+from ._shapes import strides_of
+from ._units import units_of
+from .strided import STRIDED, copy_call
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ir.graph import Array, Attrs
+    from ..ir.types import TensorType
+
+PAD = KernelTemplate("pad", ("mode", "rank", "read"))
+
+MODES = ("constant", "edge", "reflection", "symmetric")
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x, mode = call.input(), call.attrs["mode"]
+    begins, ends = call.attrs["beginning_padding"], call.attrs["ending_padding"]
+    for name, items in (("beginning_padding", begins), ("ending_padding", ends)):
+        call.require(
+            len(items) == x.rank,
+            f"{name} must have one item per dimension",
+            got=f"{name}={list(items)}, input {x}",
+            allowed=f"{x.rank} items",
+        )
+        if mode != "reflection":
+            continue
+        for d, (n, dim) in enumerate(zip(items, x.shape, strict=True)):
+            call.require(
+                n < dim,
+                f"{name}[{d}] must be < input.shape[{d}] in reflection mode",
+                got=f"{name}={list(items)}, input {x}",
+                allowed=f"0..{dim - 1}",
+            )
+    call.attrs["value"] = cast_number(call.attrs["value"], x.data_type)
+    return (call.output(x.data_type, [b + n + e for b, n, e in zip(begins, x.shape, ends, strict=True)]),)
+
+
+def _source_indices(begin: int, size: int, end: int, mode: str) -> Array:
+    i = np.arange(-begin, size + end)
+    if mode == "edge":
+        return np.clip(i, 0, size - 1)
+    if mode == "reflection":
+        return np.abs((size - 1) - np.abs((size - 1) - i))
+    i = i % (2 * size)
+    return np.minimum(i, 2 * size - 1 - i)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, mode = arrays[0], attrs["mode"]
+    assert x is not None
+    begins, ends = attrs["beginning_padding"], attrs["ending_padding"]
+    if mode == "constant":
+        padded = np.full(out[0].shape, attrs["value"], out[0].numpy)
+        padded[tuple(slice(b, b + n) for b, n in zip(begins, x.shape, strict=True))] = x
+        return [padded]
+    for d, (b, n, e) in enumerate(zip(begins, x.shape, ends, strict=True)):
+        x = np.take(x, _source_indices(b, n, e, mode), axis=d)
+    return [x]
+
+
+def _merge(begins: Sequence[int], shape: Sequence[int], ends: Sequence[int], mode: str) -> list[tuple[int, int, int]]:
+    """Return the dimensions as (begin, size, end), those left out that have one element before and after.
+
+    A dimension without padding merges into its outer neighbour if that has none either; a constant is the same whatever
+    its place, so there the neighbour may have padding.
+    """
+    dims: list[tuple[int, int, int]] = []
+    for b, n, e in zip(begins, shape, ends, strict=True):
+        if b + n + e == 1:
+            continue
+        if dims and b == e == 0 and (mode == "constant" or dims[-1][0] == dims[-1][2] == 0):
+            outer = dims[-1]
+            dims[-1] = (outer[0] * n, outer[1] * n, outer[2] * n)
+        else:
+            dims.append((b, n, e))
+    return dims
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    x, mode = low.input(), low.attrs["mode"]
+    dims = _merge(low.attrs["beginning_padding"], x.shape, low.attrs["ending_padding"], mode)
+    if all(b == e == 0 for b, _, e in dims):
+        return [copy_call(low.value(0), x, low.node.outputs[0], low.caps)]
+    begin, size, end = dims[-1]
+    element, read = bits_of(x.data_type), "strided"
+    # Runs along the innermost dimension stay whole if it is not mirrored within.
+    if mode == "constant" or begin == end == 0:
+        units = units_of(x.data_type, dims[-1])
+        if units.quad:
+            begin, size, end = units.lengths
+            element, read = units.element, "quad"
+            dims[-1] = begin, size, end
+    if read == "strided" and (begin + size + end) % QUAD == 0:
+        read = "row"
+    rank = len(dims)
+    strides = strides_of([n for _, n, _ in dims])
+    outputs = [b + n + e for b, n, e in dims]
+    num_units = outputs[0] * strides_of(outputs)[0]
+    launch, grid = quad_launch(num_units * (QUAD if read == "quad" else 1), low.caps)
+    fields: list[tuple[str, UniformType, int]] = [*launch]
+    if mode == "constant":
+        fields.extend((f"value_{i}", "u32", word) for i, word in enumerate(_pattern(low.attrs["value"], x)))
+    for d, (b, n, _) in enumerate(dims):
+        fields.extend(((f"begin_{d}", "u32", b), (f"input_{d}", "u32", n)))
+        fields.extend(((f"output_{d}", "u32", outputs[d]), (f"stride_{d}", "u32", strides[d])))
+    spec = PAD.spec(
+        [
+            Binding("input", "read", element, quad=read == "quad"),
+            Binding("output", "write", element, quad=True),
+        ],
+        [(name, type_) for name, type_, _ in fields],
+        mode=mode,
+        rank=rank,
+        read=read,
+    )
+    operands = (low.value(0), low.node.outputs[0])
+    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, f"{mode} padding, read {read}")]
+
+
+def _pattern(value: float | int, type_: TensorType) -> tuple[int, int]:
+    """Return two words filled with the bits of `value`."""
+    one = np.array(value, DATA_TYPES[type_.data_type].numpy).tobytes()
+    words = np.frombuffer(one * (8 // len(one)), np.uint32)
+    return int(words[0]), int(words[1])
+
+
+OPS = (
+    OpDef(
+        "pad",
+        (Operand("input"),),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(
+            Attr("beginning_padding", "uints"),
+            Attr("ending_padding", "uints"),
+            Attr("mode", "enum", "constant", MODES),
+            Attr("value", "number", 0),
+        ),
+        templates=(PAD, STRIDED),
+        spec="#api-mlgraphbuilder-pad",
+        tolerance=0,
+    ),
+)

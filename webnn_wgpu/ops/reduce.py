@@ -1,0 +1,289 @@
+"""The ten reductions. One row each: what is done to an element, the operation between elements, what is done to its result.
+
+Numbers to know: floats are reduced in float32, blockwise, and rounded once; integers wrap; the maximum and minimum are NaN
+where any element is; an empty list of axes means that the function is applied to every element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ..core.caps import Caps
+from ..core.data_types import ANY, DATA_TYPES, FLOATS
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import ELEMENTS, QUAD
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
+from ..kernels.spec import Operand as Resource
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._elementwise import quad_launch
+from ._reduction import HIGHEST, LOWEST, Field, Variant, choose_variant, reduced_shape, row_launch, view_rows
+from ._rows import to_type, wide
+
+REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"))
+
+SUMMABLE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
+
+_MOST_SERIAL = 4096
+"""Items one invocation folds at most: 128 blocks of 32, which keeps float32 sums within some 160 roundings of exact."""
+
+_ELEMENT_OF = {"f32": "float32", "i32": "int32", "u32": "uint32", "i64": "int64", "u64": "uint64"}
+_SUFFIX = {"f32": ".0", "i32": "i", "u32": "u", "i64": "li", "u64": "lu"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """The functions of one kernel call, as WGSL. `x` is an element, `t` the total; both may use `shift`, a number per row.
+
+    Attributes:
+        operation: between mapped elements.
+        type: WGSL type of mapped elements.
+        zero: the operation's neutral element.
+        map, finish: what is done to an element and to the total.
+        lib: files of `shaders/lib/math` they call.
+    """
+
+    operation: Literal["sum", "product", "max", "min"]
+    type: str
+    zero: str
+    map: str = "x"
+    finish: str = "t"
+    lib: tuple[str, ...] = ()
+
+    @property
+    def element(self) -> str:
+        """The data type that totals have between two calls."""
+        return _ELEMENT_OF[self.type]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """What a kernel call reads or writes: where, the data type, and (of what is read) the shape."""
+
+    resource: Resource
+    data_type: str
+    shape: tuple[int, ...] = ()
+
+
+def _arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str, lib: tuple[str, ...], value: str) -> Step:
+    if value.startswith("u"):
+        map_item = map_item.replace("abs(x)", "x")
+    return Step(operation, value, ("0" if operation == "sum" else "1") + _SUFFIX[value], map_item, finish, lib)
+
+
+def _extremum(operation: Literal["max", "min"], value: str) -> Step:
+    zeros = LOWEST if operation == "max" else HIGHEST
+    if value != "f32":
+        return Step(operation, value, zeros[value])
+    # NaN is the winner: the end of the integers that the operation prefers.
+    nan = (HIGHEST if operation == "max" else LOWEST)["i32"]
+    return Step(operation, "i32", zeros["i32"], f"ordered_f32(x, {nan})", "of_ordered_f32(t)", ("ordered",))
+
+
+def _parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
+    """Return how many parts a row is cut into, so that the device is busy and no invocation folds too many items."""
+    serial = -(-items // lanes)
+    # On a CPU adapter another call costs as much as some hundred items, and a few workgroups keep it busy.
+    enough, worth_it = (8, 512) if caps.is_cpu else (256, 64)
+    busy = rows if lanes > 1 else -(-rows // 64)
+    return max(1, min(-(-enough // busy), serial // worth_it), -(-serial // _MOST_SERIAL))
+
+
+def _reduce_calls(
+    low: Lowering,
+    step: Step,
+    source: Tensor,
+    axes: Sequence[int],
+    target: Tensor,
+    *,
+    key: str,
+    length: int = 0,
+    shift: Resource | None = None,
+    variant: Variant | None = None,
+) -> list[KernelCall]:
+    """Return the calls that reduce one tensor to another.
+
+    Args:
+        low: the node.
+        step: the functions.
+        source: what is read.
+        axes: the reduced dimensions, ascending.
+        target: what is written.
+        key: what scratch memory is named after.
+        length: elements of a row, where the source is already reduced in part.
+        shift: a float32 per row, for `step`.
+        variant: who works on a row; chosen by default.
+    """
+    view = view_rows(source.shape, axes)
+    length = length or view.reduced.size
+    variant = variant or choose_variant(low, "reduce", view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
+    plain = variant.lanes == 1
+    form = "lanes" if not plain else "columns" if view.rows_are_quads else "quad"
+    quads = view.items_are_quads and form != "columns"
+    reduced = view.items(quads)
+    rows = view.kept.size
+    # An invocation of the plain variant makes four results.
+    parts = _parts(-(-rows // QUAD) if plain else rows, reduced.size, variant.lanes, low.caps)
+    # 8-bit results share a word, which invocations that make one result each cannot write.
+    packed = ELEMENTS[target.data_type].size_bytes == 1 and not plain
+    later: list[KernelCall] = []
+    if parts > 1 or packed:
+        chunk = -(-reduced.size // parts)
+        parts = -(-reduced.size // chunk)
+        partial = Temp(key, rows * parts * DATA_TYPES[step.element].size_bytes)
+        totals = Tensor(partial, step.element, (parts, rows))
+        rest = replace(step, map="x")
+        in_quads = Variant("plain", 1, "8-bit results are written in quads") if packed else None
+        later = _reduce_calls(low, rest, totals, (0,), target, key=key + "'", length=length, shift=shift, variant=in_quads)
+        step, target = replace(step, finish="t"), totals
+    else:
+        chunk = reduced.size
+    shape = variant.shape(view, quads=quads)
+    uses_shift = shift is not None and "shift" in step.map + step.finish
+    outputs = rows * parts
+    if plain:
+        launch, grid = quad_launch(outputs, low.caps)
+    else:
+        launch, grid = row_launch(shape, outputs, low.caps, "outputs")
+    fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk)]
+    fields.append(("length", "f32", float(length)))
+    fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
+    bindings = [Binding("input", "read", source.data_type, quad=quads or form == "columns")]
+    resources = [source.resource]
+    if shift is not None and uses_shift:
+        bindings.append(Binding("shift", "read", "float32", quad=form == "columns"))
+        resources.append(shift)
+    bindings.append(Binding("output", "write", target.data_type, quad=plain))
+    spec = REDUCE.spec(
+        bindings,
+        [(name, type_) for name, type_, _ in fields],
+        features=variant.features,
+        variant=variant.name,
+        form=form,
+        rows=shape,
+        step=step,
+    )
+    reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
+    resources.append(target.resource)
+    return [KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason), *later]
+
+
+# The operators --------------------------------------------------------------------------------------------------------
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x, axes = call.input(), call.attrs["axes"]
+    axes = tuple(range(x.rank)) if axes is None else tuple(sorted(call.axes(axes, x.rank)))
+    call.attrs["axes"] = axes
+    return (call.output(x.data_type, reduced_shape(x.shape, axes, call.attrs["keep_dimensions"])),)
+
+
+def _lower_with(step_for: Callable[[str], Step], shifted: bool) -> Callable[[Lowering], list[KernelCall]]:
+    def lower(low: Lowering) -> list[KernelCall]:
+        x, axes = low.input(), low.attrs["axes"]
+        source = Tensor(low.value(0), x.data_type, x.shape)
+        target = Tensor(low.node.outputs[0], x.data_type)
+        calls: list[KernelCall] = []
+        shift: Temp | None = None
+        if shifted:
+            shift = Temp("largest", low.output().num_elements * DATA_TYPES["float32"].size_bytes)
+            largest = _extremum("max", "f32")
+            calls += _reduce_calls(low, largest, source, axes, Tensor(shift, "float32"), key="parts of largest")
+        step = step_for(ELEMENTS[x.data_type].value)
+        return [*calls, *_reduce_calls(low, step, source, axes, target, key="parts", shift=shift)]
+
+    return lower
+
+
+def _reduction(
+    name: str,
+    step_for: Callable[[str], Step],
+    function: Callable[[Any, tuple[int, ...]], Any],
+    types: tuple[str, ...],
+    *,
+    shifted: bool = False,
+    tolerance: float | None = None,
+) -> OpDef:
+    """Return the OpDef of a reduction.
+
+    Args:
+        name: specification name.
+        step_for: makes the WGSL for the WGSL type elements are read into.
+        function: numpy function of a float64 or integer array and the axes, keeping the dimensions.
+        types: allowed data types.
+        shifted: whether the step's functions need the largest element of the row (0 where it is not finite) as `shift`.
+        tolerance: as in `OpDef`.
+    """
+
+    def reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+        x = arrays[0]
+        assert x is not None
+        with np.errstate(all="ignore"):
+            return [to_type(function(wide(x), attrs["axes"]), outputs[0]).reshape(outputs[0].shape)]
+
+    return OpDef(
+        name,
+        (Operand("input", types),),
+        _infer,
+        reference,
+        _lower_with(step_for, shifted),
+        attrs=(Attr("axes", "uints", None), Attr("keep_dimensions", "bool", False)),
+        templates=(REDUCE,),
+        spec="#api-mlgraphbuilder-reduce",
+        tolerance=tolerance,
+    )
+
+
+def _sum(
+    name: str,
+    function: Callable[[Any, tuple[int, ...]], Any],
+    map_item: str = "x",
+    finish: str = "t",
+    lib: tuple[str, ...] = (),
+    types: tuple[str, ...] = FLOATS,
+    shifted: bool = False,
+) -> OpDef:
+    return _reduction(
+        name, lambda value: _arithmetic("sum", map_item, finish, lib, value), function, types, shifted=shifted
+    )
+
+
+def _add(x: Any, axes: tuple[int, ...]) -> Any:
+    return np.add.reduce(x, axis=axes, dtype=x.dtype)
+
+
+def _log_sum_exp(x: Any, axes: tuple[int, ...]) -> Any:
+    largest = np.max(x, axis=axes, keepdims=True)
+    largest = np.where(np.isfinite(largest), largest, 0.0)
+    return np.log(np.sum(np.exp(x - largest), axis=axes, keepdims=True)) + largest
+
+
+OPS = (
+    _sum("reduceL1", lambda x, axes: _add(np.abs(x), axes), "abs(x)", types=SUMMABLE),
+    _sum("reduceL2", lambda x, axes: np.sqrt(_add(x * x, axes)), "x * x", "sqrt_f32(t)", ("sqrt",)),
+    _sum("reduceLogSum", lambda x, axes: np.log(_add(x, axes)), "x", "log_f32(t)", ("log",)),
+    _sum(
+        "reduceLogSumExp",
+        _log_sum_exp,
+        "exp_f32(x - shift)",
+        "log_f32(t) + shift",
+        ("exp", "log", "finite_or_zero"),
+        shifted=True,
+    ),
+    _reduction("reduceMax", lambda value: _extremum("max", value), lambda x, axes: np.max(x, axis=axes), ANY, tolerance=0),
+    _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", "t / params.length"),
+    _reduction("reduceMin", lambda value: _extremum("min", value), lambda x, axes: np.min(x, axis=axes), ANY, tolerance=0),
+    _reduction(
+        "reduceProduct",
+        lambda value: _arithmetic("product", "x", "t", (), value),
+        lambda x, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
+        SUMMABLE,
+    ),
+    _sum("reduceSum", _add, types=SUMMABLE),
+    _sum("reduceSumSquare", lambda x, axes: _add(x * x, axes), "x * x", types=SUMMABLE),
+)

@@ -1,0 +1,64 @@
+"""Softmax along one dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.data_types import FLOATS
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._reduction import choose_variant, row_call, view_rows
+from ._rows import to_type, wide
+
+SOFTMAX = KernelTemplate("softmax", ("variant", "rows"))
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x, axis = call.input(), call.attrs["axis"]
+    if axis is None:
+        # The 2024 form has no axis and takes matrices alone.
+        call.require(x.rank == 2, "axis is required unless rank(input) is 2", allowed=f"axis 0..{x.rank - 1}")
+        axis = 1
+    call.attrs["axis"] = call.axis(axis, x.rank)
+    return (x,)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    with np.errstate(all="ignore"):
+        e = wide(x)
+        e = np.exp(e - e.max(axis=attrs["axis"], keepdims=True))
+        return [to_type(e / e.sum(axis=attrs["axis"], keepdims=True), outputs[0])]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    x = low.input()
+    view = view_rows(x.shape, (low.attrs["axis"],))
+    variant = choose_variant(low, "softmax", view)
+    quads = view.items_are_quads
+    shape = variant.shape(view, quads=quads).holding(view.items(quads).size)
+    resources = [
+        (Binding("input", "read", x.data_type, quad=quads), low.value(0)),
+        (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
+    ]
+    return [row_call(SOFTMAX, low, view, variant, shape, resources)]
+
+
+OPS = (
+    OpDef(
+        "softmax",
+        (Operand("input", FLOATS, min_rank=1),),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(Attr("axis", "uint", None),),
+        templates=(SOFTMAX,),
+        spec="#api-mlgraphbuilder-softmax-method",
+    ),
+)

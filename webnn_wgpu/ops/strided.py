@@ -1,0 +1,351 @@
+"""Operators that read their input with other strides: transpose, slice, split, expand, tile, reverse.
+
+One kernel serves all. Elements are moved as bits, so every data type works on every device and NaN payloads survive.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.data_types import MAX_DIMENSION
+from ..kernels.element import QUAD, bits_of
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._elementwise import quad_launch
+from ._shapes import broadcast_strides, merge_dimensions, strides_of, unidirectional
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..core.caps import Caps
+    from ..ir.graph import Array, Attrs
+    from ..ir.types import TensorType
+
+STRIDED = KernelTemplate("strided", ("rank", "read"))
+
+MAX_PARTS = 8192
+"""Most parts of a split and most inputs of a concat (specification, "valid tensor count")."""
+
+
+def strided_call(
+    value: int,
+    data_type: str,
+    base: int,
+    dims: Sequence[int],
+    strides: Sequence[int],
+    output: int,
+    caps: Caps,
+    reason: str,
+) -> KernelCall:
+    """Return the kernel call `output[i] = value[base + sum(coordinate(i, d) * strides[d])]` over index space `dims`."""
+    num_elements = math.prod(dims)
+    space, (_, own) = merge_dimensions(dims, [strides_of(dims), strides])
+    launch, grid = quad_launch(num_elements, caps)
+    fields: list[tuple[str, UniformType, int]] = list(launch)
+    fields.append(("input_base", "u32", base))
+    aligned = base % QUAD == 0
+    if len(space) == 1 and (own[0] == 1 or num_elements == 1) and aligned:
+        read = "same"
+    elif space[-1] % QUAD:
+        read = "strided"
+    else:
+        contiguous = own[-1] == 1 and aligned and all(s % QUAD == 0 for s in own[:-1])
+        read = "quad" if contiguous else "row"
+        fields.append(("row_quads", "u32", space[-1] // QUAD))
+    if read != "same":
+        fields.extend((f"dim_{d}", "u32", n) for d, n in enumerate(space))
+        fields.extend((f"input_stride_{d}", "u32", s % 2**32) for d, s in enumerate(own))
+    element = bits_of(data_type)
+    spec = STRIDED.spec(
+        [
+            Binding("input", "read", element, quad=read in ("same", "quad")),
+            Binding("output", "write", element, quad=True),
+        ],
+        [(name, type_) for name, type_, _ in fields],
+        rank=0 if read == "same" else len(space),
+        read=read,
+    )
+    return KernelCall(spec, (value, output), tuple(v for _, _, v in fields), grid, reason)
+
+
+def copy_call(value: int, value_type: TensorType, output: int, caps: Caps) -> KernelCall:
+    """Return the kernel call that copies a value."""
+    shape = value_type.shape
+    return strided_call(value, value_type.data_type, 0, shape, strides_of(shape), output, caps, "copy")
+
+
+def _lower(low: Lowering, base: int, dims: Sequence[int], strides: Sequence[int], reason: str) -> list[KernelCall]:
+    data_type = low.input().data_type
+    return [strided_call(low.value(0), data_type, base, dims, strides, low.node.outputs[0], low.caps, reason)]
+
+
+def _given(arrays: Sequence[Array | None]) -> Array:
+    x = arrays[0]
+    assert x is not None
+    return x
+
+
+# transpose ------------------------------------------------------------------------------------------------------------
+
+
+def _infer_transpose(call: Call) -> tuple[TensorType, ...]:
+    x = call.input()
+    order = call.attrs["permutation"]
+    if order is None:
+        order = tuple(reversed(range(x.rank)))
+    call.require(
+        len(order) == x.rank,
+        "permutation must have one item per dimension",
+        got=f"permutation={list(order)}, input {x}",
+        allowed=f"{x.rank} items",
+    )
+    call.attrs["permutation"] = call.axes(order, x.rank)
+    return (call.output(x.data_type, [x.shape[d] for d in order]),)
+
+
+def _lower_transpose(low: Lowering) -> list[KernelCall]:
+    order: tuple[int, ...] = low.attrs["permutation"]
+    strides = strides_of(low.input().shape)
+    return _lower(low, 0, low.output().shape, [strides[d] for d in order], f"permutation {list(order)}")
+
+
+# slice ----------------------------------------------------------------------------------------------------------------
+
+
+def _infer_slice(call: Call) -> tuple[TensorType, ...]:
+    x = call.input()
+    starts, sizes, strides = (call.attrs[n] for n in ("starts", "sizes", "strides"))
+    strides = (1,) * x.rank if strides is None else strides
+    for name, items in (("starts", starts), ("sizes", sizes), ("strides", strides)):
+        call.require(
+            len(items) == x.rank,
+            f"{name} must have one item per dimension",
+            got=f"{name}={list(items)}, input {x}",
+            allowed=f"{x.rank} items",
+        )
+    for name, items in (("sizes", sizes), ("strides", strides)):
+        call.require(
+            all(n >= 1 for n in items),
+            f"every item of {name} must be at least 1",
+            got=f"{name}={list(items)}",
+            allowed=">= 1",
+        )
+    for d, (start, size) in enumerate(zip(starts, sizes, strict=True)):
+        call.require(
+            start + size <= x.shape[d],
+            f"starts[{d}] + sizes[{d}] must be <= input.shape[{d}]: slice is out of bounds",
+            got=f"starts={list(starts)}, sizes={list(sizes)}, input {x}",
+            allowed=f"<= {x.shape[d]}",
+        )
+    call.attrs["strides"] = strides
+    return (call.output(x.data_type, [-(-n // s) for n, s in zip(sizes, strides, strict=True)]),)
+
+
+def _slice_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    starts, sizes, strides = attrs["starts"], attrs["sizes"], attrs["strides"]
+    return [_given(arrays)[tuple(slice(b, b + n, s) for b, n, s in zip(starts, sizes, strides, strict=True))]]
+
+
+def _lower_slice(low: Lowering) -> list[KernelCall]:
+    own = strides_of(low.input().shape)
+    base = sum(b * s for b, s in zip(low.attrs["starts"], own, strict=True))
+    steps = [s * k for s, k in zip(own, low.attrs["strides"], strict=True)]
+    return _lower(low, base, low.output().shape, steps, "slice")
+
+
+# split ----------------------------------------------------------------------------------------------------------------
+
+
+def _infer_split(call: Call) -> tuple[TensorType, ...]:
+    x, splits = call.input(), call.attrs["splits"]
+    axis = call.axis(call.attrs["axis"], x.rank)
+    size = x.shape[axis]
+    if isinstance(splits, int):
+        call.require(1 <= splits <= MAX_PARTS, "splits is out of range", got=f"splits={splits}", allowed=f"1..{MAX_PARTS}")
+        call.require(
+            size % splits == 0,
+            "splits must divide input.shape[axis]",
+            got=f"splits={splits}, axis={axis}, input {x}",
+            allowed=f"divisors of {size}",
+        )
+        splits = (size // splits,) * splits
+    call.require(
+        1 <= len(splits) <= MAX_PARTS,
+        "splits must name 1 to 8192 parts",
+        got=f"{len(splits)} parts",
+        allowed=f"1..{MAX_PARTS}",
+    )
+    call.require(all(n > 0 for n in splits), "no part of splits may be 0", got=f"splits={list(splits)}", allowed=">= 1")
+    call.require(
+        sum(splits) == size,
+        "splits must sum to input.shape[axis]",
+        got=f"splits={list(splits)} (sum {sum(splits)}), axis={axis}, input {x}",
+        allowed=f"sum {size}",
+    )
+    call.attrs["splits"] = splits
+    return tuple(call.output(x.data_type, (*x.shape[:axis], n, *x.shape[axis + 1 :])) for n in splits)
+
+
+def _split_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    return list(np.split(_given(arrays), np.cumsum(attrs["splits"])[:-1], axis=attrs["axis"]))
+
+
+def _lower_split(low: Lowering) -> list[KernelCall]:
+    x, axis = low.input(), int(low.attrs["axis"])
+    own = strides_of(x.shape)
+    calls: list[KernelCall] = []
+    start = 0
+    parts: tuple[int, ...] = low.attrs["splits"]
+    for i, part in enumerate(parts):
+        output = low.output(i)
+        reason = f"part {i} of {len(low.node.outputs)}"
+        base = start * own[axis]
+        calls.append(strided_call(low.value(0), x.data_type, base, output.shape, own, low.node.outputs[i], low.caps, reason))
+        start += part
+    return calls
+
+
+# expand, tile, reverse ------------------------------------------------------------------------------------------------
+
+
+def _infer_expand(call: Call) -> tuple[TensorType, ...]:
+    x, shape = call.input(), call.attrs["new_shape"]
+    call.require(
+        all(0 < d <= MAX_DIMENSION for d in shape),
+        "every item of new_shape must be a valid dimension",
+        got=f"new_shape={list(shape)}",
+        allowed=f"1..{MAX_DIMENSION}",
+    )
+    call.require(
+        unidirectional(x.shape, shape),
+        "Incompatible shapes: input must broadcast to new_shape",
+        got=f"new_shape={list(shape)}, input {x}",
+    )
+    return (call.output(x.data_type, shape),)
+
+
+def _lower_expand(low: Lowering) -> list[KernelCall]:
+    shape = low.output().shape
+    return _lower(low, 0, shape, broadcast_strides(low.input().shape, shape), "expand")
+
+
+def _infer_tile(call: Call) -> tuple[TensorType, ...]:
+    x, repetitions = call.input(), call.attrs["repetitions"]
+    call.require(
+        len(repetitions) == x.rank,
+        "repetitions must have one item per dimension",
+        got=f"repetitions={list(repetitions)}, input {x}",
+        allowed=f"{x.rank} items",
+    )
+    call.require(
+        all(n > 0 for n in repetitions),
+        "no item of repetitions may be 0",
+        got=f"repetitions={list(repetitions)}",
+        allowed=">= 1",
+    )
+    return (call.output(x.data_type, [d * n for d, n in zip(x.shape, repetitions, strict=True)]),)
+
+
+def _lower_tile(low: Lowering) -> list[KernelCall]:
+    x = low.input()
+    # Every dimension is seen as (repetition, position), with stride 0 along the repetitions.
+    pairs = zip(low.attrs["repetitions"], x.shape, strict=True)
+    dims = [n for pair in pairs for n in pair]
+    strides = [n for s in strides_of(x.shape) for n in (0, s)]
+    return _lower(low, 0, dims, strides, "tile")
+
+
+def _infer_reverse(call: Call) -> tuple[TensorType, ...]:
+    x, axes = call.input(), call.attrs["axes"]
+    call.attrs["axes"] = tuple(range(x.rank)) if axes is None else call.axes(axes, x.rank)
+    return (x,)
+
+
+def _lower_reverse(low: Lowering) -> list[KernelCall]:
+    x = low.input()
+    axes: tuple[int, ...] = low.attrs["axes"]
+    own = list(strides_of(x.shape))
+    base = sum((x.shape[d] - 1) * own[d] for d in axes)
+    steps = [-s if d in axes else s for d, s in enumerate(own)]
+    return _lower(low, base, x.shape, steps, f"reverse {list(axes)}")
+
+
+OPS = (
+    OpDef(
+        "transpose",
+        (Operand("input"),),
+        _infer_transpose,
+        lambda arrays, attrs, out: [np.transpose(_given(arrays), attrs["permutation"])],
+        _lower_transpose,
+        attrs=(Attr("permutation", "uints", None),),
+        templates=(STRIDED,),
+        spec="#api-mlgraphbuilder-transpose",
+        tolerance=0,
+        moves=True,
+    ),
+    OpDef(
+        "slice",
+        (Operand("input"),),
+        _infer_slice,
+        _slice_reference,
+        _lower_slice,
+        attrs=(Attr("starts", "uints"), Attr("sizes", "uints"), Attr("strides", "uints", None)),
+        templates=(STRIDED,),
+        spec="#api-mlgraphbuilder-slice",
+        tolerance=0,
+        moves=True,
+    ),
+    OpDef(
+        "split",
+        (Operand("input", min_rank=1),),
+        _infer_split,
+        _split_reference,
+        _lower_split,
+        attrs=(Attr("splits", "splits"), Attr("axis", "uint", 0)),
+        templates=(STRIDED,),
+        spec="#api-mlgraphbuilder-split",
+        tolerance=0,
+        moves=True,
+        outputs=("outputs",),
+    ),
+    OpDef(
+        "expand",
+        (Operand("input"),),
+        _infer_expand,
+        lambda arrays, attrs, out: [np.broadcast_to(_given(arrays), attrs["new_shape"])],
+        _lower_expand,
+        attrs=(Attr("new_shape", "uints"),),
+        templates=(STRIDED,),
+        spec="#api-mlgraphbuilder-expand",
+        tolerance=0,
+        moves=True,
+    ),
+    OpDef(
+        "tile",
+        (Operand("input"),),
+        _infer_tile,
+        lambda arrays, attrs, out: [np.tile(_given(arrays), attrs["repetitions"])],
+        _lower_tile,
+        attrs=(Attr("repetitions", "uints"),),
+        templates=(STRIDED,),
+        spec="#api-mlgraphbuilder-tile",
+        tolerance=0,
+        moves=True,
+    ),
+    OpDef(
+        "reverse",
+        (Operand("input"),),
+        _infer_reverse,
+        lambda arrays, attrs, out: [np.flip(_given(arrays), attrs["axes"])],
+        _lower_reverse,
+        attrs=(Attr("axes", "uints", None),),
+        templates=(STRIDED,),
+        spec="#api-mlgraphbuilder-reverse-method",
+        tolerance=0,
+        moves=True,
+    ),
+)

@@ -1,0 +1,74 @@
+"""The upper or lower triangle of matrices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..kernels.element import QUAD, bits_of
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._elementwise import quad_launch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ir.graph import Array, Attrs
+    from ..ir.types import TensorType
+
+TRIANGULAR = KernelTemplate("triangular", ("whole_quads",))
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    return (call.input(),)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    height, width = x.shape[-2:]
+    diagonal = attrs["diagonal"]
+    keep = ~np.tri(height, width, diagonal - 1, bool) if attrs["upper"] else np.tri(height, width, diagonal, bool)
+    return [np.where(keep, x, x.dtype.type(0))]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    x = low.input()
+    height, width = x.shape[-2:]
+    # Beyond these bounds nothing changes, and within them the shader's differences do not overflow.
+    diagonal = max(-height, min(width, low.attrs["diagonal"]))
+    # column - row <= d is row - column >= -d: one shader serves both triangles.
+    sign = 1 if low.attrs["upper"] else -1
+    launch, grid = quad_launch(x.num_elements, low.caps)
+    fields: list[tuple[str, UniformType, int]] = [
+        *launch,
+        ("height", "u32", height),
+        ("width", "u32", width),
+        ("sign", "i32", sign),
+        ("bound", "i32", sign * diagonal),
+    ]
+    element = bits_of(x.data_type)
+    spec = TRIANGULAR.spec(
+        [Binding("input", "read", element, quad=True), Binding("output", "write", element, quad=True)],
+        [(name, type_) for name, type_, _ in fields],
+        whole_quads=width % QUAD == 0,
+    )
+    reason = f"{'upper' if sign == 1 else 'lower'} triangle, diagonal {diagonal}"
+    return [KernelCall(spec, (low.value(0), low.node.outputs[0]), tuple(v for _, _, v in fields), grid, reason)]
+
+
+OPS = (
+    OpDef(
+        "triangular",
+        (Operand("input", min_rank=2),),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(Attr("upper", "bool", True), Attr("diagonal", "int", 0)),
+        templates=(TRIANGULAR,),
+        spec="#api-mlgraphbuilder-triangular",
+        tolerance=0,
+    ),
+)

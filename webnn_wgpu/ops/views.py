@@ -1,0 +1,65 @@
+"""Operators that cost nothing: the output is the input's memory under another shape."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..core.data_types import MAX_DIMENSION
+from ._attrs import Attr
+from ._def import Call, OpDef, Operand
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ir.graph import Array, Attrs
+    from ..ir.types import TensorType
+
+
+def _infer_reshape(call: Call) -> tuple[TensorType, ...]:
+    x, shape = call.input(), call.attrs["new_shape"]
+    for dim in shape:
+        call.require(
+            0 < dim <= MAX_DIMENSION,
+            "every item of new_shape must be a valid dimension",
+            got=f"new_shape={list(shape)}",
+            allowed=f"1..{MAX_DIMENSION}",
+        )
+    output = call.output(x.data_type, shape)
+    call.require(
+        output.num_elements == x.num_elements,
+        "Reshape requires same number of elements",
+        got=f"new_shape={list(shape)} ({output.num_elements} elements), input {x}",
+        allowed=f"a shape of {x.num_elements} elements",
+    )
+    return (output,)
+
+
+def _same_memory(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    return [x.reshape(outputs[0].shape)]
+
+
+OPS = (
+    OpDef(
+        "reshape",
+        (Operand("input"),),
+        _infer_reshape,
+        _same_memory,
+        None,
+        attrs=(Attr("new_shape", "uints"),),
+        spec="#api-mlgraphbuilder-reshape-method",
+        tolerance=0,
+        moves=True,
+    ),
+    OpDef(
+        "identity",
+        (Operand("input"),),
+        lambda call: (call.input(),),
+        _same_memory,
+        None,
+        spec="#api-mlgraphbuilder-unary",
+        tolerance=0,
+        moves=True,
+    ),
+)

@@ -1,0 +1,27 @@
+"""Constant folding, through the reference."""
+
+from __future__ import annotations
+
+from ..ir.graph import Array, Graph, Node, frozen_array
+from ..reference import evaluate
+
+LARGEST_GROWTH_BYTES = 64 * 1024 * 1024
+"""A result that is larger than its operands by more than this is not folded: computing it on the device costs less."""
+
+
+def fold_constants(graph: Graph) -> Graph:
+    """Replace nodes whose operands are all constants by their value."""
+    constants: dict[int, Array] = dict(graph.constants)
+    kept: list[Node] = []
+    for node in graph.nodes:
+        known = all(value in constants for value in node.operands)
+        made = sum(graph.type(o).size_bytes for o in node.outputs)
+        read = sum(graph.type(o).size_bytes for o in node.operands)
+        if not known or made - read > LARGEST_GROWTH_BYTES:
+            kept.append(node)
+            continue
+        results = evaluate(graph, node, [None if i is None else constants[i] for i in node.inputs])
+        constants.update({o: frozen_array(r) for o, r in zip(node.outputs, results, strict=True)})
+    if len(kept) == len(graph.nodes):
+        return graph
+    return graph.with_nodes(tuple(kept), constants=constants)

@@ -1,0 +1,107 @@
+"""Fusing element-wise operators: with each other, and behind operators that can apply them before storing their result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from types import MappingProxyType
+
+from ..ir.graph import Graph, Node
+from ..ops import OPS
+from ..ops.fused import FUSED
+
+MAX_INPUTS = 6
+"""Most tensors a fused kernel reads: with the output they must fit the 8 storage buffers that WebGPU guarantees."""
+
+MAX_STEPS = 32
+"""Most operators in one kernel: longer shaders cost more to compile than one more pass over memory."""
+
+
+def fuse_epilogues(graph: Graph) -> Graph:
+    """Fuse element-wise operators into the operator whose result they alone read, where it can apply an epilogue."""
+    return _fuse(graph, lambda node: OPS[node.op].epilogue, _fits_epilogue)
+
+
+def fuse_elementwise(graph: Graph) -> Graph:
+    """Fuse chains of element-wise operators of one shape into one kernel."""
+    return _fuse(graph, lambda node: OPS[node.op].elementwise is not None, _fits_chain)
+
+
+def _fuse(
+    graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, Sequence[Node], Node], bool]
+) -> Graph:
+    """Grow a group from every starting node along results that have a single reader."""
+    uses = graph.uses()
+    readers = {value: node for node in graph.nodes for value in node.operands}
+    group_of: dict[int, list[Node]] = {}
+    position = {node.id: i for i, node in enumerate(graph.nodes)}
+    for node in graph.nodes:
+        if node.id in group_of or not starts(node):
+            continue
+        group = [node]
+        while True:
+            last = group[-1].outputs[0]
+            follower = readers.get(last)
+            if uses[last] != 1 or follower is None or follower.id in group_of or len(group) >= MAX_STEPS:
+                break
+            if OPS[follower.op].elementwise is None or not fits(graph, group, follower):
+                break
+            group.append(follower)
+        if len(group) > 1:
+            group_of.update({member.id: group for member in group})
+    if not group_of:
+        return graph
+    kept: list[Node] = []
+    for node in graph.nodes:
+        group = group_of.get(node.id)
+        if group is None:
+            kept.append(node)
+        elif node is group[-1]:
+            # The group runs where its last member stood: by then everything it reads has been made.
+            kept.append(_fused(graph, sorted(group, key=lambda member: position[member.id])))
+    return graph.with_nodes(tuple(kept))
+
+
+def _reads(group: Sequence[Node]) -> list[int]:
+    made = {o for node in group for o in node.outputs}
+    return list(dict.fromkeys(v for node in group for v in node.operands if v not in made))
+
+
+def _fits_chain(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
+    # A result that the follower would broadcast must not be computed again for every element it is repeated over.
+    same_shape = graph.type(follower.outputs[0]).shape == graph.type(group[-1].outputs[0]).shape
+    return same_shape and len(_reads([*group, follower])) <= MAX_INPUTS
+
+
+def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
+    output = graph.type(follower.outputs[0])
+    if output.shape != graph.type(group[0].outputs[0]).shape or output.data_type not in ("float32", "float16"):
+        return False
+    extra = [v for v in _reads([*group, follower]) if v not in group[0].operands]
+    if len(extra) + len(group[0].operands) > MAX_INPUTS:
+        return False
+    for value in follower.operands:
+        if value == group[-1].outputs[0]:
+            continue
+        shape = graph.type(value).shape
+        while shape and shape[0] == 1 and shape != output.shape:
+            shape = shape[1:]
+        if value in group[0].operands or shape not in ((), (output.shape[-1],), output.shape):
+            return False
+    return True
+
+
+def _fused(graph: Graph, group: Sequence[Node]) -> Node:
+    reads = _reads(group)
+    values = {v: graph.values[v] for node in group for v in (*node.operands, *node.outputs)}
+    last = group[-1]
+    body = Graph(values, {str(i): v for i, v in enumerate(reads)}, {}, tuple(group), {"0": last.outputs[0]})
+    return Node(
+        last.id,
+        FUSED,
+        tuple(reads),
+        last.outputs,
+        MappingProxyType({"body": body}),
+        next((node.label for node in group if node.label), ""),
+        tuple(origin for node in group for origin in node.origins),
+    )

@@ -1,0 +1,157 @@
+"""`ExecutionPlan`: everything the runtime needs to run a graph, as plain data that can be printed and dumped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from ..ir.graph import Array, Origin
+from ..ir.types import TensorType
+from ..kernels.spec import KernelSpec, Packing
+
+MIB = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One buffer of intermediate results, used by several values in turn."""
+
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class ConstantUse:
+    """A constant in the form one or more kernels want: the value, and how it is packed (None: its own bytes)."""
+
+    value: int
+    type: TensorType
+    packing: Packing | None
+
+
+@dataclass(frozen=True)
+class Resource:
+    """What a binding is bound to: a graph input or output by name, a slot or a constant by number, or a part of one."""
+
+    kind: Literal["input", "output", "slot", "constant"]
+    key: str | int
+    offset_bytes: int
+    size_bytes: int
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.key}"
+
+
+@dataclass(frozen=True)
+class PlannedDispatch:
+    """One dispatch.
+
+    Attributes:
+        spec: the kernel.
+        bindings: what each of its bindings is bound to.
+        uniform_offset, uniform_size: its part of the plan's uniform data, in bytes; size 0 where it has none.
+        grid: workgroups in x, y, z.
+        label: name for people, in errors, traces and GPU debuggers.
+        reason: why this kernel was chosen.
+        origins: the operators of the source graph it computes.
+    """
+
+    spec: KernelSpec
+    bindings: tuple[Resource, ...]
+    uniform_offset: int
+    uniform_size: int
+    grid: tuple[int, int, int]
+    label: str
+    reason: str
+    origins: tuple[Origin, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ExecutionPlan:
+    """A compiled graph before anything exists on the device.
+
+    Attributes:
+        inputs, outputs: the graph's interface, name -> type.
+        slots: buffers of intermediate results.
+        constants: constants by use.
+        dispatches: the dispatches in order; all run in one compute pass.
+        uniforms: the uniform data of all dispatches.
+        unshared_bytes: what intermediate results would take if each had a buffer of its own.
+        arrays: the arrays of the constants by value id.
+    """
+
+    inputs: Mapping[str, TensorType]
+    outputs: Mapping[str, TensorType]
+    slots: tuple[Slot, ...]
+    constants: tuple[ConstantUse, ...]
+    dispatches: tuple[PlannedDispatch, ...]
+    uniforms: bytes
+    unshared_bytes: int
+    arrays: Mapping[int, Array] = field(repr=False)
+
+    @property
+    def slot_bytes(self) -> int:
+        """Bytes of all slots."""
+        return sum(slot.size_bytes for slot in self.slots)
+
+    @property
+    def constant_bytes(self) -> int:
+        """Bytes of all constants before packing."""
+        return sum(c.type.size_bytes for c in self.constants)
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of slots, constants, uniforms, inputs and outputs together."""
+        ends = sum(t.size_bytes for t in (*self.inputs.values(), *self.outputs.values()))
+        return self.slot_bytes + self.constant_bytes + len(self.uniforms) + ends
+
+    def summary(self) -> str:
+        """Return one line: slots, bytes with and without sharing, dispatches."""
+        return (
+            f"{_count(len(self.slots), 'slot')}, {self.slot_bytes / MIB:.1f} MiB"
+            f" (unshared {self.unshared_bytes / MIB:.1f} MiB), {_count(len(self.dispatches), 'dispatch', 'dispatches')}, 1 pass"
+        )
+
+    def __str__(self) -> str:
+        lines = [self.summary()]
+        for i, d in enumerate(self.dispatches):
+            bound = ", ".join(f"{b.name}={r}" for b, r in zip(d.spec.bindings, d.bindings, strict=True))
+            lines.append(f"{i:4} {d.label}: {d.spec} {d.grid} [{bound}] - {d.reason}")
+        return "\n".join(lines)
+
+    def to_json(self) -> str:
+        """Return the plan as JSON text, constants' contents and template parameters' inner structure left out."""
+        record: dict[str, Any] = {
+            "summary": self.summary(),
+            "inputs": {n: str(t) for n, t in self.inputs.items()},
+            "outputs": {n: str(t) for n, t in self.outputs.items()},
+            "slots": [s.size_bytes for s in self.slots],
+            "constants": [
+                {"value": c.value, "type": str(c.type), "packing": repr(c.packing) if c.packing else None}
+                for c in self.constants
+            ],
+            "uniform_bytes": len(self.uniforms),
+            "total_bytes": self.total_bytes,
+            "dispatches": [
+                {
+                    "label": d.label,
+                    "kernel": str(d.spec),
+                    "template": d.spec.template,
+                    "params": {k: repr(v) for k, v in d.spec.params},
+                    "bindings": {
+                        b.name: {"kind": r.kind, "key": r.key, "size_bytes": r.size_bytes, "access": b.access}
+                        for b, r in zip(d.spec.bindings, d.bindings, strict=True)
+                    },
+                    "grid": list(d.grid),
+                    "reason": d.reason,
+                    "origins": [{"node": o.node, "label": o.label} for o in d.origins],
+                }
+                for d in self.dispatches
+            ],
+        }
+        return json.dumps(record, indent=2)
+
+
+def _count(n: int, one: str, many: str = "") -> str:
+    return f"{n} {one if n == 1 else many or one + 's'}"

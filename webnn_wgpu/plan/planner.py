@@ -1,0 +1,206 @@
+"""`make_plan`: a graph after its passes becomes an `ExecutionPlan`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..core.caps import Caps
+from ..core.errors import OperationError, OutOfMemoryError
+from ..ir.graph import Graph, Node
+from ..kernels.element import padded_bytes
+from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing, Temp, Window
+from ..ops import OPS
+from ..ops._def import Lowering
+from ..ops.strided import copy_call
+from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
+from .slots import Lifetime, assign_slots
+
+
+@dataclass
+class _Planner:
+    graph: Graph
+    caps: Caps
+    forced: ForcedVariants
+    calls: list[tuple[KernelCall, Node | None, str]] = field(default_factory=list[tuple[KernelCall, "Node | None", str]])
+    home: dict[int, int] = field(default_factory=dict[int, int])
+    """Value -> the value whose memory it shares: its own, except for views."""
+    temps: dict[int, int] = field(default_factory=dict[int, int])
+    """Scratch memory, as values with numbers beyond the graph's, -> bytes."""
+    copies: dict[str, int] = field(default_factory=dict[str, int])
+    """Output name -> the copy that fills it."""
+
+    def lower(self) -> None:
+        graph = self.graph
+        for node in graph.nodes:
+            op = OPS[node.op]
+            if op.lower is None:
+                source = node.operands[0]
+                self.home[node.outputs[0]] = self.home.get(source, source)
+                continue
+            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced))
+            named: dict[str, int] = {}
+            for i, call in enumerate(calls):
+                operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
+                suffix = f".{i}" if len(calls) > 1 else ""
+                renamed = KernelCall(call.spec, operands, call.uniforms, call.grid, call.reason)
+                self.calls.append((renamed, node, node_label(node) + suffix))
+        written = {self.root(o) for call, _, _ in self.calls for o in _written(call)}
+        taken: set[int] = set()
+        for name, value in graph.outputs.items():
+            root = self.root(value)
+            if root not in written or root in taken:
+                # An input, a constant, or a value that already fills another output: it must be copied.
+                self._copy_output(name, value)
+            taken.add(root)
+
+    def _temp(self, temp: Temp, named: dict[str, int]) -> int:
+        if temp.key not in named:
+            named[temp.key] = max(self.graph.values, default=0) + 1 + len(self.temps)
+            self.temps[named[temp.key]] = temp.size_bytes
+        return named[temp.key]
+
+    def _copy_output(self, name: str, value: int) -> None:
+        copy = max(self.graph.values, default=0) + 1 + len(self.temps)
+        self.temps[copy] = self.graph.type(value).size_bytes
+        call = copy_call(value, self.graph.type(value), copy, self.caps)
+        self.calls.append((call, None, f"output {name}"))
+        self.copies[name] = copy
+
+    def root(self, value: int) -> int:
+        return self.home.get(value, value)
+
+    def plan(self) -> ExecutionPlan:
+        graph = self.graph
+        self.lower()
+        outputs = {self.copies.get(name) or self.root(value): name for name, value in graph.outputs.items()}
+        inputs = {value: name for name, value in graph.inputs.items()}
+        lifetimes = self._lifetimes(outputs, inputs)
+        placed, sizes = assign_slots(lifetimes)
+        constants: dict[tuple[int, Packing | None], int] = {}
+        uniforms = bytearray()
+        dispatches: list[PlannedDispatch] = []
+        alignment = self.caps.limit("min-uniform-buffer-offset-alignment")
+        for call, node, label in self.calls:
+            resources: list[Resource] = []
+            for operand in call.operands:
+                packing = operand.packing if isinstance(operand, Packed) else None
+                value = self.root(_value_of(operand))
+                offset, size = 0, padded_bytes(self._size(value))
+                if isinstance(operand, Window):
+                    offset, size = operand.offset_bytes, operand.size_bytes
+                if value in graph.constants:
+                    number = constants.setdefault((value, packing), len(constants))
+                    resources.append(Resource("constant", number, offset, size))
+                elif value in inputs:
+                    resources.append(Resource("input", inputs[value], offset, size))
+                elif value in outputs:
+                    resources.append(Resource("output", outputs[value], offset, size))
+                else:
+                    resources.append(Resource("slot", placed[value], offset, size))
+            self._check(call, node, label, resources)
+            block = _pack_uniforms(call)
+            uniforms.extend(bytes(-len(uniforms) % alignment))
+            offset = len(uniforms)
+            uniforms.extend(block)
+            origins = node.origins if node else ()
+            dispatches.append(
+                PlannedDispatch(
+                    call.spec, tuple(resources), offset, len(block), call.grid, label, call.reason, origins
+                )
+            )
+        return ExecutionPlan(
+            {name: graph.type(v) for name, v in graph.inputs.items()},
+            {name: graph.type(v) for name, v in graph.outputs.items()},
+            tuple(Slot(size) for size in sizes),
+            tuple(ConstantUse(v, graph.type(v), packing) for v, packing in constants),
+            tuple(dispatches),
+            bytes(uniforms),
+            sum(life.size_bytes for life in lifetimes.values()),
+            {v: graph.constants[v] for v, _ in constants},
+        )
+
+    def _size(self, value: int) -> int:
+        return self.temps[value] if value in self.temps else self.graph.type(value).size_bytes
+
+    def _lifetimes(self, outputs: Mapping[int, str], inputs: Mapping[int, str]) -> dict[int, Lifetime]:
+        lifetimes: dict[int, Lifetime] = {}
+        for i, (call, _, _) in enumerate(self.calls):
+            for operand in call.operands:
+                value = self.root(_value_of(operand))
+                if value in outputs or value in inputs or value in self.graph.constants:
+                    continue
+                first = lifetimes[value].first if value in lifetimes else i
+                lifetimes[value] = Lifetime(first, i, padded_bytes(self._size(value)))
+        return lifetimes
+
+    def _check(self, call: KernelCall, node: Node | None, label: str, resources: list[Resource]) -> None:
+        """Refuse what the device cannot run, and what no correct lowering makes."""
+        missing = [f for f in call.spec.features if f not in self.caps.features]
+        if missing:
+            raise OperationError(
+                "the device lacks a feature that this operator's data types need",
+                operator=OPS[node.op].python_name if node else "",
+                label=label,
+                got=f"kernel {call.spec} needs {', '.join(missing)}",
+                allowed=f"features {', '.join(sorted(self.caps.features)) or 'none'}",
+            )
+        limit = self.caps.limit("max-storage-buffer-binding-size")
+        for binding, resource in zip(call.spec.bindings, resources, strict=True):
+            if binding.access != "texture" and resource.size_bytes > limit:
+                raise OutOfMemoryError(
+                    "a tensor is larger than the device can bind at once",
+                    operator=OPS[node.op].python_name if node else "",
+                    label=label,
+                    got=f"{binding.name} of {resource.size_bytes} bytes",
+                    allowed=f"max-storage-buffer-binding-size {limit} bytes",
+                )
+        buffers = [b for b in call.spec.bindings if b.access != "texture"]
+        limit = self.caps.limit("max-storage-buffers-per-shader-stage")
+        assert len(buffers) <= limit, f"{call.spec} binds {len(buffers)} buffers; the device allows {limit}"
+        read = {(r.kind, r.key) for b, r in zip(call.spec.bindings, resources, strict=True) if b.access == "read"}
+        wrote = [(r.kind, r.key) for b, r in zip(call.spec.bindings, resources, strict=True) if b.access == "write"]
+        assert not read & set(wrote), f"{label}: a buffer is read and written in one dispatch"
+        assert len(set(wrote)) == len(wrote), f"{label}: a buffer is written through two bindings"
+
+
+def node_label(node: Node) -> str:
+    """Return the name of a node for people: its label, else its operator and number (`conv2d_3`)."""
+    if node.label:
+        return node.label
+    labels = [o.label for o in node.origins if o.label]
+    return labels[-1] if labels else f"{OPS[node.op].python_name}_{node.id}"
+
+
+def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) -> ExecutionPlan:
+    """Choose kernels, place values in slots and lay out constants and uniforms.
+
+    Args:
+        graph: a graph after its passes.
+        caps: the device.
+        forced: operator name -> kernel variant to take instead of the chosen one.
+
+    Raises:
+        OperationError: the device lacks a feature that a kernel needs.
+        OutOfMemoryError: a tensor is larger than the device can bind.
+    """
+    return _Planner(graph, caps, forced or {}).plan()
+
+
+def _value_of(operand: Operand) -> int:
+    assert not isinstance(operand, Temp)
+    return operand if isinstance(operand, int) else operand.value
+
+
+def _written(call: KernelCall) -> list[int]:
+    pairs = zip(call.spec.bindings, call.operands, strict=True)
+    return [_value_of(o) for b, o in pairs if b.access == "write"]
+
+
+def _pack_uniforms(call: KernelCall) -> bytes:
+    codes = {"u32": "I", "i32": "i", "f32": "f"}
+    layout = "<" + "".join(codes[type_] for _, type_ in call.spec.uniforms)
+    block = struct.pack(layout, *call.uniforms)
+    return block + bytes(-len(block) % 16)
+

@@ -1,0 +1,45 @@
+"""Runs a graph, or one node of it, in numpy through each operator's `reference`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..ir.graph import Array, Graph, Node
+from ..ops import OPS
+
+
+def evaluate(graph: Graph, node: Node, operands: Sequence[Array | None]) -> list[Array]:
+    """Return the outputs of one node for given operands (None where an optional one is absent)."""
+    types = tuple(graph.type(o) for o in node.outputs)
+    body = node.attrs.get("body")
+    if isinstance(body, Graph):
+        given = {name: operands[int(name)] for name in body.inputs}
+        results = interpret(body, {name: array for name, array in given.items() if array is not None})
+        return [results[str(i)] for i in range(len(node.outputs))]
+    reference = OPS[node.op].reference
+    assert reference is not None, f"{node.op} has neither a reference nor a body"
+    results = reference(operands, node.attrs, types)
+    for array, wanted in zip(results, types, strict=True):
+        assert array.dtype == wanted.numpy, f"{node.op} reference gave {array.dtype}, not {wanted}"
+        assert array.shape == wanted.shape, f"{node.op} reference gave {list(array.shape)}, not {wanted}"
+    return [np.ascontiguousarray(array).reshape(array.shape) for array in results]
+
+
+def interpret(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    """Run a whole graph.
+
+    Args:
+        graph: any graph, before or after passes.
+        inputs: graph input name -> array of the input's type.
+
+    Returns:
+        Graph output name -> array of the output's type.
+    """
+    values: dict[int, Array] = dict(graph.constants)
+    values.update({value: inputs[name] for name, value in graph.inputs.items()})
+    for node in graph.nodes:
+        operands = [None if i is None else values[i] for i in node.inputs]
+        values.update(zip(node.outputs, evaluate(graph, node, operands), strict=True))
+    return {name: values[value] for name, value in graph.outputs.items()}

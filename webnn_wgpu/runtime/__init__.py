@@ -1,0 +1,1 @@
+"""The only package that talks to wgpu: devices, buffers, pipelines, recording and running."""

@@ -1,0 +1,260 @@
+"""Devices: choosing an adapter, requesting a device with all it offers, and reading off its capabilities."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+import weakref
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+import platformdirs
+import wgpu
+
+from ..core.caps import DEFAULT_LIMITS, SCHEMA_VERSION, Caps
+from ..core.errors import InvalidStateError, MLTypeError, NotSupportedError, OutOfMemoryError
+from ..core.settings import cache_enabled
+from ..kernels.element import padded_bytes
+
+logger = logging.getLogger("webnn_wgpu")
+
+PowerPreference: TypeAlias = Literal["default", "high-performance", "low-power"]
+
+INSTALL_HINT = "Install a Vulkan driver for your GPU, or the software driver: apt-get install mesa-vulkan-drivers libvulkan1"
+
+WANTED_FEATURES = (
+    "shader-f16",
+    "shader-int64",
+    "subgroup",
+    "subgroup-barrier",
+    "timestamp-query",
+    "timestamp-query-inside-passes",
+)
+"""Features the kernels and the profiler use, requested where the adapter has them."""
+
+_BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+
+
+class Device:
+    """One wgpu device with its capabilities; every context on the same `wgpu.GPUDevice` shares one of these.
+
+    Attributes:
+        gpu: the `wgpu.GPUDevice`.
+        caps: what it can do.
+        owned: whether it was opened here, rather than handed in by its owner.
+        lock: held while the device's queue is used.
+    """
+
+    _known: ClassVar[weakref.WeakKeyDictionary[Any, Device]] = weakref.WeakKeyDictionary()
+    _known_lock = threading.Lock()
+
+    def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool) -> None:
+        self.gpu, self.owned = gpu, owned
+        self._native: Any = gpu  # polling is not part of wgpu's public API
+        self.lock = threading.RLock()
+        self.caps = _caps_of(gpu)
+        self.shared: dict[str, Any] = {}
+        """Caches of the other modules of this package, by module."""
+
+    @classmethod
+    def of(cls, gpu: Any, *, owned: bool = False) -> Device:
+        """Return the `Device` of a `wgpu.GPUDevice`, always the same one.
+
+        Raises:
+            MLTypeError: `gpu` is not a `wgpu.GPUDevice`.
+        """
+        if not isinstance(gpu, wgpu.GPUDevice):
+            raise MLTypeError(
+                "a context is made from a wgpu.GPUDevice or from options",
+                got=f"{type(gpu).__name__}",
+                operator="create_context",
+            )
+        with cls._known_lock:
+            found = cls._known.get(gpu)
+            if found is None:
+                found = cls._known[gpu] = cls(gpu, owned=owned)
+            return found
+
+    @property
+    def description(self) -> str:
+        """Adapter, driver and backend for people: `llvmpipe (LLVM 15.0.6, 256 bits), Mesa 22.3.6, Vulkan`."""
+        parts = (self.caps.device, self.caps.driver, self.caps.backend)
+        return ", ".join(p for p in parts if p)
+
+    def create_buffer(self, size_bytes: int, label: str = "") -> Buffer:
+        """Return a zero-filled storage buffer of at least `size_bytes`.
+
+        Raises:
+            OutOfMemoryError: larger than the device allows, or the device has no memory left.
+        """
+        size = padded_bytes(size_bytes)
+        limit = self.caps.limit("max-buffer-size")
+        if size > limit:
+            raise OutOfMemoryError(
+                "a buffer is larger than the device allows",
+                label=label,
+                got=f"{size} bytes",
+                allowed=f"max-buffer-size {limit}",
+            )
+        try:
+            return Buffer(self, self.gpu.create_buffer(label=label, size=size, usage=_BUFFER_USAGE))
+        except wgpu.GPUOutOfMemoryError as error:
+            raise OutOfMemoryError("the device has no memory for a buffer", label=label, got=f"{size} bytes") from error
+
+    def submit(self, encoder: wgpu.GPUCommandEncoder, buffers: Iterable[Buffer]) -> None:
+        """Finish an encoder and submit it at once.
+
+        A submit that fails validation ends the whole process inside wgpu-native, so everything that could make it fail is
+        proved here: no buffer is destroyed (the only one that is ever mapped, a program's staging buffer, guards itself), and
+        the command buffer is fresh because it never leaves this function.
+
+        Raises:
+            InvalidStateError: a buffer was destroyed; nothing is submitted.
+        """
+        for buffer in buffers:
+            buffer.check()
+        self.gpu.queue.submit([encoder.finish()])
+
+    def poll(self) -> None:
+        """Let the device run callbacks of finished work; never waits."""
+        self._native._poll()
+
+    def wait(self) -> None:
+        """Wait until all submitted work is done."""
+        self._native._poll_wait()
+
+
+class Buffer:
+    """A storage buffer; knows whether it was destroyed, because using a destroyed buffer would end the process."""
+
+    def __init__(self, device: Device, gpu: wgpu.GPUBuffer) -> None:
+        self.device, self.gpu = device, gpu
+        self.size_bytes: int = gpu.size
+        self.destroyed = False
+
+    def write(self, data: np.ndarray[Any, Any]) -> None:
+        """Queue a write of a C-contiguous array to the start of the buffer; the array may be reused at once."""
+        self.check()
+        flat = data.reshape(-1).view(np.uint8)
+        if flat.nbytes % 4:  # the queue writes whole words; the buffer is padded, so the extra bytes are nobody's
+            flat = np.concatenate([flat, np.zeros(-flat.nbytes % 4, np.uint8)])
+        with self.device.lock:
+            self.device.gpu.queue.write_buffer(self.gpu, 0, flat)
+
+    def check(self) -> None:
+        """Raise InvalidStateError if the buffer was destroyed."""
+        if self.destroyed:
+            raise InvalidStateError("the buffer was destroyed")
+
+    def destroy(self) -> None:
+        """Free the memory once queued work is done; idempotent."""
+        if not self.destroyed:
+            self.destroyed = True
+            self.gpu.destroy()
+
+
+def open_device(
+    *,
+    power_preference: PowerPreference = "default",
+    prefer_software: bool = False,
+) -> Device:
+    """Open the device that options ask for.
+
+    Args:
+        power_preference: which of several adapters.
+        prefer_software: take a software adapter even where there is hardware.
+
+    Returns:
+        A device with every feature and the limits that kernels use, as far as the adapter has them.
+
+    Raises:
+        NotSupportedError: there is no adapter; the message says what to install.
+    """
+    adapter = _choose_adapter(power_preference, prefer_software)
+    if adapter is None:
+        raise NotSupportedError("no WebGPU adapter was found", operator="create_context", hint=INSTALL_HINT)
+    limits = {name: adapter.limits[name] for name in DEFAULT_LIMITS if name in adapter.limits}
+    gpu = adapter.request_device_sync(
+        label="webnn_wgpu",
+        required_features=[f for f in WANTED_FEATURES if f in adapter.features],
+        required_limits=limits,
+    )
+    return Device.of(gpu, owned=True)
+
+
+def adapters() -> list[wgpu.GPUAdapter]:
+    """Return the adapters kernels can run on. OpenGL ones are left out: they lack compute limits and hide Vulkan ones."""
+    return [a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["backend_type"] != "OpenGL"]
+
+
+def _choose_adapter(power_preference: PowerPreference, prefer_software: bool) -> wgpu.GPUAdapter | None:
+    order = {"DiscreteGPU": 0, "IntegratedGPU": 1, "VirtualGPU": 2, "Unknown": 3, "CPU": 4}
+    if power_preference == "low-power":
+        order |= {"IntegratedGPU": 0, "DiscreteGPU": 1}
+    if prefer_software:
+        order = {"CPU": 0}
+    found = sorted(adapters(), key=lambda a: order.get(a.info["adapter_type"], 5))
+    if prefer_software:
+        found = [a for a in found if a.info["adapter_type"] == "CPU"]
+    return found[0] if found else None
+
+
+def _caps_of(gpu: wgpu.GPUDevice) -> Caps:
+    info: Mapping[str, Any] = gpu.adapter.info
+    limits = {name: int(gpu.limits.get(name, default)) for name, default in DEFAULT_LIMITS.items()}
+    features = frozenset(str(f) for f in gpu.features)
+    identity: dict[str, Any] = {
+        "adapter_type": str(info.get("adapter_type", "Unknown")),
+        "vendor": str(info.get("vendor", "")),
+        "device": str(info.get("device", "")),
+        "driver": str(info.get("description", "")),
+        "backend": str(info.get("backend_type", "")),
+    }
+    size = _subgroup_size(gpu, identity) if "subgroup" in features else 0
+    return Caps(features=features, limits=tuple(limits.items()), subgroup_size=size, **identity)
+
+
+_PROBE = """
+@group(0) @binding(0) var<storage, read_write> size: array<u32>;
+@compute @workgroup_size(64)
+fn main(@builtin(subgroup_size) n: u32) { size[0] = n; }
+"""
+
+
+def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
+    """Return the subgroup size that shaders really run with: adapters report a range, and drivers misreport it."""
+    key = hashlib.sha256(json.dumps([SCHEMA_VERSION, wgpu.__version__, dict(identity)]).encode()).hexdigest()[:16]
+    file = Path(platformdirs.user_cache_dir("webnn_wgpu")) / f"subgroup-{key}.json"
+    if cache_enabled() and file.is_file():
+        return int(json.loads(file.read_text(encoding="utf-8")))
+    module = gpu.create_shader_module(code=_PROBE)
+    layout = gpu.create_bind_group_layout(
+        entries=[{"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "storage"}}]
+    )
+    pipeline = gpu.create_compute_pipeline(
+        layout=gpu.create_pipeline_layout(bind_group_layouts=[layout]), compute={"module": module, "entry_point": "main"}
+    )
+    buffer = gpu.create_buffer(size=4, usage=_BUFFER_USAGE)
+    group = gpu.create_bind_group(
+        layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
+    )
+    encoder = gpu.create_command_encoder()
+    compute = encoder.begin_compute_pass()
+    compute.set_pipeline(pipeline)
+    compute.set_bind_group(0, group)
+    compute.dispatch_workgroups(1)
+    compute.end()
+    gpu.queue.submit([encoder.finish()])
+    data: Any = gpu.queue.read_buffer(buffer)
+    size = int(np.frombuffer(data, np.uint32)[0])
+    if cache_enabled():
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(json.dumps(size), encoding="utf-8")
+        except OSError as error:
+            logger.info("the subgroup size could not be cached in %s: %s", file, error)
+    return size

@@ -1,0 +1,107 @@
+"""Compute pipelines, one per `KernelSpec` and device."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import platformdirs
+import wgpu
+
+from ..core.errors import OperationError
+from ..core.settings import cache_enabled
+from ..kernels.spec import KernelSpec
+from ..kernels.templates import render
+from .device import Device
+
+logger = logging.getLogger("webnn_wgpu")
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A compiled kernel: its pipeline and the layout of its one bind group."""
+
+    spec: KernelSpec
+    pipeline: wgpu.GPUComputePipeline
+    layout: wgpu.GPUBindGroupLayout
+
+
+class PipelineCache:
+    """The pipelines of one device; contexts on the same device share them."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._pipelines: dict[KernelSpec, Pipeline] = {}
+        self._layouts: dict[Any, tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]] = {}
+
+    @classmethod
+    def of(cls, device: Device) -> PipelineCache:
+        """Return the cache of a device."""
+        with device.lock:
+            return device.shared.setdefault("pipelines", cls(device))
+
+    def __len__(self) -> int:
+        return len(self._pipelines)
+
+    def get(self, spec: KernelSpec) -> tuple[Pipeline, bool]:
+        """Return the pipeline of a kernel, and whether it was made just now.
+
+        Raises:
+            OperationError: the shader does not compile; the message names template, line and the file with its source.
+        """
+        with self._device.lock:
+            found = self._pipelines.get(spec)
+            if found is not None:
+                return found, False
+            found = self._pipelines[spec] = self._create(spec)
+            return found, True
+
+    def _create(self, spec: KernelSpec) -> Pipeline:
+        gpu = self._device.gpu
+        source = render(spec)
+        layout, pipeline_layout = self._layout(spec)
+        try:
+            module = gpu.create_shader_module(label=str(spec), code=source)
+            pipeline = gpu.create_compute_pipeline(
+                label=str(spec), layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
+            )
+        except wgpu.GPUError as error:
+            file = _keep_source(source, spec)
+            raise OperationError(
+                f"shader of template ops/{spec.template}.wgsl.j2 does not compile: {error}",
+                got=str(spec),
+                hint=f"Its source is in {file}",
+            ) from error
+        return Pipeline(spec, pipeline, layout)
+
+    def _layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
+        key = (tuple(b.access for b in spec.bindings), bool(spec.uniforms))
+        if key not in self._layouts:
+            kinds: dict[str, dict[str, Any]] = {
+                "read": {"buffer": {"type": "read-only-storage"}},
+                "write": {"buffer": {"type": "storage"}},
+                "texture": {"storage_texture": {"access": "read-only", "format": "rgba32float", "view_dimension": "2d"}},
+            }
+            items = [kinds[b.access] for b in spec.bindings] + [{"buffer": {"type": "uniform"}}] * bool(spec.uniforms)
+            entries = [{"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, **item} for i, item in enumerate(items)]
+            gpu = self._device.gpu
+            layout = gpu.create_bind_group_layout(entries=entries)
+            self._layouts[key] = (layout, gpu.create_pipeline_layout(bind_group_layouts=[layout]))
+        return self._layouts[key]
+
+
+def _keep_source(source: str, spec: KernelSpec) -> Path:
+    """Write a shader's source where its user can look at it, and return the file."""
+    folder = Path(platformdirs.user_cache_dir("webnn_wgpu")) / "failed" if cache_enabled() else Path(tempfile.gettempdir())
+    name = f"{spec.template}-{hashlib.sha256(source.encode()).hexdigest()[:12]}.wgsl"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(source, encoding="utf-8")
+    except OSError:
+        folder = Path(tempfile.mkdtemp(prefix="webnn_wgpu-"))
+        (folder / name).write_text(source, encoding="utf-8")
+    return folder / name

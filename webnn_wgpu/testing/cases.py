@@ -1,0 +1,392 @@
+"""The WebNN conformance case format: loading, decoding, and building a case's graph through a graph builder."""
+
+from __future__ import annotations
+
+import base64
+import json
+import keyword
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from webnn_wgpu.core.data_types import numpy_dtype
+from webnn_wgpu.testing.compare import Metric, Mismatch, compare
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# Strings that stand for numbers JSON cannot write; an integer may carry the suffix of a JavaScript BigInt.
+_SPECIAL_FLOATS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan, "-0": -0.0}
+_INTEGER = re.compile(r"-?[0-9]+n?")
+
+# "NaN" is one word; a run of capitals ("ND", "GPU") is one; a digit belongs to the letters before it ("reduceL1").
+_WORD = re.compile(r"NaN|[A-Z]+(?![a-z0-9])|[A-Z]?[a-z0-9]+")
+
+
+Item: TypeAlias = int | float | str
+"""One element: a JSON number, or a string for a number that JSON cannot write."""
+
+Argument: TypeAlias = "Ref | int | float | str | list[Argument]"
+"""An operand or a literal (a flag is an int here), or a list of them."""
+
+
+class GraphBuilder(Protocol):
+    """What a builder needs besides its operator methods, which are called by their Python names."""
+
+    def input(self, name: str, descriptor: Mapping[str, Any], /) -> Any:
+        """Make a graph input and return its operand."""
+        ...
+
+    def constant(self, descriptor: Mapping[str, Any], data: npt.NDArray[Any], /) -> Any:
+        """Make a constant and return its operand."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ref:
+    """An operand of a case, by name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """Values of an input, a constant or an expected output, still as the file has them.
+
+    Attributes:
+        data_type: WebNN data type, such as `"float32"`.
+        shape: Dimensions; empty for a scalar.
+        data: Flat list of items, one scalar item, or `{"base64": text}`.
+        constant: Whether a graph holds the values instead of being fed with them.
+    """
+
+    data_type: str
+    shape: tuple[int, ...]
+    data: Item | list[Item] | Mapping[str, str]
+    constant: bool = False
+
+    @property
+    def descriptor(self) -> dict[str, Any]:
+        """The WebNN operand descriptor: `{"dataType": ..., "shape": [...]}`."""
+        return {"dataType": self.data_type, "shape": list(self.shape)}
+
+    @property
+    def byte_length(self) -> int:
+        """Size of the values in bytes."""
+        return math.prod(self.shape) * numpy_dtype(self.data_type).itemsize
+
+    def array(self) -> npt.NDArray[Any]:
+        """Decode the values.
+
+        Returns:
+            Read-only array of the tensor's data type and shape.
+
+        Raises:
+            KeyError: The data type is none of the specification's.
+            ValueError: The number of items is not that of the shape, or an item is no number of the data type.
+
+        Numerics:
+            Decimal numbers are rounded to nearest even; beyond the range of the data type they become infinite.
+
+        Example:
+            >>> Tensor("int64", (2,), ["9223372036854775807n", -1]).array()
+            array([9223372036854775807,                  -1])
+            >>> Tensor("float16", (1, 3), "-Infinity").array()
+            array([[-inf, -inf, -inf]], dtype=float16)
+        """
+        dtype, size = numpy_dtype(self.data_type), math.prod(self.shape)
+        if isinstance(self.data, Mapping):
+            flat = np.frombuffer(base64.b64decode(self.data["base64"], validate=True), dtype.newbyteorder("<"))
+        elif isinstance(self.data, list):
+            flat = _numbers(self.data, dtype)
+        else:
+            flat = np.full(size, _numbers([self.data], dtype)[0])
+        if flat.size != size:
+            raise ValueError(f"a tensor of shape {list(self.shape)} has {size} elements, its data has {flat.size}")
+        array = flat.reshape(self.shape).astype(dtype, copy=False)
+        array.flags.writeable = False
+        return array
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an operator method.
+
+    Attributes:
+        operator: Name in the specification's spelling (`"averagePool2d"`).
+        arguments: Positional arguments in order, with the parameter's name: a `Ref`, a list of `Ref`, or a literal.
+        options: Members of the options dictionary in the specification's spelling, with values of the same kinds.
+        outputs: Name of the result, or a tuple of names for an operator that returns a list.
+    """
+
+    operator: str
+    arguments: tuple[tuple[str, Argument], ...]
+    options: Mapping[str, Argument]
+    outputs: str | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph with inputs, expected outputs and the tolerance they are compared under.
+
+    Attributes:
+        operator: Python name of the operator the case starts with; the stem of its file.
+        name: Unique within the file.
+        source: Where the numbers come from.
+        inputs: Inputs and constants by operand name.
+        calls: Operator calls in order.
+        expected: Expected outputs by operand name.
+        metric: `"ULP"` or `"ATOL"`.
+        tolerance: Largest allowed distance of an element, in the unit of the metric.
+    """
+
+    operator: str
+    name: str
+    source: str
+    inputs: Mapping[str, Tensor]
+    calls: tuple[Call, ...]
+    expected: Mapping[str, Tensor]
+    metric: Metric
+    tolerance: float
+
+    def mismatches(self, results: Mapping[str, npt.NDArray[Any]]) -> dict[str, Mismatch]:
+        """Compare results with the expected outputs.
+
+        Args:
+            results: An array for every name in `expected`; further names are not looked at.
+
+        Returns:
+            The outputs that are out of tolerance, with the reason; empty when the case passes.
+
+        Raises:
+            KeyError: An expected output has no result.
+        """
+        found = {
+            name: compare(results[name], tensor.array(), self.metric, self.tolerance)
+            for name, tensor in self.expected.items()
+        }
+        return {name: mismatch for name, mismatch in found.items() if mismatch is not None}
+
+    def unsupported(self, limits: Mapping[str, Any], *, constants_as_inputs: bool = False) -> str | None:
+        """Say why a context cannot run this case.
+
+        Args:
+            limits: What the context's `op_support_limits()` returns.
+            constants_as_inputs: Judge the graph `build_case` makes with the same flag.
+
+        Returns:
+            None if the operators, and the data types, ranks and byte lengths of all inputs and expected outputs, are
+            within the limits; else one sentence with the first that is not.
+        """
+        longest = limits["maxTensorByteLength"]
+        for name, tensor in (*self.inputs.items(), *self.expected.items()):
+            if tensor.byte_length > longest:
+                return f"{name} has {tensor.byte_length} bytes, a tensor may have {longest}"
+        for tensor, member, allowed in self._limited(limits, constants_as_inputs):
+            if allowed is None:
+                return f"{member} is not supported"
+            if tensor.data_type not in allowed["dataTypes"]:
+                return f"{member} does not take {tensor.data_type}"
+            low, high = allowed["rankRange"]["min"], allowed["rankRange"]["max"]
+            if not low <= len(tensor.shape) <= high:
+                return f"{member} takes rank {low} to {high}, not {len(tensor.shape)}"
+        return None
+
+    def _limited(
+        self, limits: Mapping[str, Any], constants_as_inputs: bool
+    ) -> Iterator[tuple[Tensor, str, Mapping[str, Any] | None]]:
+        for tensor in self.inputs.values():
+            member = "constant" if tensor.constant and not constants_as_inputs else "input"
+            yield tensor, member, limits[member]
+        for tensor in self.expected.values():
+            yield tensor, "output", limits["output"]
+        for call in self.calls:
+            members: Mapping[str, Any] = limits.get(call.operator, {})
+            for parameter, value in (*call.arguments, *call.options.items()):
+                for ref in _refs(value):
+                    if ref.name in self.inputs:
+                        yield self.inputs[ref.name], f"{call.operator}.{parameter}", members.get(parameter)
+            for position, name in enumerate([call.outputs] if isinstance(call.outputs, str) else call.outputs):
+                if name in self.expected:
+                    result = next((m for m in ("output", "outputs", f"output{position}") if m in members), "output")
+                    yield self.expected[name], f"{call.operator}.{result}", members.get(result)
+
+
+@dataclass(frozen=True)
+class BuiltCase:
+    """A case's graph, ready for `builder.build(outputs)` and a run with `feeds`.
+
+    Attributes:
+        outputs: Operand of every expected output by name.
+        feeds: Array of every graph input by name.
+    """
+
+    outputs: dict[str, Any]
+    feeds: dict[str, npt.NDArray[Any]]
+
+
+def snake_case(name: str) -> str:
+    """Python spelling of a name of the specification.
+
+    Args:
+        name: Name of an operator, a parameter or an option in camelCase.
+
+    Returns:
+        The name in snake_case, with an underscore behind it if Python reserves it.
+
+    Example:
+        >>> [snake_case(name) for name in ("averagePool2d", "isNaN", "gatherND", "reduceL1", "not")]
+        ['average_pool2d', 'is_nan', 'gather_nd', 'reduce_l1', 'not_']
+    """
+    snake = "_".join(_WORD.findall(name)).lower()
+    return f"{snake}_" if keyword.iskeyword(snake) else snake
+
+
+def load_cases(path: Path) -> tuple[Case, ...]:
+    """Load the cases of one file.
+
+    Args:
+        path: File of the conformance format; its stem names the operator.
+
+    Returns:
+        The cases in the order of the file. Their tensors are decoded when asked for.
+
+    Raises:
+        ValueError: No call of a case makes an output it expects.
+        KeyError: A required member of a case is missing.
+        OSError: The file cannot be read.
+    """
+    with path.open(encoding="utf-8") as file:
+        return tuple(_case(path.stem, entry) for entry in json.load(file)["tests"])
+
+
+def build_case(builder: GraphBuilder, case: Case, *, constants_as_inputs: bool = False) -> BuiltCase:
+    """Call a builder as a case describes.
+
+    Operands and literals are passed positionally, options as keywords, all under their Python names.
+
+    Args:
+        builder: A fresh graph builder.
+        case: The case to build.
+        constants_as_inputs: Make the case's constants graph inputs, so that nothing is known while building.
+
+    Returns:
+        The operands to build the graph for, and the arrays to feed it with.
+
+    Raises:
+        ValueError: An operator returned a list where the case expects one operand, or the other way round, or a
+            list of another length.
+
+    Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder
+    """
+    operands: dict[str, Any] = {}
+    feeds: dict[str, npt.NDArray[Any]] = {}
+    for name, tensor in case.inputs.items():
+        if tensor.constant and not constants_as_inputs:
+            operands[name] = builder.constant(tensor.descriptor, tensor.array())
+        else:
+            operands[name] = builder.input(name, tensor.descriptor)
+            feeds[name] = tensor.array()
+    for call in case.calls:
+        method = getattr(builder, snake_case(call.operator))
+        positional = [_resolve(value, operands) for _, value in call.arguments]
+        options = {snake_case(option): _resolve(value, operands) for option, value in call.options.items()}
+        result: Any = method(*positional, **options)
+        if isinstance(call.outputs, str) != (not isinstance(result, list | tuple)):
+            raise ValueError(f"{case.name}: {call.operator} returned {type(result).__name__} for {call.outputs!r}")
+        if isinstance(call.outputs, str):
+            operands[call.outputs] = result
+        else:
+            operands.update(zip(call.outputs, result, strict=True))
+    return BuiltCase({name: operands[name] for name in case.expected}, feeds)
+
+
+def _case(operator: str, entry: Mapping[str, Any]) -> Case:
+    graph, tolerance = entry["graph"], entry["tolerance"]
+    inputs = {name: _tensor(item) for name, item in graph["inputs"].items()}
+    expected = {name: _tensor(item) for name, item in graph["expectedOutputs"].items()}
+    known, made = set(inputs), set[str]()
+    calls: list[Call] = []
+    for item in graph["operators"]:
+        call = _call(item, known)
+        made.update([call.outputs] if isinstance(call.outputs, str) else call.outputs)
+        known |= made
+        calls.append(call)
+    if not expected.keys() <= made:
+        raise ValueError(f"{entry['name']}: no operator makes {sorted(expected.keys() - made)}")
+    return Case(
+        operator=operator,
+        name=entry["name"],
+        source=entry["source"],
+        inputs=inputs,
+        calls=tuple(calls),
+        expected=expected,
+        metric=tolerance["metric"],
+        tolerance=tolerance["value"],
+    )
+
+
+def _tensor(item: Mapping[str, Any]) -> Tensor:
+    descriptor = item["descriptor"]
+    return Tensor(descriptor["dataType"], tuple(descriptor["shape"]), item["data"], item.get("constant", False))
+
+
+def _call(item: Mapping[str, Any], known: set[str]) -> Call:
+    arguments: list[tuple[str, Argument]] = []
+    options: dict[str, Argument] = {}
+    for argument in item["arguments"]:
+        ((parameter, value),) = argument.items()
+        if parameter == "options":
+            options = {option: _argument(member, known) for option, member in value.items()}
+        else:
+            arguments.append((parameter, _argument(value, known)))
+    outputs = item["outputs"]
+    return Call(item["name"], tuple(arguments), options, outputs if isinstance(outputs, str) else tuple(outputs))
+
+
+def _argument(value: Item | list[Any], known: set[str]) -> Argument:
+    if isinstance(value, list):
+        return [_argument(item, known) for item in value]
+    if not isinstance(value, str):
+        return value
+    return Ref(value) if value in known else _literal(value)
+
+
+def _literal(text: str) -> str | float | int:
+    if text in _SPECIAL_FLOATS:
+        return _SPECIAL_FLOATS[text]
+    return int(text.removesuffix("n")) if _INTEGER.fullmatch(text) else text
+
+
+def _refs(value: Argument) -> list[Ref]:
+    if isinstance(value, list):
+        return [ref for item in value for ref in _refs(item)]
+    return [value] if isinstance(value, Ref) else []
+
+
+def _resolve(value: Argument, operands: Mapping[str, Any]) -> Any:
+    if isinstance(value, list):
+        return [_resolve(item, operands) for item in value]
+    return operands[value.name] if isinstance(value, Ref) else value
+
+
+def _numbers(items: Sequence[Item], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    values = [_literal(item) if isinstance(item, str) else item for item in items]
+    for value in values:
+        if isinstance(value, str):
+            raise ValueError(f"{value!r} is not a number")
+        if dtype.kind in "iu" and not float(value).is_integer():
+            raise ValueError(f"{value!r} is not an integer")
+    if dtype.kind in "iu":
+        integers = [int(value) for value in values]
+        low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+        if not all(low <= value <= high for value in integers):
+            raise ValueError(f"an integer is out of the range of {dtype.name}, {low} to {high}")
+        return np.array(integers, dtype)
+    with np.errstate(over="ignore"):
+        return np.array([float(value) for value in values], np.float64).astype(dtype)
