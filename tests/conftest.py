@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,21 +55,48 @@ def shared() -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def context() -> Iterator[wn.MLContext]:
-    """A context on the default adapter. Where there is none `create_context` raises, and the tests fail, not skip."""
-    import webnn_wgpu as wn
+class Everywhere:
+    """Fixtures that doctests of the package need too: a conftest's own reach only the folder it lies in."""
 
-    with wn.ml.create_context() as context:
-        yield context
+    @pytest.fixture(scope="session")
+    @classmethod
+    def context(cls) -> Iterator[wn.MLContext]:
+        """A context on the default adapter. Where there is none `create_context` raises, and the tests fail, not skip."""
+        import webnn_wgpu as wn
+
+        # That there is no hardware here is what the tests are made for.
+        with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
+            context = wn.ml.create_context()
+        with context:
+            yield context
+
+    @pytest.fixture(autouse=True)
+    def _doctest_names(self, request: pytest.FixtureRequest) -> None:
+        """The names that examples in docstrings may use."""
+        if not isinstance(request.node, pytest.DoctestItem):
+            return
+        import numpy as np
+
+        import webnn_wgpu as wn
+
+        context = request.getfixturevalue("context")
+        b = wn.MLGraphBuilder(context)
+
+        def floats(name: str, *shape: int) -> wn.MLOperand:
+            return b.input(name, {"dataType": "float32", "shape": shape})
+
+        operands = {"x": floats("x", 2, 3), "y": floats("y", 2, 3), "image": floats("image", 1, 2, 4, 4)}
+        request.getfixturevalue("doctest_namespace").update(np=np, wn=wn, context=context, b=b, **operands)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Everywhere(), "webnn_wgpu-everywhere")
 
 
 @pytest.fixture(scope="session")
 def device() -> Device:
     """The device of the default adapter, with everything it offers."""
-    from webnn_wgpu.runtime.device import open_device
-
-    return open_device()
+    return open_profile("full")
 
 
 @pytest.fixture(scope="session", params=list(PROFILES))

@@ -33,16 +33,20 @@ PROFILES: dict[str, tuple[str, ...] | None] = {
 _profiles: dict[str, Device] = {}
 
 
+def new_profile(name: str) -> Device:
+    """Return a new device of a profile, which has compiled nothing yet."""
+    features = PROFILES[name]
+    if features is None:
+        return open_device()
+    limits = {k: v for k, v in DEFAULT_LIMITS.items() if k != "max-bindings-per-bind-group"}
+    gpu = adapters()[0].request_device_sync(required_features=list(features), required_limits=limits)
+    return Device.of(gpu, owned=True)
+
+
 def open_profile(name: str) -> Device:
     """Return the device of a profile, opened once."""
     if name not in _profiles:
-        features = PROFILES[name]
-        if features is None:
-            _profiles[name] = open_device()
-        else:
-            limits = {k: v for k, v in DEFAULT_LIMITS.items() if k != "max-bindings-per-bind-group"}
-            gpu = adapters()[0].request_device_sync(required_features=list(features), required_limits=limits)
-            _profiles[name] = Device.of(gpu, owned=True)
+        _profiles[name] = new_profile(name)
     return _profiles[name]
 
 
@@ -80,6 +84,72 @@ def op_graph(
             {str(i): o for i, o in enumerate(outputs)},
         )
     )
+
+
+class Sketch:
+    """A graph while it is drawn, operator by operator. Operands and results are value ids; inputs are named by position."""
+
+    def __init__(self) -> None:
+        self.values: dict[int, Value] = {}
+        self.inputs: dict[str, int] = {}
+        self.constants: dict[int, Array] = {}
+        self.nodes: list[Node] = []
+        self.feeds: dict[str, Array] = {}
+
+    def input(self, array: Array) -> int:
+        """Add a graph input that will be fed `array`."""
+        name = str(len(self.feeds))
+        self.feeds[name] = array
+        self.inputs[name] = value = self._value(type_of(array))
+        return value
+
+    def constant(self, array: Array) -> int:
+        """Add a constant."""
+        value = self._value(type_of(array))
+        self.constants[value] = frozen_array(array)
+        return value
+
+    def apply_all(self, name: str, inputs: Sequence[int | None], label: str = "", **attrs: Any) -> tuple[int, ...]:
+        """Add an operator and return its results."""
+        types, canonical = OPS[name].check([None if i is None else self.values[i].type for i in inputs], attrs, label)
+        origins = (Origin(len(self.nodes), label),)
+        outputs = tuple(self._value(t, origins) for t in types)
+        node = Node(len(self.nodes), name, tuple(inputs), outputs, MappingProxyType(canonical), label, origins)
+        self.nodes.append(node)
+        return outputs
+
+    def apply(self, name: str, *inputs: int | None, label: str = "", **attrs: Any) -> int:
+        """Add an operator and return its first result."""
+        return self.apply_all(name, inputs, label, **attrs)[0]
+
+    def graph(self, *outputs: int, **named: int) -> Graph:
+        """Return the graph with the given outputs, named by position or by keyword."""
+        names = {str(i): value for i, value in enumerate(outputs)} | named
+        return verify(Graph(dict(self.values), dict(self.inputs), dict(self.constants), tuple(self.nodes), names))
+
+    def type(self, value: int) -> TensorType:
+        """Return the type of a value."""
+        return self.values[value].type
+
+    def _value(self, type_: TensorType, origins: tuple[Origin, ...] = ()) -> int:
+        value = len(self.values)
+        self.values[value] = Value(value, type_, origins)
+        return value
+
+
+def assert_same(actual: Mapping[str, Array], expected: Mapping[str, Array]) -> None:
+    """Compare outputs by name: types, and every element bit by bit but for the payload and sign of NaN."""
+    assert list(actual) == list(expected)
+    for name, wanted in expected.items():
+        found = actual[name]
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape), name
+        floats = wanted.dtype.kind == "f"
+        same = (found == wanted) & (np.signbit(found) == np.signbit(wanted)) if floats else found == wanted
+        if floats:
+            same |= np.isnan(found) & np.isnan(wanted)
+        where = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(~same))) if not np.all(same) else ()
+        detail = f"{np.atleast_1d(found)[where]!r} is not {np.atleast_1d(wanted)[where]!r}" if not np.all(same) else ""
+        assert np.all(same), f"output {name} at {where}: {detail}"
 
 
 def run_graph(

@@ -28,14 +28,6 @@ SIMILARITY = np.array(REFERENCE["similarity"])
 
 
 @pytest.fixture(scope="module")
-def model_dir() -> Path:
-    try:
-        return SentenceEncoder.find_model_dir()
-    except FileNotFoundError as error:
-        pytest.skip(str(error))
-
-
-@pytest.fixture(scope="module")
 def encoder(model_dir: Path, context: wn.MLContext) -> Iterator[SentenceEncoder]:
     with SentenceEncoder(model_dir, context) as encoder:
         yield encoder
@@ -159,9 +151,7 @@ def test_every_sentence_is_a_string(encoder: SentenceEncoder) -> None:
 
 
 @pytest.mark.parametrize("max_tokens", [1, 513])
-def test_the_limit_is_one_that_the_model_has_positions_for(
-    model_dir: Path, context: wn.MLContext, max_tokens: int
-) -> None:
+def test_the_limit_is_one_that_the_model_has_positions_for(model_dir: Path, context: wn.MLContext, max_tokens: int) -> None:
     with pytest.raises(ValueError, match=rf"^max_tokens is {max_tokens}; allowed: 2 to 512 for this model$"):
         SentenceEncoder(model_dir, context, max_tokens=max_tokens)
 
@@ -189,9 +179,7 @@ def test_a_missing_library_is_named_with_the_command_that_brings_it(
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError) as caught:
         SentenceEncoder(model_dir, context)
-    assert str(caught.value) == (
-        f"the sentence encoder needs the library {library}: pip install webnn-wgpu[safetensors,text]"
-    )
+    assert str(caught.value) == (f"the sentence encoder needs the library {library}: pip install webnn-wgpu[safetensors,text]")
 
 
 @pytest.mark.parametrize(

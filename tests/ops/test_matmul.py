@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,12 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ops.movers import refusal, typed
-from tests.ops.products import Chain, assert_signed, positive, run_both
+from tests.ops.products import Chain, assert_signed, check_fused, positive
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
+from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.kernels.packing import PanelTexture
 from webnn_wgpu.kernels.select import VARIANTS
-from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
@@ -22,6 +23,8 @@ from webnn_wgpu.runtime.program import Program
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from webnn_wgpu.ir.graph import Array
+    from webnn_wgpu.ir.types import TensorType
     from webnn_wgpu.runtime.device import Device
 
 VARIANT = pytest.mark.parametrize("variant", VARIANTS)
@@ -119,36 +122,94 @@ def test_more_workgroups_than_one_dimension_holds(device: Device) -> None:
     check_op(device, "matmul", inputs, forced={"matmul": "gemv"}, tolerance=8)
 
 
-def epilogues(rng: np.random.Generator, chain: Chain, product: int, shape: Sequence[int], data_type: str) -> dict[str, int]:
-    """Results of chains behind a product, by what they read besides."""
-    column, one = random_array(rng, data_type, shape[-1:]), random_array(rng, data_type, (1, 1))
-    full = random_array(rng, data_type, shape)
-    picked = (full > 0).astype(np.uint8)
-    rest = data_type == "float16" and "float32" or "float16"
-    return {
-        "nothing": chain.apply("tanh", [product]),
-        "uniform": chain.apply("leakyRelu", [product], alpha=0.25),
-        "bias and gelu": chain.apply("gelu", [chain.apply("add", [product, chain.constant(column)])]),
-        "one and all": chain.apply(
-            "sub", [chain.input(full), chain.apply("mul", [chain.input(one), chain.apply("relu", [product])])]
-        ),
-        "bytes": chain.apply("where", [chain.input(picked), product, chain.constant(column[None])]),
-        "cast": chain.apply("cast", [chain.apply("add", [product, product]), ], type=rest),
-    }
+class Ending:
+    """Operators behind a product: each method is one kind of epilogue and returns the last result."""
 
+    def __init__(self, chain: Chain, product: int, rng: np.random.Generator) -> None:
+        self.chain, self.product, self.rng = chain, product, rng
+        self.data_type, self.shape = chain.values[product].type.data_type, chain.values[product].type.shape
 
-KINDS = ("nothing", "uniform", "bias and gelu", "one and all", "bytes", "cast")
+    def random(self, *shape: int) -> Array:
+        return random_array(self.rng, self.data_type, shape)
+
+    def nothing(self) -> int:
+        return self.chain.apply("tanh", [self.product])
+
+    def uniforms(self) -> int:
+        return self.chain.apply("leakyRelu", [self.product], alpha=0.25)
+
+    def columns(self) -> int:
+        biased = self.chain.apply("add", [self.product, self.chain.constant(self.random(self.shape[-1]))])
+        return self.chain.apply("gelu", [biased])
+
+    def one_and_all(self) -> int:
+        scaled = self.chain.apply("mul", [self.chain.input(self.random(1, 1)), self.product])
+        return self.chain.apply("sub", [self.chain.input(self.random(*self.shape)), scaled])
+
+    def bytes(self) -> int:
+        picked = self.chain.input((self.random(*self.shape) > 0).astype(np.uint8))
+        return self.chain.apply("where", [picked, self.product, self.chain.constant(self.random(1, self.shape[-1]))])
+
+    def cast(self) -> int:
+        other = "float32" if self.data_type == "float16" else "float16"
+        return self.chain.apply("cast", [self.product], data_type=other)
 
 
 @VARIANT
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["nothing", "uniforms", "columns", "one_and_all", "bytes", "cast"])
 def test_epilogue_changes_no_number(device: Device, variant: str, kind: str) -> None:
-    for data_type in ("float32", "float16"):
-        for shape in ((9, 12), (2, 5, 7)):
-            rng = np.random.default_rng(8)
-            chain = Chain()
-            a = chain.input(random_array(rng, data_type, (*shape[:-1], 8), 1))
-            b = chain.constant(random_array(rng, data_type, (*shape[:-2], 8, shape[-1]), 1))
-            product = chain.apply("matmul", [a, b])
-            whole, apart = run_both(device, chain, epilogues(rng, chain, product, shape, data_type)[kind], variant)
-            np.testing.assert_array_equal(whole, apart)
+    rng = np.random.default_rng(8)
+    for data_type, shape in itertools.product(("float32", "float16"), ((9, 12), (2, 5, 7))):
+        chain = Chain()
+        a = chain.input(random_array(rng, data_type, (*shape[:-1], 8), 1))
+        b = chain.constant(random_array(rng, data_type, (*shape[:-2], 8, shape[-1]), 1))
+        output = getattr(Ending(chain, chain.apply("matmul", [a, b]), rng), kind)()
+        check_fused(device, chain, output, {"matmul": variant})
+
+
+sizes = st.integers(1, 40)
+
+
+@settings(max_examples=30)
+@given(
+    variant=st.sampled_from(VARIANTS),
+    M=sizes,
+    N=sizes,
+    K=sizes,
+    batches=st.sampled_from(BATCHES),
+    constant=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_any_size(variant: str, M: int, N: int, K: int, batches: Sequence[Sequence[int]], constant: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    inputs = [positive(rng, "float32", *batches[0], M, K), positive(rng, "float32", *batches[1], K, N)]
+    constants = {1} if constant else set[int]()
+    check_op(open_profile("full"), "matmul", inputs, constants=constants, forced={"matmul": variant}, tolerance=2 * K)
+
+
+def test_device_must_have_what_a_forced_variant_needs() -> None:
+    graph = op_graph("matmul", [np.zeros((2, 2), np.float32)] * 2)
+    with pytest.raises(OperationError, match=r"matmul\('test'\): .*got subgroup, .*size 0; allowed: tiled, gemv, plain"):
+        make_plan(graph, Caps(), {"matmul": "subgroup"})
+
+
+@pytest.mark.parametrize(
+    ("types", "texts"),
+    [
+        (
+            [typed("float32", 2, 3), typed("float32", 4, 5)],
+            ["matmul('here')", "Incompatible shapes for matmul", "a float32[2, 3]", "b with 3 rows"],
+        ),
+        (
+            [typed("float32", 2, 2, 3), typed("float32", 3, 3, 5)],
+            ["Incompatible shapes for matmul: leading dimensions must broadcast", "b float32[3, 3, 5]"],
+        ),
+        ([typed("float32", 3), typed("float32", 3, 5)], ["rank(a) is not allowed", "allowed: rank 2.."]),
+        ([typed("float32", 3, 3), typed("float32", 3)], ["rank(b) is not allowed"]),
+        ([typed("int32", 3, 3), typed("int32", 3, 3)], ["a data type is not allowed", "float32, float16"]),
+        ([typed("float32", 3, 3), typed("float16", 3, 3)], ["b data type must equal a data type"]),
+    ],
+)
+def test_refusals(types: Sequence[TensorType], texts: Sequence[str]) -> None:
+    message = refusal("matmul", types)
+    assert [text for text in texts if text not in message] == []

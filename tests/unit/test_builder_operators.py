@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import pytest
 from webnn_wgpu.api.activation import MLActivation
 from webnn_wgpu.api.operand import MLOperand
 from webnn_wgpu.api.operators import Operators
-from webnn_wgpu.core.errors import MLTypeError
+from webnn_wgpu.core.data_types import ANY, DATA_TYPES
+from webnn_wgpu.core.errors import SPEC_URL, MLTypeError
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops._def import snake_case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -172,6 +175,33 @@ def test_documentation_is_complete(name: str) -> None:
     for parameter in inspect.signature(method).parameters:
         if parameter != "self":
             assert f"\n    {parameter}: " in text
+
+
+def test_documented_data_types_are_those_that_are_checked() -> None:
+    problems: list[str] = []
+    for op in OPS.values():
+        if not hasattr(Operators, op.python_name):
+            continue
+        lines = (inspect.getdoc(getattr(Operators, op.python_name)) or "").splitlines()
+        for operand in op.operands:
+            if operand.same_as:
+                continue
+            line = next(text for text in lines if text.startswith(f"    {snake_case(operand.name)}: "))
+            named = {t for t in DATA_TYPES if t in re.findall(r"\w+", line)}
+            if named != (set() if operand.data_types == ANY else set(operand.data_types)):
+                problems.append(f"{op.name}: {line.strip()!r}, but {operand.data_types}")
+    assert problems == []
+
+
+def test_documented_sections_are_those_of_the_specification(shared: Path) -> None:
+    problems: list[str] = []
+    for entry in specification(shared):
+        anchor = re.search(r"\((#.*)\)", entry["spec_section"].get("2026", ""))
+        if entry["name"] in MISSING or not anchor:
+            continue
+        if f"{SPEC_URL}{anchor[1]}\n" not in f"{inspect.getdoc(getattr(Operators, entry['python']))}\n":
+            problems.append(f"{entry['name']}: {anchor[1]}")
+    assert problems == []
 
 
 # what reaches the graph -------------------------------------------------------------------------------------------------

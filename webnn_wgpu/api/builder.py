@@ -83,7 +83,7 @@ class MLGraphBuilder(Operators):
             MLTypeError: an empty or repeated name, or a bad descriptor.
 
         Example:
-            >>> b.input("image", {"dataType": "float32", "shape": [1, 3, 8, 8]}).shape
+            >>> b.input("photo", {"dataType": "float32", "shape": [1, 3, 8, 8]}).shape
             (1, 3, 8, 8)
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraphbuilder-input

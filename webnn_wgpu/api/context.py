@@ -63,9 +63,9 @@ class MLContext:
         caps: capabilities of the device.
 
     Example:
-        >>> x = b.input("x", {"dataType": "float32", "shape": [3]})
-        >>> graph = b.build({"y": b.relu(x)})
-        >>> print(context.compute(graph, {"x": np.float32([-1, 0, 2])})["y"])
+        >>> v = b.input("v", {"dataType": "float32", "shape": [3]})
+        >>> graph = b.build({"y": b.relu(v)})
+        >>> print(context.compute(graph, {"v": np.float32([-1, 0, 2])})["y"])
         [0. 0. 2.]
 
     Spec: https://www.w3.org/TR/webnn/#api-mlcontext
@@ -350,11 +350,11 @@ class MLContext:
             InvalidStateError: the graph was destroyed.
 
         Example:
-            >>> x = b.input("x", {"dataType": "float32", "shape": [3]})
-            >>> graph = b.build({"y": b.neg(x)})
+            >>> v = b.input("v", {"dataType": "float32", "shape": [3]})
+            >>> graph = b.build({"y": b.neg(v)})
             >>> source, result = (context.create_host_tensor([3], "float32") for _ in range(2))
             >>> context.write_tensor(source, [1, 2, 3])
-            >>> context.dispatch(graph, {"x": source}, {"y": result})
+            >>> context.dispatch(graph, {"v": source}, {"y": result})
             >>> print(context.read_tensor(result))
             [-1. -2. -3.]
 

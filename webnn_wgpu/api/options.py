@@ -69,45 +69,40 @@ class _Conversion:
         self.options = [p.name for p in parameters[1:] if p.name in self.optional]
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        keywords: dict[str, Any] = {}
-        for name, value in kwargs.items():
-            if name != "options":
-                self._add(keywords, name, value, self.parameters)
         mapping = kwargs.get("options")
-        if mapping is None and isinstance(args[-1], Mapping):
+        if mapping is None and args and isinstance(args[-1], Mapping):
             *rest, mapping = args
             args = tuple(rest)
-        if mapping is not None:
-            self._add_mapping(keywords, mapping)
-        keywords = {n: v for n, v in keywords.items() if v is not None or n not in self.optional}
+        given = [(name, value, self.parameters) for name, value in kwargs.items() if name != "options"]
+        if isinstance(mapping, Mapping):
+            given += [(str(n), v, self.options) for n, v in cast("Mapping[Any, Any]", mapping).items()]
+        label = next((v for n, v, _ in given if n == "label" and isinstance(v, str)), "")
+        fail = functools.partial(MLTypeError, operator=self.name, label=label)
+        if mapping is not None and not isinstance(mapping, Mapping):
+            raise fail("options must be a mapping", got=f"{mapping!r} ({type(mapping).__name__})")
+        keywords = self._keywords(given, fail)
         if not isinstance(keywords.get("label", ""), str):
-            raise self._error(keywords, "label must be a string", got=repr(keywords.pop("label")))
+            raise fail("label must be a string", got=repr(keywords["label"]))
         try:
             self.signature.bind(*args, **keywords)
         except TypeError as error:
-            raise self._error(keywords, str(error), allowed=self._usage()) from None
+            raise fail(str(error), allowed=self._usage()) from None
         return args, keywords
 
-    def _add_mapping(self, keywords: dict[str, Any], mapping: Any) -> None:
-        if not isinstance(mapping, Mapping):
-            raise self._error(keywords, "options must be a mapping", got=f"{mapping!r} ({type(mapping).__name__})")
-        for name, value in cast("Mapping[Any, Any]", mapping).items():
-            self._add(keywords, str(name), value, self.options)
-
-    def _add(self, keywords: dict[str, Any], given: str, value: Any, allowed: list[str]) -> None:
-        name = self._parameter(given)
-        if name not in allowed:
-            close = get_close_matches(snake_case(given), allowed, 1)
-            raise self._error(
-                keywords,
-                f"unknown option {given!r}",
-                allowed=", ".join(allowed),
-                hint=f"Did you mean {close[0]}?" if close else "",
-            )
-        if name in keywords and value is not None and keywords[name] is not None and not _equal(keywords[name], value):
-            raise self._error(keywords, f"{name} is given twice", got=f"{keywords[name]!r} and {value!r}")
-        if value is not None or name not in keywords:
+    def _keywords(self, given: list[tuple[str, Any, list[str]]], fail: Callable[..., MLTypeError]) -> dict[str, Any]:
+        keywords: dict[str, Any] = {}
+        for written, value, allowed in given:
+            name = self._parameter(written)
+            if name not in allowed:
+                close = get_close_matches(snake_case(written), allowed, 1)
+                hint = f"Did you mean {close[0]}?" if close else ""
+                raise fail(f"unknown option {written!r}", allowed=", ".join(allowed), hint=hint)
+            if value is None and name in self.optional:
+                continue
+            if name in keywords and not _equal(keywords[name], value):
+                raise fail(f"{name} is given twice", got=f"{keywords[name]!r} and {value!r}")
             keywords[name] = value
+        return keywords
 
     def _parameter(self, given: str) -> str:
         for name in (given, snake_case(given)):
@@ -123,14 +118,6 @@ class _Conversion:
                 words.append("*")
             words.append(f"{name}=" if name in self.optional else name)
         return f"{self.name}({', '.join(words)})"
-
-    def _error(
-        self, keywords: Mapping[str, Any], rule: str, *, got: str = "", allowed: str = "", hint: str = ""
-    ) -> MLTypeError:
-        label = keywords.get("label")
-        return MLTypeError(
-            rule, operator=self.name, label=label if isinstance(label, str) else "", got=got, allowed=allowed, hint=hint
-        )
 
 
 def _equal(a: Any, b: Any) -> bool:
@@ -154,7 +141,7 @@ def camel_attribute(owner: object, name: str) -> Any:
         AttributeError: There is none; the message says which name is close.
 
     Example:
-        >>> b.reduceMean == b.reduce_mean, b.gatherND == b.gather_nd
+        >>> b.reduceMean == b.reduce_mean, b.isNaN == b.is_nan
         (True, True)
     """
     found = f"{name}_" if keyword.iskeyword(name) else snake_case(name)

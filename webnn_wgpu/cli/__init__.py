@@ -16,8 +16,9 @@ def main() -> None:
     try:
         from .app import app
     except ModuleNotFoundError as error:
-        if error.name not in _LIBRARIES:
+        missing = (error.name or "").partition(".")[0]
+        if missing not in _LIBRARIES:
             raise
-        print(f"webnn-wgpu needs the library {error.name}: pip install webnn-wgpu[cli]", file=sys.stderr)
+        print(f"webnn-wgpu needs the library {missing}: pip install webnn-wgpu[cli]", file=sys.stderr)
         sys.exit(2)
     app(prog_name="webnn-wgpu")

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DISTRIBUTION = "webnn-wgpu"
+COLLECTIONS = ("all", "dev")
+"""Extras that are made of other extras."""
 SETTING_PREFIXES = ("WEBNN_WGPU_", "WGPU", "VK_", "MESA_", "LP_", "XDG_RUNTIME_DIR")
 """Beginnings of the names of environment variables that this package, wgpu, the Vulkan loader or Mesa look at."""
 
@@ -207,7 +209,7 @@ def _libraries(advice: list[str]) -> list[LibraryReport]:
     reports: list[LibraryReport] = []
     for requirement in requirements:
         found = re.match(r"([\w.-]+).*\bextra == ['\"]([\w-]+)['\"]", requirement)
-        if found and found[1] != DISTRIBUTION and found[2] != "dev":
+        if found and found[2] not in COLLECTIONS:
             reports.append(LibraryReport(found[1], found[2], _version(found[1])))
     return reports
 

@@ -79,7 +79,7 @@ def cast_number(value: float | int, data_type: str) -> float | int:
     info = DATA_TYPES[data_type]
     if info.kind == "float":
         with np.errstate(over="ignore"):
-            return float(info.numpy.type(np.float64(value) if isinstance(value, float) else _wide_float(value)))
+            return float(info.numpy.type(value if isinstance(value, float) else _wide_float(value)))
     low, high = (int(np.iinfo(info.numpy).min), int(np.iinfo(info.numpy).max))  # pyright: ignore[reportArgumentType]
     if isinstance(value, float):
         if math.isnan(value):
@@ -91,7 +91,12 @@ def cast_number(value: float | int, data_type: str) -> float | int:
 
 
 def _wide_float(value: int) -> float:
+    # Cut to float64's 53 bits with the last bit set if anything was cut off ("rounded to odd"): so rounding once more, to a
+    # narrower type, gives what rounding the whole number at once would.
+    cut = max(0, abs(value).bit_length() - 53)
+    head = abs(value) >> cut
+    head |= int(head << cut != abs(value))
     try:
-        return float(value)
+        return math.copysign(math.ldexp(head, cut), value)
     except OverflowError:
         return math.inf if value > 0 else -math.inf

@@ -10,11 +10,12 @@ SPEC_URL = "https://www.w3.org/TR/webnn/"
 
 
 def printable(text: str) -> str:
-    """Return `text` with control and bidirectional characters escaped, so that a label cannot disguise a message."""
-    hidden = {0x202A, 0x202B, 0x202C, 0x202D, 0x202E, 0x2066, 0x2067, 0x2068, 0x2069}
-    return "".join(
-        c if (c.isprintable() or c == " ") and ord(c) not in hidden else c.encode("unicode_escape").decode() for c in text
-    )
+    r"""Return `text` with control and bidirectional characters escaped, so that a label cannot disguise a message.
+
+    >>> print(printable("a\u202eb\n"))
+    a\u202eb\n
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 class WebNNError(Exception):
@@ -42,17 +43,18 @@ class WebNNError(Exception):
     def _message(self) -> str:
         where = self.operator
         if self.label:
-            where += f"('{printable(self.label)}')"
+            where += f"('{self.label}')"
         text = f"{where}: {self.rule}" if where else self.rule
         if self.got:
-            text += f"; got {printable(self.got)}"
+            text += f"; got {self.got}"
         if self.allowed:
             text += f"; allowed: {self.allowed}"
         if self.hint:
             text += f". {self.hint}"
         if self.spec:
             text += f". See {SPEC_URL}{self.spec}"
-        return text
+        # Any part may quote what a program gave: labels, names of inputs and outputs, option names.
+        return printable(text)
 
 
 class MLTypeError(WebNNError, TypeError, ValueError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .graph import Graph
+from .graph import Graph, Node
 
 
 class GraphError(AssertionError):
@@ -13,9 +13,12 @@ def verify(graph: Graph) -> Graph:
     """Return `graph` if it is well formed.
 
     Raises:
-        GraphError: a value is used before it is made, made twice, unknown, an output is missing, or a constant's array does
-            not have its value's type.
+        GraphError: a value is used before it is made, made twice, unknown, an output is missing, a constant's array does
+            not have its value's type, or a node's body is not well formed or not of the node's types.
     """
+    for value in (*graph.inputs.values(), *graph.constants, *(v for n in graph.nodes for v in (*n.operands, *n.outputs))):
+        if value not in graph.values or graph.values[value].id != value:
+            raise GraphError(f"%{value} has no type")
     known = set(graph.inputs.values()) | set(graph.constants)
     if len(known) != len(graph.inputs) + len(graph.constants):
         raise GraphError("a value is both an input and a constant, or named twice")
@@ -35,10 +38,21 @@ def verify(graph: Graph) -> Graph:
             if value in known:
                 raise GraphError(f"{node.op} (node {node.id}) makes %{value}, which exists")
             known.add(value)
+        body = node.attrs.get("body")
+        if isinstance(body, Graph):
+            _verify_body(graph, node, body)
     for name, value in graph.outputs.items():
         if value not in known:
             raise GraphError(f"output '{name}' is %{value}, which nothing makes")
-    for value in known:
-        if value not in graph.values or graph.values[value].id != value:
-            raise GraphError(f"%{value} has no type")
     return graph
+
+
+def _verify_body(graph: Graph, node: Node, body: Graph) -> None:
+    """Check a body, and that the node's operands and outputs have the types of its inputs and outputs, by position."""
+    verify(body)
+    for kind, outer, inner in (("input", node.operands, body.inputs), ("output", node.outputs, body.outputs)):
+        if set(inner) != {str(i) for i in range(len(outer))}:
+            raise GraphError(f"{node.op} (node {node.id}) has {len(outer)} {kind}s, its body {sorted(inner)}")
+        for i, value in enumerate(outer):
+            if graph.type(value) != body.type(inner[str(i)]):
+                raise GraphError(f"{kind} {i} of {node.op} (node {node.id}) is not of its body's type")

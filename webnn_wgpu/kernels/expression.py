@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .element import ELEMENTS
 from .spec import UniformType
@@ -36,19 +36,39 @@ class Step:
 
 @dataclass(frozen=True)
 class Expression:
-    """A function of some elements: arguments (name, WGSL type), steps, and the name of the result. Part of a kernel's key."""
+    """A function of some elements. Part of a kernel's key.
+
+    Attributes:
+        args: its arguments as (name, WGSL type).
+        steps: its statements, in order.
+        result: name of the step or argument that is its value.
+        type: WGSL type of the value.
+        lib: files of `shaders/lib/math` that it calls.
+        features: WebGPU features that the data types of its arguments and steps need.
+    """
 
     args: tuple[tuple[str, str], ...]
     steps: tuple[Step, ...]
     result: str
     type: str
     lib: tuple[str, ...]
+    features: tuple[str, ...] = ()
+
+
+OPAQUE_ZERO = "opaque_zero"
+"""Uniform that is always 0, which compilers do not know."""
 
 
 class ExpressionBuilder:
-    """Collects the formulas of a chain of operators into one `Expression` and its uniforms."""
+    """Collects the formulas of a chain of operators into one `Expression` and its uniforms.
+
+    Fusing changes no number. Compilers may simplify across operators, though: x - x to 0, (x + y) - x to y, also where x is
+    infinite or the sum was rounded. So a float result goes through an exclusive or with a zero that compilers cannot know
+    before the next operator reads it, and so does an operand that one operator reads twice.
+    """
 
     def __init__(self) -> None:
+        self._opaque = 0
         self._args: list[tuple[str, str]] = []
         self._steps: list[Step] = []
         self._lib: list[str] = []
@@ -70,18 +90,37 @@ class ExpressionBuilder:
         name = f"y{len(self._steps)}"
         fields = {field: f"params.{name}_{field}" for field, _, _ in formula.uniforms}
         self.uniforms += [(f"{name}_{field}", type_, value) for field, type_, value in formula.uniforms]
-        code = formula.code.format(*operands, **fields)
+        given = [self._hidden(o) if o in operands[:i] and self._is_float(o) else o for i, o in enumerate(operands)]
+        code = formula.code.format(*given, **fields)
         self._steps.append(Step(name, ELEMENTS[data_type].value, _ROUND.get(data_type, "{}").format(code)))
         self._lib += [file for file in formula.lib if file not in self._lib]
         self._types[name] = data_type
         return name
 
     def finish(self, result: str) -> Expression:
-        """Return the expression that yields `result`."""
-        data_type = self._types[result]
+        """Return the expression that yields `result`. To be called once, before `uniforms` is read."""
+        steps = [
+            replace(s, code=self._hidden(s.code)) if s.name != result and self._is_float(s.name) else s for s in self._steps
+        ]
+        if self._opaque:
+            self.uniforms.append((OPAQUE_ZERO, "u32", 0))
         return Expression(
-            tuple(self._args), tuple(self._steps), result, ELEMENTS[data_type].value, tuple(sorted(self._lib))
+            tuple(self._args),
+            tuple(steps),
+            result,
+            ELEMENTS[self._types[result]].value,
+            tuple(sorted(self._lib)),
+            tuple(sorted({ELEMENTS[data_type].feature for data_type in self._types.values()} - {""})),
         )
+
+    def _is_float(self, name: str) -> bool:
+        return ELEMENTS[self._types[name]].value == "f32"
+
+    def _hidden(self, code: str) -> str:
+        # Every use shifts the zero otherwise: the same zero twice would cancel out again.
+        self._opaque += 1
+        zero = f"(params.{OPAQUE_ZERO} << {self._opaque % 32}u)"
+        return f"bitcast<f32>(bitcast<u32>({code}) ^ {zero})"
 
 
 _ROUND = {"float16": "f32(f16({}))", "int8": "extractBits({}, 0u, 8u)", "uint8": "({} & 0xffu)"}

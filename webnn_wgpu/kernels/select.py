@@ -58,10 +58,10 @@ def choose(caps: Caps, size: ProductSize) -> Choice:
         Choice(variant='tiled', reason='hardware GPU: tiles in workgroup memory')
     """
     if not caps.is_cpu:
+        kind = "unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU"
         if size.M <= GEMV_ROWS:
-            return Choice("gemv", f"hardware GPU, {size.M} row(s): split sums")
-        kind = "unknown adapter, taken for a" if caps.adapter_type == "Unknown" else ""
-        return Choice("tiled", f"{kind} hardware GPU: tiles in workgroup memory".lstrip())
+            return Choice("gemv", f"{kind}, {size.M} row(s): split sums")
+        return Choice("tiled", f"{kind}: tiles in workgroup memory")
     if supports(caps, "subgroup"):
         return Choice("subgroup", f"software adapter with subgroups of {caps.subgroup_size}")
     return Choice("plain", "software adapter without subgroups: sums in registers")

@@ -40,10 +40,19 @@ class KernelTemplate:
 
     `name` is the file `shaders/ops/<name>.wgsl.j2`; `params` are exactly the free variables of the template, besides those
     that every template gets (`bindings`, `uniforms`, `features`).
+
+    `variants` are the values of its parameter `variant`, where it has one. Templates whose names differ behind a dot
+    (`matmul.tiled`, `matmul.plain`) are variants of one family.
     """
 
     name: str
     params: tuple[str, ...] = ()
+    variants: tuple[str, ...] = ()
+
+    @property
+    def family(self) -> str:
+        """The name without the variant."""
+        return self.name.partition(".")[0]
 
     def spec(
         self,

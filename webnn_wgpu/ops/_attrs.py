@@ -55,9 +55,7 @@ def _uint(attr: Attr, value: Any, fail: Fail) -> int:
 def _int(attr: Attr, value: Any, fail: Fail) -> int:
     number = _integer(attr, value, fail)
     if not -(2**31) <= number <= 2**31 - 1:
-        raise fail(
-            f"{attr.name} must be a signed 32-bit integer", got=repr(value), allowed="-2147483648..2147483647"
-        )
+        raise fail(f"{attr.name} must be a signed 32-bit integer", got=repr(value), allowed="-2147483648..2147483647")
     return number
 
 

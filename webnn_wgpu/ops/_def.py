@@ -51,9 +51,7 @@ class Call:
         self.inputs = tuple(inputs)
         unknown = set(attrs) - {a.name for a in op.attrs}
         if unknown:
-            raise self.fail(
-                f"unknown option {sorted(unknown)[0]!r}", allowed=", ".join(a.name for a in op.attrs) or "none"
-            )
+            raise self.fail(f"unknown option {sorted(unknown)[0]!r}", allowed=", ".join(a.name for a in op.attrs) or "none")
         self.attrs: dict[str, Any] = {a.name: a.convert(attrs.get(a.name), self.fail) for a in op.attrs}
 
     def fail(self, rule: str, *, got: str = "", allowed: str = "", hint: str = "") -> MLTypeError:
@@ -183,6 +181,13 @@ class Lowering:
     def has(self, index: int) -> bool:
         """Return whether an optional operand is given."""
         return index < len(self.node.inputs) and self.node.inputs[index] is not None
+
+    @property
+    def forced_variant(self) -> str | None:
+        """The kernel variant that must be taken, forced under the operator's name or its template's; None where free."""
+        op = self.ops[self.node.op]
+        names = (op.name, *(template.family for template in op.templates))
+        return next((self.forced[name] for name in names if name in self.forced), None)
 
     def is_constant(self, value: int) -> bool:
         """Return whether a value is a constant, so that it may be packed at build time."""

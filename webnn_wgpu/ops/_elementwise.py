@@ -57,9 +57,7 @@ def elementwise_call(
     # The output's own strides take part so that merged dimensions still number its elements in order.
     merged = merged[1:]
     whole_quads = any(r == "" for r in simple) and dims[-1] % QUAD == 0
-    reads = [
-        r or _strided_read(own, whole_quads) for r, own in zip(simple, merged, strict=True)
-    ]
+    reads = [r or _strided_read(own, whole_quads) for r, own in zip(simple, merged, strict=True)]
     fields: list[tuple[str, UniformType, int | float]] = []
     bindings: list[Binding] = []
     indexed = any(r in ("quad", "repeat", "strided") for r in reads)
@@ -76,40 +74,44 @@ def elementwise_call(
             fields += [(f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own)]
     bindings.append(Binding("output", "write", output_type.data_type, quad=True))
     fields += expression_uniforms
+    placed = any(r not in ("same", "scalar") for r in reads)
+    first: tuple[tuple[str, UniformType], ...] = (("first_quad", "u32"),) if placed else ()
     spec = ELEMENTWISE.spec(
         bindings,
-        [("quads", "u32"), ("rounds", "u32"), *((name, type_) for name, type_, _ in fields)],
-        features=("shader-f16",) if any("f16" in step.code for step in expression.steps) else (),
+        [("quads", "u32"), ("rounds", "u32"), *first, *((name, type_) for name, type_, _ in fields)],
+        features=expression.features,
         expression=expression,
         rank=len(dims) if indexed else 0,
         reads=tuple(reads),
         whole_quads=whole_quads,
     )
-    whole = [*((s.value, s.type, read == "same") for s, read in zip(sources, reads, strict=True)), (output, output_type, True)]
+    operands = [(s.value, s.type, read == "same") for s, read in zip(sources, reads, strict=True)]
+    operands.append((output, output_type, True))
     calls: list[KernelCall] = []
-    for start, count in _windows(output_type, [t for _, t, moving in whole if moving], reads, caps):
+    for start, count in _windows(output_type.num_elements, [t for _, t, moving in operands if moving], caps):
         launch, grid = quad_launch(count, caps)
-        operands = tuple(
-            value if not moving or count == output_type.num_elements else _window(value, type_, start, count)
-            for value, type_, moving in whole
+        bound = tuple(
+            _window(value, type_, start, count) if moving and count < output_type.num_elements else value
+            for value, type_, moving in operands
         )
-        values = (*(v for _, _, v in launch), *(v for _, _, v in fields))
-        calls.append(KernelCall(spec, operands, values, grid, reason))
+        values = (*(v for _, _, v in launch), *(start // QUAD for _ in first), *(v for _, _, v in fields))
+        calls.append(KernelCall(spec, bound, values, grid, reason))
     return calls
 
 
-def _windows(
-    output: TensorType, moving: Sequence[TensorType], reads: Sequence[str], caps: Caps
-) -> list[tuple[int, int]]:
-    """Return the (start, count) ranges of output elements that fit the binding limit; one range where all do."""
+def _windows(num_elements: int, moving: Sequence[TensorType], caps: Caps) -> list[tuple[int, int]]:
+    """Return the (start, count) ranges of output elements that fit the binding limit; one range where all do.
+
+    `moving` are the types of the tensors that are read or written at the output's own index.
+    """
     limit = caps.limit("max-storage-buffer-binding-size")
-    if all(padded_bytes(t.size_bytes) <= limit for t in moving) or not all(r in ("same", "scalar") for r in reads):
-        return [(0, output.num_elements)]
+    if all(padded_bytes(t.size_bytes) <= limit for t in moving):
+        return [(0, num_elements)]
     widest = max(DATA_TYPES[t.data_type].size_bytes for t in moving)
     # Whole multiples of the offset alignment in elements, so that every type's window starts aligned.
     step = caps.limit("min-storage-buffer-offset-alignment")
-    span = (limit // widest - QUAD) // step * step
-    return [(s, min(span, output.num_elements - s)) for s in range(0, output.num_elements, span)]
+    span = limit // widest // step * step
+    return [(start, min(span, num_elements - start)) for start in range(0, num_elements, span)]
 
 
 def _window(value: int, type_: TensorType, start: int, count: int) -> Window:
@@ -120,9 +122,7 @@ def _window(value: int, type_: TensorType, start: int, count: int) -> Window:
 def _simple_read(source: Source, strides: tuple[int, ...], output: TensorType) -> str:
     if source.type.num_elements == 1:
         return "scalar"
-    if strides == strides_of(output.shape) or (
-        source.strides is None and source.type.num_elements == output.num_elements
-    ):
+    if strides == strides_of(output.shape) or (source.strides is None and source.type.num_elements == output.num_elements):
         return "same"
     suffix = source.type.shape
     while suffix and suffix[0] == 1:

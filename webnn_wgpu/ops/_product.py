@@ -10,6 +10,7 @@ from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
 from ..kernels import select
 from ..kernels.element import QUAD
+from ..kernels.expression import OPAQUE_ZERO
 from ..kernels.packing import PanelTexture, Transposed
 from ..kernels.select import Choice, ProductSize
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Packed, Temp, UniformType, grid_1d
@@ -95,7 +96,7 @@ def product_calls(low: Lowering, a: Factor, b: Factor, *, alpha: float = 1.0, ad
         addend: what is added; only where neither factor has leading dimensions.
 
     Raises:
-        OperationError: a variant was forced that does not exist or that the device cannot run.
+        OperationError: a variant is forced that the device cannot run.
     """
     size, batch = _size(a, b)
     M, N, K = size.M, size.N, size.K
@@ -151,16 +152,16 @@ def _size(a: Factor, b: Factor) -> tuple[ProductSize, tuple[int, ...]]:
 
 def _choose(low: Lowering, size: ProductSize) -> Choice:
     """Return the variant to take: the forced one, or the best for the device and the sizes."""
-    forced = low.forced.get(low.node.op)
+    forced = low.forced_variant
     if forced is None:
         return select.choose(low.caps, size)
     possible = [v for v in select.VARIANTS if select.supports(low.caps, v)]
     if forced not in possible:
         raise OperationError(
-            "the forced kernel variant does not exist or the device cannot run it",
+            "the forced kernel variant cannot be had",
             operator=low.ops[low.node.op].python_name,
             label=low.node.label,
-            got=f"{low.node.op}={forced}, subgroup size {low.caps.subgroup_size}",
+            got=f"{forced}, subgroup size {low.caps.subgroup_size}",
             allowed=", ".join(possible),
         )
     return Choice(forced, "forced")
@@ -225,14 +226,16 @@ def _finish(kernel: _Kernel, low: Lowering, size: ProductSize, alpha: float, add
             kernel.uniform("beta", addend.beta, "f32")
     epilogue = low.epilogue
     reads: list[str] = []
-    for i, value in enumerate(epilogue.operands if epilogue else ()):
-        own = low.graph.type(value)
-        reads.append(_read(own.shape, size))
-        kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] != "one"), value)
+    if epilogue:
+        for i, value in enumerate(epilogue.operands):
+            own = low.graph.type(value)
+            reads.append(_read(own.shape, size))
+            kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] != "one"), value)
+        kernel.fields += epilogue.uniforms
+        if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (alpha != 1 or addend):
+            kernel.uniform(OPAQUE_ZERO, 0)
+        kernel.features += epilogue.expression.features
     kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
-    kernel.fields += epilogue.uniforms if epilogue else ()
-    if epilogue and any("f16" in step.code for step in epilogue.expression.steps):
-        kernel.features.append("shader-f16")
     output = epilogue.output if epilogue else low.node.outputs[0]
     kernel.bind(Binding("output", "write", low.graph.type(output).data_type, quad=whole), output)
 

@@ -213,7 +213,7 @@ def choose_variant(
         OperationError: a variant is forced that there is not, or that the device cannot run.
     """
     caps, rows, length = low.caps, view.kept.size, view.reduced.size
-    lanes = {"plain": 1, "workgroup": min(256, max(64, 1 << (max(1, length // 16) - 1).bit_length()))}
+    lanes = {"plain": 1, "workgroup": min(256, max(32, 1 << (max(1, length // 16) - 1).bit_length()))}
     lanes["workgroup"] = min(lanes["workgroup"], caps.limit("max-compute-invocations-per-workgroup"))
     if subgroups and caps.subgroup_size and "subgroup" in caps.features:
         lanes["subgroup"] = caps.subgroup_size

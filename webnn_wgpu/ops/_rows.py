@@ -78,7 +78,6 @@ def unary(
     types: tuple[str, ...] = ("float32", "float16"),
     lib: tuple[str, ...] = (),
     integer: str = "",
-    unsigned: str = "",
     attrs: tuple[Attr, ...] = (),
     output: str = "",
     operand: str = "input",
@@ -93,8 +92,7 @@ def unary(
         function: numpy function of a float64 (or integer) array and the attributes as keywords.
         types: allowed data types.
         lib: library files of the float formula.
-        integer: WGSL for integer types, where it differs from `code`; it uses no library.
-        unsigned: WGSL for unsigned types, where it differs from `integer`.
+        integer: WGSL for integer types, where it differs from `code`; `{value}` is the WGSL type. It uses no library.
         attrs: scalar options; each becomes a float uniform, cast to the operand's type first.
         output: output data type where it is not the operand's.
         operand: the specification's name of the operand.
@@ -103,11 +101,10 @@ def unary(
     """
 
     def formula(operands: Sequence[str], out: str, values: Attrs) -> Formula:
-        kind = DATA_TYPES[operands[0]].kind
         uniforms = tuple(scalar_uniform(a.name, values[a.name], operands[0]) for a in attrs)
-        if kind == "float":
+        if DATA_TYPES[operands[0]].kind == "float":
             return Formula(code, lib, uniforms)
-        return Formula((kind == "uint" and unsigned) or integer or code, (), uniforms)
+        return Formula((integer or code).replace("{value}", ELEMENTS[operands[0]].value), (), uniforms)
 
     def reference(arrays: Sequence[Array | None], values: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
         x = arrays[0]

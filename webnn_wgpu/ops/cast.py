@@ -81,7 +81,7 @@ OPS = (
         _where_reference,
         lower_elementwise,
         templates=(ELEMENTWISE,),
-        spec="#api-mlgraphbuilder-where-method",
+        spec="#api-mlgraphbuilder-where",
         elementwise=lambda inputs, out, attrs: Formula("select({2}, {1}, {0} != 0u)"),
         output_types=ANY,
         tolerance=0,

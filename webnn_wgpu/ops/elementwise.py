@@ -47,7 +47,6 @@ def _power(a: Any, b: Any) -> Any:
     return np.where(negative, inverse, result)
 
 
-
 def _compare_floats_safely(name: str, code: str, function: Any, when_nan: str) -> OpDef:
     # Drivers may assume that no NaN occurs and turn one comparison into another: NaN is told by its bits.
     nan = "is_nan_f32({0}) || is_nan_f32({1})"
@@ -67,7 +66,7 @@ def _logic(name: str, code: str, function: Any) -> OpDef:
 
 
 UNARY = (
-    unary("abs", "abs({0})", np.abs, types=SIGNED, integer="select({0}, -{0}, {0} < 0)"),
+    unary("abs", "abs({0})", np.abs, types=SIGNED, integer="abs({0})"),
     unary("ceil", "ceil({0})", np.ceil),
     unary("cos", "cos_f32({0})", np.cos, lib=("cos",), tolerance=4),
     unary("erf", "erf_f32({0})", erf, lib=("erf",), tolerance=4),
@@ -130,9 +129,7 @@ LOGIC = (
         spec=LOGICAL,
     ),
     unary("isNaN", "select(0u, 1u, is_nan_f32({0}))", np.isnan, lib=("bits",), output="uint8", operand="a", spec=LOGICAL),
-    unary(
-        "isInfinite", "select(0u, 1u, is_inf_f32({0}))", np.isinf, lib=("bits",), output="uint8", operand="a", spec=LOGICAL
-    ),
+    unary("isInfinite", "select(0u, 1u, is_inf_f32({0}))", np.isinf, lib=("bits",), output="uint8", operand="a", spec=LOGICAL),
 )
 
 OPS = (*UNARY, *BINARY, *LOGIC)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
 from ..ir.graph import Graph, Node, substitute
+
+_COPIES = frozenset(("identity", "reshape", "cast", "expand", "tile", "slice", "split", "concat", "pad"))
+"""Operators that, where the output has the input's type, return the input. Not so transpose and reverse."""
 
 
 def drop_dead_nodes(graph: Graph) -> Graph:
@@ -20,20 +23,16 @@ def drop_dead_nodes(graph: Graph) -> Graph:
 
 
 def drop_identities(graph: Graph) -> Graph:
-    """Let readers of an identity, or of a reshape to the same shape, read its input instead."""
+    """Let readers of an identity, or of a reshape, cast, expand, ... that changes nothing, read its input instead."""
     replaced: dict[int, int] = {}
     kept: list[Node] = []
     for original in graph.nodes:
         node = substitute(original, replaced)
-        same = node.op in ("identity", "reshape") and graph.type(node.operands[0]) == graph.type(node.outputs[0])
-        if same:
+        if node.op in _COPIES and [graph.type(v) for v in node.operands] == [graph.type(v) for v in node.outputs]:
             replaced[node.outputs[0]] = node.operands[0]
         else:
             kept.append(node)
-    if not replaced:
-        return graph
-    outputs = {name: replaced.get(value, value) for name, value in graph.outputs.items()}
-    return graph.with_nodes(tuple(kept), outputs=outputs)
+    return _without(graph, kept, replaced)
 
 
 def merge_identical_nodes(graph: Graph) -> Graph:
@@ -43,7 +42,9 @@ def merge_identical_nodes(graph: Graph) -> Graph:
     kept: list[Node] = []
     for original in graph.nodes:
         node = substitute(original, replaced)
-        key = (node.op, node.inputs, tuple(sorted(node.attrs.items())), tuple(graph.type(o) for o in node.outputs))
+        # By their text, so that 0.0 and -0.0, which are equal, stay apart.
+        attrs = frozenset((name, repr(value) if isinstance(value, float) else value) for name, value in node.attrs.items())
+        key = (node.op, node.inputs, attrs, tuple(graph.type(o) for o in node.outputs))
         at = first.get(key)
         if at is None:
             first[key] = len(kept)
@@ -51,7 +52,15 @@ def merge_identical_nodes(graph: Graph) -> Graph:
             continue
         replaced.update(zip(node.outputs, kept[at].outputs, strict=True))
         kept[at] = replace(kept[at], origins=(*kept[at].origins, *node.origins))
+    return _without(graph, kept, replaced)
+
+
+def _without(graph: Graph, kept: list[Node], replaced: Mapping[int, int]) -> Graph:
+    """Return the graph of the kept nodes; a value that stands in for another one takes on its origins."""
     if not replaced:
         return graph
+    values = dict(graph.values)
+    for gone, value in replaced.items():
+        values[value] = replace(values[value], origins=(*values[value].origins, *values[gone].origins))
     outputs = {name: replaced.get(value, value) for name, value in graph.outputs.items()}
-    return graph.with_nodes(tuple(kept), outputs=outputs)
+    return graph.with_nodes(tuple(kept), values=values, outputs=outputs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
 from types import MappingProxyType
 
 from ..ir.graph import Graph, Node
@@ -27,12 +26,13 @@ def fuse_elementwise(graph: Graph) -> Graph:
     return _fuse(graph, lambda node: OPS[node.op].elementwise is not None, _fits_chain)
 
 
-def _fuse(
-    graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, Sequence[Node], Node], bool]
-) -> Graph:
+def _fuse(graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, Sequence[Node], Node], bool]) -> Graph:
     """Grow a group from every starting node along results that have a single reader."""
-    uses = graph.uses()
-    readers = {value: node for node in graph.nodes for value in node.operands}
+    readers: dict[int, set[int]] = {}
+    for i, node in enumerate(graph.nodes):
+        for value in node.operands:
+            readers.setdefault(value, set()).add(i)
+    outputs = set(graph.outputs.values())
     group_of: dict[int, list[Node]] = {}
     position = {node.id: i for i, node in enumerate(graph.nodes)}
     for node in graph.nodes:
@@ -41,10 +41,11 @@ def _fuse(
         group = [node]
         while True:
             last = group[-1].outputs[0]
-            follower = readers.get(last)
-            if uses[last] != 1 or follower is None or follower.id in group_of or len(group) >= MAX_STEPS:
+            at = readers.get(last, set())
+            if last in outputs or len(at) != 1 or len(group) >= MAX_STEPS:
                 break
-            if OPS[follower.op].elementwise is None or not fits(graph, group, follower):
+            follower = graph.nodes[next(iter(at))]
+            if follower.id in group_of or OPS[follower.op].elementwise is None or not fits(graph, group, follower):
                 break
             group.append(follower)
         if len(group) > 1:

@@ -15,6 +15,7 @@ from ..ops import OPS
 from ..ops._def import Lowering
 from ..ops.strided import copy_call
 from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
+from .forced import check_forced
 from .slots import Lifetime, assign_slots
 
 
@@ -106,9 +107,7 @@ class _Planner:
             uniforms.extend(block)
             origins = node.origins if node else ()
             dispatches.append(
-                PlannedDispatch(
-                    call.spec, tuple(resources), offset, len(block), call.grid, label, call.reason, origins
-                )
+                PlannedDispatch(call.spec, tuple(resources), offset, len(block), call.grid, label, call.reason, origins)
             )
         return ExecutionPlan(
             {name: graph.type(v) for name, v in graph.inputs.items()},
@@ -137,11 +136,12 @@ class _Planner:
 
     def _check(self, call: KernelCall, node: Node | None, label: str, resources: list[Resource]) -> None:
         """Refuse what the device cannot run, and what no correct lowering makes."""
+        operator, label = _blamed(node, label)
         missing = [f for f in call.spec.features if f not in self.caps.features]
         if missing:
             raise OperationError(
                 "the device lacks a feature that this operator's data types need",
-                operator=OPS[node.op].python_name if node else "",
+                operator=operator,
                 label=label,
                 got=f"kernel {call.spec} needs {', '.join(missing)}",
                 allowed=f"features {', '.join(sorted(self.caps.features)) or 'none'}",
@@ -151,7 +151,7 @@ class _Planner:
             if binding.access != "texture" and resource.size_bytes > limit:
                 raise OutOfMemoryError(
                     "a tensor is larger than the device can bind at once",
-                    operator=OPS[node.op].python_name if node else "",
+                    operator=operator,
                     label=label,
                     got=f"{binding.name} of {resource.size_bytes} bytes",
                     allowed=f"max-storage-buffer-binding-size {limit} bytes",
@@ -173,6 +173,16 @@ def node_label(node: Node) -> str:
     return labels[-1] if labels else f"{OPS[node.op].python_name}_{node.id}"
 
 
+def _blamed(node: Node | None, label: str) -> tuple[str, str]:
+    """Return the operator and the label that an error names: of a fused node's operators the one that gave it its label."""
+    if node is None:
+        return "build", label
+    body = node.attrs.get("body")
+    members = body.nodes if isinstance(body, Graph) else (node,)
+    member = next((m for m in members if m.label == node.label), members[0])
+    return OPS[member.op].python_name, label
+
+
 def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) -> ExecutionPlan:
     """Choose kernels, place values in slots and lay out constants and uniforms.
 
@@ -182,9 +192,11 @@ def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) ->
         forced: operator name -> kernel variant to take instead of the chosen one.
 
     Raises:
-        OperationError: the device lacks a feature that a kernel needs.
+        MLTypeError: `forced` names an operator or variant that does not exist.
+        OperationError: the device lacks a feature that a kernel needs, or cannot run a forced variant.
         OutOfMemoryError: a tensor is larger than the device can bind.
     """
+    check_forced(forced or {})
     return _Planner(graph, caps, forced or {}).plan()
 
 
@@ -203,4 +215,3 @@ def _pack_uniforms(call: KernelCall) -> bytes:
     layout = "<" + "".join(codes[type_] for _, type_ in call.spec.uniforms)
     block = struct.pack(layout, *call.uniforms)
     return block + bytes(-len(block) % 16)
-

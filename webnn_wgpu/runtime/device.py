@@ -7,16 +7,24 @@ import json
 import logging
 import threading
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import platformdirs
 import wgpu
 
 from ..core.caps import DEFAULT_LIMITS, SCHEMA_VERSION, Caps
-from ..core.errors import InvalidStateError, MLTypeError, NotSupportedError, OutOfMemoryError
+from ..core.errors import (
+    DeviceLostError,
+    InvalidStateError,
+    MLTypeError,
+    NotSupportedError,
+    OperationError,
+    OutOfMemoryError,
+)
 from ..core.settings import cache_enabled
 from ..kernels.element import padded_bytes
 
@@ -36,6 +44,9 @@ WANTED_FEATURES = (
 )
 """Features the kernels and the profiler use, requested where the adapter has them."""
 
+TESTED_WGPU = wgpu.__version__.startswith(("0.29.", "0.30.", "0.31.", "0.32."))
+"""Whether what lies beneath wgpu's public API is known for the installed version."""
+
 _BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
 
@@ -48,9 +59,6 @@ class Device:
         owned: whether it was opened here, rather than handed in by its owner.
         lock: held while the device's queue is used.
     """
-
-    _known: ClassVar[weakref.WeakKeyDictionary[Any, Device]] = weakref.WeakKeyDictionary()
-    _known_lock = threading.Lock()
 
     def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool) -> None:
         self.gpu, self.owned = gpu, owned
@@ -66,6 +74,7 @@ class Device:
 
         Raises:
             MLTypeError: `gpu` is not a `wgpu.GPUDevice`.
+            DeviceLostError: its owner has destroyed it.
         """
         if not isinstance(gpu, wgpu.GPUDevice):
             raise MLTypeError(
@@ -73,11 +82,35 @@ class Device:
                 got=f"{type(gpu).__name__}",
                 operator="create_context",
             )
-        with cls._known_lock:
-            found = cls._known.get(gpu)
+        with _of_lock:
+            # Kept on the GPUDevice, so that both live equally long: a table of devices would keep them for ever.
+            found: Device | None = gpu.__dict__.get("_webnn_wgpu")
             if found is None:
-                found = cls._known[gpu] = cls(gpu, owned=owned)
+                if _is_destroyed(gpu):
+                    raise DeviceLostError("the wgpu.GPUDevice was destroyed", operator="create_context")
+                found = gpu.__dict__["_webnn_wgpu"] = cls(gpu, owned=owned)
             return found
+
+    @property
+    def lost(self) -> bool:
+        """Whether the device's owner has destroyed it."""
+        return _is_destroyed(self.gpu)
+
+    @contextmanager
+    def translated(self, doing: str) -> Iterator[None]:
+        """Raise wgpu's errors as the specification's kinds.
+
+        Args:
+            doing: what fails, for the message: "a run".
+        """
+        try:
+            yield
+        except wgpu.GPUOutOfMemoryError as error:
+            raise OutOfMemoryError(f"the device has no memory for {doing}: {error}") from error
+        except wgpu.GPUError as error:
+            if self.lost or "device is lost" in str(error):
+                raise DeviceLostError(f"the device is lost: {doing} failed") from error
+            raise OperationError(f"{doing} failed: {error}") from error
 
     @property
     def description(self) -> str:
@@ -90,38 +123,50 @@ class Device:
 
         Raises:
             OutOfMemoryError: larger than the device allows, or the device has no memory left.
+            DeviceLostError: the device is gone.
         """
-        size = padded_bytes(size_bytes)
+        return Buffer(self, self.create_gpu_buffer(padded_bytes(size_bytes), _BUFFER_USAGE, label))
+
+    def create_staging(self, size_bytes: int) -> wgpu.GPUBuffer:
+        """Return a buffer that results are copied into and read from; raises like `create_buffer`."""
+        return self.create_gpu_buffer(size_bytes, wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST, "staging")
+
+    def create_gpu_buffer(self, size_bytes: int, usage: int, label: str) -> wgpu.GPUBuffer:
+        """Return a buffer of a size and usage; raises like `create_buffer`."""
         limit = self.caps.limit("max-buffer-size")
-        if size > limit:
+        if size_bytes > limit:
             raise OutOfMemoryError(
                 "a buffer is larger than the device allows",
                 label=label,
-                got=f"{size} bytes",
+                got=f"{size_bytes} bytes",
                 allowed=f"max-buffer-size {limit}",
             )
-        try:
-            return Buffer(self, self.gpu.create_buffer(label=label, size=size, usage=_BUFFER_USAGE))
-        except wgpu.GPUOutOfMemoryError as error:
-            raise OutOfMemoryError("the device has no memory for a buffer", label=label, got=f"{size} bytes") from error
+        with self.translated(f"buffer '{label}' of {size_bytes} bytes"):
+            return self.gpu.create_buffer(label=label, size=size_bytes, usage=usage)
 
-    def submit(self, encoder: wgpu.GPUCommandEncoder, buffers: Iterable[Buffer]) -> None:
+    def submit(self, encoder: wgpu.GPUCommandEncoder, buffers: Iterable[Buffer], staging: wgpu.GPUBuffer | None = None) -> None:
         """Finish an encoder and submit it at once.
 
         A submit that fails validation ends the whole process inside wgpu-native, so everything that could make it fail is
-        proved here: no buffer is destroyed (the only one that is ever mapped, a program's staging buffer, guards itself), and
-        the command buffer is fresh because it never leaves this function.
+        proved here: no buffer is destroyed or mapped, and the command buffer is fresh because it never leaves this function.
+        That the device itself is still there is proved by finishing the encoder.
+
+        Args:
+            encoder: what to submit.
+            buffers: the storage buffers it uses.
+            staging: the buffer it copies results into.
 
         Raises:
-            InvalidStateError: a buffer was destroyed; nothing is submitted.
+            InvalidStateError: a buffer was destroyed or is mapped; nothing is submitted.
+            DeviceLostError: the device is gone; nothing is submitted.
         """
-        for buffer in buffers:
-            buffer.check()
-        self.gpu.queue.submit([encoder.finish()])
-
-    def poll(self) -> None:
-        """Let the device run callbacks of finished work; never waits."""
-        self._native._poll()
+        with self.lock:
+            for buffer in buffers:
+                buffer.check()
+            if staging is not None and staging.map_state != "unmapped":
+                raise InvalidStateError("the staging buffer is mapped")
+            with self.translated("a submission"):
+                self.gpu.queue.submit([encoder.finish()])
 
     def wait(self) -> None:
         """Wait until all submitted work is done."""
@@ -134,27 +179,50 @@ class Buffer:
     def __init__(self, device: Device, gpu: wgpu.GPUBuffer) -> None:
         self.device, self.gpu = device, gpu
         self.size_bytes: int = gpu.size
-        self.destroyed = False
+        self._destroyed = threading.Event()
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether the memory was freed."""
+        return self._destroyed.is_set()
 
     def write(self, data: np.ndarray[Any, Any]) -> None:
         """Queue a write of a C-contiguous array to the start of the buffer; the array may be reused at once."""
-        self.check()
         flat = data.reshape(-1).view(np.uint8)
         if flat.nbytes % 4:  # the queue writes whole words; the buffer is padded, so the extra bytes are nobody's
             flat = np.concatenate([flat, np.zeros(-flat.nbytes % 4, np.uint8)])
         with self.device.lock:
-            self.device.gpu.queue.write_buffer(self.gpu, 0, flat)
+            self.check()
+            with self.device.translated("a write"):
+                self.device.gpu.queue.write_buffer(self.gpu, 0, flat)
+
+    def hand_out(self) -> wgpu.GPUBuffer:
+        """Return the wgpu buffer for others to use; if they destroy it, this object knows."""
+        gpu: Any = self.gpu
+        if "destroy" not in gpu.__dict__:
+            weak, destroyed, lock = weakref.ref(gpu), self._destroyed, self.device.lock
+
+            def destroy() -> None:
+                found = weak()
+                with lock:
+                    if found is not None and not destroyed.is_set():
+                        destroyed.set()
+                        type(found).destroy(found)
+
+            gpu.destroy = destroy
+        return self.gpu
 
     def check(self) -> None:
         """Raise InvalidStateError if the buffer was destroyed."""
-        if self.destroyed:
+        if self._destroyed.is_set():
             raise InvalidStateError("the buffer was destroyed")
 
     def destroy(self) -> None:
         """Free the memory once queued work is done; idempotent."""
-        if not self.destroyed:
-            self.destroyed = True
-            self.gpu.destroy()
+        with self.device.lock:
+            if not self._destroyed.is_set():
+                self._destroyed.set()
+                type(self.gpu).destroy(self.gpu)
 
 
 def open_device(
@@ -176,13 +244,19 @@ def open_device(
     """
     adapter = _choose_adapter(power_preference, prefer_software)
     if adapter is None:
-        raise NotSupportedError("no WebGPU adapter was found", operator="create_context", hint=INSTALL_HINT)
+        kind = "software WebGPU adapter" if prefer_software else "WebGPU adapter"
+        raise NotSupportedError(f"no {kind} was found", operator="create_context", hint=INSTALL_HINT)
     limits = {name: adapter.limits[name] for name in DEFAULT_LIMITS if name in adapter.limits}
-    gpu = adapter.request_device_sync(
-        label="webnn_wgpu",
-        required_features=[f for f in WANTED_FEATURES if f in adapter.features],
-        required_limits=limits,
-    )
+    try:
+        gpu = adapter.request_device_sync(
+            label="webnn_wgpu",
+            required_features=[f for f in WANTED_FEATURES if f in adapter.features],
+            required_limits=limits,
+        )
+    except (RuntimeError, wgpu.GPUError) as error:
+        raise NotSupportedError(
+            f"the adapter gives no device: {error}", operator="create_context", got=adapter.info["device"]
+        ) from error
     return Device.of(gpu, owned=True)
 
 
@@ -201,6 +275,14 @@ def _choose_adapter(power_preference: PowerPreference, prefer_software: bool) ->
     if prefer_software:
         found = [a for a in found if a.info["adapter_type"] == "CPU"]
     return found[0] if found else None
+
+
+_of_lock = threading.Lock()
+
+
+def _is_destroyed(gpu: Any) -> bool:
+    # wgpu has no attribute for it; what it does have is the thread that polls the device until it is destroyed.
+    return getattr(gpu, "_poller", gpu) is None
 
 
 def _caps_of(gpu: wgpu.GPUDevice) -> Caps:
@@ -229,8 +311,11 @@ def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
     """Return the subgroup size that shaders really run with: adapters report a range, and drivers misreport it."""
     key = hashlib.sha256(json.dumps([SCHEMA_VERSION, wgpu.__version__, dict(identity)]).encode()).hexdigest()[:16]
     file = Path(platformdirs.user_cache_dir("webnn_wgpu")) / f"subgroup-{key}.json"
-    if cache_enabled() and file.is_file():
-        return int(json.loads(file.read_text(encoding="utf-8")))
+    if cache_enabled():
+        try:
+            return int(json.loads(file.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            pass  # not there, or not readable: probe and write it anew
     module = gpu.create_shader_module(code=_PROBE)
     layout = gpu.create_bind_group_layout(
         entries=[{"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "storage"}}]

@@ -1,58 +1,122 @@
-"""Reading tensors back: staging buffers by size class, reused only after what they held was taken."""
+"""Reading results back: staging buffers, and the handle on a copy that has been submitted."""
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import UnknownError
-from .device import Buffer, Device
+from ..core.errors import DeviceLostError, DOMException, OperationError
+from .device import TESTED_WGPU, Buffer, Device
 
 _SMALLEST = 4096
+_KEPT = 2
+"""Idle staging buffers of a size that are kept: what reading two tensors in turn needs."""
+
+Windows: TypeAlias = Mapping[str, tuple[int, Array]]
+"""What lies in a staging buffer: name -> offset in bytes, and the array to fill."""
 
 
 class PendingRead:
-    """A copy to a staging buffer that has been submitted."""
+    """Data on its way to the host: a copy into a staging buffer has been submitted.
 
-    def __init__(self, pool: StagingPool, staging: wgpu.GPUBuffer, empty: Array, mapping: Any) -> None:
-        self._pool, self._staging, self._empty, self._mapping = pool, staging, empty, mapping
-        self._array: Array | None = None
+    It holds the staging buffer alone, so what was copied from may be destroyed meanwhile.
+
+    Args:
+        device: where the copy runs.
+        staging: the buffer that is copied into; not mapped.
+        windows: what will lie in it.
+        taken: called once the data was taken and the staging buffer is free again.
+    """
+
+    def __init__(
+        self, device: Device, staging: wgpu.GPUBuffer, windows: Windows, taken: Callable[[], None] | None = None
+    ) -> None:
+        self._device, self._staging, self._windows, self._taken = device, staging, windows, taken
+        self._outcome: dict[str, Array] | DOMException | None = None
+        self._mapping = _map(device, staging)
+        self._arrived: threading.Event | None = getattr(self._mapping, "_thread_event", None)
 
     def done(self) -> bool:
-        """Return whether the data has arrived; never waits."""
-        if self._array is None:
-            self._pool.device.poll()
-        return self._array is not None or self._staging.map_state == "mapped"
+        """Return whether the data has arrived; never waits, except with a wgpu that cannot tell."""
+        if self._outcome is None and self._arrived is None:
+            self.settle()
+        return self._outcome is not None or (self._arrived is not None and self._arrived.is_set())
 
-    def result(self) -> Array:
-        """Wait for the data and return it.
+    def result(self) -> dict[str, Array]:
+        """Wait for the data and return it by name.
 
         Raises:
-            UnknownError: the device could not hand the data back.
+            OperationError: the device could not hand the data back.
+            DeviceLostError: the device is gone.
         """
-        if self._array is None:
-            try:
-                self._mapping.sync_wait()
-            except (RuntimeError, wgpu.GPUError) as error:
-                raise UnknownError(f"the tensor could not be read back: {error}", operator="read_tensor") from error
-            with self._pool.device.lock:
-                array = self._empty
-                window: Any = self._staging.read_mapped(0, self._staging.size, copy=False)
+        self.settle()
+        if isinstance(self._outcome, DOMException):
+            raise self._outcome
+        return dict(self._outcome or {})
+
+    def settle(self) -> None:
+        """Wait for the data and take it out of the staging buffer; a failure is kept for `result`."""
+        if self._outcome is not None:
+            return
+        if self._arrived is not None:
+            self._arrived.wait()
+        with self._device.lock:
+            if self._outcome is None:
+                self._take()
+
+    def _take(self) -> None:
+        try:
+            self._mapping.sync_wait()
+            for offset, array in self._windows.values():
+                window: Any = self._staging.read_mapped(offset, -(-array.nbytes // 4) * 4, copy=False)
                 array.reshape(-1).view(np.uint8)[:] = np.frombuffer(window, np.uint8, array.nbytes)
-                self._staging.unmap()
-                self._array = array
-                self._pool.give_back(self._staging)
-        return self._array
+        except (RuntimeError, wgpu.GPUError) as error:
+            self._outcome = _failure(self._device, error)
+            return
+        # In this order an interrupted call loses nothing: data that is not taken yet stays mapped, and a staging buffer
+        # that stays mapped is never used again.
+        self._outcome = {name: array for name, (_, array) in self._windows.items()}
+        try:
+            self._staging.unmap()
+        except wgpu.GPUError:
+            return  # the device is gone; the data is here
+        if self._taken is not None:
+            self._taken()
+
+
+def _failure(device: Device, error: Exception) -> DOMException:
+    rule = f"the data could not be read back: {error}"
+    return DeviceLostError(rule) if device.lost else OperationError(rule)
+
+
+def _map(device: Device, staging: wgpu.GPUBuffer) -> Any:
+    """Ask for the content of a staging buffer and return wgpu's promise of it."""
+    if device.lost:
+        raise DeviceLostError("the device is lost")
+    # wgpu would submit once more before it maps, which a copy that has just been submitted does not need.
+    mode: Any = "READ_NOSYNC" if TESTED_WGPU else wgpu.MapMode.READ
+    # wgpu binds a promise to the event loop that it finds running here, and then resolves it there, also behind our back
+    # and after the loop has ended. Without these hooks it finds none.
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        with device.translated("a read"):
+            return staging.map_async(mode)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
 
 
 class StagingPool:
-    """The staging buffers of one device."""
+    """The staging buffers of one device, by size; each is used again once what it held was taken."""
 
     def __init__(self, device: Device) -> None:
-        self.device = device
+        self._device = device
         self._free: dict[int, list[wgpu.GPUBuffer]] = {}
 
     @classmethod
@@ -62,26 +126,27 @@ class StagingPool:
             return device.shared.setdefault("staging", cls(device))
 
     def read(self, buffer: Buffer, into: Array) -> PendingRead:
-        """Submit a copy of a whole buffer; the result is `into`, a C-contiguous array, filled."""
-        with self.device.lock:
+        """Submit a copy of a buffer; the result, under the name "data", is `into`, a C-contiguous array, filled.
+
+        Raises:
+            InvalidStateError: the buffer was destroyed.
+            OutOfMemoryError: there is no memory for a staging buffer.
+        """
+        device = self._device
+        with device.lock:
             buffer.check()
-            limit = self.device.caps.limit("max-buffer-size")
+            limit = device.caps.limit("max-buffer-size")
             size = min(limit, max(_SMALLEST, 1 << (buffer.size_bytes - 1).bit_length()))
             waiting = self._free.get(size)
-            staging = waiting.pop() if waiting else self._create(size)
-            encoder = self.device.gpu.create_command_encoder()
+            staging = waiting.pop() if waiting else device.create_staging(size)
+            encoder = device.gpu.create_command_encoder()
             encoder.copy_buffer_to_buffer(buffer.gpu, 0, staging, 0, buffer.size_bytes)
-            self.device.submit(encoder, (buffer,))
-            return PendingRead(self, staging, into, staging.map_async(wgpu.MapMode.READ))
+            device.submit(encoder, (buffer,), staging)
+            return PendingRead(device, staging, {"data": (0, into)}, lambda: self._give_back(staging))
 
-    def _create(self, size: int) -> wgpu.GPUBuffer:
-        usage = wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
-        return self.device.gpu.create_buffer(label="staging", size=size, usage=usage)
-
-    def give_back(self, staging: wgpu.GPUBuffer) -> None:
-        """Take an unmapped staging buffer back; two of a size are kept, which is what alternating reads need."""
+    def _give_back(self, staging: wgpu.GPUBuffer) -> None:
         waiting = self._free.setdefault(staging.size, [])
-        if len(waiting) < 2:
+        if len(waiting) < _KEPT:
             waiting.append(staging)
         else:
             staging.destroy()

@@ -15,6 +15,7 @@ import wgpu
 
 from ..core.errors import MLTypeError
 from ..core.settings import recorder_name
+from . import device
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,6 @@ class PlainRecorder:
 class RawRecorder:
     """Records through wgpu-native's C functions."""
 
-    TESTED_VERSIONS = ("0.29.", "0.30.", "0.31.", "0.32.")
-
     def __init__(self, dispatches: Sequence[Dispatch]) -> None:
         from wgpu.backends import wgpu_native
 
@@ -71,11 +70,6 @@ class RawRecorder:
             last = d.pipeline
             self._commands.append((pipeline, d.bind_group._internal, *d.grid))
 
-    @classmethod
-    def available(cls) -> bool:
-        """Return whether this recorder was tested with the wgpu that is installed."""
-        return wgpu.__version__.startswith(cls.TESTED_VERSIONS)
-
     def record(self, compute_pass: wgpu.GPUComputePassEncoder) -> None:
         """Write all dispatches into an open compute pass."""
         handle = compute_pass._internal
@@ -93,7 +87,7 @@ def make_recorder(dispatches: Sequence[Dispatch]) -> Recorder:
     Raises:
         MLTypeError: WEBNN_WGPU_RECORDER names neither `raw` nor `plain`.
     """
-    wanted = recorder_name() or ("raw" if RawRecorder.available() else "plain")
+    wanted = recorder_name() or ("raw" if device.TESTED_WGPU else "plain")
     kinds: dict[str, type[PlainRecorder] | type[RawRecorder]] = {"raw": RawRecorder, "plain": PlainRecorder}
     if wanted not in kinds:
         raise MLTypeError("WEBNN_WGPU_RECORDER must name a recorder", got=repr(wanted), allowed="raw, plain")

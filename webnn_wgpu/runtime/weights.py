@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import weakref
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,9 @@ from .device import Buffer, Device
 
 
 class Weight:
-    """One constant on the device: a buffer, or a texture with its view. Freed when the last user releases it."""
+    """One constant on the device: a buffer, or a texture with its view. The memory goes with the last user."""
 
-    def __init__(self, store: WeightStore, key: Any, resource: Buffer | wgpu.GPUTexture) -> None:
-        self._store, self._key, self._users = store, key, 0
+    def __init__(self, resource: Buffer | wgpu.GPUTexture) -> None:
         self.resource = resource
         self.view: Any = None if isinstance(resource, Buffer) else resource.create_view()
 
@@ -29,25 +29,13 @@ class Weight:
         width, height, _ = self.resource.size
         return width * height * 16
 
-    def acquire(self) -> Weight:
-        """Count one more user and return the weight."""
-        self._users += 1
-        return self
-
-    def release(self) -> None:
-        """Count one user less; the last one frees the memory."""
-        self._users -= 1
-        if self._users == 0:
-            self._store.forget(self._key)
-            self.resource.destroy()
-
 
 class WeightStore:
-    """The constants of one device by content and packing."""
+    """The constants of one device by content and packing. It does not keep them: the programs that use them do."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._weights: dict[Any, Weight] = {}
+        self._weights: weakref.WeakValueDictionary[Any, Weight] = weakref.WeakValueDictionary()
 
     @classmethod
     def of(cls, device: Device) -> WeightStore:
@@ -55,12 +43,15 @@ class WeightStore:
         with device.lock:
             return device.shared.setdefault("weights", cls(device))
 
+    def __len__(self) -> int:
+        return len(self._weights)
+
     @property
     def size_bytes(self) -> int:
         """Bytes of all constants on the device."""
-        return sum(weight.size_bytes for weight in self._weights.values())
+        return sum(weight.size_bytes for weight in list(self._weights.values()))
 
-    def acquire(self, array: Array, packing: Packing | None, label: str = "") -> Weight:
+    def get(self, array: Array, packing: Packing | None, label: str = "") -> Weight:
         """Return a constant on the device, uploading it unless the same bytes are there in the same form.
 
         Raises:
@@ -70,30 +61,27 @@ class WeightStore:
         with self._device.lock:
             found = self._weights.get(key)
             if found is None:
-                found = self._weights[key] = Weight(self, key, self._upload(array, packing, label))
-            return found.acquire()
-
-    def forget(self, key: Any) -> None:
-        """Drop a constant whose last user is gone."""
-        self._weights.pop(key, None)
+                found = self._weights[key] = Weight(self._upload(array, packing, label))
+            return found
 
     def _upload(self, array: Array, packing: Packing | None, label: str) -> Buffer | wgpu.GPUTexture:
         packed: Array = np.ascontiguousarray(array if packing is None else packing.pack(array))
         if packing is not None and packing.texture:
             height, width, _ = packed.shape
             gpu = self._device.gpu
-            texture = gpu.create_texture(
-                label=label,
-                size=(width, height, 1),
-                format="rgba32float",
-                usage=wgpu.TextureUsage.STORAGE_BINDING | wgpu.TextureUsage.COPY_DST,
-            )
-            gpu.queue.write_texture(
-                {"texture": texture},
-                packed,
-                {"bytes_per_row": width * 16, "rows_per_image": height},
-                (width, height, 1),
-            )
+            with self._device.translated(f"{label} of {packed.nbytes} bytes"):
+                texture = gpu.create_texture(
+                    label=label,
+                    size=(width, height, 1),
+                    format="rgba32float",
+                    usage=wgpu.TextureUsage.STORAGE_BINDING | wgpu.TextureUsage.COPY_DST,
+                )
+                gpu.queue.write_texture(
+                    {"texture": texture},
+                    packed,
+                    {"bytes_per_row": width * 16, "rows_per_image": height},
+                    (width, height, 1),
+                )
             return texture
         buffer = self._device.create_buffer(packed.nbytes, label)
         buffer.write(packed)

