@@ -111,7 +111,9 @@ class Sketch:
 
     def apply_all(self, name: str, inputs: Sequence[int | None], label: str = "", **attrs: Any) -> tuple[int, ...]:
         """Add an operator and return its results."""
-        types, canonical = OPS[name].check([None if i is None else self.values[i].type for i in inputs], attrs, label)
+        op = OPS[name]
+        inputs = [*inputs, *(None for _ in op.operands[len(inputs) :])]
+        types, canonical = op.check([None if i is None else self.values[i].type for i in inputs], attrs, label)
         origins = (Origin(len(self.nodes), label),)
         outputs = tuple(self._value(t, origins) for t in types)
         node = Node(len(self.nodes), name, tuple(inputs), outputs, MappingProxyType(canonical), label, origins)
@@ -214,6 +216,6 @@ def random_array(rng: np.random.Generator, data_type: str, shape: Sequence[int],
     """Return random elements: normal numbers for floats, the whole range for integers."""
     dtype = np.dtype(data_type)
     if dtype.kind == "f":
-        return (rng.standard_normal(tuple(shape)) * scale).astype(dtype)
+        return np.asarray(rng.standard_normal(tuple(shape)) * scale, dtype)
     limits = np.iinfo(dtype)
-    return rng.integers(limits.min, limits.max, tuple(shape), dtype, endpoint=True)
+    return np.asarray(rng.integers(limits.min, limits.max, tuple(shape), dtype, endpoint=True))

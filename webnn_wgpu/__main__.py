@@ -1,5 +1,8 @@
 """`python -m webnn_wgpu` is `webnn-wgpu`."""
 
+from __future__ import annotations
+
 from .cli import main
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import wgpu
 from click.testing import CliRunner, Result
 
+import webnn_wgpu as wn
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.cli.demo import DEFAULT_SENTENCES
 from webnn_wgpu.frontends import sentence_encoder
@@ -107,6 +109,35 @@ def test_the_table(device: devices.Device) -> None:
     assert re.search(r"plan +\d+ slots, .* dispatches, 1 pass", written)
     assert re.search(r"first run +[\d.]+ ms", written)
     assert re.search(r"later runs +[\d.]+ ms", written)
+
+
+@pytest.mark.usefixtures("model_dir")
+def test_a_terminal_shows_how_far_the_kernels_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich take a pipe for a terminal
+    result = demo("--json", "A cat.")
+    assert list(json.loads(result.stdout)) == KEYS
+    assert "Compiling kernels" in result.stderr
+    assert re.search(r"(\d+)/\1", result.stderr)
+
+
+@pytest.mark.usefixtures("model_dir")
+def test_without_a_terminal_nothing_but_results_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+    result = demo("--json", "A cat.")
+    assert "Compiling" not in result.stderr
+    assert "\x1b" not in result.output
+
+
+@pytest.mark.usefixtures("model_dir")
+def test_a_warning_goes_to_the_log_in_one_line(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    class SlowML(wn.ML):
+        def create_context(self, *arguments: Any, **options: Any) -> wn.MLContext:
+            warnings.warn("it will be slow", RuntimeWarning, stacklevel=1)
+            return super().create_context(*arguments, **options)
+
+    monkeypatch.setattr("webnn_wgpu.cli.demo.ml", SlowML())
+    demo_json("--device", "reference", "A cat.")
+    assert "it will be slow" in [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 
 
 def test_missing_weights(monkeypatch: pytest.MonkeyPatch) -> None:

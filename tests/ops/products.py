@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from webnn_wgpu.runtime.device import Device
 
 
-def positive(rng: np.random.Generator, data_type: str, *shape: int) -> Array:
-    """Return numbers of 0.5 to 1.5: their products cannot cancel, so that errors can be counted in ULP."""
-    return rng.uniform(0.5, 1.5, shape).astype(data_type)
+def whole_numbers(rng: np.random.Generator, data_type: str, *shape: int) -> Array:
+    """Return whole numbers from -8 to 8: float32 holds every sum of their products exactly, whatever the order."""
+    return rng.integers(-8, 8, shape, endpoint=True).astype(data_type)
 
 
 def assert_signed(actual: Array, a: Array, b: Array, a_transpose: bool = False, b_transpose: bool = False) -> None:

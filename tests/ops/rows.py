@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 VARIANTS = ("subgroup", "workgroup", "plain")
 
 
+def runs(variant: str, data_type: str) -> bool:
+    """Return whether a variant exists for a data type: subgroup operations take no 64-bit integers."""
+    return variant != "subgroup" or numpy_dtype(data_type).itemsize < 8
+
+
 def positive(rng: np.random.Generator, data_type: str, shape: Sequence[int]) -> Array:
     """Return numbers of 0.5 to 1.5, whose sums do not cancel, so that errors can be counted in ULP; integers at random."""
     dtype = numpy_dtype(data_type)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ops.movers import refusal, typed
-from tests.ops.products import Chain, assert_signed, check_fused, positive
+from tests.ops.products import Chain, assert_signed, check_fused, whole_numbers
 from tests.support import check_op, op_graph, open_profile, random_array, run_graph
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
@@ -31,7 +31,7 @@ TRANSPOSES = tuple(itertools.product((False, True), repeat=2))
 def factors(rng: np.random.Generator, data_type: str, M: int, N: int, K: int, transposed: Sequence[bool]) -> list[np.ndarray]:
     """Return a and b as they are passed."""
     a, b = ((K, M) if transposed[0] else (M, K)), ((N, K) if transposed[1] else (K, N))
-    return [positive(rng, data_type, *a), positive(rng, data_type, *b)]
+    return [whole_numbers(rng, data_type, *a), whole_numbers(rng, data_type, *b)]
 
 
 @VARIANT
@@ -42,7 +42,7 @@ def test_transposed(device: Device, variant: str, constants: Sequence[int]) -> N
         for M, N, K in ((9, 12, 8), (10, 7, 9)):
             inputs = [*factors(rng, data_type, M, N, K, transposed), None]
             attrs = {"a_transpose": transposed[0], "b_transpose": transposed[1]}
-            check_op(device, "gemm", inputs, attrs, constants=constants, forced={"gemm": variant}, tolerance=2 * K)
+            check_op(device, "gemm", inputs, attrs, constants=constants, forced={"gemm": variant})
 
 
 @VARIANT
@@ -51,16 +51,16 @@ def test_addend_of_any_shape(device: Device, variant: str, data_type: str) -> No
     rng = np.random.default_rng(1)
     for M, N in ((5, 8), (8, 8), (6, 7), (1, 7), (5, 1)):
         for shape in ((), (1,), (N,), (1, N), (M, 1), (M, N)):
-            inputs = [*factors(rng, data_type, M, N, 8, (False, False)), positive(rng, data_type, *shape)]
-            check_op(device, "gemm", inputs, forced={"gemm": variant}, tolerance=17)
+            inputs = [*factors(rng, data_type, M, N, 8, (False, False)), whole_numbers(rng, data_type, *shape)]
+            check_op(device, "gemm", inputs, forced={"gemm": variant})
 
 
 @VARIANT
 def test_scalars(device: Device, variant: str) -> None:
     rng = np.random.default_rng(2)
-    for data_type, alpha, beta in itertools.product(("float32", "float16"), (1.0, 0.3), (1.0, 2.5)):
-        inputs = [*factors(rng, data_type, 6, 8, 4, (False, False)), positive(rng, data_type, 8)]
-        check_op(device, "gemm", inputs, {"alpha": alpha, "beta": beta}, forced={"gemm": variant}, tolerance=11)
+    for data_type, alpha, beta in itertools.product(("float32", "float16"), (1.0, 0.75), (1.0, -2.5)):
+        inputs = [*factors(rng, data_type, 6, 8, 4, (False, False)), whole_numbers(rng, data_type, 8)]
+        check_op(device, "gemm", inputs, {"alpha": alpha, "beta": beta}, forced={"gemm": variant})
 
 
 @VARIANT
@@ -68,7 +68,7 @@ def test_zero_scalars_skip_nothing(device: Device, variant: str) -> None:
     a = np.array([[np.nan, 1, 2], [1, 2, 3], [np.inf, 1, 1]], np.float32)
     b = np.ones((3, 4), np.float32)
     c = np.array([0, np.inf, np.nan, 1], np.float32)
-    (result,) = check_op(device, "gemm", [a, b, c], {"alpha": 0.0, "beta": 0.0}, forced={"gemm": variant}, tolerance=0)
+    (result,) = check_op(device, "gemm", [a, b, c], {"alpha": 0.0, "beta": 0.0}, forced={"gemm": variant})
     assert np.isnan(result).tolist() == [[True] * 4, [False, True, True, False], [True] * 4]
 
 
@@ -77,6 +77,13 @@ def test_float16_is_rounded_once(device: Device) -> None:
     a = np.full((2, 4), 300, np.float16)
     (result,) = check_op(device, "gemm", [a, a.T.copy(), None], {"alpha": 0.125}, tolerance=1)
     assert np.all(result == 45000)
+
+
+def test_scalars_are_cast_first(device: Device) -> None:
+    # The float16 nearest to 0.1 is 0.0999755859375.
+    a, b, c = (np.full((1, 1), n, np.float16) for n in (10000, 1, -1000))
+    (result,) = check_op(device, "gemm", [a, b, c], {"alpha": 0.1})
+    assert result.item() == -0.244140625
 
 
 def test_signed(device: Device) -> None:
@@ -126,7 +133,7 @@ def test_any_size(
     inputs = [*factors(np.random.default_rng(seed), "float32", M, N, K, transposed), None]
     attrs = {"a_transpose": transposed[0], "b_transpose": transposed[1]}
     device = open_profile("full")
-    check_op(device, "gemm", inputs, attrs, constants=constants, forced={"gemm": variant}, tolerance=2 * K)
+    check_op(device, "gemm", inputs, attrs, constants=constants, forced={"gemm": variant})
 
 
 def test_variant_is_forced_under_the_name_of_either_operator(device: Device) -> None:

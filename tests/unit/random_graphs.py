@@ -58,7 +58,7 @@ def graphs(
         shape = shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
         array = some_array(draw, draw(st.sampled_from(data_types)), shape)
         (sketch.constant if i and draw(st.booleans()) else sketch.input)(array)
-    names = operators or (*(op.name for op in ELEMENTWISE), *MOVES * 3, *(n for n in ROWS if n in OPS) * 2)
+    names = operators or (*(op.name for op in ELEMENTWISE), *MOVES * 3, *[n for n in ROWS if n in OPS] * 2)
     for _ in range(draw(st.integers(1, 10))):
         _add(draw, sketch, draw(st.sampled_from(names)))
     ids = st.sampled_from(list(sketch.values))

@@ -21,7 +21,7 @@ def to_array(data: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
     Args:
         data: an array or anything with the buffer protocol, `__array__` or `__dlpack__` on the CPU; raw bytes (`bytes`, or any
             uint8 array) stand for every type, uint16 for float16 bits. The shape need not agree, the number of elements must.
-            Lists and plain numbers are converted.
+            Lists and plain numbers are converted if they fit.
         wanted: type of the tensor.
         fail: makes the error to raise.
         what: name for messages.
@@ -29,21 +29,31 @@ def to_array(data: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
     Returns:
         An array that may share the caller's memory.
     """
-    if isinstance(data, bytes | bytearray | memoryview):
-        raw = np.frombuffer(data, np.uint8) if not isinstance(data, memoryview) or data.contiguous else np.asarray(data)
-        array = raw if isinstance(data, bytes | bytearray) else np.asarray(data)
-    elif isinstance(data, list | tuple | int | float) and not isinstance(data, bool):
-        array = _from_numbers(data, wanted, fail, what)
-    elif isinstance(data, np.ndarray | np.generic) or hasattr(data, "__array__"):
-        array = np.asarray(data)
-    elif hasattr(data, "__dlpack__"):
-        array = np.from_dlpack(data)
-    else:
-        try:
-            array = np.asarray(memoryview(data))
-        except TypeError:
-            raise fail(f"{what} must be an array, bytes or a list", got=type(data).__name__, allowed=f"{wanted}") from None
-    return _checked(array, wanted, fail, what)
+    if isinstance(data, list | tuple | int | float) and not isinstance(data, bool):
+        return _checked(_from_numbers(data, wanted, fail, what), wanted, fail, what)
+    return _checked(as_array(data, fail, what), wanted, fail, what)
+
+
+def as_array(data: Any, fail: Fail, what: str) -> Array:
+    """Return the array that an object holds or is, sharing its memory where that is possible; lists are not for here.
+
+    Raises:
+        MLTypeError: it is none, or its memory is out of the host's reach.
+    """
+    try:
+        if isinstance(data, bytes | bytearray):
+            return np.frombuffer(data, np.uint8)
+        if hasattr(data, "__array__"):
+            return np.asarray(data)
+        if hasattr(data, "__dlpack__"):
+            return np.from_dlpack(data)
+        return np.asarray(memoryview(data))
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise fail(
+            f"{what} must be tensor data in the host's memory",
+            got=f"{_kind(data)} ({error})",
+            allowed="a numpy array, bytes, an object with the buffer protocol, __array__ or __dlpack__, a list or a number",
+        ) from None
 
 
 def _checked(array: Array, wanted: TensorType, fail: Fail, what: str) -> Array:
@@ -70,27 +80,90 @@ def _checked(array: Array, wanted: TensorType, fail: Fail, what: str) -> Array:
 
 def _from_numbers(data: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
     try:
-        return np.asarray(data, dtype=wanted.numpy)
+        found: Array = np.asarray(data)
+        array: Array = np.asarray(data, dtype=wanted.numpy)
     except (ValueError, TypeError, OverflowError) as error:
         raise fail(f"{what} does not fit the tensor's data type: {error}", allowed=str(wanted)) from error
+    # numpy reads numbers out of strings, makes None NaN, drops fractions, and older ones wrap what is too large.
+    numbers = found.dtype.kind in "biuf" or all(isinstance(n, int) for n in found.reshape(-1).tolist())
+    if not numbers or (array.dtype.kind in "iu" and not np.array_equal(array, found)):
+        raise fail(f"{what} does not fit the tensor's data type", got=_shortened(data), allowed=str(wanted))
+    return array
 
 
-def output_array(array: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
-    """Return an array of the caller's that an output can be written into.
+def _is_value(data: object) -> bool:
+    return isinstance(data, list | tuple | int | float | bytes | np.generic)
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__
+
+
+def _shortened(data: object) -> str:
+    text = repr(data)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def output_array(given: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
+    """Return the memory of an array of the caller's, as bytes, that an output can be written into.
+
+    Args:
+        given: an array of the output's data type and number of elements, or of its bytes (uint8; uint16 for float16).
+        wanted: type of the output.
+        fail: makes the error to raise.
+        what: name for messages.
 
     Raises:
         MLTypeError: not an array of the output's type and size, read-only, or not C-contiguous.
     """
-    if not isinstance(array, np.ndarray):
-        raise fail(f"{what} must be a numpy array to write into", got=type(array).__name__)
-    found: Array = array
+    if _is_value(given):
+        raise fail(f"{what} must be an array to write into", got=_kind(given), allowed="numpy.ndarray")
+    found = as_array(given, fail, what)
     if not found.flags.writeable or not found.flags.c_contiguous:
         raise fail(f"{what} must be writable and C-contiguous", got="a read-only or strided array")
-    if found.dtype != wanted.numpy or found.nbytes != wanted.size_bytes:
+    raw = found.dtype == np.uint8 or (found.dtype == np.uint16 and wanted.data_type == "float16")
+    if not (found.dtype == wanted.numpy or raw) or found.nbytes != wanted.size_bytes:
         raise fail(
             f"{what} must have the output's data type and size", got=f"{found.dtype}{list(found.shape)}", allowed=str(wanted)
         )
-    return found
+    return found.reshape(-1).view(np.uint8)
+
+
+def fill(memory: Array, array: Array) -> None:
+    """Copy an array into memory that `output_array` returned."""
+    memory[:] = array.reshape(-1).view(np.uint8)
+
+
+def check_apart(outputs: Mapping[str, Array], fail: Fail) -> None:
+    """Raise MLTypeError if two outputs would be written into the same memory."""
+    names = list(outputs)
+    for i, name in enumerate(names):
+        for other in names[:i]:
+            # The arrays are contiguous, so that their bounds tell.
+            if np.may_share_memory(outputs[name], outputs[other]):
+                raise fail("two outputs share memory", got=f"'{other}' and '{name}'")
+
+
+def check_names(wanted: Mapping[str, TensorType], given: Any, what: str, fail: Fail, *, subset: bool = False) -> None:
+    """Raise MLTypeError unless `given` maps the names of a graph's inputs or outputs.
+
+    Args:
+        wanted: the graph's inputs or outputs.
+        given: what the caller gave.
+        what: "input" or "output".
+        fail: makes the error to raise.
+        subset: whether names may be missing.
+    """
+    if not isinstance(given, Mapping):
+        raise fail(f"{what}s must be a mapping of name to tensor data", got=type(given).__name__)
+    names: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType] - keys are checked below
+    allowed = ", ".join(wanted) or "none"
+    for name in names:
+        if name not in wanted:
+            raise fail(f"the graph has no {what} of this name", got=repr(name), allowed=allowed)
+    missing = [name for name in wanted if name not in names]
+    if missing and not subset:
+        raise fail(f"the graph's {what} '{missing[0]}' is missing", got=", ".join(names) or "none", allowed=allowed)
 
 
 def parse_descriptor(descriptor: Any, fail: Fail, *, shape_required: bool = True) -> tuple[TensorType, dict[str, bool]]:
@@ -120,7 +193,7 @@ def parse_descriptor(descriptor: Any, fail: Fail, *, shape_required: bool = True
             raise fail(f"unknown descriptor key {key!r}", allowed="dataType, shape, readable, writable, exportableToGPU")
         found[keys[key]] = value
     shape, dimensions = found.pop("shape", None), found.pop("dimensions", None)
-    if shape is not None and dimensions is not None and list(shape) != list(dimensions):
+    if shape is not None and dimensions is not None and _dims(shape, fail) != _dims(dimensions, fail):
         raise fail("shape and dimensions differ", got=f"shape={shape}, dimensions={dimensions}")
     shape = dimensions if shape is None else shape
     if shape is None:
@@ -133,31 +206,63 @@ def parse_descriptor(descriptor: Any, fail: Fail, *, shape_required: bool = True
     return tensor_type(data_type, shape, fail), {k: bool(v) for k, v in found.items()}
 
 
+def descriptor_or_shape(
+    descriptor: Any, data_type: Any, shape: Any, dtype: Any, fail: Fail, *, shape_required: bool = True
+) -> tuple[TensorType, dict[str, bool]]:
+    """Return type and flags from a descriptor, or from shape and data type under either of their names."""
+    if isinstance(descriptor, Mapping):
+        if any(other is not None for other in (data_type, shape, dtype)):
+            raise fail("a descriptor states shape and data type", got="a descriptor and a shape or data type")
+        return parse_descriptor(descriptor, fail, shape_required=shape_required)
+    if (descriptor is not None and shape is not None) or (data_type is not None and dtype is not None):
+        raise fail("shape or data type is given twice")
+    return tensor_type(data_type or dtype, shape if descriptor is None else descriptor, fail), {}
+
+
 def tensor_type(data_type: Any, shape: Any, fail: Fail) -> TensorType:
     """Return a checked tensor type.
 
     Raises:
         MLTypeError: unknown data type, a dimension that is not 1..2^31-1, too many dimensions or elements.
     """
-    if isinstance(data_type, np.dtype | type):
-        data_type = np.dtype(data_type).name
-    if not isinstance(data_type, str) or data_type not in DATA_TYPES:
+    name = data_type if isinstance(data_type, str) else _name_of_dtype(data_type)
+    if name not in DATA_TYPES:
         raise fail("unknown data type", got=repr(data_type), allowed=", ".join(DATA_TYPES))
-    try:
-        items = [shape] if isinstance(shape, int) else list(shape)
-    except TypeError:
-        raise fail("shape must be a list of dimensions", got=repr(shape)) from None
     dims: list[int] = []
-    for dim in items:
-        if isinstance(dim, bool) or not isinstance(dim, int | np.integer) or not 0 < dim <= MAX_DIMENSION:
-            raise fail("every dimension must be a valid dimension", got=f"shape={items}", allowed=f"1..{MAX_DIMENSION}")
+    for dim in _dims(shape, fail):
+        if not is_integer(dim) or not 0 < dim <= MAX_DIMENSION:
+            raise fail("every dimension must be a valid dimension", got=f"shape={shape}", allowed=f"1..{MAX_DIMENSION}")
         dims.append(int(dim))
-    found = TensorType(str(data_type), tuple(dims))
+    found = TensorType(str(name), tuple(dims))
     if found.rank > MAX_RANK:
         raise fail("rank is not supported", got=f"{found} of rank {found.rank}", allowed=f"rank 0..{MAX_RANK}")
     if found.num_elements > MAX_DIMENSION:
         raise fail("element count must be a valid dimension", got=f"{found}", allowed=f"1..{MAX_DIMENSION} elements")
     return found
+
+
+def _name_of_dtype(data_type: Any) -> str:
+    named: Any = data_type  # np.float32, np.dtype("float32"); np.dtype(None) would be float64
+    try:
+        return "" if named is None else np.dtype(named).name
+    except (TypeError, ValueError):
+        return ""
+
+
+def is_integer(value: object) -> bool:
+    """Return whether a value is an int or a numpy integer; a bool is neither."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _dims(shape: Any, fail: Fail) -> list[Any]:
+    if is_integer(shape):
+        return [shape]
+    try:
+        if not isinstance(shape, str | bytes):
+            return list(shape)
+    except TypeError:
+        pass
+    raise fail("shape must be a list of dimensions", got=repr(shape))
 
 
 def type_of_array(array: Array, fail: Fail) -> TensorType:

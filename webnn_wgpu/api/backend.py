@@ -19,18 +19,18 @@ from ..plan import ExecutionPlan, make_plan
 from ..reference import interpret
 from ..runtime.device import Buffer, Device
 from ..runtime.program import Program, Progress
-from ..runtime.readback import PendingRead, StagingPool
+from ..runtime.readback import StagingPool
 from .arrays import zeros
 
 
 class Pending(Protocol):
-    """A run or a read that has been submitted."""
+    """A run or a read that has been submitted; its result is arrays by name."""
 
     def done(self) -> bool:
         """Return whether the result is there; never waits."""
         ...
 
-    def result(self) -> Any:
+    def result(self) -> dict[str, Array]:
         """Wait for the result and return it."""
         ...
 
@@ -40,6 +40,10 @@ class Storage(Protocol):
 
     def write(self, data: Array) -> None:
         """Queue a write of the whole tensor."""
+        ...
+
+    def hand_out(self) -> Any:
+        """Return the `wgpu.GPUBuffer` for others to use, if there is one."""
         ...
 
     def destroy(self) -> None:
@@ -82,7 +86,11 @@ class Backend(Protocol):
         ...
 
     def read(self, storage: Any, wanted: TensorType) -> Pending:
-        """Submit a read of a tensor; its result is an array."""
+        """Submit a read of a tensor; its result is the array, under the name "data"."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what a context that is lost does not need any more."""
         ...
 
 
@@ -106,9 +114,13 @@ class DeviceBackend:
         """Return a zero-filled buffer."""
         return self.device.create_buffer(wanted.size_bytes, label)
 
-    def read(self, storage: Buffer, wanted: TensorType) -> PendingRead:
+    def read(self, storage: Buffer, wanted: TensorType) -> Pending:
         """Submit a copy of a buffer to a staging buffer."""
         return StagingPool.of(self.device).read(storage, np.empty(wanted.shape, wanted.numpy))
+
+    def close(self) -> None:
+        """Forget the compiled kernels of a device that was opened for one context."""
+        self.device.close()
 
 
 class HostStorage:
@@ -116,31 +128,32 @@ class HostStorage:
 
     def __init__(self, array: Array) -> None:
         self.array = array
-        self.destroyed = False
 
     def write(self, data: Array) -> None:
         """Copy `data` into the tensor."""
         self.array = data.copy()
 
+    def hand_out(self) -> None:
+        """Return None: there is no buffer."""
+
     def destroy(self) -> None:
         """Let the memory go."""
-        self.destroyed = True
         self.array = np.zeros(0, self.array.dtype)
 
 
 class Finished:
     """A run or read that is done as soon as it is submitted."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: dict[str, Array]) -> None:
         self._value = value
 
     def done(self) -> bool:
         """Return True."""
         return True
 
-    def result(self) -> Any:
+    def result(self) -> dict[str, Array]:
         """Return the result."""
-        return self._value
+        return dict(self._value)
 
 
 class ReferenceExecutable:
@@ -190,4 +203,7 @@ class ReferenceBackend:
 
     def read(self, storage: HostStorage, wanted: TensorType) -> Finished:
         """Return a copy of the tensor."""
-        return Finished(storage.array.copy())
+        return Finished({"data": storage.array.copy()})
+
+    def close(self) -> None:
+        """Do nothing: the host needs no tidying."""

@@ -6,14 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from ..core.data_types import DATA_TYPES, cast_number
 from ..core.errors import InvalidStateError, MLTensorStateError, MLTypeError
-from ..ir.graph import Array, Graph, Node, Origin, Value, frozen_array
+from ..ir.graph import Array, Graph, Node, Origin, Value
 from ..ir.types import TensorType
 from ..ops import operator
-from .arrays import failing, parse_descriptor, tensor_type, to_array, type_of_array
+from ..passes import PASSES
+from .arrays import descriptor_or_shape, failing
+from .constants import constant_of
 from .graph import MLGraph
 from .operand import MLOperand
 from .operators import Operators
@@ -70,13 +69,17 @@ class MLGraphBuilder(Operators):
 
     # operands -----------------------------------------------------------------------------------------------------
 
-    def input(self, name: str, descriptor: Any, data_type: str | None = None) -> MLOperand:
+    def input(
+        self, name: str, descriptor: Any = None, data_type: str | None = None, *, shape: Any = None, dtype: str | None = None
+    ) -> MLOperand:
         """Declare an input of the graph.
 
         Args:
             name: not empty, and unique within the builder.
             descriptor: mapping with `dataType` and `shape`; or the shape, with `data_type` as third argument.
             data_type: data type, where `descriptor` is a shape.
+            shape: the shape, by name, instead of `descriptor`.
+            dtype: another name of `data_type`.
 
         Raises:
             InvalidStateError: the builder has built, or its context is lost.
@@ -96,7 +99,8 @@ class MLGraphBuilder(Operators):
             raise fail("name must not be empty")
         if self._profile == "2026" and any(name == other for other, _ in self._inputs):
             raise fail("name must be unique among the inputs of a builder", got=repr(name))
-        wanted = self._parse(descriptor, data_type, fail)
+        required = self._profile == "2026"
+        wanted, _ = descriptor_or_shape(descriptor, data_type, shape, dtype, fail, shape_required=required)
         operand = self._new_operand(wanted, name)
         self._inputs.append((name, operand.value))
         return operand
@@ -129,7 +133,7 @@ class MLGraphBuilder(Operators):
         if len(args) == 1 and isinstance(args[0], MLTensor) and not kwargs:
             return self._constant_tensor(args[0])
         self._check_can_build("constant")
-        wanted, array = _constant_of(args, kwargs)
+        wanted, array = constant_of(args, kwargs, shape_required=self._profile == "2026")
         operand = self._new_operand(wanted)
         self._constants[operand.value] = array
         return operand
@@ -148,12 +152,6 @@ class MLGraphBuilder(Operators):
         self._constants[operand.value] = tensor._constant_data
         self._constant_tensors[operand.value] = tensor
         return operand
-
-    def _parse(self, descriptor: Any, data_type: str | None, fail: Callable[..., Exception]) -> TensorType:
-        if isinstance(descriptor, Mapping):
-            wanted, _ = parse_descriptor(descriptor, fail, shape_required=self._profile == "2026")
-            return wanted
-        return tensor_type(data_type or "float32", descriptor, fail)
 
     def _new_operand(self, wanted: TensorType, name: str | None = None, origins: tuple[Origin, ...] = ()) -> MLOperand:
         value = len(self._values)
@@ -227,14 +225,21 @@ class MLGraphBuilder(Operators):
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraphbuilder-build
         """
-        graph = self._take_graph(outputs)
-        executable, plan, reports = self._context._backend.compile(graph, disabled_passes, progress)
-        built = MLGraph(self._context, graph, executable, plan, reports)
-        self._context._graphs.add(built)
-        if self._context._lost_event.is_set():
-            built.destroy()
-            raise InvalidStateError("the context was lost while the graph was compiled", operator="build")
-        return built
+        return self._compile(self._take_graph(outputs, disabled_passes), progress, disabled_passes)
+
+    def _compile(
+        self, graph: Graph, progress: Callable[[int, int, str], None] | None, disabled_passes: Collection[str]
+    ) -> MLGraph:
+        context = self._context
+        with context._guarded("build"):
+            executable, plan, reports = context._backend.compile(graph, disabled_passes, progress)
+        with context._lock:
+            built = MLGraph(context, graph, executable, plan, reports)
+            context._graphs.add(built)
+            if context._loss.event.is_set():
+                built.destroy()
+                raise InvalidStateError("the context was lost while the graph was compiled", operator="build")
+            return built
 
     def build_async(
         self,
@@ -243,10 +248,15 @@ class MLGraphBuilder(Operators):
         progress: Callable[[int, int, str], None] | None = None,
         disabled_passes: Collection[str] = (),
     ) -> MLPromise[MLGraph]:
-        """Compile in the background and return a promise of what `build` returns."""
-        return MLPromise[MLGraph].in_background(lambda: self.build(outputs, progress=progress, disabled_passes=disabled_passes))
+        """Compile in the background and return a promise of what `build` returns; the builder has built at once."""
 
-    def _take_graph(self, outputs: Mapping[str, MLOperand]) -> Graph:
+        def start() -> MLPromise[MLGraph]:
+            graph = self._take_graph(outputs, disabled_passes)
+            return MLPromise[MLGraph].in_background(lambda: self._compile(graph, progress, disabled_passes))
+
+        return MLPromise[MLGraph].attempt(start)
+
+    def _take_graph(self, outputs: Mapping[str, MLOperand], disabled_passes: Collection[str]) -> Graph:
         """Return the graph of what `outputs` depend on; from then on the builder has built."""
         self._check_can_build("build")
         fail = failing("build")
@@ -278,6 +288,9 @@ class MLGraphBuilder(Operators):
                 if name in inputs:
                     raise fail("two inputs that the outputs depend on share a name", got=repr(name))
                 inputs[name] = value
+        unknown = set(disabled_passes).difference(p.name for p in PASSES)
+        if unknown:
+            raise fail("disabled_passes must name passes", got=repr(min(unknown)), allowed=", ".join(p.name for p in PASSES))
         for value, tensor in self._constant_tensors.items():
             if value in needed and tensor.destroyed:
                 raise MLTensorStateError("a constant tensor was destroyed", operator="build", got=repr(tensor))
@@ -294,84 +307,3 @@ class MLGraphBuilder(Operators):
     def __repr__(self) -> str:
         state = "built" if self._built else f"{len(self._nodes)} operators"
         return f"MLGraphBuilder({self._context.description}, {state})"
-
-
-def _constant_of(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[TensorType, Array]:
-    """Return type and array of the form of `constant` that the arguments have."""
-    fail = failing("constant")
-    named = {"type": "data_type", "dtype": "data_type", "dataType": "data_type", "buffer": "data"}
-    options = {named.get(k, k): v for k, v in kwargs.items()}
-    unknown = set(options) - {"shape", "data_type", "data", "value", "descriptor"}
-    if unknown:
-        raise fail(f"unknown option {sorted(unknown)[0]!r}", allowed="shape, data_type, data, value, descriptor")
-    if not args and "descriptor" in options:
-        args = (options["descriptor"],)
-    if not args and "value" in options:
-        args = (options["value"],)
-    if not args:
-        raise fail("constant needs a descriptor and data, a data type and a value, a tensor or an array")
-    first, rest = args[0], args[1:]
-    if isinstance(first, Mapping):
-        wanted, _ = parse_descriptor(first, fail)
-        data = rest[0] if rest else options.get("data")
-        if data is None:
-            raise fail("a constant with a descriptor needs data")
-        return wanted, _owned(to_array(data, wanted, fail, "data"), data)
-    if isinstance(first, str):
-        value = rest[0] if rest else options.get("value")
-        return _scalar(first, value, fail)
-    if isinstance(first, int | float | np.integer | np.floating) and not isinstance(first, bool):
-        if len(rest) == 3:
-            return _sequence(first, rest[0], rest[1], rest[2], fail)
-        shape = options.get("shape")
-        if not shape:
-            return _scalar(rest[0] if rest else options.get("data_type") or "float32", first, fail)
-    return _array(
-        first, (*rest, None, None)[0] or options.get("shape"), (*rest, None, None)[1] or options.get("data_type"), fail
-    )
-
-
-def _scalar(data_type: Any, value: Any, fail: Callable[..., Exception]) -> tuple[TensorType, Array]:
-    wanted = tensor_type(data_type, (), fail)
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise fail("a scalar constant needs a number", got=f"{value!r} ({type(value).__name__})")
-    number: Any = value.item() if isinstance(value, np.generic) else value
-    return wanted, frozen_array(np.asarray(cast_number(number, wanted.data_type), wanted.numpy))
-
-
-def _sequence(start: Any, end: Any, step: Any, data_type: Any, fail: Callable[..., Exception]) -> tuple[TensorType, Array]:
-    if step == 0:
-        raise fail("step must not be 0", got=f"start={start}, end={end}, step={step}")
-    count = max(0, int(np.ceil((end - start) / step)))
-    if count == 0:
-        raise fail("the sequence has no elements", got=f"start={start}, end={end}, step={step}")
-    wanted = tensor_type(data_type, (count,), fail)
-    numbers = [cast_number(start + i * step, wanted.data_type) for i in range(count)]
-    return wanted, frozen_array(np.asarray(numbers, wanted.numpy))
-
-
-def _array(data: Any, shape: Any, data_type: Any, fail: Callable[..., Exception]) -> tuple[TensorType, Array]:
-    if data_type is None and not hasattr(data, "__array__") and not hasattr(data, "__dlpack__"):
-        data_type = "float32"  # a list: numpy alone would make it float64, which WebNN does not have
-    if data_type is None:
-        array = np.asarray(data) if hasattr(data, "__array__") else np.from_dlpack(data)
-        wanted = type_of_array(array, fail)
-    else:
-        name = data_type if isinstance(data_type, str) else np.dtype(data_type).name
-        if name not in DATA_TYPES:
-            raise fail("unknown data type", got=repr(data_type), allowed=", ".join(DATA_TYPES))
-        array = np.asarray(data, DATA_TYPES[name].numpy)
-        wanted = tensor_type(name, array.shape, fail)
-    if shape is not None:
-        wanted = tensor_type(wanted.data_type, shape, fail)
-    return wanted, _owned(to_array(array, wanted, fail, "data"), data)
-
-
-def _owned(array: Array, data: Any) -> Array:
-    """Return an array that later changes of the caller's cannot reach. Memory nobody can write to needs no copy."""
-    if isinstance(data, list | tuple | int | float):
-        return frozen_array(array)  # made just now
-    owner: Any = array
-    while owner is not None and not getattr(getattr(owner, "flags", None), "writeable", True):
-        owner = owner.base
-    return frozen_array(array.copy() if owner is not None else array)

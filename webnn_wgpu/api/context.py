@@ -3,64 +3,50 @@
 from __future__ import annotations
 
 import logging
-import threading
 import weakref
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
 
 from ..core.caps import Caps
-from ..core.errors import InvalidStateError, MLTensorStateError, MLTypeError
+from ..core.errors import (
+    DeviceLostError,
+    DOMException,
+    InvalidStateError,
+    MLTensorStateError,
+    MLTypeError,
+    OperationError,
+    UnknownError,
+    WebNNError,
+)
 from ..ir.graph import Array, frozen_array
-from ..ir.types import TensorType
-from .arrays import failing, output_array, parse_descriptor, tensor_type, to_array
+from .arrays import (
+    check_apart,
+    check_names,
+    descriptor_or_shape,
+    failing,
+    fill,
+    output_array,
+    parse_descriptor,
+    to_array,
+)
 from .backend import Backend, DeviceBackend
 from .graph import MLGraph
 from .limits import MLOpSupportLimits, op_support_limits
 from .options import camel_attribute
 from .promise import MLPromise
+from .pywebnn import MLDeviceTensor
+from .results import Loss, MLComputeResult, MLContextLostInfo
 from .tensor import MLTensor
 
 logger = logging.getLogger("webnn_wgpu")
-
-
-@dataclass(frozen=True)
-class MLContextLostInfo:
-    """Why a context became unusable."""
-
-    message: str
-
-
-class MLComputeResult(Mapping[str, Array]):
-    """What `compute` returns: a mapping of output name to array that also carries `.inputs` and `.outputs`."""
-
-    def __init__(self, inputs: Mapping[str, Any], outputs: Mapping[str, Array]) -> None:
-        self.inputs, self.outputs = dict(inputs), dict(outputs)
-
-    def __getitem__(self, name: str) -> Array:
-        return self.outputs[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.outputs)
-
-    def __len__(self) -> int:
-        return len(self.outputs)
-
-    def __repr__(self) -> str:
-        return f"MLComputeResult({', '.join(f'{n}: {a.dtype}{list(a.shape)}' for n, a in self.outputs.items())})"
 
 
 class MLContext:
     """A device (or the numpy reference), with the graphs and tensors that live on it; made by `ML.create_context`.
 
     Calls from several threads are serialised. A context is a context manager; leaving it destroys it.
-
-    Attributes:
-        accelerated: whether graphs run on hardware; False on a software adapter.
-        power_preference: as asked for.
-        lost: promise of an `MLContextLostInfo`, settled when the context becomes unusable.
-        caps: capabilities of the device.
 
     Example:
         >>> v = b.input("v", {"dataType": "float32", "shape": [3]})
@@ -74,18 +60,23 @@ class MLContext:
     def __init__(self, backend: Backend, *, power_preference: str = "default") -> None:
         self._backend = backend
         self._lock = backend.lock
-        self.power_preference = power_preference
+        self._power_preference = power_preference
         self._tensors: weakref.WeakSet[MLTensor] = weakref.WeakSet()
         self._graphs: weakref.WeakSet[MLGraph] = weakref.WeakSet()
-        self._lost_event = threading.Event()
-        self._lost_info = MLContextLostInfo("")
-        self.lost: MLPromise[MLContextLostInfo] = MLPromise(self._wait_lost, self._lost_event.is_set)
-
-    def _wait_lost(self) -> MLContextLostInfo:
-        self._lost_event.wait()
-        return self._lost_info
+        self._loss = Loss()
+        self._lost = MLPromise(self._loss.wait, self._loss.event.is_set)
 
     # what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def lost(self) -> MLPromise[MLContextLostInfo]:
+        """A promise that settles, with an `MLContextLostInfo`, when the context becomes unusable."""
+        return self._lost
+
+    @property
+    def power_preference(self) -> str:
+        """The power preference that was asked for."""
+        return self._power_preference
 
     @property
     def accelerated(self) -> bool:
@@ -113,7 +104,7 @@ class MLContext:
         return self._backend.description
 
     def __repr__(self) -> str:
-        return f"MLContext({self.description}{', lost' if self._lost_event.is_set() else ''})"
+        return f"MLContext({self.description}{', lost' if self._loss.event.is_set() else ''})"
 
     def op_support_limits(self) -> MLOpSupportLimits:
         """Return which data types and ranks every operator supports on this device.
@@ -157,59 +148,52 @@ class MLContext:
 
         Spec: https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlcontext-compute
         """
-        return self.compute_async(graph, inputs, outputs).result()
+        return self._compute(graph, inputs, outputs).result()
 
     def compute_async(
         self, graph: MLGraph, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None
     ) -> MLPromise[MLComputeResult]:
         """Submit a run like `compute` and return a promise of its result; the arrays must be left alone until then."""
+        return MLPromise[MLComputeResult].attempt(lambda: self._compute(graph, inputs, outputs))
+
+    def _compute(self, graph: Any, inputs: Any, outputs: Any) -> MLPromise[MLComputeResult]:
         fail = failing("compute")
-        executable = self._executable_of(graph, "compute")
-        self._check_names(graph.inputs, inputs, "input", "compute")
+        self._check_graph(graph, "compute")
+        check_names(graph.inputs, inputs, "input", fail)
         arrays = {n: to_array(inputs[n], t, fail, f"input '{n}'") for n, t in graph.inputs.items()}
         given: dict[str, Array] = {}
         names = list(graph.outputs)
         if outputs is not None:
-            self._check_names(graph.outputs, outputs, "output", "compute", subset=True)
+            check_names(graph.outputs, outputs, "output", fail, subset=True)
             names = list(outputs)
             given = {n: output_array(a, graph.outputs[n], fail, f"output '{n}'") for n, a in outputs.items() if a is not None}
-        with self._lock:
-            pending = executable.start(arrays, names)
+            check_apart(given, fail)
+        with self._guarded("compute"), self._lock:
+            pending = graph._executable.start(arrays, names)
 
         def wait() -> MLComputeResult:
-            results: dict[str, Array] = pending.result()
+            with self._guarded("compute"):
+                results = pending.result()
+            self._check_alive("compute")
             for name, array in given.items():
-                array.reshape(-1)[:] = results[name].reshape(-1)
-                results[name] = array
-            return MLComputeResult(inputs, results)
+                fill(array, results[name])
+            own: Mapping[str, Any] = outputs or {}
+            return MLComputeResult(inputs, {n: own[n] if n in given else a for n, a in results.items()})
 
         return MLPromise(wait, pending.done)
-
-    def _check_names(
-        self, wanted: Mapping[str, TensorType], given: Any, what: str, operator: str, *, subset: bool = False
-    ) -> None:
-        fail = failing(operator)
-        if not isinstance(given, Mapping):
-            raise fail(f"{what}s must be a mapping of name to tensor data", got=type(given).__name__)
-        names: list[Any] = list(given)  # pyright: ignore[reportUnknownArgumentType] - keys are checked below
-        allowed = ", ".join(wanted) or "none"
-        for name in names:
-            if name not in wanted:
-                raise fail(f"the graph has no {what} of this name", got=repr(name), allowed=allowed)
-        missing = [name for name in wanted if name not in names]
-        if missing and not subset:
-            raise fail(f"an {what} of the graph is missing", got=f"no {missing[0]!r}", allowed=allowed)
 
     # tensors ------------------------------------------------------------------------------------------------------
 
     def create_tensor(
         self,
-        descriptor: Any,
+        descriptor: Any = None,
         data_type: str | None = None,
-        *,
         readable: bool | None = None,
         writable: bool | None = None,
         exportable_to_gpu: bool | None = None,
+        *,
+        shape: Any = None,
+        dtype: str | None = None,
     ) -> MLTensor:
         """Allocate a zero-filled tensor on the device.
 
@@ -220,6 +204,8 @@ class MLContext:
             readable: whether `read_tensor` may read it.
             writable: whether `write_tensor` may write it.
             exportable_to_gpu: whether its buffer may be handed to WebGPU.
+            shape: the shape, by name, instead of `descriptor`.
+            dtype: another name of `data_type`.
 
         Raises:
             InvalidStateError: the context is lost.
@@ -234,15 +220,12 @@ class MLContext:
         """
         self._check_alive("create_tensor")
         fail = failing("create_tensor")
-        flags: dict[str, bool] = {}
-        if isinstance(descriptor, Mapping):
-            wanted, flags = parse_descriptor(descriptor, fail)
-        else:
-            wanted = tensor_type(data_type, descriptor, fail)
+        wanted, flags = descriptor_or_shape(descriptor, data_type, shape, dtype, fail)
         for name, value in (("readable", readable), ("writable", writable), ("exportable_to_gpu", exportable_to_gpu)):
             if value is not None:
                 flags[name] = bool(value)
-        with self._lock:
+        with self._guarded("create_tensor", UnknownError), self._lock:
+            self._check_alive("create_tensor")
             tensor = MLTensor(
                 self,
                 wanted,
@@ -254,9 +237,18 @@ class MLContext:
             self._tensors.add(tensor)
             return tensor
 
+    def create_tensor_async(self, *args: Any, **kwargs: Any) -> MLPromise[MLTensor]:
+        """Return a promise of what `create_tensor` returns for the same arguments."""
+        return MLPromise[MLTensor].attempt(lambda: MLPromise[MLTensor].resolved(self.create_tensor(*args, **kwargs)))
+
     def create_host_tensor(self, shape: Any, data_type: str) -> MLTensor:
         """Return a zero-filled tensor that may be read and written (pywebnn's name for that)."""
         return self.create_tensor(shape, data_type, readable=True, writable=True)
+
+    def create_device_tensor(self, graph: MLGraph, shape: Any, data_type: str) -> MLDeviceTensor:
+        """Return a tensor with `read` and `write` methods of its own, for a graph of this context (pywebnn's form)."""
+        self._check_graph(graph, "create_device_tensor")
+        return MLDeviceTensor(self, self.create_host_tensor(shape, data_type))
 
     def create_constant_tensor(self, descriptor: Any, data: Any) -> MLTensor:
         """Return a tensor that graphs use as a constant, through `MLGraphBuilder.constant(tensor)`.
@@ -275,9 +267,15 @@ class MLContext:
         fail = failing("create_constant_tensor")
         wanted, _ = parse_descriptor(descriptor, fail)
         array = frozen_array(to_array(data, wanted, fail, "data").copy())
-        tensor = MLTensor(self, wanted, None, constant_data=array)
-        self._tensors.add(tensor)
-        return tensor
+        with self._lock:
+            self._check_alive("create_constant_tensor")
+            tensor = MLTensor(self, wanted, None, constant_data=array)
+            self._tensors.add(tensor)
+            return tensor
+
+    def create_constant_tensor_async(self, descriptor: Any, data: Any) -> MLPromise[MLTensor]:
+        """Return a promise of what `create_constant_tensor` returns for the same arguments."""
+        return MLPromise[MLTensor].attempt(lambda: MLPromise[MLTensor].resolved(self.create_constant_tensor(descriptor, data)))
 
     def write_tensor(self, tensor: MLTensor, data: Any) -> None:
         """Queue a write of a whole tensor; `data` may be reused at once.
@@ -292,7 +290,8 @@ class MLContext:
         if not tensor.writable:
             raise MLTensorStateError("the tensor is not writable", operator="write_tensor", got=repr(tensor))
         array = to_array(data, tensor._type, failing("write_tensor"), "data")
-        with self._lock:
+        with self._guarded("write_tensor", UnknownError), self._lock:
+            tensor._check_usable("write_tensor")
             tensor._storage.write(array)
 
     def read_tensor(self, tensor: MLTensor, output: Any = None) -> Any:
@@ -312,26 +311,31 @@ class MLContext:
 
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-readtensor
         """
-        return self.read_tensor_async(tensor, output).result()
+        return self._read(tensor, output).result()
 
     def read_tensor_async(self, tensor: MLTensor, output: Any = None) -> MLPromise[Any]:
         """Submit a read like `read_tensor` and return a promise of its result."""
+        return MLPromise[Any].attempt(lambda: self._read(tensor, output))
+
+    def _read(self, tensor: Any, output: Any) -> MLPromise[Any]:
         self._check_tensor(tensor, "read_tensor")
         if not tensor.readable:
             raise MLTensorStateError("the tensor is not readable", operator="read_tensor", got=repr(tensor))
-        into = None
+        into: Array | None = None
         if output is not None:
             into = output_array(output, tensor._type, failing("read_tensor"), "output")
-        with self._lock:
+        with self._guarded("read_tensor", UnknownError), self._lock:
+            tensor._check_usable("read_tensor")
             pending = self._backend.read(tensor._storage, tensor._type)
 
         def wait() -> Any:
-            array: Array = pending.result()
+            with self._guarded("read_tensor", UnknownError):
+                array = pending.result()["data"]
             if tensor.destroyed:
                 raise InvalidStateError("the tensor was destroyed while it was read", operator="read_tensor")
             if into is None:
                 return array
-            into.reshape(-1)[:] = array.reshape(-1)
+            fill(into, array)
             return None
 
         return MLPromise(wait, pending.done)
@@ -360,26 +364,32 @@ class MLContext:
 
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-dispatch
         """
-        executable = self._executable_of(graph, "dispatch")
         fail = failing("dispatch")
-        for what, wanted, given in (("input", graph.inputs, inputs), ("output", graph.outputs, outputs)):
-            self._check_names(wanted, given, what, "dispatch")
-        both = [*inputs.items(), *outputs.items()]
+        self._check_graph(graph, "dispatch")
+        both: list[tuple[str, Any]] = []
+        for what, given in (("input", inputs), ("output", outputs)):
+            if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+                raise fail(f"{what}s must be a mapping of name to tensor", got=type(given).__name__)
+            both += given.items()
         seen: dict[int, str] = {}
         for name, tensor in both:
             if id(tensor) in seen:
                 raise fail("a tensor stands twice among inputs and outputs", got=f"'{seen[id(tensor)]}' and '{name}'")
             seen[id(tensor)] = name
         for _, tensor in both:
-            self._check_tensor(tensor, "dispatch")
-        for wanted, given in ((graph.inputs, inputs), (graph.outputs, outputs)):
+            self._check_owned(tensor, "dispatch")
+        for what, wanted, given in (("input", graph.inputs, inputs), ("output", graph.outputs, outputs)):
+            check_names(wanted, given, what, fail)
             for name, type_ in wanted.items():
+                given[name]._check_usable("dispatch")
                 if given[name]._type != type_:
                     raise fail(
                         f"the tensor of '{name}' must have its data type and shape", got=repr(given[name]), allowed=str(type_)
                     )
-        with self._lock:
-            executable.dispatch({n: t._storage for n, t in inputs.items()}, {n: t._storage for n, t in outputs.items()})
+        with self._guarded("dispatch"), self._lock:
+            for _, tensor in both:
+                tensor._check_usable("dispatch")
+            graph._executable.dispatch({n: t._storage for n, t in inputs.items()}, {n: t._storage for n, t in outputs.items()})
 
     # end ----------------------------------------------------------------------------------------------------------
 
@@ -392,14 +402,15 @@ class MLContext:
 
     def _lose(self, message: str) -> None:
         with self._lock:
-            if self._lost_event.is_set():
+            if self._loss.event.is_set():
                 return
-            self._lost_info = MLContextLostInfo(message)
-            self._lost_event.set()
+            self._loss.info = MLContextLostInfo(message)
+            self._loss.event.set()
             for graph in list(self._graphs):
                 graph.destroy()
             for tensor in list(self._tensors):
                 tensor.destroy()
+            self._backend.close()
 
     def __enter__(self) -> MLContext:
         return self
@@ -407,32 +418,52 @@ class MLContext:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.destroy()
 
-    def _check_alive(self, operator: str) -> None:
-        if self._lost_event.is_set():
-            raise InvalidStateError("the context is lost", operator=operator, got=self._lost_info.message)
+    @contextmanager
+    def _guarded(self, operator: str, failure: type[DOMException] = OperationError) -> Generator[None]:
+        """Let errors from below name the operation, be of its kind, and lose the context if the device is gone."""
+        try:
+            yield
+        except WebNNError as error:
+            if isinstance(error, DeviceLostError):
+                self._lose(error.rule)
+            kind = failure if type(error) is OperationError else type(error)
+            if error.operator and kind is type(error):
+                raise
+            raise kind(
+                error.rule,
+                operator=error.operator or operator,
+                label=error.label,
+                got=error.got,
+                allowed=error.allowed,
+                hint=error.hint,
+                spec=error.spec,
+            ) from error
 
-    def _executable_of(self, graph: Any, operator: str) -> Any:
+    def _check_alive(self, operator: str) -> None:
+        if self._loss.event.is_set():
+            raise InvalidStateError("the context is lost", operator=operator, got=self._loss.info.message)
+
+    def _check_graph(self, graph: Any, operator: str) -> None:
         fail = failing(operator)
         if not isinstance(graph, MLGraph):
             raise fail("graph must be an MLGraph", got=type(graph).__name__)
         if graph._context is not self:
-            raise fail("the graph belongs to another context")
+            raise fail("the graph belongs to another context", got=repr(graph))
         if graph.destroyed:
-            raise InvalidStateError("the graph was destroyed", operator=operator)
-        return graph._executable
+            self._check_alive(operator)
+            raise InvalidStateError("the graph was destroyed", operator=operator, got=repr(graph))
 
-    def _check_tensor(self, tensor: Any, operator: str) -> None:
+    def _check_owned(self, tensor: Any, operator: str) -> None:
         if not isinstance(tensor, MLTensor):
-            raise MLTypeError("tensor must be an MLTensor", operator=operator, got=type(tensor).__name__)
+            raise MLTypeError("a tensor must be an MLTensor", operator=operator, got=type(tensor).__name__, allowed="MLTensor")
         if tensor._context is not self:
             raise MLTypeError("the tensor belongs to another context", operator=operator, got=repr(tensor))
+        if tensor.destroyed:
+            raise MLTensorStateError("the tensor was destroyed", operator=operator, got=repr(tensor))
+
+    def _check_tensor(self, tensor: Any, operator: str) -> None:
+        self._check_owned(tensor, operator)
         tensor._check_usable(operator)
-
-    def _forget_tensor(self, tensor: MLTensor) -> None:
-        self._tensors.discard(tensor)
-
-    def _forget_graph(self, graph: MLGraph) -> None:
-        self._graphs.discard(graph)
 
     def __getattr__(self, name: str) -> Any:
         return camel_attribute(self, name)

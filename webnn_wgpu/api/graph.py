@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..ir.graph import Graph
 from ..ir.types import TensorType
 from ..passes import PassReport
 from ..plan import ExecutionPlan
 from .backend import Executable
+from .options import camel_attribute
 
 if TYPE_CHECKING:
     from .context import MLContext
@@ -76,9 +77,8 @@ class MLGraph:
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraph-destroy
         """
-        if not self._destroyed:
+        with self._context._lock:
             self._destroyed = True
-            self._context._forget_graph(self)
             self._executable.destroy()
 
     def __enter__(self) -> MLGraph:
@@ -86,6 +86,9 @@ class MLGraph:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.destroy()
+
+    def __getattr__(self, name: str) -> Any:
+        return camel_attribute(self, name)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{n}: {t}" for n, t in self.inputs.items())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
 from typing import Any
 
 from ..core.caps import Caps
@@ -13,7 +12,12 @@ from ..ops._def import OpDef, snake_case
 
 
 class MLOpSupportLimits(dict[str, Any]):
-    """A dictionary with the specification's camelCase keys that also answers to their snake_case forms."""
+    """A dictionary with the specification's camelCase keys that also answers to their snake_case forms.
+
+    >>> limits = MLOpSupportLimits(rankRange=[0, 8])
+    >>> limits["rank_range"], "rank_range" in limits, list(limits)
+    ([0, 8], True, ['rankRange'])
+    """
 
     def __missing__(self, key: str) -> Any:
         for own in self:
@@ -21,20 +25,23 @@ class MLOpSupportLimits(dict[str, Any]):
                 return self[own]
         raise KeyError(key)
 
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or any(snake_case(own) == key for own in self)
 
-@lru_cache(maxsize=16)
+    def get(self, key: str, default: Any = None) -> Any:
+        """Return the value of a key in either spelling, or `default`."""
+        return self[key] if key in self else default
+
+
 def op_support_limits(caps: Caps) -> MLOpSupportLimits:
     """Return the support limits of a device.
 
     Spec: https://www.w3.org/TR/webnn/#api-mlcontext-opsupportlimits
     """
-    ends = _limits(DATA_TYPES, 0, MAX_RANK)
     limits = MLOpSupportLimits(
         preferredInputLayout="nchw",
         maxTensorByteLength=caps.limit("max-buffer-size"),
-        input=ends,
-        constant=ends,
-        output=ends,
+        **{end: _limits(DATA_TYPES, 0, MAX_RANK) for end in ("input", "constant", "output")},
     )
     for op in OPS.values():
         if not op.internal:

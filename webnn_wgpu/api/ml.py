@@ -81,6 +81,8 @@ class ML:
             name = snake_case(str(key))
             if name not in options:
                 raise fail(f"unknown option {key!r}", allowed=", ".join(_OPTIONS))
+            if value is None:
+                continue
             if options[name] is not None and options[name] != value:
                 raise fail(f"option {name} is given twice", got=f"{options[name]!r} and {value!r}")
             options[name] = value
@@ -106,6 +108,9 @@ def _create(options: Mapping[str, Any]) -> MLContext:
         if options[name] not in allowed:
             raise fail(f"Invalid {name}", got=repr(options[name]), allowed=", ".join(str(a) for a in allowed if a))
     if options["gpu_device"] is not None:
+        given = [name for name in ("accelerated", "device_type", "backend") if options[name] is not None]
+        if given:
+            raise fail("a device of your own leaves nothing to choose", got=f"gpu_device and {given[0]}")
         return MLContext(DeviceBackend(Device.of(options["gpu_device"])), power_preference=preference)
     if options["backend"] == "reference":
         return MLContext(ReferenceBackend(), power_preference=preference)
@@ -123,13 +128,13 @@ def _create(options: Mapping[str, Any]) -> MLContext:
 
 
 def _wants_cpu(accelerated: bool | None, device_type: str | None) -> bool:
-    if accelerated is not None and device_type is not None and accelerated != (device_type == "gpu"):
+    if accelerated is not None and device_type is not None and bool(accelerated) != (device_type == "gpu"):
         raise MLTypeError(
             "accelerated and device_type contradict each other",
             operator="create_context",
             got=f"accelerated={accelerated}, device_type={device_type!r}",
         )
-    return accelerated is False or device_type == "cpu"
+    return device_type == "cpu" or (accelerated is not None and not accelerated)
 
 
 _warned: set[str] = set()

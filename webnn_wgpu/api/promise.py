@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Generator
 from typing import Any, Generic, TypeVar, cast
 
 T = TypeVar("T")
 U = TypeVar("U")
+
+_LONGEST_PAUSE_S = 0.01
+"""How long an awaiting coroutine of asyncio sleeps at most before it looks again."""
 
 
 class MLPromise(Generic[T]):
@@ -20,11 +24,11 @@ class MLPromise(Generic[T]):
     """
 
     def __init__(self, wait: Callable[[], T], ready: Callable[[], bool] = lambda: True) -> None:
-        self._wait, self._ready = wait, ready
+        self._wait: Callable[[], T] | None = wait
+        self._ready: Callable[[], bool] | None = ready
         self._lock = threading.RLock()
-        self._settled = False
         self._value: T | None = None
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
 
     @classmethod
     def resolved(cls, value: T) -> MLPromise[T]:
@@ -32,6 +36,16 @@ class MLPromise(Generic[T]):
         promise = cls(lambda: value)
         promise.result()
         return promise
+
+    @classmethod
+    def attempt(cls, call: Callable[[], MLPromise[T]]) -> MLPromise[T]:
+        """Return the promise that `call` returns; if it raises, a promise that raises the same."""
+        try:
+            return call()
+        except Exception as error:
+            promise = cls(lambda: cast("T", None))
+            promise._settle(None, error)
+            return promise
 
     @classmethod
     def in_background(cls, work: Callable[[], T]) -> MLPromise[T]:
@@ -58,43 +72,66 @@ class MLPromise(Generic[T]):
 
     def done(self) -> bool:
         """Return whether the result is there; never waits."""
-        return self._settled or self._ready()
+        ready = self._ready
+        return ready is None or ready()
 
     def result(self) -> T:
-        """Wait for the result and return it.
+        """Wait for the result and return it. A wait that is interrupted may be taken up again.
 
         Raises:
             Exception: whatever the call failed with.
         """
         with self._lock:
-            if not self._settled:
+            if self._wait is not None:
                 try:
-                    self._value = self._wait()
-                except BaseException as error:
-                    self._error = error
-                self._settled = True
+                    self._settle(self._wait(), None)
+                except Exception as error:
+                    self._settle(None, error)
         if self._error is not None:
             raise self._error
         return cast("T", self._value)
 
     sync_wait = result
 
-    def then(self, on_fulfilled: Callable[[T], U], on_rejected: Callable[[BaseException], U] | None = None) -> MLPromise[U]:
-        """Return a promise of `on_fulfilled(result)`, or of `on_rejected(error)`; the callback runs when that is waited for."""
+    def _settle(self, value: T | None, error: Exception | None) -> None:
+        self._value, self._error = value, error
+        self._wait = self._ready = None  # and with them all that they hold
+
+    def then(
+        self,
+        on_fulfilled: Callable[[T], U | MLPromise[U]],
+        on_rejected: Callable[[Exception], U | MLPromise[U]] | None = None,
+    ) -> MLPromise[U]:
+        """Return a promise of `on_fulfilled(result)`, or of `on_rejected(error)`.
+
+        The callback runs when the new promise is waited for. If it returns a promise, the new one has that one's result.
+        """
 
         def wait() -> U:
             try:
                 value = self.result()
-            except BaseException as error:
+            except Exception as error:
                 if on_rejected is None:
                     raise
-                return on_rejected(error)
-            return on_fulfilled(value)
+                following = on_rejected(error)
+            else:
+                following = on_fulfilled(value)
+            return cast("U", following.result() if isinstance(following, MLPromise) else following)  # pyright: ignore[reportUnknownMemberType] - what the callback's promise holds is U
 
         return MLPromise(wait, self.done)
 
     def __await__(self) -> Generator[Any, None, T]:
-        # A bare yield means "again later" to every event loop that follows the coroutine protocol.
+        pause_s = 0.0
         while not self.done():
-            yield
+            yield from _pause(pause_s)
+            pause_s = min(2 * pause_s + 0.0001, _LONGEST_PAUSE_S)
         return self.result()
+
+
+def _pause(seconds: float) -> Generator[Any, None, None]:
+    """Let others run. A bare yield means "again later" to whoever drives coroutines; asyncio can do so without spinning."""
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is not None and asyncio._get_running_loop() is not None:
+        yield from asyncio.sleep(seconds).__await__()
+    else:
+        yield

@@ -18,13 +18,7 @@ if TYPE_CHECKING:
 class MLTensor:
     """A tensor on a context's device; made by `MLContext.create_tensor`.
 
-    Attributes:
-        data_type: data type name.
-        shape: dimensions.
-        readable: whether `read_tensor` may read it.
-        writable: whether `write_tensor` may write it.
-        constant: whether it was made by `create_constant_tensor`.
-        exportable_to_gpu: whether it was made to be handed to WebGPU.
+    Its attributes can be read only. It is a context manager; leaving it destroys the tensor.
 
     Example:
         >>> tensor = context.create_tensor({"dataType": "float32", "shape": [2, 3], "readable": True})
@@ -46,12 +40,32 @@ class MLTensor:
         exportable_to_gpu: bool = False,
         constant_data: Array | None = None,
     ) -> None:
-        self._context, self._type, self._storage = context, wanted, storage
+        self._context, self._type = context, wanted
+        self._storage: Any = storage
         self._destroyed = False
         self._constant_data = constant_data
-        self.readable, self.writable = readable, writable
-        self.exportable_to_gpu = exportable_to_gpu
-        self.constant = constant_data is not None
+        self._readable, self._writable, self._exportable_to_gpu = readable, writable, exportable_to_gpu
+        self._constant = constant_data is not None
+
+    @property
+    def readable(self) -> bool:
+        """Whether `read_tensor` may read it."""
+        return self._readable
+
+    @property
+    def writable(self) -> bool:
+        """Whether `write_tensor` may write it."""
+        return self._writable
+
+    @property
+    def constant(self) -> bool:
+        """Whether it was made by `create_constant_tensor`."""
+        return self._constant
+
+    @property
+    def exportable_to_gpu(self) -> bool:
+        """Whether it was made to be handed to WebGPU."""
+        return self._exportable_to_gpu
 
     @property
     def data_type(self) -> DataTypeName:
@@ -74,23 +88,28 @@ class MLTensor:
         return self._destroyed
 
     @property
+    def rank(self) -> int:
+        """Number of dimensions; 0 for a scalar."""
+        return self._type.rank
+
+    @property
     def buffer(self) -> Any:
-        """The `wgpu.GPUBuffer` under the tensor; None on the numpy reference.
+        """The `wgpu.GPUBuffer` under the tensor, for the caller's own kernels; None on the numpy reference.
 
         Raises:
             MLTensorStateError: the tensor was destroyed, or is a constant.
         """
         self._check_usable("buffer")
-        return getattr(self._storage, "gpu", None)
+        return self._storage.hand_out()
 
     def destroy(self) -> None:
         """Free the memory once queued work is done; reads that are under way fail. Idempotent."""
-        if not self._destroyed:
-            self._destroyed = True
-            self._context._forget_tensor(self)
-            if self._storage is not None:
-                self._storage.destroy()
-            self._constant_data = None
+        with self._context._lock:
+            if not self._destroyed:
+                self._destroyed = True
+                if self._storage is not None:
+                    self._storage.destroy()
+                self._storage = self._constant_data = None
 
     def _check_usable(self, operator: str) -> None:
         if self._destroyed:

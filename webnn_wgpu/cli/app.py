@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sys
+from typing import Any
 
 import click
 
@@ -19,6 +21,10 @@ def app() -> None:
     """The W3C Web Neural Network API for Python, on any GPU through WebGPU."""
     # To stderr: stdout is for results.
     logging.basicConfig(format="%(levelname)s: %(message)s")
+    # Sentences may hold what the output's encoding has not. Only files can be set so, not what tests put in their place.
+    reconfigure: Any = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
 
 
 for command in (demo, doctor, op):

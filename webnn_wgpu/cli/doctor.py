@@ -141,7 +141,7 @@ def _device(advice: list[str]) -> devices.Device | None:
 
 
 def _adapters(device: devices.Device | None) -> Iterator[AdapterReport]:
-    found: list[Any] = devices.wgpu.gpu.enumerate_adapters_sync()
+    found: list[Any] = devices.all_adapters()
     usable: list[Any] = [adapter.info for adapter in devices.adapters()]
     chosen: Any = None if device is None else device.gpu.adapter.info
     for info in (adapter.info for adapter in found):
@@ -226,6 +226,8 @@ def _settings(advice: list[str]) -> dict[str, str]:
         forced_variants()
     except WebNNError as error:
         advice.append(str(error))
+    if sys.platform == "linux" and "XDG_RUNTIME_DIR" not in os.environ:
+        advice.append("Mesa's drivers write errors that do no harm unless XDG_RUNTIME_DIR is set: export XDG_RUNTIME_DIR=/tmp")
     return {name: value for name, value in sorted(os.environ.items()) if name.startswith(SETTING_PREFIXES)}
 
 

@@ -4,10 +4,48 @@ from __future__ import annotations
 
 from types import MappingProxyType
 
-from . import activation, arg, batch_normalization, cast, concat, elementwise, fused, gather, gemm, instance_normalization, layer_normalization, matmul, pad, reduce, softmax, strided, triangular, views
+from . import (
+    activation,
+    arg,
+    batch_normalization,
+    cast,
+    concat,
+    elementwise,
+    fused,
+    gather,
+    gemm,
+    instance_normalization,
+    layer_normalization,
+    matmul,
+    pad,
+    reduce,
+    softmax,
+    strided,
+    triangular,
+    views,
+)
 from ._def import OpDef
 
-_MODULES = (elementwise, activation, cast, views, strided, concat, pad, gather, triangular, softmax, layer_normalization, instance_normalization, batch_normalization, matmul, gemm, reduce, arg, fused)
+_MODULES = (
+    elementwise,
+    activation,
+    cast,
+    views,
+    strided,
+    concat,
+    pad,
+    gather,
+    triangular,
+    softmax,
+    layer_normalization,
+    instance_normalization,
+    batch_normalization,
+    matmul,
+    gemm,
+    reduce,
+    arg,
+    fused,
+)
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})
 """Every operator by name."""

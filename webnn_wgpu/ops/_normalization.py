@@ -27,9 +27,7 @@ def require_shape(call: Call, index: int, name: str, shape: Sequence[int], rule:
     )
 
 
-def normalized(
-    x: Array, axes: Sequence[int], scale: Array | None, bias: Array | None, epsilon: float
-) -> Any:
+def normalized(x: Array, axes: Sequence[int], scale: Array | None, bias: Array | None, epsilon: float) -> Any:
     """Return the reference in float64; `scale` and `bias` broadcast to `x`, `epsilon` is cast to its data type."""
     with np.errstate(all="ignore"):
         d = wide(x)

@@ -198,9 +198,7 @@ class Variant:
         return RowShape(self.lanes, quads, len(view.kept.dims), len(view.reduced.dims))
 
 
-def choose_variant(
-    low: Lowering, name: str, view: RowView, *, subgroups: bool = True
-) -> Variant:
+def choose_variant(low: Lowering, name: str, view: RowView, *, subgroups: bool = True) -> Variant:
     """Return who works on a row.
 
     Args:
@@ -248,9 +246,7 @@ def _choice(caps: Caps, subgroups: bool, rows: int, length: int, columns: bool) 
     return "plain", "CPU adapter without subgroups"
 
 
-def row_launch(
-    shape: RowShape, rows: int, caps: Caps, count: str = "rows"
-) -> tuple[list[Field], tuple[int, int, int]]:
+def row_launch(shape: RowShape, rows: int, caps: Caps, count: str = "rows") -> tuple[list[Field], tuple[int, int, int]]:
     """Return the uniforms `count` and `rounds` and the grid of a kernel whose main is `main` of `rows.wgsl.j2`.
 
     `rounds` is how many rows a subgroup or workgroup takes, one after the other: on CPU adapters starting a workgroup costs

@@ -117,9 +117,9 @@ OPS = (
         lib=("expm1",),
         attrs=(_alpha(1.0),),
         spec="#api-mlgraphbuilder-elu",
-        tolerance=6,
+        tolerance=3,
     ),
-    unary("gelu", "gelu_f32({0})", _gelu, lib=("gelu",), spec="#api-mlgraphbuilder-gelu-method", tolerance=18),
+    unary("gelu", "gelu_f32({0})", _gelu, lib=("gelu",), spec="#api-mlgraphbuilder-gelu-method", tolerance=8),
     unary(
         "hardSigmoid",
         "max_f32(0.0, min_f32(1.0, {alpha} * {0} + {beta}))",
@@ -135,7 +135,7 @@ OPS = (
         _hard_swish,
         lib=("hard_swish",),
         spec="#api-mlgraphbuilder-hard-swish",
-        tolerance=4,
+        tolerance=3,
     ),
     unary(
         "leakyRelu",
@@ -143,7 +143,7 @@ OPS = (
         lambda x, alpha: np.where(x >= 0, x, alpha * x),
         attrs=(_alpha(0.01),),
         spec="#api-mlgraphbuilder-leakyrelu",
-        tolerance=1,
+        tolerance=0,
     ),
     unary(
         "linear",
@@ -161,7 +161,7 @@ OPS = (
         integer="select({1} * {0}, {0}, {0} >= {value}(0))",
         operands=("input", "slope"),
         spec="#api-mlgraphbuilder-prelu",
-        tolerance=1,
+        tolerance=0,
     ),
     unary(
         "relu",
@@ -172,7 +172,7 @@ OPS = (
         integer="max({0}, {value}(0))",
         spec="#api-mlgraphbuilder-relu-method",
     ),
-    unary("sigmoid", "sigmoid_f32({0})", _sigmoid, lib=("sigmoid",), spec="#api-mlgraphbuilder-sigmoid-method", tolerance=6),
+    unary("sigmoid", "sigmoid_f32({0})", _sigmoid, lib=("sigmoid",), spec="#api-mlgraphbuilder-sigmoid-method", tolerance=3),
     unary(
         "softplus",
         "(softplus_f32({steepness} * {0}) / {steepness})",
@@ -180,7 +180,7 @@ OPS = (
         lib=("softplus",),
         attrs=(Attr("steepness", "float", 1.0),),
         spec="#api-mlgraphbuilder-softplus-method",
-        tolerance=6,
+        tolerance=3,
     ),
     unary(
         "softsign",
@@ -188,7 +188,7 @@ OPS = (
         lambda x: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x))),
         lib=("softsign",),
         spec="#api-mlgraphbuilder-softsign-method",
-        tolerance=3,
+        tolerance=2,
     ),
-    unary("tanh", "tanh_f32({0})", np.tanh, lib=("tanh",), spec="#api-mlgraphbuilder-tanh-method", tolerance=4),
+    unary("tanh", "tanh_f32({0})", np.tanh, lib=("tanh",), spec="#api-mlgraphbuilder-tanh-method", tolerance=2),
 )

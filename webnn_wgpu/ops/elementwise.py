@@ -68,24 +68,24 @@ def _logic(name: str, code: str, function: Any) -> OpDef:
 UNARY = (
     unary("abs", "abs({0})", np.abs, types=SIGNED, integer="abs({0})"),
     unary("ceil", "ceil({0})", np.ceil),
-    unary("cos", "cos_f32({0})", np.cos, lib=("cos",), tolerance=4),
-    unary("erf", "erf_f32({0})", erf, lib=("erf",), tolerance=4),
-    unary("exp", "exp_f32({0})", np.exp, lib=("exp",), tolerance=4),
+    unary("cos", "cos_f32({0})", np.cos, lib=("cos",), tolerance=3),
+    unary("erf", "erf_f32({0})", erf, lib=("erf",), tolerance=3),
+    unary("exp", "exp_f32({0})", np.exp, lib=("exp",), tolerance=2),
     unary("floor", "floor({0})", np.floor),
-    unary("log", "log_f32({0})", np.log, lib=("log",), tolerance=4),
+    unary("log", "log_f32({0})", np.log, lib=("log",), tolerance=1),
     unary("neg", "-({0})", np.negative, types=SIGNED),
     unary("reciprocal", "reciprocal_f32({0})", lambda x: 1.0 / x, lib=("reciprocal",), tolerance=2),
     unary("roundEven", "round_even_f32({0})", np.rint, lib=("round_even",)),
     unary("sign", "sign_f32({0})", lambda x: (x > 0) * 1.0 - (x < 0) * 1.0, types=SIGNED, lib=("sign",), integer="sign({0})"),
-    unary("sin", "sin_f32({0})", np.sin, lib=("sin",), tolerance=4),
-    unary("sqrt", "sqrt_f32({0})", np.sqrt, lib=("sqrt",), tolerance=2),
-    unary("tan", "tan_f32({0})", np.tan, lib=("tan",), tolerance=8),
+    unary("sin", "sin_f32({0})", np.sin, lib=("sin",), tolerance=3),
+    unary("sqrt", "sqrt_f32({0})", np.sqrt, lib=("sqrt",), tolerance=1),
+    unary("tan", "tan_f32({0})", np.tan, lib=("tan",), tolerance=4),
 )
 
 BINARY = (
-    binary("add", "({0} + {1})", np.add, tolerance=1),
-    binary("sub", "({0} - {1})", np.subtract, tolerance=1),
-    binary("mul", "({0} * {1})", np.multiply, tolerance=1),
+    binary("add", "({0} + {1})", np.add),
+    binary("sub", "({0} - {1})", np.subtract),
+    binary("mul", "({0} * {1})", np.multiply),
     binary(
         "div",
         "div_f32({0}, {1})",
@@ -104,7 +104,7 @@ BINARY = (
         lib=("pow",),
         integer="pow_{value}({0}, {1})",
         integer_lib=lambda value: (f"pow_{value}",),
-        tolerance=8,
+        tolerance=3,
     ),
 )
 

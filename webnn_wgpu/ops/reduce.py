@@ -22,7 +22,7 @@ from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import quad_launch
-from ._reduction import HIGHEST, LOWEST, Field, Variant, choose_variant, reduced_shape, row_launch, view_rows
+from ._reduction import HIGHEST, LOWEST, PLAIN_WORKGROUP, Field, Variant, choose_variant, reduced_shape, row_launch, view_rows
 from ._rows import to_type, wide
 
 REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"))
@@ -88,10 +88,13 @@ def _extremum(operation: Literal["max", "min"], value: str) -> Step:
 def _parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
     """Return how many parts a row is cut into, so that the device is busy and no invocation folds too many items."""
     serial = -(-items // lanes)
-    # On a CPU adapter another call costs as much as some hundred items, and a few workgroups keep it busy.
-    enough, worth_it = (8, 512) if caps.is_cpu else (256, 64)
-    busy = rows if lanes > 1 else -(-rows // 64)
-    return max(1, min(-(-enough // busy), serial // worth_it), -(-serial // _MOST_SERIAL))
+    if caps.is_cpu:
+        # A few workgroups keep it busy, and another call costs as much as some hundred loads of a vector of lanes.
+        enough, worth_it = 8, items // (512 if lanes == 1 else 8 * 512)
+    else:
+        enough, worth_it = 256, serial // 128
+    busy = rows if lanes > 1 else -(-rows // PLAIN_WORKGROUP)
+    return max(1, min(-(-enough // busy), worth_it), -(-serial // _MOST_SERIAL))
 
 
 def _reduce_calls(
@@ -248,9 +251,7 @@ def _sum(
     types: tuple[str, ...] = FLOATS,
     shifted: bool = False,
 ) -> OpDef:
-    return _reduction(
-        name, lambda value: _arithmetic("sum", map_item, finish, lib, value), function, types, shifted=shifted
-    )
+    return _reduction(name, lambda value: _arithmetic("sum", map_item, finish, lib, value), function, types, shifted=shifted)
 
 
 def _add(x: Any, axes: tuple[int, ...]) -> Any:

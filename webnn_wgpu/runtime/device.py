@@ -7,7 +7,7 @@ import json
 import logging
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -97,7 +97,7 @@ class Device:
         return _is_destroyed(self.gpu)
 
     @contextmanager
-    def translated(self, doing: str) -> Iterator[None]:
+    def translated(self, doing: str) -> Generator[None]:
         """Raise wgpu's errors as the specification's kinds.
 
         Args:
@@ -167,6 +167,13 @@ class Device:
                 raise InvalidStateError("the staging buffer is mapped")
             with self.translated("a submission"):
                 self.gpu.queue.submit([encoder.finish()])
+
+    def close(self) -> None:
+        """Forget the caches of a device that was opened here, so that it goes with its last user and not some time later."""
+        if self.owned:
+            with self.lock:
+                self.shared.clear()
+                self.gpu.__dict__.pop("_webnn_wgpu", None)
 
     def wait(self) -> None:
         """Wait until all submitted work is done."""
@@ -260,9 +267,14 @@ def open_device(
     return Device.of(gpu, owned=True)
 
 
+def all_adapters() -> list[wgpu.GPUAdapter]:
+    """Return every adapter, also those that kernels cannot run on."""
+    return wgpu.gpu.enumerate_adapters_sync()
+
+
 def adapters() -> list[wgpu.GPUAdapter]:
     """Return the adapters kernels can run on. OpenGL ones are left out: they lack compute limits and hide Vulkan ones."""
-    return [a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["backend_type"] != "OpenGL"]
+    return [a for a in all_adapters() if a.info["backend_type"] != "OpenGL"]
 
 
 def _choose_adapter(power_preference: PowerPreference, prefer_software: bool) -> wgpu.GPUAdapter | None:

@@ -12,7 +12,7 @@ from typing import Any
 import platformdirs
 import wgpu
 
-from ..core.errors import OperationError
+from ..core.errors import DeviceLostError, OperationError
 from ..core.settings import cache_enabled
 from ..kernels.spec import KernelSpec
 from ..kernels.templates import render
@@ -70,6 +70,8 @@ class PipelineCache:
                 label=str(spec), layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
             )
         except wgpu.GPUError as error:
+            if self._device.lost:
+                raise DeviceLostError("the device is lost", got=str(spec)) from error
             file = _keep_source(source, spec)
             raise OperationError(
                 f"shader of template ops/{spec.template}.wgsl.j2 does not compile: {error}",

@@ -6,20 +6,22 @@ compute pass, copies the outputs into the staging buffer and submits once.
 
 from __future__ import annotations
 
+import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import InvalidStateError, OperationError
+from ..core.errors import InvalidStateError
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
 from .device import Buffer, Device
 from .pipelines import Pipeline, PipelineCache
+from .readback import PendingRead
 from .recorder import Dispatch, Recorder, make_recorder
-from .weights import WeightStore
+from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
 """Called as `progress(done, total, what)` while kernels are compiled."""
@@ -29,46 +31,8 @@ _BOUND_SETS = 16
 """Sets of tensors whose bind groups are kept: more than a decoder that swaps two caches needs."""
 
 
-class BoundTensors:
-    """The dispatches of a program over one set of input and output buffers."""
-
-    def __init__(self, buffers: Mapping[tuple[str, str], Buffer], dispatches: Sequence[Dispatch]) -> None:
-        self.buffers = dict(buffers)
-        self.recorder: Recorder = make_recorder(dispatches)
-
-
-class PendingRun:
-    """A submitted run whose outputs are not read back yet."""
-
-    def __init__(self, program: Program, names: Sequence[str], mapping: Any) -> None:
-        self._program, self._names, self._mapping = program, tuple(names), mapping
-        self._results: dict[str, Array] | None = None
-        self._error: OperationError | None = None
-
-    def done(self) -> bool:
-        """Return whether the outputs have arrived; never waits."""
-        if self._results is None and self._error is None:
-            self._program.device.poll()
-        return self._results is not None or self._error is not None or self._program.staging.map_state == "mapped"
-
-    def result(self) -> dict[str, Array]:
-        """Wait for the outputs and return them as new arrays.
-
-        Raises:
-            OperationError: the device failed to run the graph or to hand its results back.
-        """
-        if self._error is not None:
-            raise self._error
-        if self._results is None:
-            try:
-                self._mapping.sync_wait()
-            except (RuntimeError, wgpu.GPUError) as error:
-                self._error = OperationError(f"the outputs could not be read back: {error}", operator="compute")
-                self._program.finished(self)
-                raise self._error from error
-            self._results = self._program.take_outputs(self._names)
-            self._program.finished(self)
-        return self._results
+Ends: TypeAlias = Mapping[tuple[str, str], Buffer]
+"""The buffers of a graph's ends: ("input" or "output", name) -> buffer."""
 
 
 class Program:
@@ -77,50 +41,63 @@ class Program:
     Attributes:
         device: where it runs.
         plan: what it runs.
-        staging: the buffer that outputs are read back through.
+
+    Raises:
+        OutOfMemoryError: the device cannot hold it; what was allocated is freed.
+        OperationError: a kernel does not compile.
+        DeviceLostError: the device is gone.
     """
 
     def __init__(self, device: Device, plan: ExecutionPlan, progress: Progress | None = None) -> None:
         self.device, self.plan = device, plan
         self._destroyed = False
-        self._pending: PendingRun | None = None
-        self._bound: OrderedDict[tuple[int, ...], BoundTensors] = OrderedDict()
-        store = WeightStore.of(device)
-        self._weights = []
+        self._pending: PendingRead | None = None
+        self._bound: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
+        self._slots: list[Buffer] = []
+        self._ends: dict[tuple[str, str], Buffer] = {}
+        self._weights: list[Weight] = []
+        self._uniforms: wgpu.GPUBuffer | None = None
+        self._staging: wgpu.GPUBuffer | None = None
+        self._pipelines: dict[Any, Pipeline] = {}
+        self._groups: list[wgpu.GPUBindGroup | None] = []
+        self._own: Recorder | None = None
         with device.lock:
             try:
-                self._allocate(store)
-                self._compile(progress)
+                with device.translated("making a graph"):
+                    self._allocate()
+                    self._compile(progress)
             except BaseException:
                 self.destroy()
                 raise
 
-    def _allocate(self, store: WeightStore) -> None:
-        plan, device = self.plan, self.device
-        self._slots = [device.create_buffer(slot.size_bytes, f"slot {i}") for i, slot in enumerate(plan.slots)]
+    def _allocate(self) -> None:
+        plan, device, store = self.plan, self.device, WeightStore.of(self.device)
+        for i, slot in enumerate(plan.slots):
+            self._slots.append(device.create_buffer(slot.size_bytes, f"slot {i}"))
         for use in plan.constants:
-            self._weights.append(store.acquire(plan.arrays[use.value], use.packing, f"constant %{use.value}"))
+            self._weights.append(store.get(plan.arrays[use.value], use.packing, f"constant %{use.value}"))
         ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
-        self._ends = {(kind, name): device.create_buffer(t.size_bytes, f"{kind} {name}") for kind, name, t in ends}
-        self._uniforms: wgpu.GPUBuffer | None = None
+        for kind, name, type_ in ends:
+            self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
         if plan.uniforms:
-            self._uniforms = device.gpu.create_buffer_with_data(data=plan.uniforms, usage=wgpu.BufferUsage.UNIFORM)
+            usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
+            self._uniforms = device.create_gpu_buffer(len(plan.uniforms), usage, "uniforms")
+            device.gpu.queue.write_buffer(self._uniforms, 0, plan.uniforms)
         self._read_offsets: dict[str, int] = {}
         total = 0
         for name in plan.outputs:
             self._read_offsets[name] = total
             size = self._ends["output", name].size_bytes
             total += -(-size // _READ_ALIGNMENT) * _READ_ALIGNMENT
-        self.staging: wgpu.GPUBuffer = device.gpu.create_buffer(
-            label="staging", size=max(total, 16), usage=wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST
-        )
+        self._staging_bytes = total
+        self._staging = device.create_staging(total)
 
     def _compile(self, progress: Progress | None) -> None:
         cache = PipelineCache.of(self.device)
         specs = list(dict.fromkeys(d.spec for d in self.plan.dispatches))
         made = {spec: cache.get(spec) for spec in specs}
-        self._pipelines: dict[Any, Pipeline] = {spec: pipeline for spec, (pipeline, _) in made.items()}
-        self._groups: list[wgpu.GPUBindGroup | None] = [
+        self._pipelines = {spec: pipeline for spec, (pipeline, _) in made.items()}
+        self._groups = [
             None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
             for d in self.plan.dispatches
         ]
@@ -146,7 +123,7 @@ class Program:
         self.device.submit(encoder, ())
         self.device.wait()
 
-    def _bind_group(self, planned: PlannedDispatch, ends: Mapping[tuple[str, str], Buffer]) -> wgpu.GPUBindGroup:
+    def _bind_group(self, planned: PlannedDispatch, ends: Ends) -> wgpu.GPUBindGroup:
         entries = [{"binding": i, "resource": self._resource(resource, ends)} for i, resource in enumerate(planned.bindings)]
         if planned.uniform_size:
             window = {"buffer": self._uniforms, "offset": planned.uniform_offset, "size": planned.uniform_size}
@@ -154,12 +131,12 @@ class Program:
         layout = self._pipelines[planned.spec].layout
         return self.device.gpu.create_bind_group(label=planned.label, layout=layout, entries=entries)
 
-    def _resource(self, resource: Resource, ends: Mapping[tuple[str, str], Buffer]) -> Any:
+    def _resource(self, resource: Resource, ends: Ends) -> Any:
         if resource.kind == "constant":
             weight = self._weights[int(resource.key)]
-            if weight.view is not None:
+            if weight.buffer is None:
                 return weight.view
-            buffer, packed = weight.resource, self.plan.constants[int(resource.key)].packing is not None
+            buffer, packed = weight.buffer, self.plan.constants[int(resource.key)].packing is not None
             # A packed constant is bound whole: its size is the packing's business.
             size = buffer.size_bytes if packed else resource.size_bytes
         elif resource.kind == "slot":
@@ -168,88 +145,83 @@ class Program:
             buffer, size = ends[resource.kind, str(resource.key)], resource.size_bytes
         return {"buffer": buffer.gpu, "offset": resource.offset_bytes, "size": size}
 
-    def _bind(self, ends: Mapping[tuple[str, str], Buffer]) -> BoundTensors:
-        """Return the dispatches over a set of buffers; only those that touch inputs or outputs need bind groups of their own."""
-        dispatches = [
-            Dispatch(self._pipelines[d.spec].pipeline, group or self._bind_group(d, ends), d.grid)
-            for d, group in zip(self.plan.dispatches, self._groups, strict=True)
-        ]
-        return BoundTensors(ends, dispatches)
+    def _bind(self, ends: Ends) -> Recorder:
+        """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
+        return make_recorder(
+            [
+                Dispatch(self._pipelines[d.spec].pipeline, group or self._bind_group(d, ends), d.grid)
+                for d, group in zip(self.plan.dispatches, self._groups, strict=True)
+            ]
+        )
 
-    def _bound_to(self, ends: Mapping[tuple[str, str], Buffer]) -> BoundTensors:
+    def _bound_to(self, ends: Ends) -> Recorder:
         key = tuple(id(buffer) for buffer in ends.values())
         found = self._bound.get(key)
         if found is None:
-            found = self._bound[key] = self._bind(ends)
+            found = self._bound[key] = _Bound(self._bind(ends), ends.values(), self._bound, key)
             if len(self._bound) > _BOUND_SETS:
                 self._bound.popitem(last=False)
         else:
             self._bound.move_to_end(key)
-        return found
+        return found.recorder
 
-    def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> PendingRun:
+    def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> PendingRead:
         """Write the inputs, submit a run, and return a handle on its outputs.
 
         A program has one run in flight: an earlier one is finished first.
 
         Raises:
             InvalidStateError: the program was destroyed.
+            DeviceLostError: the device is gone.
         """
         with self.device.lock:
             self.check()
-            if self._pending is not None:
-                self._pending.result()
+            staging = self._free_staging()
             for name, array in inputs.items():
                 self._ends["input", name].write(array)
+            assert self._own is not None
             encoder = self._record(self._own)
             for name in outputs:
                 source = self._ends["output", name]
-                encoder.copy_buffer_to_buffer(source.gpu, 0, self.staging, self._read_offsets[name], source.size_bytes)
-            self.device.submit(encoder, self._own.buffers.values())
-            self._pending = PendingRun(self, outputs, self.staging.map_async(wgpu.MapMode.READ))
+                encoder.copy_buffer_to_buffer(source.gpu, 0, staging, self._read_offsets[name], source.size_bytes)
+            self.device.submit(encoder, (*self._slots, *self._ends.values()), staging)
+            types = {name: self.plan.outputs[name] for name in outputs}
+            windows = {n: (self._read_offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
+            self._pending = PendingRead(self.device, staging, windows)
             return self._pending
+
+    def _free_staging(self) -> wgpu.GPUBuffer:
+        """Return the staging buffer when it can be copied into."""
+        if self._pending is not None:
+            self._pending.settle()
+            self._pending = None
+        if self._staging is None or self._staging.map_state != "unmapped":
+            # A call was interrupted between mapping and unmapping: what it left is of no use any more.
+            self._staging = self.device.create_staging(self._staging_bytes)
+        return self._staging
 
     def dispatch(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> None:
         """Submit a run over the caller's buffers and return at once.
 
         Raises:
             InvalidStateError: the program or a buffer was destroyed.
+            DeviceLostError: the device is gone.
         """
         ends = {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
         with self.device.lock:
             self.check()
             for buffer in ends.values():
                 buffer.check()
-            bound = self._bound_to(ends)
-            self.device.submit(self._record(bound), ends.values())
+            with self.device.translated("binding tensors"):
+                recorder = self._bound_to(ends)
+            self.device.submit(self._record(recorder), (*self._slots, *ends.values()))
 
-    def _record(self, bound: BoundTensors) -> wgpu.GPUCommandEncoder:
+    def _record(self, recorder: Recorder) -> wgpu.GPUCommandEncoder:
         encoder = self.device.gpu.create_command_encoder()
         compute = encoder.begin_compute_pass()
-        bound.recorder.record(compute)
+        recorder.record(compute)
         compute.end()
         return encoder
-
-    def take_outputs(self, names: Sequence[str]) -> dict[str, Array]:
-        """Copy the outputs out of the mapped staging buffer and unmap it."""
-        results: dict[str, Array] = {}
-        with self.device.lock:
-            try:
-                for name in names:
-                    wanted = self.plan.outputs[name]
-                    window: Any = self.staging.read_mapped(
-                        self._read_offsets[name], self._ends["output", name].size_bytes, copy=False
-                    )
-                    raw = np.frombuffer(window, np.uint8, wanted.size_bytes)
-                    results[name] = raw.view(wanted.numpy).reshape(wanted.shape).copy()
-            finally:
-                self.staging.unmap()
-        return results
-
-    def finished(self, run: PendingRun) -> None:
-        """Note that a run's outputs were taken."""
-        if self._pending is run:
-            self._pending = None
 
     def check(self) -> None:
         """Raise InvalidStateError if the program was destroyed."""
@@ -257,18 +229,35 @@ class Program:
             raise InvalidStateError("the graph was destroyed")
 
     def destroy(self) -> None:
-        """Free everything on the device once queued work is done; idempotent."""
+        """Free everything on the device once queued work is done; a run in flight keeps its results. Idempotent."""
         with self.device.lock:
-            if self._destroyed:
-                return
-            if self._pending is not None:
-                self._pending.result()
             self._destroyed = True
             self._bound.clear()
-            for weight in self._weights:
-                weight.release()
-            for buffer in (*getattr(self, "_slots", ()), *getattr(self, "_ends", {}).values()):
+            self._groups.clear()
+            self._pipelines.clear()
+            self._weights.clear()  # what no other program uses goes now
+            self._own = self._staging = self._pending = None
+            for buffer in (*self._slots, *self._ends.values()):
                 buffer.destroy()
-            for gpu in (getattr(self, "_uniforms", None), getattr(self, "staging", None)):
-                if gpu is not None:
-                    gpu.destroy()
+            self._slots.clear()
+            self._ends.clear()
+            if self._uniforms is not None:
+                uniforms, self._uniforms = self._uniforms, None
+                uniforms.destroy()
+
+
+class _Bound:
+    """A program's dispatches over one set of tensors; forgotten when one of them goes."""
+
+    def __init__(
+        self, recorder: Recorder, buffers: Iterable[Buffer], table: OrderedDict[tuple[int, ...], _Bound], key: tuple[int, ...]
+    ) -> None:
+        self.recorder = recorder
+        weak = weakref.ref(table)
+
+        def forget(_gone: object) -> None:
+            found = weak()
+            if found is not None:
+                found.pop(key, None)
+
+        self._buffers = [weakref.ref(buffer, forget) for buffer in buffers]

@@ -15,19 +15,12 @@ from .device import Buffer, Device
 
 
 class Weight:
-    """One constant on the device: a buffer, or a texture with its view. The memory goes with the last user."""
+    """One constant on the device: a buffer, or the view of a texture. The memory goes with the last user."""
 
-    def __init__(self, resource: Buffer | wgpu.GPUTexture) -> None:
-        self.resource = resource
-        self.view: Any = None if isinstance(resource, Buffer) else resource.create_view()
-
-    @property
-    def size_bytes(self) -> int:
-        """Bytes on the device."""
-        if isinstance(self.resource, Buffer):
-            return self.resource.size_bytes
-        width, height, _ = self.resource.size
-        return width * height * 16
+    def __init__(self, resource: Buffer | wgpu.GPUTexture, size_bytes: int) -> None:
+        self.buffer = resource if isinstance(resource, Buffer) else None
+        self.view = None if isinstance(resource, Buffer) else resource.create_view()
+        self.size_bytes = size_bytes
 
 
 class WeightStore:
@@ -61,10 +54,10 @@ class WeightStore:
         with self._device.lock:
             found = self._weights.get(key)
             if found is None:
-                found = self._weights[key] = Weight(self._upload(array, packing, label))
+                found = self._weights[key] = self._upload(array, packing, label)
             return found
 
-    def _upload(self, array: Array, packing: Packing | None, label: str) -> Buffer | wgpu.GPUTexture:
+    def _upload(self, array: Array, packing: Packing | None, label: str) -> Weight:
         packed: Array = np.ascontiguousarray(array if packing is None else packing.pack(array))
         if packing is not None and packing.texture:
             height, width, _ = packed.shape
@@ -82,10 +75,10 @@ class WeightStore:
                     {"bytes_per_row": width * 16, "rows_per_image": height},
                     (width, height, 1),
                 )
-            return texture
+            return Weight(texture, packed.nbytes)
         buffer = self._device.create_buffer(packed.nbytes, label)
         buffer.write(packed)
-        return buffer
+        return Weight(buffer, buffer.size_bytes)
 
 
 def _digest(array: Array) -> bytes:

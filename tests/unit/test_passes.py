@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.support import Sketch, assert_same
+from tests.unit.random_graphs import graphs
+from webnn_wgpu.core.errors import MLTypeError
+from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops.fused import FUSED
+from webnn_wgpu.passes import PASSES, Pass, run_passes
+from webnn_wgpu.passes.cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
+from webnn_wgpu.passes.fold import LARGEST_GROWTH_BYTES, fold_constants
+from webnn_wgpu.passes.fuse import MAX_INPUTS, MAX_STEPS, fuse_elementwise, fuse_epilogues
+from webnn_wgpu.reference import interpret
+
+if TYPE_CHECKING:
+    from webnn_wgpu.ir.graph import Array, Graph
+
+X = np.array([1.5, -2.0, 0.25, 8.0], np.float32)
+
+
+def names(graph: Graph) -> list[str]:
+    return [node.op for node in graph.nodes]
+
+
+# ------------------------------------------------------------------------------------------------------------ any graph
+
+
+@pytest.mark.parametrize("each", PASSES, ids=lambda each: each.name)
+@settings(max_examples=60)
+@given(drawn=graphs())
+def test_a_pass_keeps_what_the_reference_computes(each: Pass, drawn: tuple[Graph, dict[str, Array]]) -> None:
+    graph, feeds = drawn
+    after = verify(each.run(graph))
+    assert_same(interpret(after, feeds), interpret(graph, feeds))
+    assert after.inputs == graph.inputs
+    assert list(after.outputs) == list(graph.outputs)
+    assert len(after.nodes) <= len(graph.nodes)
+
+
+@settings(max_examples=200)
+@given(drawn=graphs())
+def test_the_pipeline_keeps_what_the_reference_computes(drawn: tuple[Graph, dict[str, Array]]) -> None:
+    graph, feeds = drawn
+    expected = interpret(graph, feeds)
+    after = graph
+    for each in PASSES:
+        after = verify(each.run(after))
+    whole, reports = run_passes(graph)
+    assert names(whole) == names(after)
+    assert [r.name for r in reports] == [p.name for p in PASSES]
+    assert reports[0].nodes_before == len(graph.nodes)
+    assert reports[-1].nodes_after == len(whole.nodes)
+    assert_same(interpret(whole, feeds), expected)
+
+
+@settings(max_examples=60)
+@given(drawn=graphs())
+def test_the_pipeline_keeps_types_and_origins(drawn: tuple[Graph, dict[str, Array]]) -> None:
+    graph, _ = drawn
+    after, _ = run_passes(graph, ("drop_dead_nodes", "fold_constants"))
+    assert {n: after.type(v) for n, v in after.outputs.items()} == {n: graph.type(v) for n, v in graph.outputs.items()}
+    bodies = [node.attrs["body"] for node in after.nodes if node.op == FUSED]
+    items = [item for g in (after, *bodies) for item in (*g.nodes, *g.values.values())]
+    kept = {origin for item in items for origin in item.origins}
+    assert {origin for node in graph.nodes for origin in node.origins} <= kept
+
+
+# ------------------------------------------------------------------------------------------------------------- clean-up
+
+
+def test_dead_nodes_are_dropped_and_inputs_stay() -> None:
+    s = Sketch()
+    x, y = s.input(X), s.input(X)
+    kept = s.apply("abs", x)
+    s.apply("exp", s.apply("neg", y))
+    s.constant(X)
+    after = drop_dead_nodes(s.graph(kept))
+    assert names(after) == ["abs"]
+    assert list(after.inputs) == ["0", "1"]
+    assert not after.constants
+
+
+def test_a_node_with_one_used_output_is_kept() -> None:
+    s = Sketch()
+    parts = s.apply_all("split", [s.input(X)], splits=2)
+    assert names(drop_dead_nodes(s.graph(parts[1]))) == ["split"]
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("identity", {}),
+        ("reshape", {"new_shape": [2, 2]}),
+        ("cast", {"data_type": "float32"}),
+        ("expand", {"new_shape": [2, 2]}),
+        ("tile", {"repetitions": [1, 1]}),
+        ("slice", {"starts": [0, 0], "sizes": [2, 2]}),
+        ("split", {"splits": 1}),
+        ("concat", {"axis": 1}),
+        ("pad", {"beginning_padding": [0, 0], "ending_padding": [0, 0]}),
+    ],
+)
+def test_operators_that_change_nothing_are_dropped(op: str, attrs: dict[str, object]) -> None:
+    s = Sketch()
+    x = s.input(X.reshape(2, 2))
+    y = s.apply(op, x, label="gone", **attrs)
+    graph = s.graph(y, s.apply("abs", y))
+    after = drop_identities(graph)
+    assert names(after) == ["abs"]
+    assert after.outputs["0"] == x
+    assert [o.label for o in after.values[x].origins] == ["gone"]
+    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("reshape", {"new_shape": [4, 1]}),
+        ("transpose", {"permutation": [1, 0]}),
+        ("reverse", {"axes": [0]}),
+        ("cast", {"data_type": "int32"}),
+        ("split", {"splits": 2}),
+        ("relu", {}),
+    ],
+)
+def test_operators_that_change_something_are_kept(op: str, attrs: dict[str, object]) -> None:
+    s = Sketch()
+    graph = s.graph(s.apply(op, s.input(X.reshape(2, 2)), **attrs))
+    assert drop_identities(graph) is graph
+
+
+def test_identical_nodes_are_merged_with_their_origins() -> None:
+    s = Sketch()
+    x = s.input(X)
+    a, b = s.apply("exp", x, label="a"), s.apply("exp", x, label="b")
+    after = merge_identical_nodes(s.graph(s.apply("add", s.apply("neg", a), s.apply("neg", b))))
+    assert names(after) == ["exp", "neg", "add"]
+    assert [o.label for o in after.nodes[0].origins] == ["a", "b"]
+    assert [o.label for o in after.values[a].origins] == ["a", "b"]
+
+
+def test_nodes_that_differ_are_not_merged() -> None:
+    s = Sketch()
+    x, y = s.input(X), s.input(X)
+    outputs = [
+        s.apply("sub", x, y),
+        s.apply("sub", y, x),
+        s.apply("linear", x, beta=0.0),
+        s.apply("linear", x, beta=-0.0),
+        s.apply("cast", x, data_type="int8"),
+        s.apply("cast", x, data_type="int32"),
+    ]
+    graph = s.graph(*outputs)
+    assert merge_identical_nodes(graph) is graph
+
+
+# -------------------------------------------------------------------------------------------------------------- folding
+
+
+def test_constants_are_folded_through_chains() -> None:
+    s = Sketch()
+    x, c = s.input(X), s.constant(X)
+    after = fold_constants(s.graph(s.apply("add", x, s.apply("neg", s.apply("reshape", c, new_shape=[4])))))
+    assert names(after) == ["add"]
+    (folded,) = after.constants.values()
+    assert folded.tolist() == (-X).tolist()
+    assert not folded.flags.writeable
+
+
+def test_what_grows_much_is_not_folded() -> None:
+    s = Sketch()
+    count = LARGEST_GROWTH_BYTES // 4 + 2
+    graph = s.graph(s.apply("expand", s.constant(X[:1]), new_shape=[count]))
+    assert fold_constants(graph) is graph
+
+
+# --------------------------------------------------------------------------------------------------------------- fusing
+
+
+def test_a_chain_becomes_one_node() -> None:
+    s = Sketch()
+    x, y = s.input(X), s.input(X[:1])
+    after = fuse_elementwise(s.graph(s.apply("relu", s.apply("add", s.apply("mul", x, y), x, label="sum"))))
+    (node,) = after.nodes
+    assert (node.op, node.inputs, node.label) == (FUSED, (x, y), "sum")
+    assert names(node.attrs["body"]) == ["mul", "add", "relu"]
+    assert [o.node for o in node.origins] == [0, 1, 2]
+
+
+def test_a_result_that_one_operator_reads_twice_is_fused() -> None:
+    s = Sketch()
+    y = s.apply("exp", s.input(X))
+    assert names(fuse_elementwise(s.graph(s.apply("mul", y, y)))) == [FUSED]
+
+
+@pytest.mark.parametrize("reason", ["two readers", "output", "broadcast", "not element-wise"])
+def test_what_is_not_fused(reason: str) -> None:
+    s = Sketch()
+    y = s.apply("exp", s.input(X))
+    if reason == "two readers":
+        graph = s.graph(s.apply("reshape", y, new_shape=[2, 2]), s.apply("neg", y))
+    elif reason == "output":
+        graph = s.graph(y, s.apply("neg", y))
+    elif reason == "broadcast":
+        graph = s.graph(s.apply("add", y, s.input(np.zeros((3, 4), np.float32))))
+    else:
+        graph = s.graph(s.apply("transpose", y))
+    assert fuse_elementwise(graph) is graph
+
+
+def test_kernels_stay_within_their_bounds() -> None:
+    s = Sketch()
+    y = s.input(X)
+    for _ in range(MAX_STEPS + 4):
+        y = s.apply("neg", y)
+    for _ in range(MAX_INPUTS + 3):
+        y = s.apply("add", y, s.input(X))
+    after = fuse_elementwise(s.graph(y))
+    bodies = [node.attrs["body"] for node in after.nodes if node.op == FUSED]
+    assert max(len(body.nodes) for body in bodies) == MAX_STEPS
+    assert max(len(body.inputs) for body in bodies) == MAX_INPUTS
+    assert sum(len(body.nodes) for body in bodies) + sum(node.op != FUSED for node in after.nodes) == len(s.nodes)
+
+
+def test_bias_and_activation_are_fused_behind_a_product() -> None:
+    s = Sketch()
+    product = s.apply("matmul", s.input(np.ones((3, 4), np.float32)), s.input(np.ones((4, 5), np.float32)))
+    out = s.apply("relu", s.apply("add", product, s.input(np.ones(5, np.float32))), label="act")
+    graph = s.graph(out)
+    after = verify(fuse_epilogues(graph))
+    assert names(after) == [FUSED]
+    assert names(after.nodes[0].attrs["body"]) == ["matmul", "add", "relu"]
+    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+# ------------------------------------------------------------------------------------------------------------- pipeline
+
+
+def test_passes_can_be_disabled() -> None:
+    s = Sketch()
+    graph = s.graph(s.apply("neg", s.apply("exp", s.constant(X))))
+    whole, _ = run_passes(graph, [p.name for p in PASSES])
+    assert whole is graph
+    folded, reports = run_passes(graph)
+    assert not folded.nodes
+    assert str(reports[1]) == "fold_constants: 2 -> 0 nodes"
+
+
+def test_unknown_passes_are_refused() -> None:
+    s = Sketch()
+    graph = s.graph(s.apply("neg", s.input(X)))
+    with pytest.raises(MLTypeError) as raised:
+        run_passes(graph, ("fold_constant",))
+    assert str(raised.value) == (
+        "build: disabled_passes must name passes; got fold_constant; allowed: " + ", ".join(p.name for p in PASSES)
+    )
+
+
+def test_every_pass_has_a_reason_and_fused_is_internal() -> None:
+    assert all(p.reason and p.name == p.run.__name__ for p in PASSES)
+    assert OPS[FUSED].internal

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import Sketch
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.core.errors import MLTypeError
+from webnn_wgpu.core.settings import cache_enabled, forced_variants, recorder_name
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops._def import Lowering
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.plan.forced import check_forced, forceable
+
+
+@pytest.mark.parametrize(("value", "enabled"), [(None, True), ("on", True), ("off", False), ("OFF", False), ("0", False)])
+def test_cache(monkeypatch: pytest.MonkeyPatch, value: str | None, enabled: bool) -> None:
+    monkeypatch.delenv("WEBNN_WGPU_CACHE", raising=False)
+    if value is not None:
+        monkeypatch.setenv("WEBNN_WGPU_CACHE", value)
+    assert cache_enabled() is enabled
+
+
+def test_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WEBNN_WGPU_RECORDER", raising=False)
+    assert not recorder_name()
+    monkeypatch.setenv("WEBNN_WGPU_RECORDER", "plain")
+    assert recorder_name() == "plain"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("", {}),
+        ("matmul=tiled", {"matmul": "tiled"}),
+        (" matmul = tiled , softmax=subgroup,", {"matmul": "tiled", "softmax": "subgroup"}),
+    ],
+)
+def test_forced_variants(monkeypatch: pytest.MonkeyPatch, value: str, expected: dict[str, str]) -> None:
+    monkeypatch.setenv("WEBNN_WGPU_FORCE", value)
+    assert forced_variants() == expected
+
+
+@pytest.mark.parametrize("value", ["matmul", "=tiled", "matmul=", "matmul=tiled,softmax"])
+def test_malformed_forced_variants(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("WEBNN_WGPU_FORCE", value)
+    with pytest.raises(MLTypeError) as raised:
+        forced_variants()
+    item = value.split(",")[-1]
+    assert str(raised.value) == (
+        f"WEBNN_WGPU_FORCE must hold items operator=variant; got {item!r}; allowed: matmul=tiled"
+    )
+
+
+def test_forced_variants_must_exist() -> None:
+    with pytest.raises(MLTypeError) as raised:
+        check_forced({"matmul": "tilde"})
+    assert str(raised.value) == (
+        "the forced kernel variant does not exist; got matmul=tilde; "
+        "allowed: matmul=gemv, matmul=plain, matmul=subgroup, matmul=tiled"
+    )
+
+
+@pytest.mark.parametrize("name", ["matmull", "add", "reshape", "fused"])
+def test_forced_operators_must_have_variants(name: str) -> None:
+    with pytest.raises(MLTypeError) as raised:
+        check_forced({name: "tiled"})
+    assert str(raised.value) == (
+        f"a kernel variant is forced for an operator that has none; got {name}=tiled; "
+        f"allowed: {', '.join(forceable())}. WEBNN_WGPU_FORCE names operators as the specification does."
+    )
+
+
+def test_a_plan_refuses_forced_variants_that_do_not_exist() -> None:
+    s = Sketch()
+    graph = s.graph(s.apply("neg", s.input(np.zeros(4, np.float32))))
+    with pytest.raises(MLTypeError, match="got matmul=magic"):
+        make_plan(graph, Caps(), {"matmul": "magic"})
+
+
+def test_a_variant_is_forced_by_operator_before_template() -> None:
+    s = Sketch()
+    x = s.input(np.ones((4, 4), np.float32))
+    s.apply("gemm", x, x)
+
+    def forced(**names: str) -> str | None:
+        return Lowering(s.nodes[0], s.graph(1), Caps(), OPS, names).forced_variant
+
+    assert forced() is None
+    assert forced(softmax="plain") is None
+    assert forced(matmul="tiled") == "tiled"
+    assert forced(matmul="tiled", gemm="plain") == "plain"

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import jinja2
+import pytest
+
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.kernels import templates
+from webnn_wgpu.kernels.element import ELEMENTS, bits_of, padded_bytes
+from webnn_wgpu.kernels.expression import ExpressionBuilder, Formula
+from webnn_wgpu.kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
+from webnn_wgpu.kernels.templates import environment, free_variables, library, render, shader_root
+from webnn_wgpu.ops import OPS
+
+DECLARED = {t.name: t for op in OPS.values() for t in op.templates}
+LIBRARY = sorted(path.stem for path in (shader_root() / "lib" / "math").glob("*.wgsl"))
+
+
+@pytest.mark.parametrize("name", sorted(DECLARED))
+def test_declared_parameters_are_the_free_variables(name: str) -> None:
+    assert set(DECLARED[name].params) == free_variables(name)
+
+
+@pytest.mark.parametrize("name", sorted(DECLARED))
+def test_a_template_is_declared_the_same_everywhere(name: str) -> None:
+    assert {t for op in OPS.values() for t in op.templates if t.name == name} == {DECLARED[name]}
+
+
+@pytest.mark.parametrize("path", sorted((shader_root() / "lib").glob("*.j2")), ids=lambda path: path.name)
+def test_shared_templates_hold_macros_alone(path: Path) -> None:
+    # Imported without context: whatever they need comes in through arguments, so it cannot escape a kernel's key.
+    module = environment().get_template(f"lib/{path.name}").module
+    assert not str(module).strip()
+
+
+@pytest.mark.parametrize("path", sorted(shader_root().rglob("*.j2")), ids=lambda path: path.name)
+def test_nothing_comes_in_behind_a_kernels_back(path: Path) -> None:
+    tree = environment().parse(path.read_text(encoding="utf-8"))
+    assert not list(tree.find_all((jinja2.nodes.Include, jinja2.nodes.FromImport, jinja2.nodes.Extends)))
+    assert not [node for node in tree.find_all(jinja2.nodes.Import) if node.with_context]
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_library_files_name_what_they_use(name: str) -> None:
+    text = library(name)
+    own = (shader_root() / "lib" / "math" / f"{name}.wgsl").read_text(encoding="utf-8")
+    defined = re.findall(r"^fn (\w+)", text, re.MULTILINE)
+    assert len(defined) == len(set(defined))
+    known = set(defined) | {n for other in LIBRARY for n in re.findall(r"^fn (\w+)", library(other), re.MULTILINE)}
+    called = set(re.findall(r"\b(\w+)\(", re.sub(r"//.*", "", own)))
+    assert called & known <= set(defined), "a function is called whose file is not named in `// uses:`"
+
+
+@pytest.mark.parametrize("name", LIBRARY)
+def test_library_files_say_what_they_are(name: str) -> None:
+    first = (shader_root() / "lib" / "math" / f"{name}.wgsl").read_text(encoding="utf-8").splitlines()[0]
+    assert re.fullmatch(rf"// {name}(_f32)?: .*\.", first)
+
+
+def test_library_gives_each_file_once_and_what_it_uses_first() -> None:
+    text = library("exp", "bits", "exp")
+    assert text.count("fn exp_f32(") == text.count("fn is_nan_f32(") == 1
+    assert text.index("fn is_nan_f32(") < text.index("fn exp_f32(")
+    assert not library()
+    with pytest.raises(FileNotFoundError):
+        library("no_such_function")
+
+
+def test_undefined_names_are_errors() -> None:
+    with pytest.raises(jinja2.UndefinedError):
+        environment().from_string("{{ nothing }}").render()
+
+
+def test_free_variables_leave_out_what_every_template_gets() -> None:
+    assert free_variables("elementwise") == {"expression", "rank", "reads", "whole_quads"}
+
+
+def test_templates_are_found_in_a_wheel_and_in_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site" / "webnn_wgpu"
+    (package / "kernels").mkdir(parents=True)
+    monkeypatch.setattr(templates, "__file__", str(package / "kernels" / "templates.py"))
+    find = shader_root.__wrapped__
+    with pytest.raises(FileNotFoundError, match=r"neither in .*webnn_wgpu.shaders nor, for a checkout, in .*shaders$"):
+        find()
+    (package.parent / "shaders").mkdir()
+    with pytest.raises(FileNotFoundError):
+        find()  # somebody else's
+    (package.parent / "pyproject.toml").touch()
+    assert find() == package.parent / "shaders"
+    (package / "shaders").mkdir()
+    assert find() == package / "shaders"
+
+
+# ---------------------------------------------------------------------------------------------------------------- specs
+
+COPY = KernelTemplate("strided", ("rank", "read"))
+BINDINGS = [Binding("input", "read", "float16", quad=True), Binding("output", "write", "float16", quad=True)]
+UNIFORMS = (("quads", "u32"), ("rounds", "u32"), ("input_base", "u32"))
+
+
+def test_specs_are_keys() -> None:
+    one, two = (COPY.spec(BINDINGS, UNIFORMS, rank=0, read="same") for _ in range(2))
+    assert one == two
+    assert hash(one) == hash(two)
+    assert one != COPY.spec(BINDINGS, UNIFORMS, rank=0, read="row")
+    assert one.features == ("shader-f16",)
+    assert str(one) == "strided[rank=0, read=same]"
+    text = render(one)
+    assert text.startswith("// op: transpose, slice")
+    assert text.count("enable f16;") == 1
+
+
+def test_specs_give_every_parameter_a_value() -> None:
+    with pytest.raises(TypeError, match=r"^template strided declares \['rank', 'read'\]; got \['rank'\]$"):
+        COPY.spec(BINDINGS, UNIFORMS, rank=0)
+    with pytest.raises(TypeError, match=r"got \['axis', 'rank', 'read'\]"):
+        COPY.spec(BINDINGS, UNIFORMS, rank=0, read="same", axis=1)
+
+
+def test_calls_fit_their_specs() -> None:
+    spec = COPY.spec(BINDINGS, UNIFORMS, rank=0, read="same")
+    KernelCall(spec, (0, 1), (1, 1, 0), (1, 1, 1))
+    with pytest.raises(TypeError, match="has 2 bindings; got 1 operands"):
+        KernelCall(spec, (0,), (1, 1, 0), (1, 1, 1))
+    with pytest.raises(TypeError, match="has uniforms"):
+        KernelCall(spec, (0, 1), (1, 1), (1, 1, 1))
+
+
+@pytest.mark.parametrize("workgroups", [0, 1, 65535, 65536, 65537, 65535 * 2, 10**7, 2**31 // 256])
+def test_grids_fold(workgroups: int) -> None:
+    x, y, z = grid_1d(workgroups, Caps())
+    assert 1 <= x <= 65535
+    assert 1 <= y <= 65535
+    assert z == 1
+    assert max(workgroups, 1) <= x * y < max(workgroups, 1) + y
+
+
+def test_elements() -> None:
+    assert [bits_of(t) for t in ("float32", "float16", "int64", "uint8")] == ["bits32", "bits16", "bits64", "bits8"]
+    assert all(ELEMENTS[bits_of(t)].feature == "" for t in ("float16", "int64", "uint64"))
+    assert [padded_bytes(n) for n in (1, 32, 33)] == [32, 32, 64]
+
+
+# ---------------------------------------------------------------------------------------------------------- expressions
+
+
+def test_a_single_operator_is_its_formula() -> None:
+    builder = ExpressionBuilder()
+    y = builder.apply(Formula("{alpha} * {0}", ("exp",), (("alpha", "f32", 0.5),)), [builder.argument("float32")], "float32")
+    expression = builder.finish(y)
+    assert [(s.name, s.type, s.code) for s in expression.steps] == [("y0", "f32", "params.y0_alpha * x0")]
+    assert (expression.args, expression.result, expression.type) == ((("x0", "f32"),), "y0", "f32")
+    assert (expression.lib, expression.features) == (("exp",), ())
+    assert builder.uniforms == [("y0_alpha", "f32", 0.5)]
+
+
+def test_results_are_rounded_to_their_data_type() -> None:
+    for data_type, code in (
+        ("float16", "f32(f16(-x0))"),
+        ("int8", "extractBits(-x0, 0u, 8u)"),
+        ("uint8", "(-x0 & 0xffu)"),
+        ("int32", "-x0"),
+    ):
+        builder = ExpressionBuilder()
+        expression = builder.finish(builder.apply(Formula("-{0}"), [builder.argument(data_type)], data_type))
+        assert expression.steps[0].code == code
+
+
+def test_compilers_cannot_see_through_a_chain() -> None:
+    builder = ExpressionBuilder()
+    x = builder.argument("float32")
+    y = builder.apply(Formula("({0} - {1})"), [x, x], "float32")
+    expression = builder.finish(builder.apply(Formula("-{0}"), [y], "float32"))
+    assert [s.code for s in expression.steps] == [
+        "bitcast<f32>(bitcast<u32>((x0 - bitcast<f32>(bitcast<u32>(x0) ^ (params.opaque_zero << 1u))))"
+        " ^ (params.opaque_zero << 2u))",
+        "-y0",
+    ]
+    assert builder.uniforms == [("opaque_zero", "u32", 0)]
+
+
+def test_features_are_those_of_every_type_on_the_way() -> None:
+    builder = ExpressionBuilder()
+    wide = builder.apply(Formula("i64({0})"), [builder.argument("int32")], "int64")
+    assert builder.finish(builder.apply(Formula("i32({0})"), [wide], "int32")).features == ("shader-int64",)
