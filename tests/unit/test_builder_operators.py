@@ -419,7 +419,11 @@ REFUSED = {
         "transpose('t'): unknown option 'permutatoin'; allowed: input, permutation, label. Did you mean permutation?",
     ),
     "option by position": (
-        lambda b, x: b.transpose(x, [1, 0]),
+        lambda b, x: b.reverse(x, [1, 0]),
+        "reverse: too many positional arguments; allowed: reverse(input, *, axes=, label=)",
+    ),
+    "more options by position than pywebnn takes": (
+        lambda b, x: b.transpose(x, [1, 0], "label"),
         "transpose: too many positional arguments; allowed: transpose(input, *, permutation=, label=)",
     ),
     "missing argument": (

@@ -108,8 +108,9 @@ def _array(data: Any, shape: Any, data_type: Any, fail: Fail) -> Typed:
             natural: Array = np.asarray(data)
         except ValueError as error:
             raise fail(f"data is no array: {error}", got=type(data).__name__) from None
-        # numpy alone would make a list of numbers float64 or int64.
-        wanted = tensor_type(data_type or "float32", natural.shape, fail)
+        # A list of integers is int64, as in numpy and pywebnn; numpy would make one of other numbers float64.
+        default = "int64" if natural.dtype.kind in "iu" and not _is_number(data) else "float32"
+        wanted = tensor_type(data_type or default, natural.shape, fail)
         array = to_array(data, wanted, fail, "data")
     else:
         array = as_array(data, fail, "data")
