@@ -113,6 +113,8 @@ class _Conversion:
         if mapping is None and args and isinstance(args[-1], Mapping):
             *rest, mapping = args
             args = tuple(rest)
+        elif len(args) > self.positions and args[-1] is None:
+            args = args[:-1]  # options that a caller passes on and that are absent
         given = [(name, value, self.parameters) for name, value in kwargs.items() if name != "options"]
         further, named = args[self.positions :], _PYWEBNN_POSITIONS.get(self.name, ())
         if 0 < len(further) <= len(named):
