@@ -30,19 +30,13 @@ MISSING = frozenset(
         "conv2d",
         "convTranspose2d",
         "cumulativeSum",
-        "dequantizeLinear",
-        "gatherElements",
-        "gatherND",
         "gru",
         "gruCell",
         "l2Pool2d",
         "lstm",
         "lstmCell",
         "maxPool2d",
-        "quantizeLinear",
         "resample2d",
-        "scatterElements",
-        "scatterND",
     }
 )
 

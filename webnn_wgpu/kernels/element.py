@@ -17,7 +17,7 @@ class Element:
     """One kind of element.
 
     Attributes:
-        name: data type name, or `bits8`, `bits16`, `bits32`, `bits64`.
+        name: data type name, or `bits8`, `bits16`, `bits32`, `bits64`, `atomic32`.
         size_bytes: bytes of one packed element.
         word: WGSL type of one item of the storage array when elements are read one by one.
         quad: WGSL type of one item of the storage array when four elements are read at once ("" where there is none).
@@ -53,6 +53,8 @@ ELEMENTS = MappingProxyType(
             Element("bits16", 2, "u32", "vec2<u32>", "u32", "0u"),
             Element("bits32", 4, "u32", "vec4<u32>", "u32", "0u"),
             Element("bits64", 8, "vec2<u32>", "", "vec2<u32>", "vec2<u32>(0u, 0u)"),
+            # Words that invocations raise to the highest of their values; another kernel reads them as uint32.
+            Element("atomic32", 4, "atomic<u32>", "", "u32", "0u"),
         )
     }
 )
