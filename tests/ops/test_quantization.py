@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from tests.ops.movers import FOLDED_ELEMENTS, refusal, typed
 from tests.support import assert_same, check_op, op_graph, random_array
-from webnn_wgpu.core.data_types import FLOATS, numpy_dtype
+from webnn_wgpu.core.data_types import FLOATS, PACKED_TYPES, numpy_dtype
+from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops.quantization import QUANTIZED
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
@@ -264,3 +265,64 @@ def test_refusals(operator: str) -> None:
             assert "zeroPoint data type is not allowed" in refusal(operator, [x, scale, typed(wrong, 2, 3)])
     else:
         assert "zeroPoint data type must equal input data type" in refusal(operator, [x, scale, typed("uint8", 2, 3)])
+
+
+# packed data types ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data_type", PACKED_TYPES)
+@pytest.mark.parametrize("float_type", FLOATS)
+def test_constants_of_half_a_byte_on_every_device(profile_device: Device, float_type: str, data_type: str) -> None:
+    if not profile_device.caps.supports_type(float_type):
+        pytest.skip(f"the device does not compute in {float_type}")
+    rng = np.random.default_rng(1)
+    for shape, blocks in BLOCKS:
+        x, zero_point = half_bytes(rng, data_type, shape), half_bytes(rng, data_type, blocks)
+        inputs = [x, scales(rng, float_type, blocks), zero_point]
+        (actual,) = check_op(profile_device, "dequantizeLinear", inputs, constants={0, 2})
+        assert actual.shape == shape
+
+
+@pytest.mark.parametrize("data_type", PACKED_TYPES)
+def test_every_half_byte_at_every_place(device: Device, data_type: str) -> None:
+    low, high = PACKED_TYPES[data_type].limits
+    for count in (16, 17):
+        numbers = np.resize(np.arange(low, high + 1), (count, count))
+        x = numbers.astype(numpy_dtype(data_type))
+        inputs = [x, np.ones((1, count), np.float32), x[-1:].copy()]
+        (actual,) = check_op(device, "dequantizeLinear", inputs, constants={0, 2})
+        assert actual.tolist() == (numbers - numbers[-1:]).tolist()
+
+
+@pytest.mark.parametrize("data_type", PACKED_TYPES)
+def test_constants_of_half_a_byte_that_are_larger_than_a_binding(device: Device, data_type: str) -> None:
+    rng = np.random.default_rng(4)
+    x, zero_point = half_bytes(rng, data_type, (331, 12)), half_bytes(rng, data_type, (331, 1))
+    inputs = [x, scales(rng, "float32", (331, 1)), zero_point]
+    caps = replace(device.caps, limits=(*device.caps.limits, ("max-storage-buffer-binding-size", 2048)))
+    graph = op_graph("dequantizeLinear", inputs, constants={0, 2})
+    plan = make_plan(graph, caps)
+    assert {r.offset_bytes for d in plan.dispatches for r in d.bindings if r.kind == "constant"} > {0, 256}
+    program = Program(device, plan)
+    try:
+        feeds = {"1": inputs[1]}
+        assert_same(program.start(feeds, ["0"]).result(), interpret(graph, feeds))
+    finally:
+        program.destroy()
+
+
+def half_bytes(rng: np.random.Generator, data_type: str, shape: tuple[int, ...]) -> Array:
+    low, high = PACKED_TYPES[data_type].limits
+    return rng.integers(low, high, shape, endpoint=True).astype(numpy_dtype(data_type))
+
+
+def test_half_bytes_are_for_dequantizing_alone() -> None:
+    for name, op in OPS.items():
+        for operand in op.operands:
+            takes = {t for t in operand.data_types if t in PACKED_TYPES}
+            assert not takes or (name, operand.name) in {("dequantizeLinear", "input"), ("dequantizeLinear", "zeroPoint")}
+    wrong = [typed("float32", 2), typed("float32", 1), typed("int4", 1)]
+    assert "zeroPoint data type is not allowed" in refusal("quantizeLinear", wrong)
+    assert "input data type is not allowed; got input int4[2]" in refusal("reshape", [typed("int4", 2)], {"new_shape": [2]})
+    mixed = [typed("int4", 2), typed("float32", 1), typed("uint4", 1)]
+    assert "zeroPoint data type must equal input data type" in refusal("dequantizeLinear", mixed)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.data_types import DATA_TYPES, FLOATS
+from ..core.data_types import DATA_TYPES, FLOATS, PACKED_TYPES
 from ..ir.types import TensorType
 from ..kernels.expression import ExpressionBuilder, Formula
 from ._def import Call, Lowering, OpDef, Operand
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..kernels.spec import KernelCall
 
 QUANTIZED = ("uint8", "int8", "uint32", "int32")
-"""Data types of quantized tensors."""
+"""Data types of quantized tensors. Constants may also have one of `PACKED_TYPES`."""
 
 
 def _check_blocks(call: Call) -> tuple[int, ...]:
@@ -115,19 +115,19 @@ def _quantize_formula(data_type: str) -> Formula:
     if data_type in ("int32", "uint32"):
         function = "quantize_i32" if data_type == "int32" else "quantize_u32"
         return Formula(f"{function}(div_f32({{0}}, {{1}}), {{2}})", ("div", function))
-    low, high = np.iinfo(data_type).min, np.iinfo(data_type).max
+    low, high = DATA_TYPES[data_type].limits
     code = f"quantize_narrow(div_f32({{0}}, {{1}}), i32({{2}}), {low}i, {high}i)"
     return Formula(code if DATA_TYPES[data_type].kind == "int" else f"u32({code})", ("div", "quantize_narrow"))
 
 
 def _quantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
     x, scale, zero_point = _expanded(arrays)
-    limits = np.iinfo(out[0].data_type)
+    low, high = DATA_TYPES[out[0].data_type].limits
     with np.errstate(all="ignore"):
         # The quotient is one of float32 numbers, so it is rounded to float32: halves arise from that too.
         quotient = (wide(x) / wide(scale)).astype(np.float32).astype(np.float64)
         # Sums of a float32 and a 32-bit integer that stay within the limits are exact in float64.
-        sums = np.clip(np.rint(quotient) + zero_point, limits.min, limits.max)
+        sums = np.clip(np.rint(quotient) + zero_point, low, high)
     return [np.where(np.isnan(quotient), 0, sums).astype(out[0].numpy)]
 
 
@@ -165,7 +165,11 @@ OPS = (
     ),
     OpDef(
         "dequantizeLinear",
-        (Operand("input", QUANTIZED), Operand("scale", FLOATS), Operand("zeroPoint", QUANTIZED, same_as="input")),
+        (
+            Operand("input", (*QUANTIZED, *PACKED_TYPES)),
+            Operand("scale", FLOATS),
+            Operand("zeroPoint", (*QUANTIZED, *PACKED_TYPES), same_as="input"),
+        ),
         _infer_dequantize,
         _dequantize_reference,
         _lower_with(_dequantize_formula, 0),

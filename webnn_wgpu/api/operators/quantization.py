@@ -19,7 +19,7 @@ class QuantizationOperators(OperatorMethods):
         """Turn quantized integers into floats: (input - zero_point) * scale.
 
         Args:
-            input: int8, uint8, int32 or uint32; any shape.
+            input: int8, uint8, int32 or uint32, or a constant of int4 or uint4; any shape.
             scale: float32 or float16; the input's rank, and along every dimension a size that divides the input's. Each
                 element serves a block of the input: sizes of 1 throughout make one scale for all, the input's own size
                 along one dimension a scale per channel, anything between block-wise scales.
