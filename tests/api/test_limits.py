@@ -8,7 +8,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.support import open_profile
-from webnn_wgpu.core.data_types import CONSTANT_TYPES, PACKED_TYPES
+from webnn_wgpu.core.data_types import ANY, CONSTANT_TYPES, PACKED_TYPES
 from webnn_wgpu.ops import OPS
 
 

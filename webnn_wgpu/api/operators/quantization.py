@@ -66,7 +66,8 @@ class QuantizationOperators(OperatorMethods):
                 `zero_point` that differ, or an operand of another builder.
 
         Numerics: The quotient is rounded to float32, then to the nearest integer, halves to even; adding and limiting are
-            exact. NaN becomes 0. A negative scale follows the formula too.
+            exact. NaN becomes 0. A negative scale follows the formula too. Where the device's division is not correctly
+            rounded, a quotient next to a half may end one step off.
 
         Example:
             >>> one = b.constant(np.float32([[0.1]]))
