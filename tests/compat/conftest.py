@@ -1,25 +1,24 @@
-"""The context of the ported programs: the default adapter's, which the session shares."""
+"""The programs run on the device and on the numpy reference."""
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING
 
 import pytest
 
-import webnn_wgpu
+import webnn_wgpu as wn
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-@pytest.fixture
-def webnn(monkeypatch: pytest.MonkeyPatch, context: webnn_wgpu.MLContext) -> Iterator[object]:
-    """The package under the name its programs import; whatever context they ask for, they get the shared one."""
+@pytest.fixture(scope="session")
+def reference() -> Iterator[wn.MLContext]:
+    with wn.ml.create_context(backend="reference") as made:
+        yield made
 
-    def create_context(_self: webnn_wgpu.ML, *_args: object, **_options: object) -> webnn_wgpu.MLContext:
-        return context
 
-    monkeypatch.setattr(webnn_wgpu.ML, "create_context", create_context)
-    with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
-        yield webnn_wgpu
+@pytest.fixture(params=["device", "reference"])
+def context(request: pytest.FixtureRequest, context: wn.MLContext) -> wn.MLContext:
+    """The shared context on each backend in turn; not to be destroyed."""
+    return context if request.param == "device" else request.getfixturevalue("reference")

@@ -249,7 +249,7 @@ def test_pywebnn_spelling(b: Recorder, x: MLOperand) -> None:
     assert b.squeeze(b.unsqueeze(x, [0, 3])).shape == [2, 3]
     mask = b.input("mask", "int32", [2, 3])
     assert b.where_(mask, x, x).shape == [2, 3]
-    assert b.names[-2:] == ["cast", "where"]
+    assert b.names[-3:] == ["sub", "notEqual", "where"]
     assert b.where_(b.equal(x, x), x, x).shape == [2, 3]
     assert b.names[-2:] == ["equal", "where"]
 
