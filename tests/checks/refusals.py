@@ -1,0 +1,78 @@
+"""What a refusal must be like: of the right kind, in words that name the operator and what is wrong, and without a trace."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from webnn_wgpu.core.errors import MLTypeError, WebNNError, printable, quoted
+from webnn_wgpu.core.names import snake_case
+
+from .calls import ABSENT, ALIASES, LABEL, Activation, Operand, Workplace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+LONGEST = 2000
+"""No message is longer, whatever was passed."""
+
+
+def named(message: str, name: str) -> bool:
+    """Whether a message has an argument's name in Python's or the specification's spelling."""
+    return any(re.search(rf"\b{snake_case(word)}\b", message) for word in (name, name.rstrip("_"))) or name in {
+        snake_case(word) for word in re.findall(r"\w+", message)
+    }
+
+
+def shown(message: str, given: Any) -> bool:
+    """Whether a message quotes a value: its type for an operand, one of its items for a list."""
+    if isinstance(given, Operand):
+        return str(given.type) in message
+    if isinstance(given, Activation):
+        return f"MLActivation({given.kind}" in message
+    if isinstance(given, list):
+        counted = re.search(rf"\b{len(given)} (operands|parts|items)", message) is not None
+        return counted or printable(quoted(given, 60)[:50]) in message or any(shown(message, item) for item in given[:8])
+    if isinstance(given, int | float | np.number) and not isinstance(given, bool):
+        texts = {quoted(given), quoted(float(given)) if abs(given) < 2**53 else quoted(given)}
+        return any(re.search(rf"(?<![\w.]){re.escape(text)}(?!\w)", message) for text in texts)
+    return printable(quoted(given)[:50]) in message
+
+
+def blames(message: str, names: Iterable[str], arguments: Mapping[str, Any]) -> bool:
+    """Whether a message names one of `names` and quotes it, or an operand whose shape it does not go with."""
+    suspects = {n: v for n, v in arguments.items() if n in names or isinstance(v, Operand)}
+    return any(named(message, n) and shown(message, v) for n, v in suspects.items() if v is not ABSENT)
+
+
+def prefix(op: str) -> str:
+    """What messages of an operator begin with."""
+    return f"{snake_case(ALIASES.get(op, op))}('{LABEL}'): "
+
+
+def refusal(
+    place: Workplace, op: str, args: Sequence[Any], keywords: Mapping[str, Any], kind: type[WebNNError] = MLTypeError
+) -> tuple[str, str]:
+    """Try a call that must be refused.
+
+    Returns:
+        The message, and what is wrong with the refusal: "" if nothing.
+    """
+    before = place.state
+    try:
+        made = place.call(snake_case(op), *args, **keywords)
+    except kind as error:
+        message = str(error)
+    except Exception as error:
+        return "", f"raises {type(error).__name__}: {quoted(str(error))}"
+    else:
+        return "", f"is accepted and gives {quoted(made)}"
+    if place.state != before:
+        return message, "leaves something in the graph"
+    if not message.startswith(prefix(op)):
+        return message, f"does not begin with {prefix(op)!r}: {message}"
+    if len(message) > LONGEST:
+        return message, f"is {len(message)} characters long"
+    return message, ""
