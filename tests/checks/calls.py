@@ -287,7 +287,7 @@ class Workplace:
         """What the arguments stand for."""
         return {name: self.value(given) for name, given in arguments.items()}
 
-    def call(self, op: str, *args: Any, **arguments: Any) -> Any:
+    def call(self, op: str, /, *args: Any, **arguments: Any) -> Any:
         """Call an operator with values."""
         return getattr(self.builder, op)(*args, **{"label": LABEL, **arguments})
 

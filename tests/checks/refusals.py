@@ -15,6 +15,8 @@ from .calls import ABSENT, ALIASES, LABEL, Activation, Operand, Workplace
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from .misuse import Misuse
+
 LONGEST = 2000
 """No message is longer, whatever was passed."""
 
@@ -32,13 +34,21 @@ def shown(message: str, given: Any) -> bool:
         return str(given.type) in message
     if isinstance(given, Activation):
         return f"MLActivation({given.kind}" in message
+    if given is None:
+        return "is required" in message or "got None" in message
+    if printable(quoted(given)[:50]) in message:
+        return True
+    if isinstance(given, np.ndarray) and given.ndim:
+        given = list(given)
+    if isinstance(given, np.generic):
+        given = given.item()
     if isinstance(given, list):
         counted = re.search(rf"\b{len(given)} (operands|parts|items)", message) is not None
-        return counted or printable(quoted(given, 60)[:50]) in message or any(shown(message, item) for item in given[:8])
-    if isinstance(given, int | float | np.number) and not isinstance(given, bool):
-        texts = {quoted(given), quoted(float(given)) if abs(given) < 2**53 else quoted(given)}
+        return counted or any(shown(message, item) for item in given[:8])
+    if isinstance(given, int | float) and not isinstance(given, bool):
+        texts = {quoted(given), quoted(float(given) if abs(given) < 2**53 else given)}
         return any(re.search(rf"(?<![\w.]){re.escape(text)}(?!\w)", message) for text in texts)
-    return printable(quoted(given)[:50]) in message
+    return False
 
 
 def blames(message: str, names: Iterable[str], arguments: Mapping[str, Any]) -> bool:
@@ -47,9 +57,10 @@ def blames(message: str, names: Iterable[str], arguments: Mapping[str, Any]) -> 
     return any(named(message, n) and shown(message, v) for n, v in suspects.items() if v is not ABSENT)
 
 
-def prefix(op: str) -> str:
+def prefix(op: str, labelled: bool) -> str:
     """What messages of an operator begin with."""
-    return f"{snake_case(ALIASES.get(op, op))}('{LABEL}'): "
+    label = f"('{LABEL}')" if labelled else ""
+    return f"{snake_case(ALIASES.get(op, op))}{label}: "
 
 
 def refusal(
@@ -71,8 +82,24 @@ def refusal(
         return "", f"is accepted and gives {quoted(made)}"
     if place.state != before:
         return message, "leaves something in the graph"
-    if not message.startswith(prefix(op)):
-        return message, f"does not begin with {prefix(op)!r}: {message}"
+    beginning = prefix(op, labelled=isinstance(keywords.get("label", ""), str))
+    if not message.startswith(beginning):
+        return message, f"does not begin with {beginning!r}: {message}"
     if len(message) > LONGEST:
         return message, f"is {len(message)} characters long"
     return message, ""
+
+
+def refusal_of(place: Workplace, misuse: Misuse) -> str:
+    """What is wrong with the refusal of an invalid use: "" if nothing."""
+    keywords = place.values(misuse.keywords)
+    if isinstance(keywords.get("options"), dict):
+        keywords["options"] = place.values(keywords["options"])
+    message, problem = refusal(place, misuse.op, [place.value(a) for a in misuse.args], keywords)
+    if problem:
+        return problem
+    if misuse.says not in message:
+        return f"does not say {misuse.says!r}: {message}"
+    if misuse.blamed and not misuse.says and not blames(message, misuse.blamed, misuse.keywords):
+        return f"does not say what is wrong: {message}"
+    return ""

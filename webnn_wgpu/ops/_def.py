@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ..core.caps import Caps
 from ..core.data_types import ANY, MAX_DIMENSION, MAX_RANK
@@ -71,10 +71,10 @@ class Call:
         return ", ".join(f"{n} {t}" for n, t in zip(names, self.inputs, strict=True) if t is not None)
 
     def _made(self, output: TensorType) -> str:
+        # Lists as a program writes them, not as the tuples they have become.
         given = {a.name: self.attrs[a.name] for a in self.op.attrs if self.attrs[a.name] != a.default}
-        # Lists as a program writes them, not as the tuples that attributes are.
-        options = (f", {name}={str(v).replace('(', '[').replace(',)', ')').replace(')', ']')}" for name, v in given.items())
-        return f"{output} from {self.describe()}{''.join(options)}"
+        lists = {n: list(cast("tuple[Any, ...]", v)) if isinstance(v, tuple) else v for n, v in given.items()}
+        return f"{output} from {self.describe()}{''.join(f', {n}={v!r}' for n, v in lists.items())}"
 
     def input(self, index: int = 0) -> TensorType:
         """Return the type of a required operand."""
