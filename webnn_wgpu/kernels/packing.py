@@ -1,4 +1,4 @@
-"""The forms in which constants are uploaded: permuted, transformed, or packed into a texture in the order a kernel reads them."""
+"""The forms in which constants are uploaded: permuted, transformed, or packed into a texture in the order they are read in."""
 
 from __future__ import annotations
 

@@ -98,9 +98,7 @@ def check_options(call: Call) -> None:
         ("dilations", 2, "[height, width]"),
     ):
         values = attrs[name]
-        call.require(
-            len(values) == length, f"{name} must have {length} items", got=f"{name}={list(values)}", allowed=meaning
-        )
+        call.require(len(values) == length, f"{name} must have {length} items", got=f"{name}={list(values)}", allowed=meaning)
         if name != "padding":
             call.require(
                 all(v > 0 for v in values), f"every item of {name} must be > 0", got=f"{name}={list(values)}", allowed=">= 1"
@@ -164,7 +162,7 @@ def convolution_calls(low: Lowering, *, transposed: bool) -> list[KernelCall]:
         case "winograd":
             weights = _filter(low, size, "ghwio", calls)
             assert isinstance(weights, Packed)
-            return winograd_calls(low, size, weights, _bias(low), _read(low, size, "columns"), choice.reason)
+            return winograd_calls(low, size, weights, _bias(low), _read(size, "columns"), choice.reason)
         case "depthwise":
             calls.append(_depthwise_call(low, size, calls, choice.reason))
         case _:
@@ -228,13 +226,12 @@ def _bias(low: Lowering, shape: tuple[int, ...] | None = None) -> Addend | None:
     return Addend(low.value(2), low.input(2).data_type, shape or low.input(2).shape, 1) if low.has(2) else None
 
 
-def _read(low: Lowering, size: ConvolutionSize, vector: str) -> Read:
+def _read(size: ConvolutionSize, vector: str) -> Read:
     """Return where the bias and an epilogue's operands are found: a vector lies along the channels."""
-    elements = size.images * size.channels * math.prod(size.output)
 
     def read(shape: Sequence[int]) -> str:
         count = math.prod(shape)
-        return "one" if count == 1 else "full" if count == elements else vector
+        return "one" if count == 1 else vector if count == size.channels else "full"
 
     return read
 
@@ -250,7 +247,7 @@ def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCal
         a = Factor(_filter(low, size, "goihw", calls), data_type, (size.columns, size.depth))
         b = Factor(low.value(0), data_type, (size.images, size.depth, pixels))
         vector = "rows"
-    products = product_calls(low, a, b, addend=_bias(low), read=_read(low, size, vector))
+    products = product_calls(low, a, b, addend=_bias(low), read=_read(size, vector))
     return calls + [replace(call, reason=f"{reason}, {call.reason}") for call in products]
 
 
@@ -302,7 +299,7 @@ def _product_call(low: Lowering, size: ConvolutionSize, choice: Choice, calls: l
     if packing:
         kernel.uniforms(wraps=packing.wraps(size.depth), wrap_steps=packing.wrap_steps(size.depth))
     kernel.params["form"] = "nhwc" if size.nhwc else "nchw"
-    finish(kernel, low, size.nhwc and N % QUAD == 0, _read(low, size, "columns"), _bias(low))
+    finish(kernel, low, size.nhwc and N % QUAD == 0, _read(size, "columns"), _bias(low))
     return kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason)
 
 
@@ -334,5 +331,5 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
     sliding = not size.transposed and size.strides[1] == size.dilations[1] == 1
     form, vector = ("nhwc", "columns") if size.nhwc else ("matrix", "rows")
     kernel.params |= {"form": form, "sliding": sliding, "multiplied": multiplied}
-    finish(kernel, low, whole, _read(low, size, vector), _bias(low))
+    finish(kernel, low, whole, _read(size, vector), _bias(low))
     return kernel.call(_TEMPLATES["depthwise"], grid_1d(-(-items // 64), low.caps), reason)

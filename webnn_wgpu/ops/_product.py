@@ -283,9 +283,7 @@ def finish(kernel: Kernel, low: Lowering, whole: bool, read: Read, addend: Adden
         for i, value in enumerate(epilogue.operands):
             own = low.graph.type(value)
             reads.append(read(own.shape))
-            kernel.bind(
-                Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] in ("full", "columns")), value
-            )
+            kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] in ("full", "columns")), value)
         kernel.fields += epilogue.uniforms
         if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (scaled or addend):
             kernel.uniform(OPAQUE_ZERO, 0)

@@ -79,7 +79,7 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     if output.shape != graph.type(group[0].outputs[0]).shape or output.data_type not in ("float32", "float16"):
         return False
     axis = OPS[group[0].op].epilogue_axis(group[0].attrs)
-    vector = (output.shape[axis], *(1 for _ in output.shape[axis:][1:]))
+    vector: tuple[int, ...] = (output.shape[axis],) + (1,) * (-1 - axis)
     extra = [v for v in _reads([*group, follower]) if v not in group[0].operands]
     if len(extra) + len(group[0].operands) > MAX_INPUTS:
         return False

@@ -8,6 +8,7 @@ from ..options import camel_attribute
 from .activations import SmoothActivations
 from .argminmax import ArgMinMaxOperators
 from .binary import BinaryOperators
+from .convolution import ConvolutionOperators
 from .logic import LogicOperators
 from .matrix import MatrixOperators
 from .movement import MovementOperators
@@ -22,6 +23,7 @@ from .views import ViewOperators
 class Operators(
     ArgMinMaxOperators,
     BinaryOperators,
+    ConvolutionOperators,
     LogicOperators,
     MatrixOperators,
     MovementOperators,
