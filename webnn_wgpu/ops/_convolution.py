@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ._def import Call, Lowering
 
 _OWN_PARAMS = {
-    "implicit": ("lanes", "rows", "quads", "b_texture"),
+    "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row"),
     "tiled": ("side", "whole_taps"),
     "plain": ("rows",),
     "depthwise": ("sliding", "multiplied"),
@@ -281,6 +281,8 @@ def _product_call(low: Lowering, size: ConvolutionSize, choice: Choice, calls: l
             reason += ", filter packed in a texture"
         tile = (rows, lanes * quads * QUAD)
         own = {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": packing is not None}
+        one_row = packing is not None and packing.wraps(size.depth) == 1
+        own |= {"rest": size.depth % QUAD, "short": size.depth < QUAD, "one_row": one_row}
     elif choice.variant == "tiled":
         side = select.tile_side(product)
         tile = (side * QUAD, side * QUAD)
