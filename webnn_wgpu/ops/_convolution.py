@@ -206,19 +206,10 @@ def _filter(low: Lowering, size: ConvolutionSize, order: str, calls: list[Kernel
         return Packed(value, Permuted(dims, axes))
     if moving == sorted(moving):
         return value
-    strides = strides_of(dims)
-    call = strided_call(
-        value,
-        type_.data_type,
-        0,
-        [dims[axis] for axis in axes],
-        [strides[axis] for axis in axes],
-        low.node.outputs[0],
-        low.caps,
-        f"filter from {layout} to {order}",
-    )
     temp = Temp("filter", type_.num_elements * DATA_TYPES[type_.data_type].size_bytes)
-    calls.append(replace(call, operands=(value, temp)))
+    space, strides = [dims[axis] for axis in axes], [strides_of(dims)[axis] for axis in axes]
+    reason = f"filter from {layout} to {order}"
+    calls.append(strided_call(value, type_.data_type, 0, space, strides, temp, low.caps, reason))
     return temp
 
 
