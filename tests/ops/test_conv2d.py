@@ -152,6 +152,15 @@ def test_grid_folds(device: Device, variant: str, layout: str) -> None:
     check_folded(device, "conv2d", case, layout, variant)
 
 
+@LAYOUT
+def test_large_tiles(device: Device, layout: str) -> None:
+    case = Case(1, 1, 6, 20, (92, 101), (2, 1))
+    inputs = case.operands(np.random.default_rng(11), "conv2d", layout)
+    graph = op_graph("conv2d", inputs, case.attrs(layout))
+    assert make_plan(graph, device.caps, {"conv2d": "tiled"}).dispatches[-1].spec.param("side") == 16
+    check_op(device, "conv2d", inputs, case.attrs(layout), forced={"conv2d": "tiled"})
+
+
 def test_more_workgroups_than_one_dimension_holds(device: Device) -> None:
     case = Case(1, 1, 4, 4, (1040, 1040), (1, 1))
     inputs = case.operands(np.random.default_rng(7), "conv2d", "nhwc")

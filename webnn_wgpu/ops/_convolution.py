@@ -48,13 +48,11 @@ FORWARD_TEMPLATES = (*TEMPLATES, *WINOGRAD)
 INPUT_LAYOUTS = ("nchw", "nhwc")
 
 
-def operands(phrase_rank: int = 4) -> tuple[Operand, ...]:
-    """Return the operands of a convolution."""
-    return (
-        Operand("input", FLOATS, min_rank=phrase_rank, max_rank=phrase_rank),
-        Operand("filter", FLOATS, same_as="input", min_rank=phrase_rank, max_rank=phrase_rank),
-        Operand("bias", FLOATS, same_as="input", min_rank=1, max_rank=1, required=False),
-    )
+OPERANDS = (
+    Operand("input", FLOATS, min_rank=4, max_rank=4),
+    Operand("filter", FLOATS, same_as="input", min_rank=4, max_rank=4),
+    Operand("bias", FLOATS, same_as="input", min_rank=1, max_rank=1, required=False),
+)
 
 
 def attributes(filter_layouts: tuple[str, ...], *others: Attr) -> tuple[Attr, ...]:

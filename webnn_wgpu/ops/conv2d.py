@@ -12,6 +12,7 @@ from ..kernels.select_convolution import VARIANTS
 from ..kernels.spec import KernelCall
 from ._convolution import (
     FORWARD_TEMPLATES,
+    OPERANDS,
     attributes,
     channel_axis,
     check_bias,
@@ -19,7 +20,6 @@ from ._convolution import (
     convolution_calls,
     laid_out,
     not_divisible,
-    operands,
     sizes_of,
 )
 from ._def import Call, Lowering, OpDef
@@ -91,7 +91,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
 OPS = (
     OpDef(
         "conv2d",
-        operands(),
+        OPERANDS,
         _infer,
         _reference,
         _lower,

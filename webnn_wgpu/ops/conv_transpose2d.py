@@ -16,6 +16,7 @@ from ..kernels.select_convolution import VARIANTS
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._convolution import (
+    OPERANDS,
     TEMPLATES,
     attributes,
     channel_axis,
@@ -24,7 +25,6 @@ from ._convolution import (
     convolution_calls,
     laid_out,
     not_divisible,
-    operands,
     sizes_of,
 )
 from ._def import Call, Lowering, OpDef
@@ -122,7 +122,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
 OPS = (
     OpDef(
         "convTranspose2d",
-        operands(),
+        OPERANDS,
         _infer,
         _reference,
         _lower,

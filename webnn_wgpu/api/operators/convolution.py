@@ -126,6 +126,8 @@ class ConvolutionOperators(OperatorMethods):
                 pixels, another layout, data types that differ or are not allowed, or an operand or activation of another
                 builder.
 
+        Numerics: Infinity or NaN in the filter makes NaN also of pixels that its tap does not reach.
+
         Example:
             >>> weights = b.constant(np.ones((2, 8, 3, 3), np.float32))
             >>> b.conv_transpose2d(image, weights, strides=[2, 2], output_padding=[1, 1]).shape
