@@ -73,6 +73,10 @@ DEPTHWISE = (
     Case(1, 4, 1, 3, (7, 9), (3, 3), {"dilations": (2, 3)}),
     Case(1, 1, 1, 5, (6, 5), (2, 3)),
     Case(1, 3, 1, 1, (1, 1), (1, 1)),
+    # More taps than are written out: rows of them in a loop, and within a row as well.
+    Case(1, 4, 1, 1, (9, 10), (6, 7), {"padding": (1, 0, 0, 1)}),
+    Case(1, 4, 1, 1, (2, 14), (2, 9)),
+    Case(1, 4, 1, 2, (2, 14), (1, 8), {"strides": (1, 2)}),
 )
 WINOGRAD = (
     Case(2, 1, 8, 12, (7, 8), (3, 3), {"padding": (1, 1, 1, 1)}),
