@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from ..core.caps import Caps
+from ..core.data_types import CONSTANT_TYPES
 from ..core.errors import (
     DeviceLostError,
     DOMException,
@@ -265,7 +266,7 @@ class MLContext:
         """
         self._check_alive("create_constant_tensor")
         fail = failing("create_constant_tensor")
-        wanted, _ = parse_descriptor(descriptor, fail)
+        wanted, _ = parse_descriptor(descriptor, fail, allowed=CONSTANT_TYPES)
         array = frozen_array(to_array(data, wanted, fail, "data").copy())
         with self._lock:
             self._check_alive("create_constant_tensor")
@@ -439,9 +440,9 @@ class MLContext:
                 spec=error.spec,
             ) from error
 
-    def _check_alive(self, operator: str) -> None:
+    def _check_alive(self, operator: str, label: str = "") -> None:
         if self._loss.event.is_set():
-            raise InvalidStateError("the context is lost", operator=operator, got=self._loss.info.message)
+            raise InvalidStateError("the context is lost", operator=operator, label=label, got=self._loss.info.message)
 
     def _check_graph(self, graph: Any, operator: str) -> None:
         fail = failing(operator)

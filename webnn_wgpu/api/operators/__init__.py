@@ -9,11 +9,13 @@ from .activations import SmoothActivations
 from .argminmax import ArgMinMaxOperators
 from .binary import BinaryOperators
 from .convolution import ConvolutionOperators
+from .indexing import IndexingOperators
 from .logic import LogicOperators
 from .matrix import MatrixOperators
 from .movement import MovementOperators
 from .normalization import NormalizationOperators
 from .piecewise import PiecewiseActivations
+from .quantization import QuantizationOperators
 from .reductions import ReductionOperators
 from .selection import SelectionOperators
 from .unary import UnaryOperators
@@ -24,11 +26,13 @@ class Operators(
     ArgMinMaxOperators,
     BinaryOperators,
     ConvolutionOperators,
+    IndexingOperators,
     LogicOperators,
     MatrixOperators,
     MovementOperators,
     NormalizationOperators,
     PiecewiseActivations,
+    QuantizationOperators,
     ReductionOperators,
     SelectionOperators,
     SmoothActivations,
