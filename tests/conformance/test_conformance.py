@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 MISSING = frozenset(
     {
         "average_pool2d",
-        "conv2d",
-        "conv_transpose2d",
         "cumulative_sum",
         "gru",
         "gru_cell",
