@@ -61,15 +61,19 @@ class Caps:
         """Whether a software adapter runs the shaders on the CPU, where workgroup memory and barriers are expensive."""
         return self.adapter_type == "CPU"
 
-    def supports_type(self, data_type: str) -> bool:
-        """Return whether kernels can compute with a data type on this device."""
+    def has_native(self, data_type: str) -> bool:
+        """Return whether the device itself has a data type; kernels compute with the others in words."""
         feature = _FEATURE_OF_TYPE.get(data_type)
         return feature is None or feature in self.features
 
     @property
     def data_types(self) -> tuple[str, ...]:
-        """Names of the data types kernels can compute with, in the specification's order."""
-        return tuple(name for name in DATA_TYPES if self.supports_type(name))
+        """Names of the data types kernels can compute with, in the specification's order: all, on every device."""
+        return tuple(DATA_TYPES)
+
+    def supports_type(self, data_type: str) -> bool:
+        """Return whether kernels can compute with a data type on this device."""
+        return data_type in self.data_types
 
     def to_json(self) -> str:
         """Return the record as JSON text; `from_json` reads it back."""
