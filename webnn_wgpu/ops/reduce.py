@@ -94,8 +94,10 @@ def _arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str
     if value.startswith("u"):
         map_item = map_item.replace("abs(x)", "x")
     if value in PAIRS:
-        # All that reduces integers neither finishes a total nor calls a library of its own.
-        return Step(operation, value, f"{value}({int(operation == 'product')}u, 0u)", _PAIR_MAPS[map_item], "t", ("pair", value))
+        # What reduces integers calls no other library.
+        return Step(
+            operation, value, f"{value}({int(operation == 'product')}u, 0u)", _PAIR_MAPS[map_item], "t", ("pair", value)
+        )
     return Step(operation, value, ("0" if operation == "sum" else "1") + _SUFFIX[value], map_item, finish, lib)
 
 

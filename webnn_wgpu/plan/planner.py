@@ -194,7 +194,7 @@ def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) ->
 
     Raises:
         MLTypeError: `forced` names an operator or variant that does not exist.
-        OperationError: the device lacks a feature that a kernel needs, or cannot run a forced variant.
+        OperationError: the device cannot run a forced variant, or lacks a feature that a kernel needs.
         OutOfMemoryError: a tensor is larger than the device can bind.
     """
     check_forced(forced or {})
