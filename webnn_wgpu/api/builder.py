@@ -113,7 +113,8 @@ class MLGraphBuilder(Operators):
             constant(data_type, value): a scalar; the value is rounded, and saturated, to the type.
             constant(value, data_type="float32"): the same, as the 2024 text orders it.
             constant(tensor): an `MLTensor` made by `MLContext.create_constant_tensor`.
-            constant(array, shape=None, dtype=None): a numpy array, with its own type unless another is named.
+            constant(array, shape=None, dtype=None): a numpy array, with its own type unless another is named; or a list of
+                numbers, which is int64 if all are integers, else float32.
             constant(start, end, step, data_type): the numbers start, start + step, ... below end.
 
         Constants may also be int4 or uint4, for `dequantize_linear`. Their data is an array of `ml_dtypes.int4` or
