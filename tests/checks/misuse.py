@@ -163,7 +163,7 @@ def parameter_misuses(entry: Mapping[str, Any], parameter: Mapping[str, Any]) ->
         yield _value(op, name, None, "None")
         yield Misuse(op, f"{name}: left out", changed(op, {name: ABSENT}), (), says=name)
     if "activations" == name:
-        yield from list_misuses(entry, name, (*NO_NAMES, None, Activation("relu", foreign=True)))
+        yield from list_misuses(entry, name, (*NO_NAMES, None))
     elif kind.startswith("MLActivation"):
         yield from _each(op, name, (*NO_NAMES, len, Operand("float32[]"), ["relu"]), "no activation")
     elif kind.startswith("MLOperand") and kind != "MLOperandDataType":
