@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 MISSING = frozenset(
     {
         "averagePool2d",
-        "conv2d",
-        "convTranspose2d",
         "cumulativeSum",
         "gru",
         "gruCell",
@@ -123,7 +121,8 @@ def signature_problems(entry: dict[str, Any]) -> list[str]:
     }
     if set(ours) != set(defaults):
         problems.append(f"{name}: parameters {sorted(ours)}, not {sorted(defaults)}")
-    for parameter, default in defaults.items():
+    for parameter, listed in defaults.items():
+        default = tuple(listed) if isinstance(listed, list) else listed
         found = ours[parameter].default if parameter in ours else None
         if found != default or (found is empty) != (default is empty):
             problems.append(f"{name}: {parameter}={found!r}, not {default!r}")

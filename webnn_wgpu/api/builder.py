@@ -219,7 +219,7 @@ class MLGraphBuilder(Operators):
             InvalidStateError: the builder has built, or its context is lost.
             MLTypeError: no outputs, an empty name, an operand of another builder, or an output that is an input or constant
                 (put `identity` behind it).
-            OperationError: the device lacks a feature that an operator's data types need.
+            OperationError: the device cannot run a kernel variant that the environment forces.
             OutOfMemoryError: a tensor is larger than the device can hold.
 
         Example:
