@@ -14,8 +14,10 @@ from . import (
     fused,
     gather,
     gemm,
+    gru,
     instance_normalization,
     layer_normalization,
+    lstm,
     matmul,
     pad,
     reduce,
@@ -44,6 +46,8 @@ _MODULES = (
     gemm,
     reduce,
     arg,
+    gru,
+    lstm,
     fused,
 )
 

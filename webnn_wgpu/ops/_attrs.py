@@ -14,7 +14,7 @@ from ..core.data_types import DATA_TYPES
 REQUIRED: Any = object()
 """Default of an argument that must be given."""
 
-AttrKind = Literal["uint", "int", "uints", "bool", "float", "number", "enum", "data_type", "splits"]
+AttrKind = Literal["uint", "int", "uints", "bool", "float", "number", "enum", "data_type", "splits", "activations"]
 Fail = Callable[..., Exception]
 """Makes the error to raise: `fail(rule, got=..., allowed=...)`."""
 
@@ -26,9 +26,10 @@ class Attr:
     Attributes:
         name: Python name; the specification's is its camelCase form.
         kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`: finite; `number`: any
-            int or float including NaN and infinities; `splits`: an unsigned int or a list of them.
+            int or float including NaN and infinities; `splits`: an unsigned int or a list of them; `activations`: a list of
+            names, or of pairs of an operator's name and its options.
         default: value when absent; `REQUIRED` has none; None means absent.
-        allowed: the values of an `enum` or `data_type`.
+        allowed: the values of an `enum` or `data_type`, the names among `activations`.
     """
 
     name: str
@@ -37,7 +38,7 @@ class Attr:
     allowed: tuple[str, ...] = ()
 
     def convert(self, value: Any, fail: Fail) -> Any:
-        """Return the canonical form of `value`: ints, floats, bools, strings, tuples of ints."""
+        """Return the canonical form of `value`: ints, floats, bools, strings, tuples of ints, of pairs of name and options."""
         if value is None:
             if self.default is REQUIRED:
                 raise fail(f"{self.name} is required")
@@ -113,6 +114,18 @@ def _enum(attr: Attr, value: Any, fail: Fail) -> str:
     return str(value)
 
 
+def _activations(attr: Attr, value: Any, fail: Fail) -> tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise fail(f"{attr.name} must be a list of activations", got=f"{value!r} ({type(value).__name__})")
+    items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType] - any sequence will do
+    names = [item for item in items if not isinstance(item, tuple)]
+    wrong = next((name for name in names if not isinstance(name, str) or name not in attr.allowed), None)
+    if wrong is not None or None in names:
+        raise fail(f"Invalid {attr.name}", got=repr(wrong), allowed=f"{', '.join(attr.allowed)}, or an MLActivation")
+    pairs: list[tuple[str, Any]] = [item if isinstance(item, tuple) else (item, ()) for item in items]
+    return tuple((name, tuple(sorted(dict(options).items()))) for name, options in pairs)
+
+
 def _data_type(attr: Attr, value: Any, fail: Fail) -> str:
     allowed = attr.allowed or tuple(DATA_TYPES)
     if not isinstance(value, str) or value not in allowed:
@@ -130,4 +143,5 @@ _CONVERTERS: dict[str, Callable[[Attr, Any, Fail], Any]] = {
     "float": _float,
     "enum": _enum,
     "data_type": _data_type,
+    "activations": _activations,
 }

@@ -122,11 +122,11 @@ def product_calls(low: Lowering, a: Factor, b: Factor, *, alpha: float = 1.0, ad
         tile, kernel.params["rows"] = (8 * rows, 8 * QUAD), rows
 
     a_quads = K % QUAD == 0 and variant != "gemv"
-    kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), _row_major(low, a, "a", calls))
+    kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), row_major(low, a, "a", calls))
     if packing:
         kernel.bind(Binding("b", "texture"), Packed(b.value, packing))
     else:
-        kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), _row_major(low, b, "b", calls))
+        kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), row_major(low, b, "b", calls))
     blocks, panels = -(-M // tile[0]), -(-N // tile[1])
     tiles = blocks * panels * size.matrices
     for name, number in {"M": M, "N": N, "K": K, "blocks": blocks, "panels": panels, "tiles": tiles}.items():
@@ -177,7 +177,7 @@ def _panel_texture(low: Lowering, b: Factor, size: ProductSize) -> PanelTexture 
     return packing if packing.height(size.K, size.N, math.prod(b.batch)) <= width else None
 
 
-def _row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
+def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
     """Return the factor's matrices in row-major order: a transposed one is copied, at build time if it is a constant."""
     if not factor.transposed:
         return factor.value
