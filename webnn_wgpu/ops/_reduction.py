@@ -198,12 +198,15 @@ class Variant:
         return RowShape(self.lanes, quads, len(view.kept.dims), len(view.reduced.dims))
 
 
-def choose_variant(low: Lowering, name: str, view: RowView, *, subgroups: bool = True) -> Variant:
+VARIANTS = ("plain", "subgroup", "workgroup")
+"""Who works on a row: one invocation, the lanes of a subgroup, or a workgroup."""
+
+
+def choose_variant(low: Lowering, view: RowView, *, subgroups: bool = True) -> Variant:
     """Return who works on a row.
 
     Args:
         low: the node that is lowered.
-        name: what `low.forced` calls the kernel.
         view: the rows.
         subgroups: whether the kernel's values are of types that subgroup operations take.
 
@@ -215,14 +218,14 @@ def choose_variant(low: Lowering, name: str, view: RowView, *, subgroups: bool =
     lanes["workgroup"] = min(lanes["workgroup"], caps.limit("max-compute-invocations-per-workgroup"))
     if subgroups and caps.subgroup_size and "subgroup" in caps.features:
         lanes["subgroup"] = caps.subgroup_size
-    forced = low.forced.get(name)
+    forced = low.forced_variant
     if forced is not None:
         if forced not in lanes:
             raise OperationError(
                 "the forced kernel variant cannot be had",
                 operator=low.ops[low.node.op].python_name,
                 label=low.node.label,
-                got=f"{name}={forced}",
+                got=f"{low.node.op}={forced}",
                 allowed=", ".join(sorted(lanes)),
             )
         return Variant(forced, lanes[forced], "forced")

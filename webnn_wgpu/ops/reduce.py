@@ -22,10 +22,21 @@ from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import quad_launch
-from ._reduction import HIGHEST, LOWEST, PLAIN_WORKGROUP, Field, Variant, choose_variant, reduced_shape, row_launch, view_rows
+from ._reduction import (
+    HIGHEST,
+    LOWEST,
+    PLAIN_WORKGROUP,
+    VARIANTS,
+    Field,
+    Variant,
+    choose_variant,
+    reduced_shape,
+    row_launch,
+    view_rows,
+)
 from ._rows import to_type, wide
 
-REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"))
+REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"), VARIANTS)
 
 SUMMABLE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
 
@@ -124,7 +135,7 @@ def _reduce_calls(
     """
     view = view_rows(source.shape, axes)
     length = length or view.reduced.size
-    variant = variant or choose_variant(low, "reduce", view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
+    variant = variant or choose_variant(low, view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
     plain = variant.lanes == 1
     form = "lanes" if not plain else "columns" if view.rows_are_quads else "quad"
     quads = view.items_are_quads and form != "columns"
