@@ -138,7 +138,7 @@ def test_every_profile(profile_device: Device) -> None:
     for data_type, variant, both in itertools.product(data_types, ("sequence", "steps"), (False, True)):
         sizes = Sizes(hidden=6, both=both)
         given = operands("gru", sizes, data_type)
-        check(profile_device, "gru", given, attributes("gru", sizes), way=(variant, "CPU"))
+        check(profile_device, "gru", given, attributes("gru", sizes, reset_after=both), way=(variant, "CPU"))
         check(profile_device, "gruCell", operands("gruCell", sizes, data_type), attributes("gruCell", sizes))
 
 

@@ -154,7 +154,7 @@ def test_every_profile(profile_device: Device) -> None:
     data_types = [t for t in FLOATS if profile_device.caps.supports_type(t)]
     for data_type, variant, both in itertools.product(data_types, VARIANTS, (False, True)):
         sizes = Sizes(hidden=6, both=both)
-        given = operands("lstm", sizes, data_type)
+        given = operands("lstm", sizes, data_type, absent=STATES["lstm"] if both else ())
         check(profile_device, "lstm", given, attributes("lstm", sizes), way=(variant, "CPU"))
         check(profile_device, "lstmCell", operands("lstmCell", sizes, data_type), attributes("lstmCell", sizes))
 
@@ -166,6 +166,8 @@ def test_vectors_are_joined_where_a_device_has_too_few_buffers() -> None:
     assert dispatches("lstm", given, attrs, roomy, lstm="sequence") == ["matmul.tiled", "recurrent.sequence"]
     fewer = operands("lstm", Sizes(), absent=STATES["lstm"])
     assert dispatches("lstm", fewer, attrs, Caps(), lstm="sequence") == ["matmul.tiled", "recurrent.sequence"]
+    # From the second step on there are states, given or not.
+    assert dispatches("lstm", fewer, attrs, Caps(), lstm="steps") == ["matmul.tiled", "concat", *["recurrent.steps"] * 3]
 
 
 sizes = st.builds(Sizes, st.integers(1, 4), st.integers(1, 6), st.integers(1, 9), st.integers(1, 24), st.booleans())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from tests.ops.recurrent import Sizes, attributes, operands
 from tests.support import op_graph
 from tests.unit.plans import DEVICES, caps_of, check_plan
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan import make_plan
 
 if TYPE_CHECKING:
@@ -36,6 +39,19 @@ def test_plans_hold_on_every_device(device: str, name: str) -> None:
             for variant in ("sequence", "steps"):
                 planned(device, name, sizes, variant)
             planned(device, f"{name}Cell", sizes)
+
+
+@pytest.mark.parametrize("name", ["gru", "lstm", "gruCell", "lstmCell"])
+def test_bindings_fit_whatever_is_absent(name: str) -> None:
+    optional = [o.name for o in OPS[name].operands if not o.required]
+    for steps, variant in itertools.product((1, 3), ("sequence", "steps")):
+        for count in range(len(optional) + 1):
+            for absent in itertools.combinations(optional, count):
+                sizes = Sizes(steps=steps, hidden=4)
+                for changed in ({}, {"reset_after": False}) if "gru" in name else ({},):
+                    given = list(operands(name, sizes, absent=absent).values())
+                    graph = op_graph(name, given, attributes(name, sizes) | changed, {1, 2})
+                    check_plan(make_plan(graph, Caps(), {name: variant}), Caps())
 
 
 @pytest.mark.parametrize("device", DEVICES)

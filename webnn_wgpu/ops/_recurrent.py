@@ -176,7 +176,8 @@ def recurrent_calls(low: Lowering, *vectors: str) -> list[KernelCall]:
         _Bound(Binding("projection", "read"), projection),
         _Bound(Binding("recurrent_weight", "read", weight.data_type, quad=hidden % QUAD == 0), recurrent_weight),
     ]
-    found, bound = _vectors(low, [name for name in vectors if _has(low, name)], calls)
+    given = [name for name in vectors if _has(low, name)]
+    found, bound = _vectors(low, given, _bindings_besides(low, choice.variant, steps), calls)
     activations, library, fields = _activations(low)
     cell = CellText(gates, low.attrs.get("reset_after", True), found, activations, library)
     sizes_fields: list[_Field] = [(name, "u32", getattr(sizes, name)) for name in ("D", "S", "B", "H", "N")]
@@ -235,10 +236,24 @@ def _projection(low: Lowering, sizes: _Sizes) -> tuple[list[KernelCall], Temp]:
     return _into(calls, value, temp), temp
 
 
-def _vectors(low: Lowering, names: Sequence[str], calls: list[KernelCall]) -> tuple[tuple[Vector, ...], list[_Bound]]:
+def _bindings_besides(low: Lowering, variant: str, steps: int) -> int:
+    """Return how many bindings the kernel with the most of them has besides its vectors."""
+    states = len(_initial(low))
+    if variant == "steps" and steps > 1:
+        # From the second step on there is a state, also where none was given.
+        states = 1 if len(low.attrs["layout"]) == 3 else 2
+    reset = variant == "steps" and not low.attrs.get("reset_after", True)
+    # Projection and recurrent weights; the states before, r * h, the states after and the sequence.
+    return 2 + states + int(reset) + len(low.node.outputs)
+
+
+def _vectors(
+    low: Lowering, names: Sequence[str], others: int, calls: list[KernelCall]
+) -> tuple[tuple[Vector, ...], list[_Bound]]:
     """Return where the vectors are found, and the bindings that hold them.
 
-    Each has its own, unless a kernel would then have more than the device allows: then they are joined first.
+    Each has its own, unless a kernel, which has `others` besides, would then have more than the device allows: then they
+    are joined first.
     """
     if not names:
         return (), []
@@ -247,10 +262,7 @@ def _vectors(low: Lowering, names: Sequence[str], calls: list[KernelCall]) -> tu
     values = [low.value(_index(low, name)) for name in names]
     lengths = [t.shape[-1] // hidden for t in types]
     spelled = {"bias": "bias", "recurrentBias": "recurrent_bias", "peepholeWeight": "peephole_weight"}
-    limit = low.caps.limit("max-storage-buffers-per-shader-stage")
-    # Projection, recurrent weights, the states before and after, the sequence.
-    others = 2 + len(_initial(low)) + len(low.node.outputs)
-    if others + len(names) <= limit:
+    if others + len(names) <= low.caps.limit("max-storage-buffers-per-shader-stage"):
         vectors = tuple(Vector(spelled[n], spelled[n], 0, length) for n, length in zip(names, lengths, strict=True))
         bound = [
             _Bound(Binding(v.binding, "read", t.data_type), value) for v, t, value in zip(vectors, types, values, strict=True)
