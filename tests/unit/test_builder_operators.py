@@ -418,7 +418,7 @@ REFUSED = {
     ),
     "hard_swish with infinity": (
         lambda b, x: b.hard_swish(x, alpha=float("inf")),
-        f"hard_sigmoid: alpha must be finite; got inf. See https://www.w3.org/TR/webnn/{OPS['hardSigmoid'].spec}",
+        f"hard_swish: alpha must be finite; got inf. See https://www.w3.org/TR/webnn/{OPS['hardSwish'].spec}",
     ),
 }
 

@@ -193,7 +193,7 @@ class MLGraphBuilder(Operators):
     def _check_can_build(self, operator: str, label: str = "") -> None:
         if self._built:
             raise InvalidStateError("the builder has built its graph", operator=operator, label=label)
-        self._context._check_alive(operator)
+        self._context._check_alive(operator, label)
 
     # build --------------------------------------------------------------------------------------------------------
 

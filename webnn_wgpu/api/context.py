@@ -440,9 +440,9 @@ class MLContext:
                 spec=error.spec,
             ) from error
 
-    def _check_alive(self, operator: str) -> None:
+    def _check_alive(self, operator: str, label: str = "") -> None:
         if self._loss.event.is_set():
-            raise InvalidStateError("the context is lost", operator=operator, got=self._loss.info.message)
+            raise InvalidStateError("the context is lost", operator=operator, label=label, got=self._loss.info.message)
 
     def _check_graph(self, graph: Any, operator: str) -> None:
         fail = failing(operator)

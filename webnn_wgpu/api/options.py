@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from ..core.errors import MLTypeError
+from ..core.errors import MLTypeError, quoted
 from ..core.names import snake_case
 
 P = ParamSpec("P")
@@ -78,10 +78,10 @@ class _Conversion:
         label = next((v for n, v, _ in given if n == "label" and isinstance(v, str)), "")
         fail = functools.partial(MLTypeError, operator=self.name, label=label)
         if mapping is not None and not isinstance(mapping, Mapping):
-            raise fail("options must be a mapping", got=f"{mapping!r} ({type(mapping).__name__})")
+            raise fail("options must be a mapping", got=f"{quoted(mapping)} ({type(mapping).__name__})")
         keywords = self._keywords(given, fail)
         if not isinstance(keywords.get("label", ""), str):
-            raise fail("label must be a string", got=repr(keywords["label"]))
+            raise fail("label must be a string", got=quoted(keywords["label"]))
         try:
             self.signature.bind(*args, **keywords)
         except TypeError as error:
@@ -95,11 +95,11 @@ class _Conversion:
             if name not in allowed:
                 close = get_close_matches(snake_case(written), allowed, 1)
                 hint = f"Did you mean {close[0]}?" if close else ""
-                raise fail(f"unknown option {written!r}", allowed=", ".join(allowed), hint=hint)
+                raise fail(f"unknown option {quoted(written)}", allowed=", ".join(allowed), hint=hint)
             if value is None and name in self.optional:
                 continue
             if name in keywords and not _equal(keywords[name], value):
-                raise fail(f"{name} is given twice", got=f"{keywords[name]!r} and {value!r}")
+                raise fail(f"{name} is given twice", got=f"{quoted(keywords[name])} and {quoted(value)}")
             keywords[name] = value
         return keywords
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ..core.caps import Caps
 from ..core.data_types import ANY, MAX_DIMENSION, MAX_RANK
@@ -70,6 +70,12 @@ class Call:
         names = self.op.operand_names(len(self.inputs))
         return ", ".join(f"{n} {t}" for n, t in zip(names, self.inputs, strict=True) if t is not None)
 
+    def _made(self, output: TensorType) -> str:
+        # Lists as a program writes them, not as the tuples they have become.
+        given = {a.name: self.attrs[a.name] for a in self.op.attrs if self.attrs[a.name] != a.default}
+        lists = {n: list(cast("tuple[Any, ...]", v)) if isinstance(v, tuple) else v for n, v in given.items()}
+        return f"{output} from {self.describe()}{''.join(f', {n}={v!r}' for n, v in lists.items())}"
+
     def input(self, index: int = 0) -> TensorType:
         """Return the type of a required operand."""
         found = self.inputs[index]
@@ -116,12 +122,12 @@ class Call:
             )
         return axis
 
-    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    def axes(self, axes: Sequence[int], rank: int, name: str = "axes") -> tuple[int, ...]:
         """Return `axes` if each is one of `rank` dimensions and none stands twice."""
         for i, axis in enumerate(axes):
-            self.axis(axis, rank, "every item of axes")
+            self.axis(axis, rank, f"every item of {name}")
             if axis in axes[:i]:
-                raise self.fail(f"axes must be unique: Duplicate axis {axis}", got=f"axes={list(axes)}")
+                raise self.fail(f"{name} must be unique: Duplicate axis {axis}", got=f"{name}={list(axes)}")
         return tuple(axes)
 
     def output(self, data_type: str, shape: Sequence[int]) -> TensorType:
@@ -129,10 +135,12 @@ class Call:
         found = TensorType(data_type, tuple(int(d) for d in shape))
         if any(not 0 < d <= MAX_DIMENSION for d in found.shape) or found.num_elements > MAX_DIMENSION:
             raise self.fail(
-                "output dimensions and element count must be valid dimensions", got=str(found), allowed=f"1..{MAX_DIMENSION}"
+                "output dimensions and element count must be valid dimensions",
+                got=self._made(found),
+                allowed=f"1..{MAX_DIMENSION}",
             )
         if found.rank > MAX_RANK:
-            raise self.fail("output rank is not supported", got=str(found), allowed=f"rank 0..{MAX_RANK}")
+            raise self.fail("output rank is not supported", got=self._made(found), allowed=f"rank 0..{MAX_RANK}")
         return found
 
 

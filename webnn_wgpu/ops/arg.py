@@ -45,7 +45,8 @@ def _key(value: str, largest: bool) -> Key:
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
     x, axis, axes = call.input(), call.attrs["axis"], call.attrs["axes"]
-    call.require(axis is None or axes is None, "only one of axis and axes may be given", got=f"axis={axis}, axes={axes}")
+    if axis is not None and axes is not None:
+        raise call.fail("only one of axis and axes may be given", got=f"axis={axis}, axes={list(axes)}")
     if call.attrs["output_data_type"] is None:
         call.attrs["output_data_type"] = "int64" if axis is None else "int32"
     if axis is not None:

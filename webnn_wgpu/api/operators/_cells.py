@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ...core.errors import MLTypeError
-from ...ops._cells import ACTIVATIONS
+from ...core.errors import MLTypeError, quoted
+from ...ops._attrs import list_items
+from ...ops._cells import ACTIVATIONS, ACTIVATIONS_ATTR, NAMED
 from ..activation import MLActivation, require_activation
 
 if TYPE_CHECKING:
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from ..operand import MLOperand
     from ._base import OperatorMethods
 
-Activations: TypeAlias = Sequence[str | MLActivation]
+Activations: TypeAlias = Iterable[str | MLActivation]
 """Names among relu, sigmoid, tanh; of the 2024 text, what a builder's activation methods return. They may be mixed."""
 
 _Linear: TypeAlias = "Callable[[MLOperand, MLOperand | None, MLOperand | None, str], MLOperand]"
@@ -22,40 +24,37 @@ _Linear: TypeAlias = "Callable[[MLOperand, MLOperand | None, MLOperand | None, s
 _KINDS = {op.python_name: op.name for op in ACTIVATIONS.values()}
 
 
-def activations_attr(builder: OperatorMethods, op: OpDef, activations: Any, label: str) -> Any:
-    """Return activations as the operator's definition has them; what is no list is left to it to refuse.
-
-    Softmax, which definitions do not have, is given as sigmoid: all else about a call can be checked with it.
+def listed_activations(
+    builder: OperatorMethods, op: OpDef, activations: Activations | None, label: str
+) -> list[str | MLActivation] | None:
+    """Return activations as a list; None where they are absent.
 
     Raises:
-        MLTypeError: An item is neither a name nor an activation, or an activation that the operator cannot apply.
+        MLTypeError: They are no list, or an item is neither a name nor an activation that the operator can apply.
     """
-    if isinstance(activations, str) or not isinstance(activations, Sequence):
-        return activations
-    items: list[Any] = list(activations)  # pyright: ignore[reportUnknownArgumentType] - any sequence will do
-    found: list[Any] = []
+    if activations is None:
+        return None
+    fail = partial(MLTypeError, operator=op.python_name, label=label, spec=op.spec)
+    items = list_items(ACTIVATIONS_ATTR, activations, "activations", fail)
     for item in items:
         if isinstance(item, MLActivation):
+            if item.builder is not builder:
+                raise fail("activations must belong to the builder they are used with", got=quoted(item))
             require_activation(item, builder, op.python_name, op.operands[0].max_rank, label)
-            found.append(("sigmoid", {}) if item.kind == "softmax" else (_KINDS[item.kind], item.options))
-        elif isinstance(item, str):
-            found.append(item)
-        else:
-            raise MLTypeError(
-                "Invalid activations",
-                operator=op.python_name,
-                label=label,
-                got=f"{item!r} ({type(item).__name__})",
-                allowed="relu, sigmoid, tanh, or an MLActivation",
-                spec=op.spec,
-            )
-    return found
+        elif not isinstance(item, str) or item not in NAMED:
+            got = quoted(item) if isinstance(item, str) else f"{quoted(item)} ({type(item).__name__})"
+            raise fail("Invalid activations", got=got, allowed=f"{', '.join(NAMED)}, or an MLActivation")
+    return items
 
 
-def need_whole_gates(activations: Any) -> bool:
-    """Return whether one of the activations is softmax."""
-    is_list = isinstance(activations, Sequence) and not isinstance(activations, str)
-    return is_list and any(isinstance(item, MLActivation) and item.kind == "softmax" for item in activations)  # pyright: ignore[reportUnknownVariableType] - any sequence will do
+def definition_form(activation: str | MLActivation) -> str | tuple[str, Mapping[str, Any]]:
+    """Return an activation as the operators' definitions have them.
+
+    Softmax, which they do not have, is given as sigmoid: all else about a call can be checked with it.
+    """
+    if isinstance(activation, str):
+        return activation
+    return ("sigmoid", {}) if activation.kind == "softmax" else (_KINDS[activation.kind], activation.options)
 
 
 def cell_by_operators(
@@ -63,7 +62,7 @@ def cell_by_operators(
     name: str,
     operands: Mapping[str, MLOperand | None],
     attrs: Mapping[str, Any],
-    activations: Activations,
+    activations: Sequence[str | MLActivation],
     label: str,
 ) -> list[MLOperand]:
     """Add gruCell or lstmCell as gemm, slice and element-wise operators. The call has been checked.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...ops import operator
+from ..activation import MLActivation
 from ..options import with_options
 from ._base import OperatorMethods, require_operands
-from ._cells import activations_attr, cell_by_operators, need_whole_gates
+from ._cells import cell_by_operators, definition_form, listed_activations
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -303,11 +304,12 @@ class RecurrentOperators(OperatorMethods):
         """Add the operator, or where an activation is not element-wise the operators it is made of."""
         op = operator(name)
         require_operands(op, operands, label)
-        attrs = {**options, "activations": activations_attr(self, op, activations, label)}
-        own = all(o is None or o.builder is self for o in operands)
-        if activations is None or not need_whole_gates(activations) or not own:
+        given = listed_activations(self, op, activations, label)
+        attrs = {**options, "activations": None if given is None else [definition_form(a) for a in given]}
+        by_operators = any(isinstance(a, MLActivation) and a.kind == "softmax" for a in given or ())
+        if given is None or not by_operators or not all(o is None or o.builder is self for o in operands):
             return self._outputs(name, operands, attrs, label)
         # Checked before anything is added: a call that fails adds nothing to the graph.
         _, canonical = op.check([None if o is None else o.type for o in operands], attrs, label)
         named = {declared.name: o for declared, o in zip(op.operands, operands, strict=True)}
-        return cell_by_operators(self, name, named, canonical, activations, label)
+        return cell_by_operators(self, name, named, canonical, given, label)
