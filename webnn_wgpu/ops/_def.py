@@ -194,7 +194,7 @@ class Lowering:
     def forced_variant(self) -> str | None:
         """The kernel variant that must be taken, forced under the operator's name or its template's; None where free."""
         op = self.ops[self.node.op]
-        names = (op.name, *(template.family for template in op.templates))
+        names = (op.name, *(template.family for template in op.templates if not op.variants))
         return next((self.forced[name] for name in names if name in self.forced), None)
 
     def is_constant(self, value: int) -> bool:
@@ -209,8 +209,8 @@ class Epilogue:
     Attributes:
         expression: its first argument is the element; the others are elements of `operands`.
         uniforms: the expression's uniforms as (name, type, value).
-        operands: values the other arguments are read from. Each has the output's shape, is a vector along the output's last
-            dimension (leading dimensions of size 1 do not count), or has one element.
+        operands: values the other arguments are read from. Each has the output's shape, is a vector along the dimension of
+            the output that the operator's `epilogue_axis` names (other dimensions are absent or 1), or has one element.
         output: the value that is stored instead of the node's own output.
     """
 
@@ -244,13 +244,15 @@ class OpDef:
         spec: anchor of the specification section.
         elementwise: makes the formula, for operators that work element by element and can be fused.
         epilogue: whether `lower` applies `Lowering.epilogue`, so that element-wise operators can be fused behind it.
+        epilogue_axis: along which dimension of the output, counted from its end (-1), a vector that an epilogue reads may lie.
         tolerance: ULP a float32 result may be off from `reference` for inputs of ordinary size; None where it depends on
             the shape.
         rank_phrase: rule text for a wrong rank, where programs look for particular words.
         outputs: names of the outputs, for support limits.
         output_types: data types the outputs may have, where they are not the first operand's.
-        moves: whether its kernels only move bits, so that every data type works on every device.
+        moves: whether its kernels only move bits.
         internal: whether only passes make such nodes.
+        variants: its kernel variants, where they are not those of its templates.
     """
 
     name: str
@@ -263,12 +265,14 @@ class OpDef:
     spec: str = ""
     elementwise: FormulaFor | None = None
     epilogue: bool = False
+    epilogue_axis: Callable[[Attrs], int] = lambda attrs: -1
     tolerance: float | None = None
     rank_phrase: str = ""
     outputs: tuple[str, ...] = ("output",)
     output_types: tuple[str, ...] = ()
     moves: bool = False
     internal: bool = False
+    variants: tuple[str, ...] = ()
 
     @property
     def python_name(self) -> str:

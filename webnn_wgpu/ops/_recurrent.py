@@ -21,12 +21,17 @@ from ..kernels.select import Choice
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Temp, UniformType, grid_1d
 from ._cells import ACTIVATIONS, is_forward
 from ._def import Lowering
+from ._product import TEMPLATES as PRODUCTS
 from ._product import Factor, product_calls, row_major
+from .concat import CONCAT
+from .strided import STRIDED
 
 _SEQUENCE = KernelTemplate("recurrent.sequence", ("cell", "width", "capacity", "invocations"))
 _STEPS = KernelTemplate("recurrent.steps", ("cell", "width", "sources", "rows", "shares"))
-TEMPLATES = (_SEQUENCE, _STEPS)
-"""The templates of the variants."""
+VARIANTS = ("sequence", "steps")
+"""The ways through the steps."""
+TEMPLATES = (_SEQUENCE, _STEPS, *PRODUCTS, STRIDED, CONCAT)
+"""All templates, those of the product before the steps included."""
 
 SEQUENCE_WEIGHTS = 2**17
 """Recurrent weights of a direction up to which hardware takes `sequence`: one workgroup reads them all in every step, at
@@ -211,29 +216,13 @@ def _initial(low: Lowering) -> MappingProxyType[str, _Bound]:
     )
 
 
-def _aside(low: Lowering, type_: TensorType) -> tuple[Lowering, int]:
-    """Return `low` with another output, one value of `type_` that the graph does not have, and that value."""
-    value = max(low.graph.values) + 1
-    graph = replace(low.graph, values={**low.graph.values, value: Value(value, type_)})
-    return replace(low, graph=graph, node=replace(low.node, outputs=(value,))), value
-
-
-def _into(calls: Sequence[KernelCall], value: int, temp: Temp) -> list[KernelCall]:
-    """Return `calls` with scratch memory in the place of a value."""
-    return [replace(call, operands=tuple(temp if o == value else o for o in call.operands)) for call in calls]
-
-
 def _projection(low: Lowering, sizes: _Sizes) -> tuple[list[KernelCall], Temp]:
     """Return the calls that multiply the inputs of all steps by the weights, [directions, steps * batch, gates * units]."""
-    type_ = TensorType("float32", (sizes.D, sizes.S * sizes.B, sizes.N))
-    aside, value = _aside(low, type_)
-    # Of the forced variants only those of products say anything about this one.
-    aside = replace(aside, forced={low.node.op: low.forced["matmul"]} if "matmul" in low.forced else {})
+    temp = Temp("projection", 4 * sizes.D * sizes.S * sizes.B * sizes.N)
     x, weight = low.input(0), low.input(1)
     rows = Factor(low.value(0), x.data_type, (sizes.S * sizes.B, x.shape[-1]))
-    calls = product_calls(aside, rows, Factor(low.value(1), weight.data_type, weight.shape, transposed=True))
-    temp = Temp("projection", type_.size_bytes)
-    return _into(calls, value, temp), temp
+    columns = Factor(low.value(1), weight.data_type, weight.shape, transposed=True)
+    return product_calls(low, rows, columns, into=temp), temp
 
 
 def _bindings_besides(low: Lowering, variant: str, steps: int) -> int:
@@ -269,13 +258,16 @@ def _vectors(
         ]
         return vectors, bound
     row = sum(lengths)
+    # The kernels of concat, as if the graph had one; their result goes to scratch memory.
     type_ = TensorType(types[0].data_type, (*types[0].shape[:-1], row * hidden))
-    aside, value = _aside(low, type_)
+    value = max(low.graph.values) + 1
+    graph = replace(low.graph, values={**low.graph.values, value: Value(value, type_)})
+    node = Node(low.node.id, "concat", tuple(values), (value,), MappingProxyType({"axis": type_.rank - 1}), low.node.label)
     concat = low.ops["concat"].lower
     assert concat is not None
-    node = Node(low.node.id, "concat", tuple(values), (value,), MappingProxyType({"axis": type_.rank - 1}), low.node.label)
     temp = Temp("vectors", type_.size_bytes)
-    calls += _into(concat(replace(aside, node=node, forced={})), value, temp)
+    for call in concat(replace(low, graph=graph, node=node)):
+        calls.append(replace(call, operands=tuple(temp if o == value else o for o in call.operands)))
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
     vectors = tuple(Vector(spelled[n], "vectors", start, row) for n, start in zip(names, starts, strict=True))
     return vectors, [_Bound(Binding("vectors", "read", type_.data_type), temp)]
@@ -309,13 +301,13 @@ def _choose(low: Lowering, sizes: _Sizes) -> Choice:
     forced = low.forced_variant
     if forced is None:
         return choose(low.caps, sizes.S, sizes.H * sizes.N, room)
-    if forced not in ("sequence", "steps") or (forced == "sequence" and not room):
+    if forced == "sequence" and not room:
         raise OperationError(
             "the forced kernel variant cannot be had",
             operator=op.python_name,
             label=low.node.label,
             got=f"{forced}, hidden_size={sizes.H}, {_sequence_memory(low, sizes)} bytes of workgroup memory",
-            allowed="sequence, steps" if room else "steps",
+            allowed="steps",
         )
     return Choice(forced, "forced")
 

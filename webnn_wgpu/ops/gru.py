@@ -32,7 +32,7 @@ from ._cells import (
     unroll,
 )
 from ._def import Call, Lowering, OpDef
-from ._recurrent import TEMPLATES, recurrent_calls
+from ._recurrent import TEMPLATES, VARIANTS, recurrent_calls
 from ._rows import to_type, wide
 
 
@@ -103,6 +103,7 @@ OPS = (
         _lower,
         attrs=(*SEQUENCE_ATTRS, *_OPTIONS),
         templates=TEMPLATES,
+        variants=VARIANTS,
         spec="#api-mlgraphbuilder-gru",
         outputs=("output0", "output1"),
     ),
@@ -121,6 +122,7 @@ OPS = (
         _lower,
         attrs=(HIDDEN_SIZE_ATTR, *_OPTIONS),
         templates=TEMPLATES,
+        variants=VARIANTS,
         spec="#api-mlgraphbuilder-grucell",
     ),
 )

@@ -33,7 +33,7 @@ from ._cells import (
     unroll,
 )
 from ._def import Call, Lowering, OpDef
-from ._recurrent import TEMPLATES, recurrent_calls
+from ._recurrent import TEMPLATES, VARIANTS, recurrent_calls
 from ._rows import to_type, wide
 
 
@@ -108,6 +108,7 @@ OPS = (
         _lower,
         attrs=(*SEQUENCE_ATTRS, *_OPTIONS),
         templates=TEMPLATES,
+        variants=VARIANTS,
         spec="#api-mlgraphbuilder-lstm",
         outputs=("output0", "output1", "output2"),
     ),
@@ -128,6 +129,7 @@ OPS = (
         _lower,
         attrs=(HIDDEN_SIZE_ATTR, *_OPTIONS),
         templates=TEMPLATES,
+        variants=VARIANTS,
         spec="#api-mlgraphbuilder-lstmcell",
         outputs=("output0", "output1"),
     ),

@@ -8,6 +8,7 @@ from ..options import camel_attribute
 from .activations import SmoothActivations
 from .argminmax import ArgMinMaxOperators
 from .binary import BinaryOperators
+from .convolution import ConvolutionOperators
 from .indexing import IndexingOperators
 from .logic import LogicOperators
 from .matrix import MatrixOperators
@@ -25,6 +26,7 @@ from .views import ViewOperators
 class Operators(
     ArgMinMaxOperators,
     BinaryOperators,
+    ConvolutionOperators,
     IndexingOperators,
     LogicOperators,
     MatrixOperators,
