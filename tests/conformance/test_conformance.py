@@ -24,11 +24,7 @@ MISSING = frozenset(
     {
         "average_pool2d",
         "cumulative_sum",
-        "gru",
-        "gru_cell",
         "l2_pool2d",
-        "lstm",
-        "lstm_cell",
         "max_pool2d",
         "resample2d",
     }

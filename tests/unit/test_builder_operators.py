@@ -28,11 +28,7 @@ MISSING = frozenset(
     {
         "averagePool2d",
         "cumulativeSum",
-        "gru",
-        "gruCell",
         "l2Pool2d",
-        "lstm",
-        "lstmCell",
         "maxPool2d",
         "resample2d",
     }

@@ -16,8 +16,10 @@ from . import (
     fused,
     gather,
     gemm,
+    gru,
     instance_normalization,
     layer_normalization,
+    lstm,
     matmul,
     pad,
     quantization,
@@ -52,6 +54,8 @@ _MODULES = (
     conv_transpose2d,
     reduce,
     arg,
+    gru,
+    lstm,
     fused,
 )
 

@@ -16,6 +16,7 @@ from .movement import MovementOperators
 from .normalization import NormalizationOperators
 from .piecewise import PiecewiseActivations
 from .quantization import QuantizationOperators
+from .recurrent import RecurrentOperators
 from .reductions import ReductionOperators
 from .selection import SelectionOperators
 from .unary import UnaryOperators
@@ -33,6 +34,7 @@ class Operators(
     NormalizationOperators,
     PiecewiseActivations,
     QuantizationOperators,
+    RecurrentOperators,
     ReductionOperators,
     SelectionOperators,
     SmoothActivations,
