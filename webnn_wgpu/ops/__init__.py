@@ -10,6 +10,7 @@ from . import (
     batch_normalization,
     cast,
     concat,
+    cumulative_sum,
     elementwise,
     fused,
     gather,
@@ -18,7 +19,9 @@ from . import (
     layer_normalization,
     matmul,
     pad,
+    pool2d,
     reduce,
+    resample2d,
     softmax,
     strided,
     triangular,
@@ -44,6 +47,9 @@ _MODULES = (
     gemm,
     reduce,
     arg,
+    pool2d,
+    resample2d,
+    cumulative_sum,
     fused,
 )
 

@@ -14,7 +14,7 @@ from ..core.data_types import DATA_TYPES
 REQUIRED: Any = object()
 """Default of an argument that must be given."""
 
-AttrKind = Literal["uint", "int", "uints", "bool", "float", "number", "enum", "data_type", "splits"]
+AttrKind = Literal["uint", "int", "uints", "bool", "float", "number", "enum", "data_type", "splits", "floats"]
 Fail = Callable[..., Exception]
 """Makes the error to raise: `fail(rule, got=..., allowed=...)`."""
 
@@ -25,8 +25,8 @@ class Attr:
 
     Attributes:
         name: Python name; the specification's is its camelCase form.
-        kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`: finite; `number`: any
-            int or float including NaN and infinities; `splits`: an unsigned int or a list of them.
+        kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`/`floats`: finite (a list
+            of them); `number`: any int or float including NaN and infinities; `splits`: an unsigned int or a list of them.
         default: value when absent; `REQUIRED` has none; None means absent.
         allowed: the values of an `enum` or `data_type`.
     """
@@ -70,10 +70,13 @@ def _integer(attr: Attr, value: Any, fail: Fail) -> int:
 
 
 def _uints(attr: Attr, value: Any, fail: Fail) -> tuple[int, ...]:
+    return tuple(_uint(attr, item, fail) for item in _items(attr, value, "unsigned integers", fail))
+
+
+def _items(attr: Attr, value: Any, kind: str, fail: Fail) -> list[Any]:
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise fail(f"{attr.name} must be a list of unsigned integers", got=f"{value!r} ({type(value).__name__})")
-    items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType] - any iterable will do
-    return tuple(_uint(attr, item, fail) for item in items)
+        raise fail(f"{attr.name} must be a list of {kind}", got=f"{value!r} ({type(value).__name__})")
+    return list(value)  # pyright: ignore[reportUnknownArgumentType] - any iterable will do
 
 
 def _splits(attr: Attr, value: Any, fail: Fail) -> int | tuple[int, ...]:
@@ -106,6 +109,10 @@ def _float(attr: Attr, value: Any, fail: Fail) -> float:
     return number
 
 
+def _floats(attr: Attr, value: Any, fail: Fail) -> tuple[float, ...]:
+    return tuple(_float(attr, item, fail) for item in _items(attr, value, "numbers", fail))
+
+
 def _enum(attr: Attr, value: Any, fail: Fail) -> str:
     if not isinstance(value, str) or value not in attr.allowed:
         # pywebnn's programs look for "Invalid layout" and the like.
@@ -128,6 +135,7 @@ _CONVERTERS: dict[str, Callable[[Attr, Any, Fail], Any]] = {
     "bool": _bool,
     "number": _number,
     "float": _float,
+    "floats": _floats,
     "enum": _enum,
     "data_type": _data_type,
 }

@@ -7,7 +7,7 @@ dimensions. Its elements need not be neighbours. The shader side is `shaders/lib
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from ..core.caps import Caps
@@ -210,12 +210,36 @@ def choose_variant(low: Lowering, name: str, view: RowView, *, subgroups: bool =
     Raises:
         OperationError: a variant is forced that there is not, or that the device cannot run.
     """
-    caps, rows, length = low.caps, view.kept.size, view.reduced.size
+    rows, length = view.kept.size, view.reduced.size
+
+    def choose(has_subgroups: bool) -> tuple[str, str]:
+        variant, reason = _choice(low.caps, has_subgroups, rows, length, view.columns)
+        return variant, f"{reason} ({rows} rows of {length})"
+
+    return variant_of(low, name, length, choose, subgroups=subgroups)
+
+
+def variant_of(
+    low: Lowering, name: str, length: int, choose: Callable[[bool], tuple[str, str]], *, subgroups: bool = True
+) -> Variant:
+    """Return the forced variant, else the one that `choose` returns with its reason.
+
+    Args:
+        low: the node that is lowered.
+        name: what `low.forced` calls the kernel, besides the operator's name.
+        length: elements of a row.
+        choose: told whether the device has the variant `subgroup`, returns a variant and the reason.
+        subgroups: whether the kernel's values are of types that subgroup operations take.
+
+    Raises:
+        OperationError: a variant is forced that there is not, or that the device cannot run.
+    """
+    caps = low.caps
     lanes = {"plain": 1, "workgroup": min(256, max(32, 1 << (max(1, length // 16) - 1).bit_length()))}
     lanes["workgroup"] = min(lanes["workgroup"], caps.limit("max-compute-invocations-per-workgroup"))
     if subgroups and caps.subgroup_size and "subgroup" in caps.features:
         lanes["subgroup"] = caps.subgroup_size
-    forced = low.forced.get(name)
+    forced = low.forced.get(name, low.forced.get(low.node.op))
     if forced is not None:
         if forced not in lanes:
             raise OperationError(
@@ -226,8 +250,8 @@ def choose_variant(low: Lowering, name: str, view: RowView, *, subgroups: bool =
                 allowed=", ".join(sorted(lanes)),
             )
         return Variant(forced, lanes[forced], "forced")
-    variant, reason = _choice(caps, "subgroup" in lanes, rows, length, view.columns)
-    return Variant(variant, lanes[variant], f"{reason} ({rows} rows of {length})")
+    variant, reason = choose("subgroup" in lanes)
+    return Variant(variant, lanes[variant], reason)
 
 
 def _choice(caps: Caps, subgroups: bool, rows: int, length: int, columns: bool) -> tuple[str, str]:

@@ -13,6 +13,7 @@ from .matrix import MatrixOperators
 from .movement import MovementOperators
 from .normalization import NormalizationOperators
 from .piecewise import PiecewiseActivations
+from .pooling import PoolingOperators
 from .reductions import ReductionOperators
 from .selection import SelectionOperators
 from .unary import UnaryOperators
@@ -27,6 +28,7 @@ class Operators(
     MovementOperators,
     NormalizationOperators,
     PiecewiseActivations,
+    PoolingOperators,
     ReductionOperators,
     SelectionOperators,
     SmoothActivations,
