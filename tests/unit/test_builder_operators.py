@@ -124,8 +124,9 @@ def signature_problems(entry: dict[str, Any]) -> list[str]:
     }
     if set(ours) != set(defaults):
         problems.append(f"{name}: parameters {sorted(ours)}, not {sorted(defaults)}")
+    # Lists would be shared between calls.
+    defaults = {n: tuple(d) if isinstance(d, list) else d for n, d in defaults.items()}
     for parameter, default in defaults.items():
-        default = tuple(default) if isinstance(default, list) else default
         found = ours[parameter].default if parameter in ours else None
         if found != default or (found is empty) != (default is empty):
             problems.append(f"{name}: {parameter}={found!r}, not {default!r}")

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..core.data_types import DATA_TYPES, FLOATS
+from ..core.data_types import DATA_TYPES
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, QUAD

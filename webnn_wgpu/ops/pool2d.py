@@ -98,9 +98,10 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
         given = attrs[name]
         if given is None:
             continue
-        call.require(len(given) == count, f"{name} must have {count} items", got=f"{name}={list(given)}", allowed=f"{count} items")
+        got = f"{name}={list(given)}"
+        call.require(len(given) == count, f"{name} must have {count} items", got=got, allowed=f"{count} items")
         if name not in ("padding", "output_sizes"):
-            call.require(all(given), f"every item of {name} must be at least 1", got=f"{name}={list(given)}", allowed=">= 1")
+            call.require(all(given), f"every item of {name} must be at least 1", got=got, allowed=">= 1")
     padding = attrs["padding"]
     floors: list[int] = []
     ceils: list[int] = []

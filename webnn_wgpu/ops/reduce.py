@@ -83,12 +83,14 @@ class Tensor:
 
 
 def arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str, lib: tuple[str, ...], value: str) -> Step:
+    """Return the functions of a sum or product of values of a WGSL type."""
     if value.startswith("u"):
         map_item = map_item.replace("abs(x)", "x")
     return Step(operation, value, ("0" if operation == "sum" else "1") + _SUFFIX[value], map_item, finish, lib)
 
 
 def extremum(operation: Literal["max", "min"], value: str) -> Step:
+    """Return the functions of a maximum or minimum of values of a WGSL type."""
     zeros = LOWEST if operation == "max" else HIGHEST
     if value != "f32":
         return Step(operation, value, zeros[value])

@@ -25,7 +25,7 @@ from ._shapes import strides_of
 from ._units import units_of
 from .strided import STRIDED, copy_call
 
-RESAMPLE2D = KernelTemplate("resample2d", ("mode", "read", "resized", "integers", "wide"))
+RESAMPLE2D = KernelTemplate("resample2d", ("mode", "read", "rank", "resized", "integers", "wide"))
 
 MODES = ("nearest-neighbor", "linear")
 
@@ -38,8 +38,8 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
             continue
         call.require(len(given) == 2, f"{name} must have 2 items", got=f"{name}={list(given)}", allowed="2 items")
         if name != "axes":
-            allowed = ">= 1" if name == "sizes" else "> 0"
-            call.require(all(n > 0 for n in given), f"every item of {name} must be positive", got=f"{name}={list(given)}", allowed=allowed)
+            got, allowed = f"{name}={list(given)}", ">= 1" if name == "sizes" else "> 0"
+            call.require(all(n > 0 for n in given), f"every item of {name} must be positive", got=got, allowed=allowed)
     axes = call.axes(attrs["axes"], x.rank)
     if attrs["sizes"] is None:
         # The specification's scales are 32-bit floats.
@@ -126,11 +126,11 @@ class _Dimension:
 
     def fields(self, d: int, stride: int) -> list[Field]:
         """Return the uniforms of dimension d."""
-        fields: list[Field] = [(f"output_{d}", "u32", self.output), (f"stride_{d}", "u32", stride)]
+        values = {"output": self.output, "stride": stride}
         if self.resized:
             top, bottom = self.terms
-            fields += [(f"last_{d}", "u32", self.size - 1), (f"ratio_{d}", "u32", top), (f"divisor_{d}", "u32", 2 * bottom)]
-        return fields
+            values |= {"last": self.size - 1, "ratio": top, "divisor": 2 * bottom}
+        return [(f"{name}_{d}", "u32", value) for name, value in values.items()]
 
 
 def _merged(shape: Sequence[int], output: Sequence[int]) -> list[_Dimension]:
@@ -169,7 +169,8 @@ def _lower(low: Lowering) -> list[KernelCall]:
         [(name, type_) for name, type_, _ in fields],
         mode=mode,
         read=read,
-        resized=tuple(d.resized for d in dims),
+        rank=len(dims),
+        resized=tuple(i for i, d in enumerate(dims) if d.resized),
         integers=mode == "linear" and x.data_type not in FLOATS,
         wide=any(d.wide for d in dims if d.resized),
     )

@@ -46,7 +46,6 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("cumulativeSum", [input], {"axis": axis, "exclusive": exclusive, "reversed": reversed}, label)
 
-
     @with_options()
     def reduce_l1(
         self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
