@@ -21,7 +21,6 @@ from webnn_wgpu.runtime.device import Device, adapters, open_device
 from webnn_wgpu.runtime.program import Program
 from webnn_wgpu.testing.compare import assert_within
 
-
 PROFILES: dict[str, tuple[str, ...] | None] = {
     "full": None,
     "default-limits": (),

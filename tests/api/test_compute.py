@@ -95,8 +95,8 @@ def test_float16_as_bits_and_a_scalar_as_number(reference: wn.MLContext) -> None
 WRONG_INPUTS = {
     "dtype": (
         {"x": np.zeros(3)},
-        "compute: input 'x' must have the tensor's data type; got float64 array of shape [3]; allowed: float32, or uint8 for raw"
-        " bytes",
+        "compute: input 'x' must have the tensor's data type; got float64 array of shape [3];"
+        " allowed: float32, or uint8 for raw bytes",
     ),
     "size": (
         {"x": np.zeros(4, np.float32)},
@@ -115,9 +115,9 @@ WRONG_INPUTS = {
     ),
     "none": (
         {"x": None},
-        "compute: input 'x' must be tensor data in the host's memory; got NoneType (memoryview: a bytes-like object is required,"
-        " not 'NoneType'); allowed: a numpy array, bytes, an object with the buffer protocol, __array__ or __dlpack__, a list or"
-        " a number",
+        "compute: input 'x' must be tensor data in the host's memory; got NoneType (memoryview: a bytes-like object is"
+        " required, not 'NoneType'); allowed: a numpy array, bytes, an object with the buffer protocol, __array__ or"
+        " __dlpack__, a list or a number",
     ),
     "missing": ({}, "compute: the graph's input 'x' is missing; got none; allowed: x"),
     "unknown": ({"x": X, "z": X}, "compute: the graph has no input of this name; got 'z'; allowed: x"),
@@ -177,9 +177,7 @@ def test_wrong_outputs(anywhere: wn.MLContext, array: Any, rule: str) -> None:
 def test_two_outputs_in_one_memory(anywhere: wn.MLContext) -> None:
     memory = np.zeros(5, np.float32)
     with pytest.raises(TypeError, match="two outputs share memory; got 'sum' and 'difference'"):
-        anywhere.compute(
-            sum_and_difference(anywhere), {"a": X, "b": X}, {"sum": memory[:3], "difference": memory[2:]}
-        )
+        anywhere.compute(sum_and_difference(anywhere), {"a": X, "b": X}, {"sum": memory[:3], "difference": memory[2:]})
 
 
 def test_errors_come_in_the_order_of_the_text(anywhere: wn.MLContext, fresh: wn.MLContext) -> None:
@@ -188,7 +186,7 @@ def test_errors_come_in_the_order_of_the_text(anywhere: wn.MLContext, fresh: wn.
     with pytest.raises(TypeError, match="the graph belongs to another context"):
         anywhere.compute(foreign, {}, {"z": None})
     with pytest.raises(TypeError, match="graph must be an MLGraph; got str"):
-        anywhere.compute("graph", {}, {})  # type: ignore[arg-type] - that is the point
+        anywhere.compute("graph", {}, {})
     graph = negation(anywhere)
     with pytest.raises(TypeError, match="input"):
         anywhere.compute(graph, {}, {"z": None})

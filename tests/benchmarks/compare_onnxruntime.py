@@ -60,9 +60,7 @@ class OnnxEncoder:
         for layer in range(self.config["num_hidden_layers"]):
             x = self.layer(x, bias, f"encoder.layer.{layer}", length)
         self.pooled(x, mask, length)
-        inputs = [
-            helper.make_tensor_value_info(name, types.INT32, [1, length]) for name in ("input_ids", "attention_mask")
-        ]
+        inputs = [helper.make_tensor_value_info(name, types.INT32, [1, length]) for name in ("input_ids", "attention_mask")]
         outputs = [helper.make_tensor_value_info("embedding", types.FLOAT, [1, self.config["hidden_size"]])]
         graph = helper.make_graph(self.nodes, "encoder", inputs, outputs, list(self.initializers.values()))
         # IR version 10 is read by every onnxruntime since 1.18, which onnx's own newest is not.
@@ -121,9 +119,7 @@ class OnnxEncoder:
 
     def tensor(self, array: Any, name: str = "") -> str:
         name = name or f"constant_{len(self.initializers)}"
-        self.initializers[name] = self.onnx.numpy_helper.from_array(
-            np.ascontiguousarray(array).reshape(array.shape), name
-        )
+        self.initializers[name] = self.onnx.numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name)
         return name
 
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from webnn_wgpu.core.data_types import DATA_TYPES
-from webnn_wgpu.testing import Ref, Tensor, build_case, load_cases, snake_case
+from webnn_wgpu.core.names import snake_case
+from webnn_wgpu.testing import Ref, Tensor, build_case, load_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,9 +164,7 @@ def test_a_case_calls_the_builder_with_positional_operands_and_keyword_options(l
         (["y", "z"], ["a"], "shorter"),
     ],
 )
-def test_results_of_another_number_are_refused(
-    load: Callable[..., Case], outputs: Any, result: Any, message: str
-) -> None:
+def test_results_of_another_number_are_refused(load: Callable[..., Case], outputs: Any, result: Any, message: str) -> None:
     call = {"name": "split", "arguments": [{"input": "x"}], "outputs": outputs}
     case = load({"x": tensor(0, [1])}, [call], {"y": tensor(0, [1])})
     with pytest.raises(ValueError, match=message):

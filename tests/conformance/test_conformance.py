@@ -62,9 +62,7 @@ MODES = (
 def _all_cases() -> list[Case]:
     folder = shared_folder()
     if folder is None:
-        pytest.skip(
-            "no shared folder: neither WEBNN_WGPU_SHARED nor ../shared names a directory", allow_module_level=True
-        )
+        pytest.skip("no shared folder: neither WEBNN_WGPU_SHARED nor ../shared names a directory", allow_module_level=True)
     paths = sorted((folder / "conformance").glob("*.json"))
     assert paths, f"{folder} has no conformance cases"
     return [case for path in paths if path.stem not in MISSING for case in load_cases(path)]
@@ -95,9 +93,7 @@ def test_missing_operators_are_missing(context: wn.MLContext) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_only_lacking_data_types_leave_cases_out(
-    mode: Mode, contexts: dict[str, wn.MLContext], limits: dict[str, Any]
-) -> None:
+def test_only_lacking_data_types_leave_cases_out(mode: Mode, contexts: dict[str, wn.MLContext], limits: dict[str, Any]) -> None:
     taken = set(limits[mode.backend]["input"]["dataTypes"])
     lacking = set(DATA_TYPES) - taken
     complete = mode.backend == "reference" or "llvmpipe" in contexts["device"].caps.device

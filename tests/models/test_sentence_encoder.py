@@ -191,6 +191,28 @@ def test_other_models_are_refused(field: str, value: str) -> None:
     assert f"config.json: {field} of this model is not supported; got '{value}'; allowed: " in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "kind", "message"),
+    [
+        ("config.json", b"{", ValueError, "is no JSON file"),
+        ("config.json", b"[]", ValueError, "holds list; allowed: an object"),
+        ("config.json", b'{"model_type": "bert"}', wn.NotSupportedError, "missing or no number: 'hidden_size'"),
+        ("tokenizer.json", b"{}", ValueError, "is no tokenizer"),
+        ("model.safetensors", b"12345678", ValueError, "is no safetensors file"),
+    ],
+)
+def test_a_damaged_file_is_named(
+    model_dir: Path, context: wn.MLContext, tmp_path: Path, name: str, content: bytes, kind: type[Exception], message: str
+) -> None:
+    for other in sentence_encoder.MODEL_FILES:
+        (tmp_path / other).symlink_to(model_dir / other)
+    (tmp_path / name).unlink()
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(kind, match=message) as caught:
+        SentenceEncoder(tmp_path, context)
+    assert name in str(caught.value)
+
+
 def test_another_folder_of_the_same_kind_serves_as_well(model_dir: Path, context: wn.MLContext, tmp_path: Path) -> None:
     for name in sentence_encoder.MODEL_FILES:
         shutil.copy(model_dir / name, tmp_path / name)

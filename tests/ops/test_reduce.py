@@ -216,7 +216,7 @@ def test_forced_variant_that_cannot_be_had() -> None:
     x = np.zeros((4, 64), np.float32)
     with pytest.raises(OperationError) as refused:
         plan_of(Caps(), "reduceSum", [x], forced={"reduce": "subgroup"})
-    expected = "reduce_sum('test'): the forced kernel variant cannot be had; got reduce=subgroup; allowed: plain, workgroup"
+    expected = "reduce_sum('test'): the forced kernel variant cannot be had; got reduceSum=subgroup; allowed: plain, workgroup"
     assert str(refused.value) == expected
     assert "subgroup" not in (PROFILES["default-limits"] or ())
     assert open_profile("default-limits").caps.subgroup_size == 0

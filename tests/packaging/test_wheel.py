@@ -50,9 +50,7 @@ def make_environment(folder: Path) -> Path:
     which is such a file, stays out.
     """
     venv.create(folder, with_pip=False, symlinks=os.name != "nt")
-    paths = sysconfig.get_paths(
-        "venv", vars={"base": str(folder), "platbase": str(folder), "installed_base": str(folder)}
-    )
+    paths = sysconfig.get_paths("venv", vars={"base": str(folder), "platbase": str(folder), "installed_base": str(folder)})
     borrowed = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     with open(os.path.join(paths["purelib"], "borrowed.pth"), "w", encoding="utf-8") as pth:
         pth.writelines(f"{path}\n" for path in sorted(borrowed))

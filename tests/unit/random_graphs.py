@@ -22,6 +22,7 @@ LARGEST = 4096
 
 ELEMENTWISE = tuple(op for op in OPS.values() if op.elementwise is not None and not op.internal)
 MOVES = ("reshape", "identity", "transpose", "slice", "split", "expand", "tile", "reverse", "concat", "pad")
+COMMON = ("add", "mul", "sub", "relu", "neg", "exp", "max", "cast", "where", "linear", "greater")
 ROWS = ("matmul", "softmax", "reduceSum", "reduceMax", "layerNormalization")
 
 
@@ -53,14 +54,19 @@ def graphs(
     """
     sketch = Sketch()
     base = draw(small_shapes())
-    for i in range(draw(st.integers(1, 4))):
+    main = draw(st.sampled_from(data_types))
+    for i in range(draw(st.integers(2, 5))):
         shape = base if draw(st.booleans()) else tuple(1 if draw(st.booleans()) else d for d in base)
         shape = shape[draw(st.integers(0, len(shape))) if draw(st.booleans()) else 0 :]
-        array = some_array(draw, draw(st.sampled_from(data_types)), shape)
+        array = some_array(draw, main if draw(st.booleans()) else draw(st.sampled_from(data_types)), shape)
         (sketch.constant if i and draw(st.booleans()) else sketch.input)(array)
-    names = operators or (*(op.name for op in ELEMENTWISE), *MOVES * 3, *[n for n in ROWS if n in OPS] * 2)
-    for _ in range(draw(st.integers(1, 10))):
-        _add(draw, sketch, draw(st.sampled_from(names)))
+    names = operators or (*(op.name for op in ELEMENTWISE), *COMMON * 5, *MOVES * 2, *[n for n in ROWS if n in OPS] * 4)
+    for _ in range(draw(st.integers(3, 14))):
+        if sketch.nodes and draw(st.integers(0, 5)) == 5:
+            twin = draw(st.sampled_from(sketch.nodes))
+            sketch.apply_all(twin.op, twin.inputs, "twin", **twin.attrs)
+        else:
+            _add(draw, sketch, draw(st.sampled_from(names)))
     ids = st.sampled_from(list(sketch.values))
     last = sketch.nodes[-1].outputs[0] if sketch.nodes else 0
     outputs = [last, *draw(st.lists(ids, max_size=3))]

@@ -15,9 +15,9 @@ from webnn_wgpu.api.operand import MLOperand
 from webnn_wgpu.api.operators import Operators
 from webnn_wgpu.core.data_types import ANY, DATA_TYPES
 from webnn_wgpu.core.errors import SPEC_URL, MLTypeError
+from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops import OPS
-from webnn_wgpu.ops._def import snake_case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -148,9 +148,7 @@ def test_compare_requires_shape_and_data_type() -> None:
 def test_compare_finds_a_nan_under_any_finite_tolerance() -> None:
     mismatch = compare(np.float32([1, NAN]), np.float32([1, 2]), "ATOL", 1e30)
     assert mismatch is not None
-    assert str(mismatch) == (
-        "1 of 2 elements differ by more than 1e+30; worst at [1]: actual nan, expected 2.0, distance inf"
-    )
+    assert str(mismatch) == ("1 of 2 elements differ by more than 1e+30; worst at [1]: actual nan, expected 2.0, distance inf")
 
 
 def test_compare_takes_scalars_and_counts_zeros_as_equal() -> None:

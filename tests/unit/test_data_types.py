@@ -155,9 +155,9 @@ def test_values_are_made_canonical(kind: AttrKind, value: object, expected: obje
         ("splits", "ab", "op: x must be an integer; got 'ab' (str)"),
         ("float", math.inf, "op: x must be finite; got inf"),
         ("float", 10**400, f"op: x must be finite; got {10**400}"),
-        ("float", True, "op: x must be a number; got True"),
+        ("float", True, "op: x must be a number; got True (bool)"),
         ("number", "1", "op: x must be a number; got '1' (str)"),
-        ("number", True, "op: x must be a number; got True"),
+        ("number", True, "op: x must be a number; got True (bool)"),
     ],
 )
 def test_values_are_refused(kind: AttrKind, value: object, message: str) -> None:
@@ -191,7 +191,6 @@ def test_tensor_types() -> None:
     t = TensorType("float16", (2, 3))
     assert (t.rank, t.num_elements, t.size_bytes, str(t)) == (2, 6, 12, "float16[2, 3]")
     assert TensorType("int8", ()).num_elements == 1
-    assert t.with_shape(()) == TensorType("float16", ())
     assert t.with_data_type("int64").size_bytes == 48
     assert type_of(np.zeros((2, 3), t.numpy)) == t
 

@@ -142,15 +142,13 @@ SPEC = "See https://www.w3.org/TR/webnn/#api-mlgraphbuilder-"
             "exp",
             ["int32[2]"],
             {},
-            "exp('here'): input data type is not allowed; got input int32[2]; allowed: float32, float16. "
-            f"{SPEC}unary",
+            f"exp('here'): input data type is not allowed; got input int32[2]; allowed: float32, float16. {SPEC}unary",
         ),
         (
             "isNaN",
             ["uint8[]"],
             {},
-            "is_nan('here'): a data type is not allowed; got a uint8[]; allowed: float32, float16. "
-            f"{SPEC}logical",
+            f"is_nan('here'): a data type is not allowed; got a uint8[]; allowed: float32, float16. {SPEC}logical",
         ),
         (
             "elu",
@@ -196,8 +194,7 @@ SPEC = "See https://www.w3.org/TR/webnn/#api-mlgraphbuilder-"
             "where",
             ["float32[2]", "int8[2]", "int8[2]"],
             {},
-            "where('here'): condition data type is not allowed; got condition float32[2]; allowed: uint8. "
-            f"{SPEC}where",
+            f"where('here'): condition data type is not allowed; got condition float32[2]; allowed: uint8. {SPEC}where",
         ),
         (
             "expand",

@@ -67,19 +67,6 @@ def test_text_of_bodies_attributes_and_absent_operands() -> None:
     assert "gemm(%0, %1, -," in to_text(graph)
 
 
-def test_producers_and_uses() -> None:
-    _, graph = sample()
-    assert [graph.producer(v).op if graph.producer(v) else None for v in graph.values] == [
-        None,
-        None,
-        "matmul",
-        None,
-        "add",
-        "relu",
-    ]
-    assert graph.uses() == {0: 1, 1: 1, 2: 1, 3: 1, 4: 2, 5: 1}
-
-
 def test_with_nodes_keeps_what_is_named() -> None:
     _, graph = sample()
     smaller = graph.with_nodes((graph.nodes[0],), outputs={"out": 2})
@@ -108,10 +95,6 @@ def test_frozen_arrays_are_views() -> None:
     assert array.flags.writeable
     with pytest.raises(ValueError, match="read-only"):
         frozen[0] = 1
-
-
-def change(**parts: object) -> Callable[[Graph], Graph]:
-    return lambda graph: replace(graph, **parts)
 
 
 NODE = Node(9, "relu", (0,), (9,))

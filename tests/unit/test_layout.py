@@ -51,7 +51,9 @@ def test_every_template_is_used_and_every_used_one_is_there() -> None:
 
 
 def test_shaders_are_wgsl_alone() -> None:
-    assert {path.name for path in shader_root().rglob("*") if path.is_file() and not re.search(r"\.wgsl(\.j2)?$", path.name)} == set()
+    assert {
+        path.name for path in shader_root().rglob("*") if path.is_file() and not re.search(r"\.wgsl(\.j2)?$", path.name)
+    } == set()
     for path in shader_root().rglob("*.wgsl"):
         assert not re.search(r"\{[{%#]|^\s*\$\$", path.read_text(encoding="utf-8"), re.MULTILINE), f"{path.name} needs .j2"
 

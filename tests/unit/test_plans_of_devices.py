@@ -17,8 +17,6 @@ from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import ExecutionPlan, make_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from webnn_wgpu.ir.graph import Graph
 
 RNG = np.random.default_rng(0)

@@ -46,10 +46,8 @@ def test_malformed_forced_variants(monkeypatch: pytest.MonkeyPatch, value: str) 
     monkeypatch.setenv("WEBNN_WGPU_FORCE", value)
     with pytest.raises(MLTypeError) as raised:
         forced_variants()
-    item = value.split(",")[-1]
-    assert str(raised.value) == (
-        f"WEBNN_WGPU_FORCE must hold items operator=variant; got {item!r}; allowed: matmul=tiled"
-    )
+    item = value.rpartition(",")[2]
+    assert str(raised.value) == (f"WEBNN_WGPU_FORCE must hold items operator=variant; got {item!r}; allowed: matmul=tiled")
 
 
 def test_forced_variants_must_exist() -> None:
@@ -90,3 +88,9 @@ def test_a_variant_is_forced_by_operator_before_template() -> None:
     assert forced(softmax="plain") is None
     assert forced(matmul="tiled") == "tiled"
     assert forced(matmul="tiled", gemm="plain") == "plain"
+
+
+def test_every_template_with_a_variant_says_which_there_are() -> None:
+    for template in {t for op in OPS.values() for t in op.templates}:
+        assert ("variant" in template.params) == bool(template.variants)
+    assert forceable()["softmax"] == forceable()["reduceSum"] == forceable()["reduce"] == ("plain", "subgroup", "workgroup")

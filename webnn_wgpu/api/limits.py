@@ -7,8 +7,9 @@ from typing import Any
 
 from ..core.caps import Caps
 from ..core.data_types import ANY, DATA_TYPES, MAX_RANK
+from ..core.names import snake_case
 from ..ops import OPS
-from ..ops._def import OpDef, snake_case
+from ..ops._def import OpDef
 
 
 class MLOpSupportLimits(dict[str, Any]):
@@ -56,7 +57,7 @@ def _operator(op: OpDef, caps: Caps) -> MLOpSupportLimits:
     for operand in op.operands:
         declared = by_name[operand.same_as].data_types if operand.same_as else operand.data_types
         # Indices are read as plain words, so 64-bit ones need no 64-bit arithmetic.
-        types = declared if operand.name == "indices" else [t for t in declared if t in usable]
+        types = [t for t in ANY if t in declared and (t in usable or operand.name == "indices")]
         members[operand.name] = _limits(types, operand.min_rank, operand.max_rank)
     first = next(iter(members.values()))["dataTypes"]
     for name in op.outputs:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from ..core.errors import MLTypeError, NotSupportedError
-from ..ops._def import snake_case
+from ..core.names import snake_case
 from ..runtime.device import Device, open_device
 from .arrays import failing
 from .backend import DeviceBackend, ReferenceBackend

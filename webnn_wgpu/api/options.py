@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import keyword
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, ParamSpec, TypeVar, cast
@@ -12,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 
 from ..core.errors import MLTypeError
-from ..ops._def import snake_case
+from ..core.names import snake_case
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -144,7 +143,7 @@ def camel_attribute(owner: object, name: str) -> Any:
         >>> b.reduceMean == b.reduce_mean, b.isNaN == b.is_nan
         (True, True)
     """
-    found = f"{name}_" if keyword.iskeyword(name) else snake_case(name)
+    found = snake_case(name)
     if found != name and not name.startswith("_") and hasattr(type(owner), found):
         return getattr(owner, found)
     public = [n for n in dir(type(owner)) if not n.startswith("_")]

@@ -80,7 +80,8 @@ def cast_number(value: float | int, data_type: str) -> float | int:
     if info.kind == "float":
         with np.errstate(over="ignore"):
             return float(info.numpy.type(value if isinstance(value, float) else _wide_float(value)))
-    low, high = (int(np.iinfo(info.numpy).min), int(np.iinfo(info.numpy).max))  # pyright: ignore[reportArgumentType]
+    limits = np.iinfo(info.name)
+    low, high = int(limits.min), int(limits.max)
     if isinstance(value, float):
         if math.isnan(value):
             return 0

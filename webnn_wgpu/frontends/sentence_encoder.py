@@ -74,13 +74,16 @@ class EncoderConfig:
                 raise NotSupportedError(
                     f"config.json: {field} of this model is not supported", got=repr(value), allowed=repr(allowed)
                 )
-        return cls(
-            hidden_size=int(values["hidden_size"]),
-            layer_count=int(values["num_hidden_layers"]),
-            head_count=int(values["num_attention_heads"]),
-            max_positions=int(values["max_position_embeddings"]),
-            layer_norm_epsilon=float(values["layer_norm_eps"]),
-        )
+        try:
+            return cls(
+                hidden_size=int(values["hidden_size"]),
+                layer_count=int(values["num_hidden_layers"]),
+                head_count=int(values["num_attention_heads"]),
+                max_positions=int(values["max_position_embeddings"]),
+                layer_norm_epsilon=float(values["layer_norm_eps"]),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise NotSupportedError(f"config.json: a field of the encoder's shape is missing or no number: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -124,8 +127,8 @@ class SentenceEncoder:
     Raises:
         FileNotFoundError: When one of the three files is missing.
         ImportError: When the libraries tokenizers or safetensors are not installed.
-        NotSupportedError: When the model is not a BERT encoder.
-        ValueError: When `max_tokens` is below 2 or above the model's number of positions.
+        NotSupportedError: When the model is not a BERT encoder, or one of its weights is missing.
+        ValueError: When a file cannot be read, or `max_tokens` is below 2 or above the model's number of positions.
 
     Numerics:
         float32 throughout; embeddings of all-MiniLM-L6-v2 differ from those of PyTorch by about 1e-6.
@@ -145,10 +148,8 @@ class SentenceEncoder:
         folder = Path(model_dir)
         missing = [name for name in MODEL_FILES if not (folder / name).is_file()]
         if missing:
-            raise FileNotFoundError(
-                f"{folder} has no {', '.join(missing)}; a model folder has {', '.join(MODEL_FILES)}"
-            )
-        self.config = EncoderConfig.from_mapping(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+            raise FileNotFoundError(f"{folder} has no {', '.join(missing)}; a model folder has {', '.join(MODEL_FILES)}")
+        self.config = EncoderConfig.from_mapping(_load_config(folder / "config.json"))
         if not 2 <= max_tokens <= self.config.max_positions:
             raise ValueError(f"max_tokens is {max_tokens}; allowed: 2 to {self.config.max_positions} for this model")
         self.context = context
@@ -291,9 +292,7 @@ class SentenceEncoder:
     def __enter__(self) -> SentenceEncoder:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.destroy()
 
 
@@ -321,11 +320,11 @@ class _GraphWriter:
         return self.pooled(x, mask, shape)
 
     def token_embeddings(self, token_ids: MLOperand, length: int) -> MLOperand:
-        b, w = self.builder, self.weights
+        b, w = self.builder, self.weight
         table = self.constant("embeddings.word_embeddings.weight")
         words = b.gather(table, token_ids, axis=0, label="embeddings.words")
         # The positions are 0..length-1 and every token is of type 0: one constant for both.
-        places = w["embeddings.position_embeddings.weight"][:length] + w["embeddings.token_type_embeddings.weight"][0]
+        places = w("embeddings.position_embeddings.weight")[:length] + w("embeddings.token_type_embeddings.weight")[0]
         return self.layer_norm(b.add(words, b.constant(places), label="embeddings.places"), "embeddings.LayerNorm")
 
     def attention(self, x: MLOperand, score_bias: MLOperand, prefix: str, shape: Sequence[int]) -> MLOperand:
@@ -368,7 +367,12 @@ class _GraphWriter:
         return self.builder.layer_normalization(x, scale=scale, bias=bias, axes=[2], epsilon=epsilon, label=name)
 
     def constant(self, name: str) -> MLOperand:
-        return self.builder.constant(self.weights[name])
+        return self.builder.constant(self.weight(name))
+
+    def weight(self, name: str) -> FloatArray:
+        if name not in self.weights:
+            raise NotSupportedError("model.safetensors: a weight of a BERT encoder is missing", got=f"no {name!r}")
+        return self.weights[name]
 
     def scalar(self, value: float) -> MLOperand:
         return self.builder.constant("float32", value)
@@ -385,12 +389,25 @@ def _padded_batch(rows: Sequence[int], token_ids: Sequence[Sequence[int]], lengt
     return EncoderBatch(tuple(rows), input_ids, attention_mask)
 
 
+def _load_config(path: Path) -> dict[str, Any]:
+    try:
+        values: Any = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is no JSON file: {error}") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{path} holds {type(values).__name__}; allowed: an object")
+    return values  # pyright: ignore[reportUnknownVariableType]: keys of JSON objects are strings
+
+
 def _load_tokenizer(path: Path, max_tokens: int) -> Tokenizer:
     try:
         from tokenizers import Tokenizer
     except ImportError as error:
         raise ImportError(_missing_library("tokenizers")) from error
-    tokenizer: Tokenizer = Tokenizer.from_file(str(path))
+    try:
+        tokenizer: Tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises plain Exceptions
+        raise ValueError(f"{path} is no tokenizer that the library tokenizers reads: {error}") from error
     # The file of all-MiniLM-L6-v2 says 128 tokens, always padded; sentence-transformers overrides both.
     tokenizer.enable_truncation(  # pyright: ignore[reportUnknownMemberType]: the stub leaves other options untyped
         max_length=max_tokens
@@ -402,10 +419,14 @@ def _load_tokenizer(path: Path, max_tokens: int) -> Tokenizer:
 def _load_weights(path: Path) -> dict[str, FloatArray]:
     """Return the float tensors of a safetensors file, the weights of linear layers transposed to [inputs, outputs]."""
     try:
+        from safetensors import SafetensorError
         from safetensors.numpy import load_file  # pyright: ignore[reportUnknownVariableType]: its PathLike has no parameter
     except ImportError as error:
         raise ImportError(_missing_library("safetensors")) from error
-    tensors = load_file(path)
+    try:
+        tensors = load_file(path)
+    except SafetensorError as error:
+        raise ValueError(f"{path} is no safetensors file: {error}") from error
     # position_ids, the one integer tensor, is implied.
     floats = {name: array for name, array in tensors.items() if np.issubdtype(array.dtype, np.floating)}
     return {name: _for_matmul(name, array.astype(np.float32, copy=False)) for name, array in floats.items()}

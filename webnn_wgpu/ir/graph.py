@@ -79,28 +79,10 @@ class Graph:
     constants: Mapping[int, Array]
     nodes: tuple[Node, ...]
     outputs: Mapping[str, int]
-    _producers: dict[int, Node] = field(default_factory=dict[int, Node], init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._producers.update({o: node for node in self.nodes for o in node.outputs})
 
     def type(self, value: int) -> TensorType:
         """Return the type of a value."""
         return self.values[value].type
-
-    def producer(self, value: int) -> Node | None:
-        """Return the node that makes a value; None for inputs and constants."""
-        return self._producers.get(value)
-
-    def uses(self) -> dict[int, int]:
-        """Return how often each value is read, graph outputs counted as a read."""
-        counts = dict.fromkeys(self.values, 0)
-        for node in self.nodes:
-            for value in node.operands:
-                counts[value] += 1
-        for value in self.outputs.values():
-            counts[value] += 1
-        return counts
 
     def with_nodes(
         self,

@@ -41,10 +41,6 @@ class TensorType:
         """The numpy dtype of the elements."""
         return DATA_TYPES[self.data_type].numpy
 
-    def with_shape(self, shape: tuple[int, ...]) -> TensorType:
-        """Return this type with another shape."""
-        return TensorType(self.data_type, shape)
-
     def with_data_type(self, data_type: str) -> TensorType:
         """Return this type with another data type."""
         return TensorType(data_type, self.shape)

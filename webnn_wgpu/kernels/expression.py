@@ -89,7 +89,7 @@ class ExpressionBuilder:
         """
         name = f"y{len(self._steps)}"
         fields = {field: f"params.{name}_{field}" for field, _, _ in formula.uniforms}
-        self.uniforms += [(f"{name}_{field}", type_, value) for field, type_, value in formula.uniforms]
+        self.uniforms.extend((f"{name}_{field}", type_, value) for field, type_, value in formula.uniforms)
         given = [self._hidden(o) if o in operands[:i] and self._is_float(o) else o for i, o in enumerate(operands)]
         code = formula.code.format(*given, **fields)
         self._steps.append(Step(name, ELEMENTS[data_type].value, _ROUND.get(data_type, "{}").format(code)))

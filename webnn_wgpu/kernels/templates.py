@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jinja2
 import jinja2.meta
@@ -46,8 +46,7 @@ def environment() -> jinja2.Environment:
         keep_trailing_newline=True,
         autoescape=False,
     )
-    env.globals["elements"] = ELEMENTS
-    env.globals["lib"] = library
+    cast("dict[str, Any]", env.globals).update(elements=ELEMENTS, lib=library)
     return env
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -59,14 +59,20 @@ def _int(attr: Attr, value: Any, fail: Fail) -> int:
     return number
 
 
+def _scalar(value: Any) -> int | float | None:
+    """Return a Python or numpy number as an int or float; None for anything else, booleans included."""
+    plain = cast("Any", value).item() if isinstance(value, np.generic) else value
+    return None if isinstance(plain, bool) or not isinstance(plain, int | float) else plain
+
+
 def _integer(attr: Attr, value: Any, fail: Fail) -> int:
     # Integral floats pass, as they do in JavaScript; a fraction is more likely a mistake than a wish to truncate.
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer | float | np.floating):
+    number = _scalar(value)
+    if number is None:
         raise fail(f"{attr.name} must be an integer", got=f"{value!r} ({type(value).__name__})")
-    if isinstance(value, float | np.floating):
-        if not math.isfinite(value) or value != int(value):
-            raise fail(f"{attr.name} must be an integer", got=repr(value))
-    return int(value)
+    if isinstance(number, float) and not number.is_integer():
+        raise fail(f"{attr.name} must be an integer", got=repr(value))
+    return int(number)
 
 
 def _uints(attr: Attr, value: Any, fail: Fail) -> tuple[int, ...]:
@@ -89,13 +95,10 @@ def _bool(attr: Attr, value: Any, fail: Fail) -> bool:
 
 
 def _number(attr: Attr, value: Any, fail: Fail) -> int | float:
-    if isinstance(value, bool | np.bool_):
-        raise fail(f"{attr.name} must be a number", got=repr(value))
-    if isinstance(value, int | np.integer):
-        return int(value)
-    if isinstance(value, float | np.floating):
-        return float(value)
-    raise fail(f"{attr.name} must be a number", got=f"{value!r} ({type(value).__name__})")
+    number = _scalar(value)
+    if number is None:
+        raise fail(f"{attr.name} must be a number", got=f"{value!r} ({type(value).__name__})")
+    return number
 
 
 def _float(attr: Attr, value: Any, fail: Fail) -> float:

@@ -6,7 +6,6 @@ An operator is declared by its operands (with the data types and ranks the speci
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from ..core.caps import Caps
 from ..core.data_types import ANY, MAX_DIMENSION, MAX_RANK
 from ..core.errors import MLTypeError
+from ..core.names import snake_case
 from ..ir.graph import Array, Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.expression import Expression, Formula
@@ -294,12 +294,3 @@ class OpDef:
         call = Call(self, label, inputs, attrs)
         call.check_operands()
         return self.infer(call), call.attrs
-
-
-def snake_case(name: str) -> str:
-    """Return the Python name of a specification name.
-
-    >>> [snake_case(n) for n in ("argMax", "isNaN", "gatherND", "reduceL1", "averagePool2d", "x.attention")]
-    ['arg_max', 'is_nan', 'gather_nd', 'reduce_l1', 'average_pool2d', 'x.attention']
-    """
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace("NaN", "Nan").replace("ND", "Nd")).lower()

@@ -62,7 +62,7 @@ def elementwise_call(
     bindings: list[Binding] = []
     indexed = any(r in ("quad", "repeat", "strided") for r in reads)
     if indexed:
-        fields += [(f"dim_{d}", "u32", n) for d, n in enumerate(dims)]
+        fields.extend((f"dim_{d}", "u32", n) for d, n in enumerate(dims))
         if whole_quads:
             fields.append(("row_quads", "u32", dims[-1] // QUAD))
     for i, (source, read, own) in enumerate(zip(sources, reads, merged, strict=True)):
@@ -71,7 +71,7 @@ def elementwise_call(
         if read == "suffix":
             fields.append((f"{name}_quads", "u32", source.type.num_elements // QUAD))
         elif read in ("quad", "repeat", "strided"):
-            fields += [(f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own)]
+            fields.extend((f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own))
     bindings.append(Binding("output", "write", output_type.data_type, quad=True))
     fields += expression_uniforms
     placed = any(r not in ("same", "scalar") for r in reads)

@@ -11,10 +11,10 @@ from ..core.data_types import cast_number
 from ..ir.graph import Array
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._def import Call, Lowering
-from ._reduction import Field, choose_variant, row_call, view_rows
+from ._reduction import VARIANTS, Field, choose_variant, row_call, view_rows
 from ._rows import wide
 
-NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters"))
+NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters"), VARIANTS)
 
 
 def require_shape(call: Call, index: int, name: str, shape: Sequence[int], rule: str) -> None:
@@ -54,7 +54,7 @@ def normalization_call(
     """
     x = low.input()
     view = view_rows(x.shape, axes, parameter_strides)
-    variant = choose_variant(low, low.node.op, view)
+    variant = choose_variant(low, view)
     given = [(i, name) for i, name in ((1, "scale"), (2, "bias")) if low.has(i)]
     of_items = bool(given) and parameters == "item"
     quads = view.items_are_quads and (view.reduced.parameter_in_quads or not of_items)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
@@ -184,18 +184,9 @@ def _row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall])
     if low.is_constant(factor.value):
         return Packed(factor.value, Transposed())
     shape, strides = factor.shape, strides_of(factor.shape)
-    call = strided_call(
-        factor.value,
-        factor.data_type,
-        0,
-        (*shape[:-2], shape[-1], shape[-2]),
-        (*strides[:-2], strides[-1], strides[-2]),
-        low.node.outputs[0],
-        low.caps,
-        f"{key} transposed",
-    )
     temp = Temp(key, math.prod(shape) * DATA_TYPES[factor.data_type].size_bytes)
-    calls.append(replace(call, operands=(factor.value, temp)))
+    dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])
+    calls.append(strided_call(factor.value, factor.data_type, 0, dims, steps, temp, low.caps, f"{key} transposed"))
     return temp
 
 

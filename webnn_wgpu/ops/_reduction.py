@@ -198,12 +198,15 @@ class Variant:
         return RowShape(self.lanes, quads, len(view.kept.dims), len(view.reduced.dims))
 
 
-def choose_variant(low: Lowering, name: str, view: RowView, *, subgroups: bool = True) -> Variant:
+VARIANTS = ("plain", "subgroup", "workgroup")
+"""Who works on a row: one invocation, the lanes of a subgroup, or a workgroup."""
+
+
+def choose_variant(low: Lowering, view: RowView, *, subgroups: bool = True) -> Variant:
     """Return who works on a row.
 
     Args:
         low: the node that is lowered.
-        name: what `low.forced` calls the kernel.
         view: the rows.
         subgroups: whether the kernel's values are of types that subgroup operations take.
 
@@ -216,17 +219,14 @@ def choose_variant(low: Lowering, name: str, view: RowView, *, subgroups: bool =
         variant, reason = _choice(low.caps, has_subgroups, rows, length, view.columns)
         return variant, f"{reason} ({rows} rows of {length})"
 
-    return variant_of(low, name, length, choose, subgroups=subgroups)
+    return variant_of(low, length, choose, subgroups=subgroups)
 
 
-def variant_of(
-    low: Lowering, name: str, length: int, choose: Callable[[bool], tuple[str, str]], *, subgroups: bool = True
-) -> Variant:
+def variant_of(low: Lowering, length: int, choose: Callable[[bool], tuple[str, str]], *, subgroups: bool = True) -> Variant:
     """Return the forced variant, else the one that `choose` returns with its reason.
 
     Args:
         low: the node that is lowered.
-        name: what `low.forced` calls the kernel, besides the operator's name.
         length: elements of a row.
         choose: told whether the device has the variant `subgroup`, returns a variant and the reason.
         subgroups: whether the kernel's values are of types that subgroup operations take.
@@ -239,14 +239,14 @@ def variant_of(
     lanes["workgroup"] = min(lanes["workgroup"], caps.limit("max-compute-invocations-per-workgroup"))
     if subgroups and caps.subgroup_size and "subgroup" in caps.features:
         lanes["subgroup"] = caps.subgroup_size
-    forced = low.forced.get(name, low.forced.get(low.node.op))
+    forced = low.forced_variant
     if forced is not None:
         if forced not in lanes:
             raise OperationError(
                 "the forced kernel variant cannot be had",
                 operator=low.ops[low.node.op].python_name,
                 label=low.node.label,
-                got=f"{name}={forced}",
+                got=f"{low.node.op}={forced}",
                 allowed=", ".join(sorted(lanes)),
             )
         return Variant(forced, lanes[forced], "forced")

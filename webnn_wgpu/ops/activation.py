@@ -20,30 +20,58 @@ from ..kernels.spec import UniformType
 from ._attrs import Attr
 from ._def import Call, OpDef, Operand
 from ._elementwise import ELEMENTWISE
-from ._rows import binary, infer_broadcast, lower_elementwise, to_type, unary, wide
+from ._rows import binary, lower_elementwise, to_type, unary
 from .elementwise import SIGNED
 
+_erfc: Any = np.vectorize(math.erfc, otypes=[np.float64])
 
-_erfc = np.vectorize(math.erfc, otypes=[np.float64])
+
+def _elu(x: Array, alpha: float) -> Array:
+    return np.where(x >= 0, x, alpha * np.expm1(x))
 
 
-def _gelu(x: Any) -> Any:
+def _gelu(x: Array) -> Array:
     # 1 + erf(x / sqrt(2)) without the cancellation that leaves it no digits for negative x.
-    return np.where(np.isneginf(x), -0.0, 0.5 * x * _erfc(-x / np.sqrt(2.0)))
+    tail: Array = _erfc(-x / math.sqrt(2))
+    return np.where(np.isneginf(x), -0.0, 0.5 * x * tail)
 
 
-def _hard_swish(x: Any) -> Any:
+def _hard_sigmoid(x: Array, alpha: float, beta: float) -> Array:
+    return np.maximum(0, np.minimum(1, alpha * x + beta))
+
+
+def _hard_swish(x: Array) -> Array:
     return np.where(np.isneginf(x), -0.0, x * np.clip(x + 3, 0, 6) / 6)
 
 
-def _softplus(x: Any, steepness: float) -> Any:
-    t = steepness * x
+def _leaky_relu(x: Array, alpha: float) -> Array:
+    return np.where(x >= 0, x, alpha * x)
+
+
+def _linear(x: Array, alpha: float, beta: float) -> Array:
+    return alpha * x + beta
+
+
+def _prelu(x: Array, slope: Array) -> Array:
+    return np.where(x >= 0, x, slope * x)
+
+
+def _relu(x: Array) -> Array:
+    return np.maximum(x, 0)
+
+
+def _sigmoid(x: Array) -> Array:
+    e: Array = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, np.where(np.isnan(x), x, e)) / (1 + e)
+
+
+def _softplus(x: Array, steepness: float) -> Array:
+    t: Array = steepness * x
     return (np.maximum(t, 0) + np.log1p(np.exp(-np.abs(t)))) / steepness
 
 
-def _sigmoid(x: Any) -> Any:
-    e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + e), np.where(np.isnan(x), x, e / (1 + e)))
+def _softsign(x: Array) -> Array:
+    return np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x)))
 
 
 def _infer_clamp(call: Call) -> tuple[TensorType, ...]:
@@ -51,7 +79,7 @@ def _infer_clamp(call: Call) -> tuple[TensorType, ...]:
     for name in ("min_value", "max_value"):
         value = call.attrs[name]
         # NaN as a bound means that there is none.
-        call.attrs[name] = None if value is None or value != value else cast_number(value, x.data_type)
+        call.attrs[name] = None if value is None or math.isnan(value) else cast_number(value, x.data_type)
     low, high = call.attrs["min_value"], call.attrs["max_value"]
     if low is not None and high is not None and low > high:
         raise call.fail(
@@ -82,7 +110,8 @@ def _clamp_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     def halves(name: str, number: int) -> tuple[tuple[str, UniformType, int], ...]:
         return ((f"{name}_0", "u32", number & 0xFFFFFFFF), (f"{name}_1", "u32", (number >> 32) & 0xFFFFFFFF))
 
-    code = "min(max({{0}}, {0}({{low_0}}) | ({0}({{low_1}}) << 32u)), {0}({{high_0}}) | ({0}({{high_1}}) << 32u))"
+    # A u32 becomes an i64 by way of u64: drivers differ in whether the direct way extends the sign.
+    code = "min(max({{0}}, {0}(u64({{low_0}}) | (u64({{low_1}}) << 32u))), {0}(u64({{high_0}}) | (u64({{high_1}}) << 32u)))"
     return Formula(code.format(value), (), (*halves("low", int(low)), *halves("high", int(high))))
 
 
@@ -113,7 +142,7 @@ OPS = (
     unary(
         "elu",
         "select({alpha} * expm1_f32({0}), {0}, {0} >= 0.0)",
-        lambda x, alpha: np.where(x >= 0, x, alpha * np.expm1(x)),
+        _elu,
         lib=("expm1",),
         attrs=(_alpha(1.0),),
         spec="#api-mlgraphbuilder-elu",
@@ -123,7 +152,7 @@ OPS = (
     unary(
         "hardSigmoid",
         "max_f32(0.0, min_f32(1.0, {alpha} * {0} + {beta}))",
-        lambda x, alpha, beta: np.maximum(0, np.minimum(1, alpha * x + beta)),
+        _hard_sigmoid,
         lib=("max", "min"),
         attrs=(_alpha(0.2), Attr("beta", "float", 0.5)),
         spec="#api-mlgraphbuilder-hard-sigmoid",
@@ -140,7 +169,7 @@ OPS = (
     unary(
         "leakyRelu",
         "select({alpha} * {0}, {0}, {0} >= 0.0)",
-        lambda x, alpha: np.where(x >= 0, x, alpha * x),
+        _leaky_relu,
         attrs=(_alpha(0.01),),
         spec="#api-mlgraphbuilder-leakyrelu",
         tolerance=0,
@@ -148,7 +177,7 @@ OPS = (
     unary(
         "linear",
         "({alpha} * {0} + {beta})",
-        lambda x, alpha, beta: alpha * x + beta,
+        _linear,
         attrs=(_alpha(1.0), Attr("beta", "float", 0.0)),
         spec="#api-mlgraphbuilder-linear",
         tolerance=2,
@@ -156,7 +185,7 @@ OPS = (
     binary(
         "prelu",
         "select({1} * {0}, {0}, {0} >= 0.0)",
-        lambda x, slope: np.where(x >= 0, x * np.ones_like(slope), slope * x),
+        _prelu,
         types=SIGNED,
         integer="select({1} * {0}, {0}, {0} >= {value}(0))",
         operands=("input", "slope"),
@@ -166,7 +195,7 @@ OPS = (
     unary(
         "relu",
         "max_f32({0}, 0.0)",
-        lambda x: np.maximum(x, 0),
+        _relu,
         types=SIGNED,
         lib=("max",),
         integer="max({0}, {value}(0))",
@@ -175,9 +204,9 @@ OPS = (
     unary("sigmoid", "sigmoid_f32({0})", _sigmoid, lib=("sigmoid",), spec="#api-mlgraphbuilder-sigmoid-method", tolerance=3),
     unary(
         "softplus",
-        "(softplus_f32({steepness} * {0}) / {steepness})",
+        "div_f32(softplus_f32({steepness} * {0}), {steepness})",
         _softplus,
-        lib=("softplus",),
+        lib=("softplus", "div"),
         attrs=(Attr("steepness", "float", 1.0),),
         spec="#api-mlgraphbuilder-softplus-method",
         tolerance=3,
@@ -185,7 +214,7 @@ OPS = (
     unary(
         "softsign",
         "softsign_f32({0})",
-        lambda x: np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x))),
+        _softsign,
         lib=("softsign",),
         spec="#api-mlgraphbuilder-softsign-method",
         tolerance=2,

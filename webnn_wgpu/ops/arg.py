@@ -18,9 +18,9 @@ from ..kernels.element import ELEMENTS
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lower, Lowering, OpDef, Operand
-from ._reduction import HIGHEST, LOWEST, choose_variant, reduced_shape, row_call, view_rows
+from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, view_rows
 
-ARG = KernelTemplate("arg", ("variant", "rows", "key", "last"))
+ARG = KernelTemplate("arg", ("variant", "rows", "key", "last"), VARIANTS)
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def _lower_with(largest: bool) -> Lower:
         view = view_rows(x.shape, low.attrs["axes"])
         element = ELEMENTS[x.data_type]
         key = _key(element.value, largest)
-        variant = choose_variant(low, "arg", view, subgroups=element.size_bytes <= 4)
+        variant = choose_variant(low, view, subgroups=element.size_bytes <= 4)
         quads = view.items_are_quads
         # The index is always positive and below 2^32: its 64 bits need no 64-bit arithmetic.
         output = "bits64" if low.output().data_type == "int64" else "int32"

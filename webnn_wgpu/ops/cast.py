@@ -26,6 +26,9 @@ def _cast_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
         return Formula("{0}" if source.kind == "float" else "f32({0})")
     if source.kind == "float":
         return Formula(f"f32_to_{out}({{0}})", (f"f32_to_{out}",))
+    if target.size_bytes == 8 and source.size_bytes < 8 and source.kind != target.kind:
+        # Drivers differ in whether a widening to the other signedness extends the sign: the value is widened first.
+        return Formula(f"{value}({'i64' if source.kind == 'int' else 'u64'}({{0}}))")
     return Formula(f"{value}({{0}})" if value != ELEMENTS[inputs[0]].value else "{0}")
 
 

@@ -164,5 +164,6 @@ OPS = (
         templates=(CONCAT, STRIDED),
         spec="#api-mlgraphbuilder-concat",
         tolerance=0,
+        moves=True,
     ),
 )

@@ -20,13 +20,11 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
 from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._reduction import Field, choose_variant, row_launch, view_rows
+from ._reduction import VARIANTS, Field, choose_variant, row_launch, view_rows
 from ._rows import to_type, wide
 from .reduce import REDUCE, SUMMABLE, Tensor, arithmetic, number_of_parts, totals_of_parts
 
-CUMULATIVE_SUM = KernelTemplate(
-    "cumulative_sum", ("variant", "form", "exclusive", "reversed", "rows"), variants=("plain", "subgroup", "workgroup")
-)
+CUMULATIVE_SUM = KernelTemplate("cumulative_sum", ("variant", "form", "exclusive", "reversed", "rows"), VARIANTS)
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -67,7 +65,7 @@ def _scan_calls(
     step = arithmetic("sum", "x", "t", (), value)
     length, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
     view = view_rows(source.shape, (axis,))
-    variant = choose_variant(low, "cumulative_sum", view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
+    variant = choose_variant(low, view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
     # An item is four neighbours: of four rows, or of one.
     form = "columns" if inner % QUAD == 0 and variant.lanes == 1 else "quads" if inner == 1 and length % QUAD == 0 else "single"
     rows = view.kept.size // (QUAD if form == "columns" else 1)

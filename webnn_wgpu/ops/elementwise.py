@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..ir.graph import Array
 from ._def import OpDef
 from ._rows import binary, unary
 
@@ -18,33 +19,44 @@ SIGNED = ("float32", "float16", "int64", "int32", "int8")
 LOGICAL = "#api-mlgraphbuilder-logical"
 
 
-def erf(x: Any) -> Any:
+def erf(x: Array) -> Array:
     """Return the error function of an array, in float64."""
     return np.vectorize(math.erf, otypes=[np.float64])(x)
 
 
-def _divide(a: Any, b: Any) -> Any:
+def _divide(a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":
         return a / b
-    safe = np.where(b == 0, np.ones_like(b), b)
-    quotient = a // safe
+    safe: Array = np.where(b == 0, np.ones_like(b), b)
+    quotient: Array = a // safe
     if a.dtype.kind == "i":  # floor division rounds down; the operator truncates
         quotient = np.where((a % safe != 0) & ((a < 0) != (safe < 0)), quotient + 1, quotient)
     return np.where(b == 0, np.zeros_like(a), quotient)
 
 
-def _power(a: Any, b: Any) -> Any:
+def _power(a: Array, b: Array) -> Array:
     if a.dtype.kind == "f":
         return np.power(a, b)
-    result, base, exponent = np.ones_like(a * b), a * np.ones_like(b), b * np.ones_like(a)
-    negative = exponent < 0
+    result: Array = np.ones_like(a * b)
+    base: Array = a * result
+    exponent: Array = b * result
     for bit in range(8 * a.dtype.itemsize):
-        odd = ((exponent >> bit) & 1).astype(bool)
-        result = np.where(odd, result * base, result)
+        result = np.where((exponent >> bit) & 1, result * base, result)
         base = base * base
-    minus_one = np.where(exponent & 1, -np.ones_like(result), np.ones_like(result)) if a.dtype.kind == "i" else result
-    inverse = np.where(a == 1, 1, np.where((a + np.ones_like(a)) == 0, minus_one, 0))
-    return np.where(negative, inverse, result)
+    if a.dtype.kind == "u":
+        return result
+    sign: Array = np.where(exponent & 1, -1, 1)
+    inverse: Array = np.where(a == 1, 1, np.where(a == -1, sign, 0))
+    return np.where(exponent < 0, inverse, result)
+
+
+def _reciprocal(x: Array) -> Array:
+    return 1.0 / x
+
+
+def _sign(x: Array) -> Array:
+    # Not np.sign: NaN gives 0.
+    return (x > 0) * 1.0 - (x < 0) * 1.0
 
 
 def _compare_floats_safely(name: str, code: str, function: Any, when_nan: str) -> OpDef:
@@ -74,9 +86,9 @@ UNARY = (
     unary("floor", "floor({0})", np.floor),
     unary("log", "log_f32({0})", np.log, lib=("log",), tolerance=1),
     unary("neg", "-({0})", np.negative, types=SIGNED),
-    unary("reciprocal", "reciprocal_f32({0})", lambda x: 1.0 / x, lib=("reciprocal",), tolerance=2),
+    unary("reciprocal", "reciprocal_f32({0})", _reciprocal, lib=("reciprocal",), tolerance=2),
     unary("roundEven", "round_even_f32({0})", np.rint, lib=("round_even",)),
-    unary("sign", "sign_f32({0})", lambda x: (x > 0) * 1.0 - (x < 0) * 1.0, types=SIGNED, lib=("sign",), integer="sign({0})"),
+    unary("sign", "sign_f32({0})", _sign, types=SIGNED, lib=("sign",), integer="sign({0})"),
     unary("sin", "sin_f32({0})", np.sin, lib=("sin",), tolerance=3),
     unary("sqrt", "sqrt_f32({0})", np.sqrt, lib=("sqrt",), tolerance=1),
     unary("tan", "tan_f32({0})", np.tan, lib=("tan",), tolerance=4),

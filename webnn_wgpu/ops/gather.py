@@ -92,5 +92,6 @@ OPS = (
         templates=(GATHER,),
         spec="#api-mlgraphbuilder-gather",
         tolerance=0,
+        moves=True,
     ),
 )

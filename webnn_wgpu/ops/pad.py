@@ -155,5 +155,6 @@ OPS = (
         templates=(PAD, STRIDED),
         spec="#api-mlgraphbuilder-pad",
         tolerance=0,
+        moves=True,
     ),
 )

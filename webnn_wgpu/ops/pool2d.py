@@ -21,13 +21,11 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import quad_launch
-from ._reduction import LOWEST, Field, RowShape, Variant, row_launch, variant_of
+from ._reduction import LOWEST, VARIANTS, Field, RowShape, Variant, row_launch, variant_of
 from ._rows import to_type, wide
 from .reduce import REDUCE, Step, Tensor, arithmetic, extremum, reduce_calls
 
-POOL2D = KernelTemplate(
-    "pool2d", ("variant", "channels", "blocks", "rows", "step"), variants=("plain", "subgroup", "workgroup")
-)
+POOL2D = KernelTemplate("pool2d", ("variant", "channels", "blocks", "rows", "step"), VARIANTS)
 
 LAYOUTS = ("nchw", "nhwc")
 SPATIAL = {"nchw": (2, 3), "nhwc": (1, 2)}
@@ -222,8 +220,7 @@ class _Pool:
         x, output = low.input(), low.output()
         down, across = _windows(low.attrs, x.shape, output.shape)
         step = self.step(x.data_type)
-        name = "pool2d"
-        if down.whole and across.whole and name not in low.forced and self.name not in low.forced:
+        if down.whole and across.whole and not {self.name, POOL2D.name} & set(low.forced):
             step = replace(step, finish=step.finish.replace("count", "params.length"))
             source = Tensor(low.value(0), x.data_type, x.shape)
             target = Tensor(low.node.outputs[0], x.data_type)
@@ -232,7 +229,7 @@ class _Pool:
         channels: Literal["first", "last", "quads"] = "first" if last == 1 else "quads" if last % QUAD == 0 else "last"
         taps, results = down.window * across.window, output.num_elements
         subgroups = ELEMENTS[x.data_type].size_bytes <= 4
-        variant = variant_of(low, name, taps, lambda has: _choice(low, has, taps, results), subgroups=subgroups)
+        variant = variant_of(low, taps, lambda has: _choice(low, has, taps, results), subgroups=subgroups)
         rows = RowShape(variant.lanes)
         # Invocations that share a window take every so manieth element of it anyway.
         blocks = variant.lanes > 1 or (step.operation == "sum" and max(down.window, across.window) > _LONGEST_LINE)

@@ -27,6 +27,7 @@ from ._reduction import (
     HIGHEST,
     LOWEST,
     PLAIN_WORKGROUP,
+    VARIANTS,
     Field,
     RowView,
     Variant,
@@ -37,7 +38,7 @@ from ._reduction import (
 )
 from ._rows import to_type, wide
 
-REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"))
+REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"), VARIANTS)
 
 SUMMABLE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
 
@@ -176,7 +177,7 @@ def totals_of_parts(low: Lowering, step: Step, source: Tensor, axis: int, chunk:
 
 
 def _choose(low: Lowering, step: Step, view: RowView) -> Variant:
-    return choose_variant(low, "reduce", view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
+    return choose_variant(low, view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
 
 
 def _form(view: RowView, variant: Variant) -> str:

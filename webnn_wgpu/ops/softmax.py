@@ -12,10 +12,10 @@ from ..ir.types import TensorType
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._reduction import choose_variant, row_call, view_rows
+from ._reduction import VARIANTS, choose_variant, row_call, view_rows
 from ._rows import to_type, wide
 
-SOFTMAX = KernelTemplate("softmax", ("variant", "rows"))
+SOFTMAX = KernelTemplate("softmax", ("variant", "rows"), VARIANTS)
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -40,7 +40,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
 def _lower(low: Lowering) -> list[KernelCall]:
     x = low.input()
     view = view_rows(x.shape, (low.attrs["axis"],))
-    variant = choose_variant(low, "softmax", view)
+    variant = choose_variant(low, view)
     quads = view.items_are_quads
     shape = variant.shape(view, quads=quads).holding(view.items(quads).size)
     resources = [

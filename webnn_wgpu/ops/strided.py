@@ -13,6 +13,7 @@ import numpy as np
 from ..core.data_types import MAX_DIMENSION
 from ..kernels.element import QUAD, bits_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
+from ..kernels.spec import Operand as KernelOperand
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import quad_launch
@@ -32,12 +33,12 @@ MAX_PARTS = 8192
 
 
 def strided_call(
-    value: int,
+    value: KernelOperand,
     data_type: str,
     base: int,
     dims: Sequence[int],
     strides: Sequence[int],
-    output: int,
+    output: KernelOperand,
     caps: Caps,
     reason: str,
 ) -> KernelCall:

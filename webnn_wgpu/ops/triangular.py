@@ -70,5 +70,6 @@ OPS = (
         templates=(TRIANGULAR,),
         spec="#api-mlgraphbuilder-triangular",
         tolerance=0,
+        moves=True,
     ),
 )

@@ -13,8 +13,6 @@ from ..ops import OPS
 def forceable() -> dict[str, tuple[str, ...]]:
     """Return the variants that can be forced, by operator name or, for all of its operators, by template name.
 
-    Empty where the template leaves it to its operators which ones there are.
-
     Example:
         >>> forceable()["matmul"]
         ('gemv', 'plain', 'subgroup', 'tiled')
@@ -24,7 +22,7 @@ def forceable() -> dict[str, tuple[str, ...]]:
         for template in op.templates:
             _, dot, variant = template.name.partition(".")
             variants = (variant,) if dot else template.variants
-            for name in (op.name, template.family) if dot or "variant" in template.params else ():
+            for name in (op.name, template.family) if variants else ():
                 found.setdefault(name, set()).update(variants)
     return {name: tuple(sorted(variants)) for name, variants in sorted(found.items())}
 
@@ -47,6 +45,6 @@ def check_forced(forced: ForcedVariants) -> None:
                 allowed=", ".join(known),
                 hint="WEBNN_WGPU_FORCE names operators as the specification does.",
             )
-        if known[name] and variant not in known[name]:
+        if variant not in known[name]:
             allowed = ", ".join(f"{name}={v}" for v in known[name])
             raise MLTypeError("the forced kernel variant does not exist", got=f"{name}={variant}", allowed=allowed)

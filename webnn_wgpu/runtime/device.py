@@ -44,9 +44,6 @@ WANTED_FEATURES = (
 )
 """Features the kernels and the profiler use, requested where the adapter has them."""
 
-TESTED_WGPU = wgpu.__version__.startswith(("0.29.", "0.30.", "0.31.", "0.32."))
-"""Whether what lies beneath wgpu's public API is known for the installed version."""
-
 _BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 
 
@@ -270,6 +267,11 @@ def open_device(
 def all_adapters() -> list[wgpu.GPUAdapter]:
     """Return every adapter, also those that kernels cannot run on."""
     return wgpu.gpu.enumerate_adapters_sync()
+
+
+def tested_wgpu() -> bool:
+    """Return whether what lies beneath wgpu's public API is known for the installed version."""
+    return wgpu.__version__.startswith(("0.29.", "0.30.", "0.31.", "0.32."))
 
 
 def adapters() -> list[wgpu.GPUAdapter]:

@@ -210,7 +210,7 @@ class Program:
         ends = {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
         with self.device.lock:
             self.check()
-            for buffer in ends.values():
+            for buffer in (*self._slots, *ends.values()):
                 buffer.check()
             with self.device.translated("binding tensors"):
                 recorder = self._bound_to(ends)

@@ -12,11 +12,14 @@ import wgpu
 
 from ..core.data_types import Array
 from ..core.errors import DeviceLostError, DOMException, OperationError
-from .device import TESTED_WGPU, Buffer, Device
+from .device import Buffer, Device, tested_wgpu
 
 _SMALLEST = 4096
 _KEPT = 2
 """Idle staging buffers of a size that are kept: what reading two tensors in turn needs."""
+
+_LOOK_S = 0.1
+"""How often a wait looks whether the device is still there."""
 
 Windows: TypeAlias = Mapping[str, tuple[int, Array]]
 """What lies in a staging buffer: name -> offset in bytes, and the array to fill."""
@@ -46,7 +49,7 @@ class PendingRead:
         """Return whether the data has arrived; never waits, except with a wgpu that cannot tell."""
         if self._outcome is None and self._arrived is None:
             self.settle()
-        return self._outcome is not None or (self._arrived is not None and self._arrived.is_set())
+        return self._outcome is not None or self._device.lost or (self._arrived is not None and self._arrived.is_set())
 
     def result(self) -> dict[str, Array]:
         """Wait for the data and return it by name.
@@ -64,20 +67,32 @@ class PendingRead:
         """Wait for the data and take it out of the staging buffer; a failure is kept for `result`."""
         if self._outcome is not None:
             return
-        if self._arrived is not None:
-            self._arrived.wait()
+        if self._arrived is not None and not self._wait_for(self._arrived):
+            self._outcome = DeviceLostError("the device is lost: the data did not arrive")
+            return
         with self._device.lock:
             if self._outcome is None:
                 self._take()
 
+    def _wait_for(self, arrived: threading.Event) -> bool:
+        """Wait for the data and return True, or False if the device goes before it comes: nobody would tell."""
+        while not arrived.wait(_LOOK_S):
+            if self._device.lost:
+                self._device.wait()
+                return arrived.is_set()
+        return True
+
     def _take(self) -> None:
+        if self._device.lost:  # wgpu ends the process when a buffer of a destroyed device is looked into
+            self._outcome = DeviceLostError("the device is lost: the data is too")
+            return
         try:
             self._mapping.sync_wait()
             for offset, array in self._windows.values():
                 window: Any = self._staging.read_mapped(offset, -(-array.nbytes // 4) * 4, copy=False)
                 array.reshape(-1).view(np.uint8)[:] = np.frombuffer(window, np.uint8, array.nbytes)
         except (RuntimeError, wgpu.GPUError) as error:
-            self._outcome = _failure(self._device, error)
+            self._outcome = OperationError(f"the data could not be read back: {error}")
             return
         # In this order an interrupted call loses nothing: data that is not taken yet stays mapped, and a staging buffer
         # that stays mapped is never used again.
@@ -90,17 +105,12 @@ class PendingRead:
             self._taken()
 
 
-def _failure(device: Device, error: Exception) -> DOMException:
-    rule = f"the data could not be read back: {error}"
-    return DeviceLostError(rule) if device.lost else OperationError(rule)
-
-
 def _map(device: Device, staging: wgpu.GPUBuffer) -> Any:
     """Ask for the content of a staging buffer and return wgpu's promise of it."""
     if device.lost:
         raise DeviceLostError("the device is lost")
     # wgpu would submit once more before it maps, which a copy that has just been submitted does not need.
-    mode: Any = "READ_NOSYNC" if TESTED_WGPU else wgpu.MapMode.READ
+    mode: Any = "READ_NOSYNC" if tested_wgpu() else wgpu.MapMode.READ
     # wgpu binds a promise to the event loop that it finds running here, and then resolves it there, also behind our back
     # and after the loop has ended. Without these hooks it finds none.
     hooks = sys.get_asyncgen_hooks()

@@ -15,7 +15,7 @@ import wgpu
 
 from ..core.errors import MLTypeError
 from ..core.settings import recorder_name
-from . import device
+from .device import tested_wgpu
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def make_recorder(dispatches: Sequence[Dispatch]) -> Recorder:
     Raises:
         MLTypeError: WEBNN_WGPU_RECORDER names neither `raw` nor `plain`.
     """
-    wanted = recorder_name() or ("raw" if device.TESTED_WGPU else "plain")
+    wanted = recorder_name() or ("raw" if tested_wgpu() else "plain")
     kinds: dict[str, type[PlainRecorder] | type[RawRecorder]] = {"raw": RawRecorder, "plain": PlainRecorder}
     if wanted not in kinds:
         raise MLTypeError("WEBNN_WGPU_RECORDER must name a recorder", got=repr(wanted), allowed="raw, plain")

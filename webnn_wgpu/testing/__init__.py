@@ -11,7 +11,6 @@ from webnn_wgpu.testing.cases import (
     Tensor,
     build_case,
     load_cases,
-    snake_case,
 )
 from webnn_wgpu.testing.compare import Metric, Mismatch, absolute_distance, assert_within, compare, ulp_distance
 
@@ -29,6 +28,5 @@ __all__ = [
     "build_case",
     "compare",
     "load_cases",
-    "snake_case",
     "ulp_distance",
 ]

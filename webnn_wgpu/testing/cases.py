@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import keyword
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from webnn_wgpu.core.data_types import numpy_dtype
+from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.testing.compare import Metric, Mismatch, compare
 
 if TYPE_CHECKING:
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 # Strings that stand for numbers JSON cannot write; an integer may carry the suffix of a JavaScript BigInt.
 _SPECIAL_FLOATS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan, "-0": -0.0}
 _INTEGER = re.compile(r"-?[0-9]+n?")
-
-# "NaN" is one word; a run of capitals ("ND", "GPU") is one; a digit belongs to the letters before it ("reduceL1").
-_WORD = re.compile(r"NaN|[A-Z]+(?![a-z0-9])|[A-Z]?[a-z0-9]+")
 
 
 Item: TypeAlias = int | float | str
@@ -167,8 +164,7 @@ class Case:
             KeyError: An expected output has no result.
         """
         found = {
-            name: compare(results[name], tensor.array(), self.metric, self.tolerance)
-            for name, tensor in self.expected.items()
+            name: compare(results[name], tensor.array(), self.metric, self.tolerance) for name, tensor in self.expected.items()
         }
         return {name: mismatch for name, mismatch in found.items() if mismatch is not None}
 
@@ -228,23 +224,6 @@ class BuiltCase:
 
     outputs: dict[str, Any]
     feeds: dict[str, npt.NDArray[Any]]
-
-
-def snake_case(name: str) -> str:
-    """Python spelling of a name of the specification.
-
-    Args:
-        name: Name of an operator, a parameter or an option in camelCase.
-
-    Returns:
-        The name in snake_case, with an underscore behind it if Python reserves it.
-
-    Example:
-        >>> [snake_case(name) for name in ("averagePool2d", "isNaN", "gatherND", "reduceL1", "not")]
-        ['average_pool2d', 'is_nan', 'gather_nd', 'reduce_l1', 'not_']
-    """
-    snake = "_".join(_WORD.findall(name)).lower()
-    return f"{snake}_" if keyword.iskeyword(snake) else snake
 
 
 def load_cases(path: Path) -> tuple[Case, ...]:

@@ -157,9 +157,7 @@ def compare(actual: npt.ArrayLike, expected: npt.ArrayLike, metric: Metric, valu
     return Mismatch(reason, index, float(distance[worst]), count)
 
 
-def assert_within(
-    actual: npt.ArrayLike, expected: npt.ArrayLike, metric: Metric, value: float, *, label: str = ""
-) -> None:
+def assert_within(actual: npt.ArrayLike, expected: npt.ArrayLike, metric: Metric, value: float, *, label: str = "") -> None:
     """Raise AssertionError unless a tensor is within a tolerance of the expected one.
 
     Args:

@@ -1,0 +1,159 @@
+"""Fusing changes no number: a graph run whole gives bit by bit what it gives operator by operator."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.support import Sketch, assert_same, random_array, run_graph
+from tests.unit.random_graphs import graphs
+from webnn_wgpu.core.errors import MLTypeError
+from webnn_wgpu.ir.types import TensorType
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops.fused import FUSED
+from webnn_wgpu.passes import run_passes
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webnn_wgpu.ir.graph import Array, Graph
+    from webnn_wgpu.runtime.device import Device
+
+INF, NAN = math.inf, math.nan
+UNFUSED = ("fuse_elementwise", "fuse_epilogues", "merge_identical_nodes")
+SPECIALS = (0.0, -0.0, INF, -INF, NAN, 1e-30, 3e38, -3e38, 1.0, -1.0, 0.1, 1000.0, 2.5, -2.5, 65504.0, 6e-8)
+
+
+def same_as_unfused(device: Device, graph: Graph, feeds: dict[str, Array], kernels: int = 1) -> dict[str, Array]:
+    """Compare a graph with itself operator by operator and return what it computes; `kernels` is what fusing leaves."""
+    optimised, _ = run_passes(graph)
+    assert len(make_plan(optimised, device.caps).dispatches) == kernels
+    actual = run_graph(device, graph, feeds)
+    assert_same(actual, run_graph(device, graph, feeds, disabled_passes=UNFUSED))
+    return actual
+
+
+def operands(data_type: str) -> tuple[Array, Array]:
+    rng = np.random.default_rng(0)
+    with np.errstate(over="ignore"):
+        special = np.array(SPECIALS, np.float64).astype(data_type)
+    x = np.concatenate([special, random_array(rng, data_type, (111,))])
+    return x, (random_array(rng, data_type, x.shape) * np.float32(1e-3)).astype(data_type)
+
+
+Chain = "Callable[[Sketch, int, int], int]"
+CHAINS: dict[str, Chain] = {
+    # Each is what a compiler with fast-math would like to simplify.
+    "(x + y) - x": lambda s, x, y: s.apply("sub", s.apply("add", x, y), x),
+    "(x - y) + y": lambda s, x, y: s.apply("add", s.apply("sub", x, y), y),
+    "(x - x) + y": lambda s, x, y: s.apply("add", s.apply("sub", x, x), y),
+    "(x * y) / y": lambda s, x, y: s.apply("div", s.apply("mul", x, y), y),
+    "(x / x) * y": lambda s, x, y: s.apply("mul", s.apply("div", x, x), y),
+    "-(-(x - y)) - x": lambda s, x, y: s.apply("sub", s.apply("neg", s.apply("neg", s.apply("sub", x, y))), x),
+    "sqrt(x) squared": lambda s, x, y: square(s, s.apply("sqrt", x)),
+    "1 / (1 / x)": lambda s, x, y: s.apply("reciprocal", s.apply("reciprocal", x)),
+    "x * y + x * y": lambda s, x, y: s.apply("add", s.apply("mul", x, y), s.apply("mul", y, x)),
+    "y * 0 + x": lambda s, x, y: s.apply("add", s.apply("linear", y, alpha=0.0), x),
+    "log(exp(x))": lambda s, x, y: s.apply("log", s.apply("exp", x)),
+    "tanh(gelu(x) + y)": lambda s, x, y: s.apply("tanh", s.apply("add", s.apply("gelu", x), y)),
+    "clamp(relu(x)) * y": lambda s, x, y: s.apply("mul", s.apply("clamp", s.apply("relu", x), max_value=6), y),
+    "x == x + y": lambda s, x, y: s.apply("equal", x, s.apply("add", x, y)),
+    "where(isNaN(x), y, x)": lambda s, x, y: s.apply("where", s.apply("isNaN", x), y, x),
+}
+
+
+def square(s: Sketch, value: int) -> int:
+    return s.apply("mul", value, value)
+
+
+@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+@pytest.mark.parametrize("data_type", ["float32", "float16"])
+def test_chains_are_not_simplified(device: Device, chain: Callable[[Sketch, int, int], int], data_type: str) -> None:
+    s = Sketch()
+    graph = s.graph(chain(s, *(s.input(array) for array in operands(data_type))))
+    # Two products of one reader: the second is not part of the chain.
+    same_as_unfused(device, graph, s.feeds, kernels=2 if chain is CHAINS["x * y + x * y"] else 1)
+
+
+def test_half_precision_is_rounded_at_every_operator(device: Device) -> None:
+    s = Sketch()
+    x = s.input(np.array([2048.0, 60000.0, 1.0], np.float16))
+    one, back = s.input(np.array([1.0, 60000.0, 2**-12], np.float16)), s.input(np.array([-2048, -60000, -1], np.float16))
+    graph = s.graph(s.apply("add", s.apply("add", x, one), back))
+    actual = same_as_unfused(device, graph, s.feeds)
+    # In float32 it would be 1, 60000 and 2^-12.
+    assert_same(actual, {"0": np.array([0, INF, 0], np.float16)})
+
+
+def test_half_precision_on_the_way(device: Device) -> None:
+    s = Sketch()
+    x = s.input(np.array([1.0001, 65520.0, 6e-8], np.float32))
+    back = s.apply("cast", s.apply("cast", x, data_type="float16"), data_type="float32")
+    actual = same_as_unfused(device, s.graph(s.apply("sub", back, x)), s.feeds)
+    assert_same(actual, interpret(s.graph(s.apply("sub", back, x)), s.feeds))
+    assert actual["0"][1] == INF
+
+
+@pytest.mark.parametrize("data_type", ["int8", "uint8"])
+def test_bytes_wrap_at_every_operator(device: Device, data_type: str) -> None:
+    s = Sketch()
+    x = s.input(np.arange(256, dtype=np.uint8).astype(data_type))
+    y = s.apply("max", s.apply("add", x, s.input(np.full(1, 100, data_type))), s.input(np.full(1, 20, data_type)))
+    graph = s.graph(s.apply("div", s.apply("mul", y, y), s.input(np.full(1, 3, data_type))))
+    assert_same(same_as_unfused(device, graph, s.feeds), interpret(graph, s.feeds))
+
+
+def test_wide_integers_on_the_way(device: Device) -> None:
+    s = Sketch()
+    x = s.input(np.array([2**31 - 1, -(2**31), -1, 7], np.int32))
+    graph = s.graph(s.apply("cast", square(s, s.apply("cast", x, data_type="int64")), data_type="float32"))
+    actual = same_as_unfused(device, graph, s.feeds)
+    assert actual["0"].tolist() == [2.0**62, 2.0**62, 1, 49]
+
+
+def test_every_kind_of_read_in_one_chain(device: Device) -> None:
+    rng = np.random.default_rng(1)
+    s = Sketch()
+    y = s.input(random_array(rng, "float32", (3, 5, 8)))
+    for shape in ((8,), (3, 1, 8), (3, 5, 1), (1, 1, 1), (5, 1)):
+        y = s.apply("add", y, s.input(random_array(rng, "float32", shape)))
+    graph = s.graph(y)
+    actual = same_as_unfused(device, graph, s.feeds)
+    assert_same(actual, interpret(graph, s.feeds))
+
+
+def test_long_chains_on_every_profile(profile_device: Device) -> None:
+    s = Sketch()
+    y = s.input(np.linspace(-1, 1, 37, dtype=np.float32))
+    for i in range(30):
+        y = s.apply("linear", y, alpha=1.5 if i % 2 else 0.75, beta=0.25)
+    same_as_unfused(profile_device, s.graph(y), s.feeds)
+
+
+def test_bias_and_activation_behind_a_product(device: Device) -> None:
+    rng = np.random.default_rng(2)
+    s = Sketch()
+    a, b, bias = (s.input(random_array(rng, "float32", shape)) for shape in ((9, 12), (12, 20), (20,)))
+    product = s.apply("add", s.apply("matmul", a, b), bias)
+    graph = s.graph(s.apply("sub", s.apply("tanh", product), s.input(random_array(rng, "float32", (9, 20)))))
+    same_as_unfused(device, graph, s.feeds)
+
+
+@settings(max_examples=20)
+@given(drawn=graphs(("add", "neg", "abs", "reshape", "identity", "transpose", "expand", "split"), ("float32",)))
+def test_random_graphs_on_the_device(device: Device, drawn: tuple[Graph, dict[str, Array]]) -> None:
+    # Few operators: it is memory that is tested here (slots, views, copied outputs), and each shader takes time to compile.
+    graph, feeds = drawn
+    assert_same(run_graph(device, graph, feeds), interpret(graph, feeds))
+    assert_same(run_graph(device, graph, feeds, disabled_passes=(*UNFUSED, "fold_constants")), interpret(graph, feeds))
+
+
+def test_programs_cannot_make_fused_nodes() -> None:
+    with pytest.raises(MLTypeError, match=r"^fused: fused nodes are made by passes, not by programs$"):
+        OPS[FUSED].check([TensorType("float32", (2,))], {"body": 1})

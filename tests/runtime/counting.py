@@ -1,0 +1,62 @@
+"""Counts calls of wgpu-native's C functions, whichever of wgpu's two doors they go through."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import wgpu
+from wgpu.backends.wgpu_native import _api
+
+ONE_SHOT = ("wgpuDeviceCreateCommandEncoder", "wgpuCommandEncoderBeginComputePass", "wgpuQueueSubmit")
+"""What a submission needs once: an encoder, its pass, and the submission itself."""
+
+CREATING = (
+    *sorted({name for name in dir(_api.libf) if name.startswith("wgpuDeviceCreate")} - set(ONE_SHOT)),
+    "wgpuTextureCreateView",
+)
+"""What makes a lasting object on the device: buffers, textures, bind groups, layouts, modules, pipelines, query sets, ..."""
+
+
+@contextmanager
+def counted() -> Iterator[Counter[str]]:
+    """Count the calls of the functions above while the block runs."""
+    calls: Counter[str] = Counter()
+    libf: Any = _api.libf
+    kept = {name: getattr(libf, name) for name in (*CREATING, *ONE_SHOT)}
+
+    def wrap(name: str, function: Any) -> Any:
+        def call(*args: Any) -> Any:
+            calls[name] += 1
+            return function(*args)
+
+        return call
+
+    for name, function in kept.items():
+        setattr(libf, name, wrap(name, function))
+    try:
+        yield calls
+    finally:
+        for name, function in kept.items():
+            setattr(libf, name, function)
+
+
+def created(calls: Counter[str]) -> dict[str, int]:
+    """Return which lasting objects were made, and how many."""
+    return {name: calls[name] for name in CREATING if calls[name]}
+
+
+def count_objects() -> dict[str, int]:
+    """Return how many of wgpu's objects of each kind are alive, natively."""
+    counts: Any = wgpu.diagnostics.wgpu_native_counts.get_dict()
+    return {name: entry["count"] for name, entry in counts.items() if name != "total"}
+
+
+def resident_bytes() -> int:
+    """Return the memory of this process that is in RAM."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")

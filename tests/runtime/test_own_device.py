@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import gc
+import logging
+import weakref
+
+import numpy as np
+import pytest
+
+import webnn_wgpu as wn
+from tests.runtime.counting import counted
+from tests.runtime.graphs import ROWS, expected, network
+from tests.support import open_profile
+from webnn_wgpu.runtime.device import Device, adapters, open_device
+
+
+def test_default_limits_and_no_features(context: wn.MLContext) -> None:
+    wanted = expected()
+    for each in (context, wn.ml.create_context(open_profile("default-limits").gpu)):
+        results = each.compute(network(each), {"x": ROWS})
+        for name, array in wanted.items():
+            np.testing.assert_allclose(results[name], array, rtol=1e-4, atol=1e-5)
+
+
+def test_the_same_device_twice_shares_pipelines() -> None:
+    gpu = adapters()[0].request_device_sync()
+    with wn.ml.create_context(gpu) as first:
+        network(first)
+        with wn.ml.create_context(gpu) as second, counted() as calls:
+            network(second)
+        assert calls["wgpuDeviceCreateComputePipeline"] == 0
+        assert calls["wgpuDeviceCreateShaderModule"] == 0
+    # It is the device that keeps them, also between contexts.
+    with wn.ml.create_context(gpu) as third, counted() as calls:
+        third.compute(network(third), {"x": ROWS})
+    assert calls["wgpuDeviceCreateComputePipeline"] == 0
+
+
+def test_a_context_leaves_its_device_alone() -> None:
+    gpu = adapters()[0].request_device_sync()
+    wn.ml.create_context(gpu).destroy()
+    buffer = gpu.create_buffer_with_data(data=b"abcd", usage="COPY_SRC")
+    assert bytes(gpu.queue.read_buffer(buffer)) == b"abcd"
+
+
+def test_devices_are_not_kept_for_ever() -> None:
+    own = adapters()[0].request_device_sync()
+    context = wn.ml.create_context(own)
+    network(context)
+    gone = [weakref.ref(own), weakref.ref(Device.of(own))]
+    context.destroy()
+    del own, context
+    gc.collect()
+    assert [ref() for ref in gone] == [None, None]
+
+
+def test_a_device_opened_for_a_context_goes_with_it() -> None:
+    gc.disable()
+    try:
+        device = open_device()
+        context = wn.ml.create_context(device.gpu)
+        assert Device.of(device.gpu) is device
+        context.compute(network(context), {"x": ROWS})
+        context.destroy()
+        gone, gpu = weakref.ref(device), weakref.ref(device.gpu)
+        del context, device
+        assert gone() is None  # with all kernels; wgpu's own device holds on to itself until the next collection
+    finally:
+        gc.enable()
+    gc.collect()
+    assert gpu() is None
+
+
+def test_a_device_that_its_owner_destroys(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, "wgpu")
+    gpu = adapters()[0].request_device_sync()
+    context = wn.ml.create_context(gpu)
+    graph = network(context)
+    x = context.create_tensor([4, 16], "float32", readable=True, writable=True)
+    pending = context.compute_async(graph, {"x": ROWS}), context.read_tensor_async(x)
+    gpu.destroy()
+    for call in (
+        lambda: context.compute(graph, {"x": ROWS}),
+        lambda: context.create_tensor([1], "float32"),
+        lambda: network(context),
+    ):
+        with pytest.raises(wn.InvalidStateError):
+            call()
+    assert context.lost.done()
+    assert "device is lost" in context.lost.result().message
+    for promise in pending:
+        with pytest.raises(wn.InvalidStateError):
+            promise.result()
+    graph.destroy()
+    context.destroy()
+
+
+@pytest.mark.parametrize("first", ["compute", "dispatch", "read", "write", "create", "build"])
+def test_whatever_comes_first_notices_the_loss(caplog: pytest.LogCaptureFixture, first: str) -> None:
+    caplog.set_level(logging.CRITICAL, "wgpu")
+    gpu = adapters()[0].request_device_sync()
+    context = wn.ml.create_context(gpu)
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [3]})
+    y = builder.neg(x)
+    other = wn.MLGraphBuilder(context)
+    graph = other.build({"y": other.neg(other.input("x", {"dataType": "float32", "shape": [3]}))})
+    a, b = (context.create_tensor([3], "float32", readable=True, writable=True) for _ in range(2))
+    gpu.destroy()
+    calls = {
+        "compute": lambda: context.compute(graph, {"x": [1, 2, 3]}),
+        "dispatch": lambda: context.dispatch(graph, {"x": a}, {"y": b}),
+        "read": lambda: context.read_tensor(a),
+        "write": lambda: context.write_tensor(a, [1, 2, 3]),
+        "create": lambda: context.create_tensor([3], "float32"),
+        "build": lambda: builder.build({"y": y}),
+    }
+    with pytest.raises(wn.DeviceLostError, match="the device is lost"):
+        calls[first]()
+    assert context.lost.done()
+    assert graph.destroyed
+    assert a.destroyed

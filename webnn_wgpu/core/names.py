@@ -1,0 +1,16 @@
+"""Names: the specification's camelCase and Python's snake_case."""
+
+from __future__ import annotations
+
+import keyword
+import re
+
+
+def snake_case(name: str) -> str:
+    """Return the Python spelling of a name of the specification, with an underscore behind it if Python reserves it.
+
+    >>> [snake_case(n) for n in ("argMax", "isNaN", "gatherND", "reduceL1", "averagePool2d", "x.attention", "not")]
+    ['arg_max', 'is_nan', 'gather_nd', 'reduce_l1', 'average_pool2d', 'x.attention', 'not_']
+    """
+    snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace("NaN", "Nan").replace("ND", "Nd")).lower()
+    return f"{snake}_" if keyword.iskeyword(snake) else snake
