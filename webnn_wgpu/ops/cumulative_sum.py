@@ -80,8 +80,9 @@ def _scan_calls(
         calls += [totals_call, *_scan_calls(low, totals, 0, starts, step.element, exclusive=True, key=key + "'")]
     parts = -(-length // chunk)
     shape = replace(variant.shape(view, quads=form != "single"), kept_rank=1, reduced_rank=1)
-    launch, grid = row_launch(shape, rows * parts, low.caps, "units")
     item = QUAD if form == "quads" else 1
+    iterations = min(chunk, length) // item // variant.lanes * 34 // 32 + 2
+    launch, grid = row_launch(shape, rows * parts, low.caps, "units", iterations)
     fields: list[Field] = [
         *launch,
         ("rows", "u32", rows),

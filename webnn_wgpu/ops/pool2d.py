@@ -7,7 +7,7 @@ padding or rounding up can make, gives 0, and for the maximum the lowest value o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,8 +20,8 @@ from ..kernels.element import ELEMENTS, QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import quad_launch
-from ._reduction import LOWEST, VARIANTS, Field, RowShape, Variant, row_launch, variant_of
+from ._elementwise import MOST_ITERATIONS, quad_launch
+from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, variant_of
 from ._rows import to_type, wide
 from .reduce import REDUCE, Step, Tensor, arithmetic, extremum, reduce_calls
 
@@ -73,9 +73,18 @@ class Windows:
     @property
     def whole(self) -> bool:
         """Whether there is one window, and every element of the input lies in it."""
-        first = -(-self.before // self.dilation)
-        beyond = min(self.window, -(-(self.before + self.size) // self.dilation))
+        first, beyond = self.within(0)
         return self.output == 1 and beyond - first == self.size
+
+    def within(self, o: int) -> tuple[int, int]:
+        """Return the range of window o's elements that lie within the input; empty where the second is not greater."""
+        before = self.before - o * self.stride
+        return max(0, -(-before // self.dilation)), min(self.window, -(-(before + self.size) // self.dilation))
+
+    @property
+    def reach(self) -> int:
+        """Most elements of a window that lie within the input."""
+        return min(self.window, -(-self.size // self.dilation))
 
     def fields(self, axis: str) -> list[Field]:
         """Return the uniforms."""
@@ -164,6 +173,14 @@ def _pooled(x: Array, axis: int, windows: Windows, operation: Any, start: float)
     """Return the operation over windows along one dimension; two dimensions are pooled one after the other."""
     x = np.moveaxis(x, axis, 0)
     out = np.full((windows.output, *x.shape[1:]), start, x.dtype)
+    if windows.output <= windows.window:
+        for o in range(windows.output):
+            first, beyond = windows.within(o)
+            at = o * windows.stride - windows.before
+            if first < beyond:
+                inside = x[at + first * windows.dilation : at + (beyond - 1) * windows.dilation + 1 : windows.dilation]
+                out[o] = operation.reduce(inside, axis=0)
+        return np.moveaxis(out, 0, axis)
     for k in range(windows.window):
         # Window o reads element o * stride - before.
         before = windows.before - k * windows.dilation
@@ -227,14 +244,22 @@ class _Pool:
             return reduce_calls(low, step, source, SPATIAL[low.attrs["layout"]], target, key="parts")
         last = x.shape[3] if low.attrs["layout"] == "nhwc" else 1
         channels: Literal["first", "last", "quads"] = "first" if last == 1 else "quads" if last % QUAD == 0 else "last"
-        taps, results = down.window * across.window, output.num_elements
+        taps, results = down.reach * across.reach, output.num_elements
         subgroups = ELEMENTS[x.data_type].size_bytes <= 4
-        variant = variant_of(low, taps, lambda has: _choice(low, has, taps, results), subgroups=subgroups)
+        # An invocation's loops: elements in lines, which may be short, or in blocks of 32; for each of its results.
+        windows = 1 if channels == "quads" else QUAD
+        most = MOST_ITERATIONS // (2 * windows) if low.caps.is_cpu else MAX_DIMENSION
+        variant = variant_of(
+            low, taps, lambda variants: _choice(low, variants, taps, results), subgroups=subgroups, most_items=most
+        )
         rows = RowShape(variant.lanes)
         # Invocations that share a window take every so manieth element of it anyway.
-        blocks = variant.lanes > 1 or (step.operation == "sum" and max(down.window, across.window) > _LONGEST_LINE)
+        blocks = variant.lanes > 1 or max(down.reach, across.reach) > _LONGEST_LINE
         quads = -(-results // QUAD)
-        launch, grid = _launch(variant, rows, results, low)
+        if variant.lanes == 1:
+            launch, grid = quad_launch(results, low.caps, 2 * windows * taps)
+        else:
+            launch, grid = row_launch(rows, quads, low.caps, "quads", 2 * windows * -(-taps // variant.lanes))
         fields: list[Field] = [*launch, ("outputs", "u32", results)]
         if channels != "first":
             fields.append(("channels", "u32", last // QUAD if channels == "quads" else last))
@@ -266,25 +291,17 @@ def _neutral(step: Step, data_type: str) -> str:
     return _LOWEST_8_BIT.get(data_type, LOWEST[step.type])
 
 
-def _choice(low: Lowering, subgroups: bool, taps: int, results: int) -> tuple[str, str]:
+def _choice(low: Lowering, variants: Collection[str], taps: int, results: int) -> tuple[str, str]:
     # An invocation makes four results. So many keep a device busy without sharing windows.
     enough = 4 * 256 if low.caps.is_cpu else 4 * 16384
-    if taps < _SHARED_WINDOW:
-        return "plain", "small windows"
-    if results >= enough:
-        return "plain", "many results"
-    if not low.caps.is_cpu:
-        return "workgroup", "few large windows"
-    if subgroups:
-        return "subgroup", "few large windows, CPU adapter with subgroups"
-    return "plain", "CPU adapter without subgroups"
-
-
-def _launch(variant: Variant, rows: RowShape, results: int, low: Lowering) -> tuple[list[Field], tuple[int, int, int]]:
-    if variant.lanes == 1:
-        launch, grid = quad_launch(results, low.caps)
-        return [*launch], grid
-    return row_launch(rows, -(-results // QUAD), low.caps, "quads")
+    many = results >= enough
+    if "plain" in variants and (taps < _SHARED_WINDOW or many):
+        return "plain", "many results" if many else "small windows"
+    if "subgroup" in variants and low.caps.is_cpu:
+        return "subgroup", "large windows, CPU adapter with subgroups"
+    if "plain" in variants and low.caps.is_cpu:
+        return "plain", "CPU adapter without subgroups"
+    return "workgroup", "large windows"
 
 
 def _value(data_type: str) -> str:

@@ -213,10 +213,12 @@ def _reduce_call(
     shape = variant.shape(view, quads=quads)
     uses_shift = shift is not None and "shift" in step.map + step.finish
     outputs = rows * parts
+    # Of the loops for one result: items in blocks of 32.
+    iterations = chunk // item // variant.lanes * 34 // 32 + 2
     if plain:
-        launch, grid = quad_launch(outputs, low.caps)
+        launch, grid = quad_launch(outputs, low.caps, iterations * (1 if form == "columns" else QUAD))
     else:
-        launch, grid = row_launch(shape, outputs, low.caps, "outputs")
+        launch, grid = row_launch(shape, outputs, low.caps, "outputs", iterations)
     fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk // item)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
