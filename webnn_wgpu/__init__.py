@@ -20,6 +20,7 @@ from .api.limits import MLOpSupportLimits
 from .api.ml import ML, ml
 from .api.operand import MLOperand
 from .api.promise import MLPromise
+from .api.pywebnn import AsyncMLContext, MLDeviceTensor
 from .api.tensor import MLTensor
 from .core.errors import (
     DeviceLostError,
@@ -39,6 +40,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ML",
+    "AsyncMLContext",
     "DOMException",
     "DeviceLostError",
     "InvalidStateError",
@@ -46,6 +48,7 @@ __all__ = [
     "MLComputeResult",
     "MLContext",
     "MLContextLostInfo",
+    "MLDeviceTensor",
     "MLGraph",
     "MLGraphBuilder",
     "MLOpSupportLimits",

@@ -26,6 +26,7 @@ def test_everything_it_says() -> None:
         "  specification  https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reshape-method",
         "  definition     webnn_wgpu/ops/views.py",
         "  templates      none",
+        "  variants       one kernel",
         "  tests          tests/ops/test_views.py",
         "  operands       input: every data type, rank 0 to 8",
         "  options        new_shape: uints, required",
@@ -52,6 +53,7 @@ def test_templates_come_with_their_parameters() -> None:
         ("gemm", "c: optional, data type of a"),
         ("isNaN", "MLGraphBuilder.is_nan(a: MLOperand"),
         ("gelu", "ULP in float32"),
+        ("matmul", "variants       gemv, plain, subgroup, tiled"),
         ("fused", "none: passes make it"),
     ],
 )

@@ -13,6 +13,7 @@ from webnn_wgpu import __version__
 from .demo import demo
 from .doctor import doctor
 from .op import op
+from .ops import ops
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -27,5 +28,5 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (demo, doctor, op):
+for command in (demo, doctor, op, ops):
     app.add_command(command)

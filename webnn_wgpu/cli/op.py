@@ -21,6 +21,7 @@ from webnn_wgpu.kernels.templates import shader_root
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._attrs import REQUIRED, Attr
 from webnn_wgpu.ops._def import OpDef, Operand
+from webnn_wgpu.plan.forced import forceable
 
 from .text import write_section
 
@@ -49,7 +50,7 @@ class OperatorPlaces:
 @click.command()
 @click.argument("name")
 def op(name: str) -> None:
-    """Print every place of the operator NAME: specification, code, templates, tests."""
+    """Print every place of the operator NAME: specification, code, templates, variants, tests."""
     found = find_operator(name)
     if found is None:
         close = ", ".join(close_names(name))
@@ -88,6 +89,7 @@ def _rows(op: OpDef) -> Iterator[tuple[str, str]]:
     yield "specification", f"{SPEC_URL}{op.spec}" if op.spec else "none: an extension"
     yield "definition", _short(found.module)
     yield from _listed("templates", [f"{_short(t)} ({', '.join(p)})" for t, p in found.templates.items()], "none")
+    yield "variants", ", ".join(forceable().get(op.name, ())) or "one kernel"
     yield from _listed("tests", [_short(test) for test in found.tests], "none in this installation")
     yield from _listed("operands", [_operand(operand) for operand in op.operands], "those of what was fused")
     yield from _listed("options", [_attr(attr) for attr in op.attrs], "none")

@@ -1,4 +1,4 @@
-"""The forms in which constants are uploaded: transposed, or packed into a texture in the order a kernel reads them."""
+"""The forms in which constants are uploaded: permuted, transformed, or packed into a texture in the order they are read in."""
 
 from __future__ import annotations
 
@@ -84,3 +84,58 @@ class PanelTexture(Packing):
         texels = np.zeros((count, panels, wraps * steps, self.columns), np.float32)
         texels[:, :, :K] = padded.reshape(count, K, panels, self.columns).swapaxes(1, 2)
         return texels.reshape(count * panels * wraps, steps * self.lanes * self.quads, 4)
+
+
+@dataclass(frozen=True)
+class Permuted(Packing):
+    """A constant seen with dimensions `dims`, which are put into the order `axes`; in its own data type.
+
+    Example:
+        >>> Permuted((2, 3), (1, 0)).pack(np.array([1, 2, 3, 4, 5, 6]))
+        array([[1, 4],
+               [2, 5],
+               [3, 6]])
+    """
+
+    dims: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def pack(self, array: Any) -> Any:
+        """Return the permuted array."""
+        return np.transpose(np.reshape(array, self.dims), self.axes)
+
+
+@dataclass(frozen=True)
+class Chain(Packing):
+    """Two packings one after the other: the second packs what the first returns."""
+
+    first: Packing
+    second: Packing
+
+    @property
+    def texture(self) -> bool:
+        """Whether the packed form is a texture: whether the second's is."""
+        return self.second.texture
+
+    def pack(self, array: Any) -> Any:
+        """Return what the second packing makes of what the first makes of the array."""
+        return self.second.pack(self.first.pack(array))
+
+
+_WINOGRAD_FILTER = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
+"""G of Winograd F(2, 3): A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural Networks, 2015, section 4.1."""
+
+
+@dataclass(frozen=True)
+class WinogradFilter(Packing):
+    """3 x 3 filters as Winograd F(2x2, 3x3) multiplies them: G g G', computed in float64, stored in float32."""
+
+    def pack(self, array: Any) -> Any:
+        """Return the transformed filters, [16, channels, output channels].
+
+        Args:
+            array: the filters, [..., 3, 3, channels, output channels] where the leading dimensions are 1.
+        """
+        taps = np.reshape(array, (3, 3, *np.shape(array)[-2:])).astype(np.float64)
+        transformed = np.einsum("ay,bx,yxio->abio", _WINOGRAD_FILTER, _WINOGRAD_FILTER, taps)
+        return transformed.reshape(16, *transformed.shape[2:]).astype(np.float32)

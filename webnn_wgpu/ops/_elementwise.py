@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..core.caps import Caps
-from ..core.data_types import DATA_TYPES
+from ..core.data_types import CONSTANT_TYPES, byte_length
 from ..ir.types import TensorType
-from ..kernels.element import QUAD, padded_bytes
+from ..kernels.element import QUAD, element_of, padded_bytes
 from ..kernels.expression import Expression
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType, Window, grid_1d
 from ._shapes import broadcast_strides, merge_dimensions, strides_of
@@ -75,12 +75,12 @@ def elementwise_call(
             fields.append(("row_quads", "u32", dims[-1] // QUAD))
     for i, (source, read, own) in enumerate(zip(sources, reads, merged, strict=True)):
         name = f"input{i}"
-        bindings.append(Binding(name, "read", source.type.data_type, quad=read in ("same", "suffix", "quad")))
+        bindings.append(Binding(name, "read", element_of(source.type.data_type, caps), quad=read in ("same", "suffix", "quad")))
         if read == "suffix":
             fields.append((f"{name}_quads", "u32", source.type.num_elements // QUAD))
         elif read in ("quad", "repeat", "strided"):
             fields.extend((f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own))
-    bindings.append(Binding("output", "write", output_type.data_type, quad=True))
+    bindings.append(Binding("output", "write", element_of(output_type.data_type, caps), quad=True))
     fields += expression_uniforms
     placed = any(r not in ("same", "scalar") for r in reads)
     first: tuple[tuple[str, UniformType], ...] = (("first_quad", "u32"),) if placed else ()
@@ -115,16 +115,16 @@ def _windows(num_elements: int, moving: Sequence[TensorType], caps: Caps) -> lis
     limit = caps.limit("max-storage-buffer-binding-size")
     if all(padded_bytes(t.size_bytes) <= limit for t in moving):
         return [(0, num_elements)]
-    widest = max(DATA_TYPES[t.data_type].size_bytes for t in moving)
-    # Whole multiples of the offset alignment in elements, so that every type's window starts aligned.
-    step = caps.limit("min-storage-buffer-offset-alignment")
-    span = limit // widest // step * step
+    widest = max(CONSTANT_TYPES[t.data_type].bits for t in moving)
+    # Twice the offset alignment in elements, so that every type's window starts aligned, those of half a byte too.
+    step = 2 * caps.limit("min-storage-buffer-offset-alignment")
+    span = limit * 8 // widest // step * step
     return [(start, min(span, num_elements - start)) for start in range(0, num_elements, span)]
 
 
 def _window(value: int, type_: TensorType, start: int, count: int) -> Window:
-    size = DATA_TYPES[type_.data_type].size_bytes
-    return Window(value, start * size, padded_bytes(count * size))
+    offset, size = (byte_length(type_.data_type, n) for n in (start, count))
+    return Window(value, offset, padded_bytes(size))
 
 
 def _simple_read(source: Source, strides: tuple[int, ...], output: TensorType) -> str:

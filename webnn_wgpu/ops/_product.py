@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from ..core.data_types import DATA_TYPES
@@ -11,9 +11,9 @@ from ..core.errors import OperationError
 from ..kernels import select
 from ..kernels.element import QUAD
 from ..kernels.expression import OPAQUE_ZERO
-from ..kernels.packing import PanelTexture, Transposed
+from ..kernels.packing import Chain, PanelTexture, Transposed
 from ..kernels.select import Choice, ProductSize
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Packed, Temp, UniformType, grid_1d
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Packed, Packing, Temp, UniformType, grid_1d
 from ._def import Lowering
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 from .strided import strided_call
@@ -29,9 +29,12 @@ _Field = tuple[str, UniformType, int | float]
 
 @dataclass(frozen=True)
 class Factor:
-    """One factor: the matrices in the last two dimensions of a value, transposed or not."""
+    """One factor: the matrices in the last two dimensions of a value, transposed or not.
 
-    value: int
+    Scratch memory and packed constants hold their matrices row by row: they are not transposed.
+    """
+
+    value: Operand
     data_type: str
     shape: tuple[int, ...]
     transposed: bool = False
@@ -62,9 +65,13 @@ class Addend:
     beta: float
 
 
+Read = Callable[[Sequence[int]], str]
+"""Where, for an element of a result, the element of an operand of some shape is found: see `shaders/lib/product.wgsl.j2`."""
+
+
 @dataclass
-class _Kernel:
-    """The parts of the kernel call while they are put together."""
+class Kernel:
+    """The parts of a kernel call while they are put together."""
 
     bindings: list[Binding] = field(default_factory=list[Binding])
     operands: list[Operand] = field(default_factory=list[Operand])
@@ -73,19 +80,36 @@ class _Kernel:
     features: list[str] = field(default_factory=list[str])
 
     def bind(self, binding: Binding, operand: Operand) -> None:
+        """Add a binding and what it refers to."""
         self.bindings.append(binding)
         self.operands.append(operand)
 
     def uniform(self, name: str, value: int | float, type_: UniformType = "u32") -> None:
+        """Add a uniform."""
         self.fields.append((name, type_, value))
 
+    def uniforms(self, **values: int) -> None:
+        """Add unsigned uniforms."""
+        for name, value in values.items():
+            self.uniform(name, value)
+
     def call(self, template: KernelTemplate, grid: tuple[int, int, int], reason: str) -> KernelCall:
+        """Return the call."""
         uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in self.fields]
         spec = template.spec(self.bindings, uniforms, features=self.features, **self.params)
         return KernelCall(spec, tuple(self.operands), tuple(value for _, _, value in self.fields), grid, reason)
 
 
-def product_calls(low: Lowering, a: Factor, b: Factor, *, alpha: float = 1.0, addend: Addend | None = None) -> list[KernelCall]:
+def product_calls(
+    low: Lowering,
+    a: Factor,
+    b: Factor,
+    *,
+    alpha: float = 1.0,
+    addend: Addend | None = None,
+    read: Read | None = None,
+    into: Temp | None = None,
+) -> list[KernelCall]:
     """Return the kernel calls that compute `alpha` a b + addend, with the epilogue of `low`.
 
     Args:
@@ -93,7 +117,9 @@ def product_calls(low: Lowering, a: Factor, b: Factor, *, alpha: float = 1.0, ad
         a: left factor, matrices of [M, K].
         b: right factor, matrices of [K, N]; its leading dimensions and those of `a` broadcast.
         alpha: a factor of every element.
-        addend: what is added; only where neither factor has leading dimensions.
+        addend: what is added; only where neither factor has leading dimensions, unless `read` knows better.
+        read: where operands are found that are added or that the epilogue reads, if not by their shapes.
+        into: scratch memory for the float32 result, which then gets no epilogue.
 
     Raises:
         OperationError: a variant is forced that the device cannot run.
@@ -103,7 +129,7 @@ def product_calls(low: Lowering, a: Factor, b: Factor, *, alpha: float = 1.0, ad
     choice = _choose(low, size)
     variant, reason = choice.variant, choice.reason
     packing = None
-    kernel, calls = _Kernel(), list[KernelCall]()
+    kernel, calls = Kernel(), list[KernelCall]()
     if variant == "subgroup":
         packing = _panel_texture(low, b, size)
         rows, quads = select.subgroup_tile(low.caps, size, texture=packing is not None)
@@ -124,18 +150,25 @@ def product_calls(low: Lowering, a: Factor, b: Factor, *, alpha: float = 1.0, ad
     a_quads = K % QUAD == 0 and variant != "gemv"
     kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), _row_major(low, a, "a", calls))
     if packing:
-        kernel.bind(Binding("b", "texture"), Packed(b.value, packing))
+        kernel.bind(Binding("b", "texture"), _packed(b.value, packing))
     else:
         kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), _row_major(low, b, "b", calls))
     blocks, panels = -(-M // tile[0]), -(-N // tile[1])
     tiles = blocks * panels * size.matrices
-    for name, number in {"M": M, "N": N, "K": K, "blocks": blocks, "panels": panels, "tiles": tiles}.items():
-        kernel.uniform(name, number)
+    kernel.uniforms(M=M, N=N, K=K, blocks=blocks, panels=panels, tiles=tiles)
     if packing:
         kernel.uniform("wraps", packing.wraps(K))
         kernel.uniform("wrap_steps", packing.wrap_steps(K))
     _number_batches(kernel, batch, (a.batch, M * K), (b.batch, packing.height(K, N, 1) if packing else K * N))
-    _finish(kernel, low, size, alpha, addend)
+    whole = N % QUAD == 0
+    kernel.params |= {"alpha": alpha != 1, "beta": addend is not None and addend.beta != 1}
+    if alpha != 1:
+        kernel.uniform("alpha", alpha, "f32")
+    if into is None:
+        finish(kernel, low, whole, read or (lambda shape: _read(shape, size)), addend, scaled=alpha != 1)
+    else:
+        kernel.params |= {"c_read": "", "expression": None, "extra_reads": ()}
+        kernel.bind(Binding("output", "write", "float32", quad=whole), into)
     calls.append(kernel.call(_TEMPLATES[variant], grid_1d(tiles, low.caps), reason))
     return calls
 
@@ -152,14 +185,16 @@ def _size(a: Factor, b: Factor) -> tuple[ProductSize, tuple[int, ...]]:
 
 def _choose(low: Lowering, size: ProductSize) -> Choice:
     """Return the variant to take: the forced one, or the best for the device and the sizes."""
-    forced = low.forced_variant
+    op = low.ops[low.node.op]
+    # An operator with variants of its own, such as conv2d, may be computed by products: those go by the templates' name.
+    forced = low.forced.get("matmul") if op.variants else low.forced_variant
     if forced is None:
         return select.choose(low.caps, size)
     possible = [v for v in select.VARIANTS if select.supports(low.caps, v)]
     if forced not in possible:
         raise OperationError(
             "the forced kernel variant cannot be had",
-            operator=low.ops[low.node.op].python_name,
+            operator=op.python_name,
             label=low.node.label,
             got=f"{forced}, subgroup size {low.caps.subgroup_size}",
             allowed=", ".join(possible),
@@ -169,7 +204,7 @@ def _choose(low: Lowering, size: ProductSize) -> Choice:
 
 def _panel_texture(low: Lowering, b: Factor, size: ProductSize) -> PanelTexture | None:
     """Return how a constant `b` is packed into a texture, or None where it is no constant or does not fit."""
-    if not low.is_constant(b.value):
+    if not is_constant(low, b.value):
         return None
     _, quads = select.subgroup_tile(low.caps, size, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
@@ -177,12 +212,25 @@ def _panel_texture(low: Lowering, b: Factor, size: ProductSize) -> PanelTexture 
     return packing if packing.height(size.K, size.N, math.prod(b.batch)) <= width else None
 
 
+def is_constant(low: Lowering, operand: Operand) -> bool:
+    """Return whether an operand is a constant that may be packed at build time."""
+    return isinstance(operand, Packed) or (isinstance(operand, int) and low.is_constant(operand))
+
+
+def _packed(operand: Operand, packing: Packing) -> Packed:
+    """Return a constant packed; one that is packed already is packed further."""
+    if isinstance(operand, Packed):
+        return Packed(operand.value, Chain(operand.packing, packing))
+    assert isinstance(operand, int)
+    return Packed(operand, packing)
+
+
 def _row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
     """Return the factor's matrices in row-major order: a transposed one is copied, at build time if it is a constant."""
     if not factor.transposed:
         return factor.value
-    if low.is_constant(factor.value):
-        return Packed(factor.value, Transposed())
+    if is_constant(low, factor.value):
+        return _packed(factor.value, Transposed())
     shape, strides = factor.shape, strides_of(factor.shape)
     temp = Temp(key, math.prod(shape) * DATA_TYPES[factor.data_type].size_bytes)
     dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])
@@ -190,7 +238,7 @@ def _row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall])
     return temp
 
 
-def _number_batches(kernel: _Kernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> None:
+def _number_batches(kernel: Kernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> None:
     """Declare how the number of a result's matrix leads to each factor's, given its leading dimensions and step."""
     strides = [[s * step for s in broadcast_strides(own, batch)] if batch else [] for own, step in factors]
     dims, (_, *merged) = merge_dimensions(batch, [strides_of(batch), *strides])
@@ -202,28 +250,32 @@ def _number_batches(kernel: _Kernel, batch: Sequence[int], *factors: tuple[Seque
             kernel.uniform(f"{name}_stride_{d}", own[d])
 
 
-def _finish(kernel: _Kernel, low: Lowering, size: ProductSize, alpha: float, addend: Addend | None) -> None:
-    """Declare what happens to a sum before it is stored, and where it goes."""
-    whole = size.N % QUAD == 0
-    c_read = _read(addend.shape, size) if addend else ""
-    beta = addend is not None and addend.beta != 1
+def finish(kernel: Kernel, low: Lowering, whole: bool, read: Read, addend: Addend | None, *, scaled: bool = False) -> None:
+    """Declare what happens to a sum before it is stored, and where it goes.
+
+    Args:
+        kernel: the kernel, which gets the parameters `c_read`, `expression` and `extra_reads`.
+        low: the node, with its epilogue.
+        whole: whether the result is stored in whole quads.
+        read: where the addend and the epilogue's operands are found.
+        addend: what is added.
+        scaled: whether the sum is scaled before.
+    """
     # Factors of 1 are left out: the product then shares its pipeline with all others that have none.
-    kernel.params |= {"alpha": alpha != 1, "beta": beta, "c_read": c_read}
-    if alpha != 1:
-        kernel.uniform("alpha", alpha, "f32")
+    kernel.params["c_read"] = c_read = read(addend.shape) if addend else ""
     if addend:
         kernel.bind(Binding("c", "read", addend.data_type, quad=whole and c_read in ("full", "columns")), addend.value)
-        if beta:
+        if addend.beta != 1:
             kernel.uniform("beta", addend.beta, "f32")
     epilogue = low.epilogue
     reads: list[str] = []
     if epilogue:
         for i, value in enumerate(epilogue.operands):
             own = low.graph.type(value)
-            reads.append(_read(own.shape, size))
-            kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] != "one"), value)
+            reads.append(read(own.shape))
+            kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] in ("full", "columns")), value)
         kernel.fields += epilogue.uniforms
-        if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (alpha != 1 or addend):
+        if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (scaled or addend):
             kernel.uniform(OPAQUE_ZERO, 0)
         kernel.features += epilogue.expression.features
     kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}

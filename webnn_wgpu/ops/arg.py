@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS
+from ..kernels.element import ELEMENTS, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lower, Lowering, OpDef, Operand
@@ -45,7 +45,8 @@ def _key(value: str, largest: bool) -> Key:
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
     x, axis, axes = call.input(), call.attrs["axis"], call.attrs["axes"]
-    call.require(axis is None or axes is None, "only one of axis and axes may be given", got=f"axis={axis}, axes={axes}")
+    if axis is not None and axes is not None:
+        raise call.fail("only one of axis and axes may be given", got=f"axis={axis}, axes={list(axes)}")
     if call.attrs["output_data_type"] is None:
         call.attrs["output_data_type"] = "int64" if axis is None else "int32"
     if axis is not None:
@@ -82,14 +83,14 @@ def _lower_with(largest: bool) -> Lower:
     def lower(low: Lowering) -> list[KernelCall]:
         x = low.input()
         view = view_rows(x.shape, low.attrs["axes"])
-        element = ELEMENTS[x.data_type]
+        element = ELEMENTS[element_of(x.data_type, low.caps)]
         key = _key(element.value, largest)
         quads = view.items_are_quads
         variant = choose_variant(low, view, subgroups=element.size_bytes <= 4, passes=1, quads=quads)
         # The index is always positive and below 2^32: its 64 bits need no 64-bit arithmetic.
         output = "bits64" if low.output().data_type == "int64" else "int32"
         resources = [
-            (Binding("input", "read", x.data_type, quad=quads), low.value(0)),
+            (Binding("input", "read", element.name, quad=quads), low.value(0)),
             (Binding("output", "write", output), low.node.outputs[0]),
         ]
         last: bool = low.attrs["select_last_index"]

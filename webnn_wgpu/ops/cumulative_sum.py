@@ -12,12 +12,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..core.data_types import DATA_TYPES
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS, QUAD
+from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
-from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._reduction import VARIANTS, Field, choose_variant, row_launch, view_rows
@@ -47,9 +45,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
     return [to_type(np.flip(sums, axis) if attrs["reversed"] else sums, outputs[0])]
 
 
-def _scan_calls(
-    low: Lowering, source: Tensor, axis: int, target: Resource, target_type: str, *, exclusive: bool, key: str
-) -> list[KernelCall]:
+def _scan_calls(low: Lowering, source: Tensor, axis: int, target: Tensor, *, exclusive: bool, key: str) -> list[KernelCall]:
     """Return the calls that sum one tensor up along a dimension.
 
     Args:
@@ -57,17 +53,19 @@ def _scan_calls(
         source: what is read.
         axis: the dimension.
         target: what is written, of the same shape.
-        target_type: its data type.
         exclusive: whether an element's own value is left out of its sum.
         key: what scratch memory is named after.
     """
-    value = ELEMENTS[source.data_type].value
-    step = arithmetic("sum", "x", "t", (), value)
+    step = arithmetic("sum", "x", "t", (), ELEMENTS[source.element].value)
     length, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
     view = view_rows(source.shape, (axis,))
-    variant = choose_variant(low, view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
+    variant = choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
     # An item is four neighbours: of four rows, or of one.
-    form = "columns" if inner % QUAD == 0 and variant.lanes == 1 else "quads" if inner == 1 and length % QUAD == 0 else "single"
+    form = "single"
+    # There are no vectors of pairs.
+    if step.type not in PAIRS:
+        columns = inner % QUAD == 0 and variant.lanes == 1
+        form = "columns" if columns else "quads" if inner == 1 and length % QUAD == 0 else "single"
     rows = view.kept.size // (QUAD if form == "columns" else 1)
     items = length // (QUAD if form == "quads" else 1)
     parts = number_of_parts(rows, items, variant.lanes, low.caps)
@@ -76,8 +74,9 @@ def _scan_calls(
     if parts > 1:
         chunk = -(-length // (parts * QUAD)) * QUAD
         totals_call, totals = totals_of_parts(low, step, source, axis, chunk, f"{key} totals")
-        starts = Temp(f"{key} starts", math.prod(totals.shape) * DATA_TYPES[step.element].size_bytes)
-        calls += [totals_call, *_scan_calls(low, totals, 0, starts, step.element, exclusive=True, key=key + "'")]
+        scratch = Temp(f"{key} starts", math.prod(totals.shape) * ELEMENTS[step.element].size_bytes)
+        starts = Tensor(scratch, step.element, totals.shape)
+        calls += [totals_call, *_scan_calls(low, totals, 0, starts, exclusive=True, key=key + "'")]
     parts = -(-length // chunk)
     shape = replace(variant.shape(view, quads=form != "single"), kept_rank=1, reduced_rank=1)
     item = QUAD if form == "quads" else 1
@@ -92,13 +91,13 @@ def _scan_calls(
         ("inner", "u32", inner // QUAD if form == "columns" else inner),
     ]
     quad = form != "single"
-    bindings = [Binding("input", "read", source.data_type, quad=quad)]
+    bindings = [Binding("input", "read", source.element, quad=quad)]
     operands = [source.resource]
     if starts is not None:
-        bindings.append(Binding("starts", "read", step.element, quad=form == "columns"))
-        operands.append(starts)
-    bindings.append(Binding("output", "write", target_type, quad=quad))
-    operands.append(target)
+        bindings.append(Binding("starts", "read", starts.element, quad=form == "columns"))
+        operands.append(starts.resource)
+    bindings.append(Binding("output", "write", target.element, quad=quad))
+    operands.append(target.resource)
     spec = CUMULATIVE_SUM.spec(
         bindings,
         [(name, type_) for name, type_, _ in fields],
@@ -115,9 +114,10 @@ def _scan_calls(
 
 def _lower(low: Lowering) -> list[KernelCall]:
     x = low.input()
-    source = Tensor(low.value(0), x.data_type, x.shape)
-    exclusive = bool(low.attrs["exclusive"])
-    return _scan_calls(low, source, low.attrs["axis"], low.node.outputs[0], x.data_type, exclusive=exclusive, key="parts")
+    element = element_of(x.data_type, low.caps)
+    source = Tensor(low.value(0), element, x.shape)
+    target = Tensor(low.node.outputs[0], element, x.shape)
+    return _scan_calls(low, source, low.attrs["axis"], target, exclusive=bool(low.attrs["exclusive"]), key="parts")
 
 
 OPS = (

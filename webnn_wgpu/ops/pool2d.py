@@ -16,7 +16,7 @@ import numpy as np
 from ..core.data_types import ANY, FLOATS, MAX_DIMENSION
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS, QUAD
+from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
@@ -202,8 +202,8 @@ class _Pool:
 
     Attributes:
         name: specification name.
-        step: the functions of its kernel for a data type. `count` in `finish` is the number of elements of the window that
-            lie within the input, at least 1.
+        step: the functions of its kernel for the WGSL type elements are read into. `count` in `finish` is the number of
+            elements of the window that lie within the input, at least 1.
         operation: numpy's operation between elements.
         prepare: done by numpy to the input.
         finish: done by numpy to the result, which it gets with the numbers of elements.
@@ -236,16 +236,20 @@ class _Pool:
     def lower(self, low: Lowering) -> list[KernelCall]:
         x, output = low.input(), low.output()
         down, across = _windows(low.attrs, x.shape, output.shape)
-        step = self.step(x.data_type)
+        element = element_of(x.data_type, low.caps)
+        step = self.step(ELEMENTS[element].value)
         if down.whole and across.whole and not {self.name, POOL2D.name} & set(low.forced):
             step = replace(step, finish=step.finish.replace("count", "params.length"))
-            source = Tensor(low.value(0), x.data_type, x.shape)
-            target = Tensor(low.node.outputs[0], x.data_type)
+            source = Tensor(low.value(0), element, x.shape)
+            target = Tensor(low.node.outputs[0], element)
             return reduce_calls(low, step, source, SPATIAL[low.attrs["layout"]], target, key="parts")
         last = x.shape[3] if low.attrs["layout"] == "nhwc" else 1
-        channels: Literal["first", "last", "quads"] = "first" if last == 1 else "quads" if last % QUAD == 0 else "last"
+        channels: Literal["first", "last", "quads"] = "first" if last == 1 else "last"
+        # There are no vectors of pairs.
+        if last % QUAD == 0 and step.type not in PAIRS:
+            channels = "quads"
         taps, results = down.reach * across.reach, output.num_elements
-        subgroups = ELEMENTS[x.data_type].size_bytes <= 4
+        subgroups = ELEMENTS[element].size_bytes <= 4
         # An invocation's loops: elements in lines, which may be short, or in blocks of 32; for each of its results.
         windows = 1 if channels == "quads" else QUAD
         most = MOST_ITERATIONS // (2 * windows) if low.caps.is_cpu else MAX_DIMENSION
@@ -266,8 +270,8 @@ class _Pool:
         fields += [*down.fields("down"), *across.fields("across")]
         spec = POOL2D.spec(
             [
-                Binding("input", "read", x.data_type, quad=channels == "quads"),
-                Binding("output", "write", x.data_type, quad=True),
+                Binding("input", "read", element, quad=channels == "quads"),
+                Binding("output", "write", element, quad=True),
             ],
             [(field, type_) for field, type_, _ in fields],
             features=variant.features,
@@ -304,28 +308,24 @@ def _choice(low: Lowering, variants: Collection[str], taps: int, results: int) -
     return "workgroup", "large windows"
 
 
-def _value(data_type: str) -> str:
-    return ELEMENTS[data_type].value
-
-
 _POOLS = (
     _Pool(
         "averagePool2d",
-        lambda data_type: arithmetic("sum", "x", "t / count", (), _value(data_type)),
+        lambda value: arithmetic("sum", "x", "t / count", (), value),
         np.add,
         lambda x: x,
         lambda total, counts: total / counts,
     ),
     _Pool(
         "l2Pool2d",
-        lambda data_type: arithmetic("sum", "x * x", "sqrt_f32(t)", ("sqrt",), _value(data_type)),
+        lambda value: arithmetic("sum", "x * x", "sqrt_f32(t)", ("sqrt",), value),
         np.add,
         np.square,
         lambda total, counts: np.sqrt(total),
     ),
     _Pool(
         "maxPool2d",
-        lambda data_type: extremum("max", _value(data_type)),
+        lambda value: extremum("max", value),
         np.maximum,
         lambda x: x,
         lambda total, counts: total,

@@ -17,7 +17,7 @@ from ..core.caps import Caps
 from ..core.data_types import ANY, DATA_TYPES, FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS, QUAD
+from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
 from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
@@ -45,8 +45,17 @@ SUMMABLE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
 _MOST_SERIAL = 4096
 """Items one invocation folds at most: 128 blocks of 32, which keeps float32 sums within some 160 roundings of exact."""
 
-_ELEMENT_OF = {"f32": "float32", "i32": "int32", "u32": "uint32", "i64": "int64", "u64": "uint64"}
+_ELEMENT_OF = {
+    "f32": "float32",
+    "i32": "int32",
+    "u32": "uint32",
+    "i64": "int64",
+    "u64": "uint64",
+    "i64x2": "int64.pair",
+    "u64x2": "uint64.pair",
+}
 _SUFFIX = {"f32": ".0", "i32": "i", "u32": "u", "i64": "li", "u64": "lu"}
+_PAIR_MAPS = {"x": "x", "abs(x)": "abs_i64x2(x)", "x * x": "mul_pair(x, x)"}
 
 
 @dataclass(frozen=True)
@@ -70,16 +79,16 @@ class Step:
 
     @property
     def element(self) -> str:
-        """The data type that totals have between two calls."""
+        """The element kind that totals have between two calls."""
         return _ELEMENT_OF[self.type]
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """What a kernel call reads or writes: where, the data type, and (of what is read) the shape."""
+    """What a kernel call reads or writes: where, the element kind, and (of what is read) the shape."""
 
     resource: Resource
-    data_type: str
+    element: str
     shape: tuple[int, ...] = ()
 
 
@@ -87,6 +96,11 @@ def arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str,
     """Return the functions of a sum or product of values of a WGSL type."""
     if value.startswith("u"):
         map_item = map_item.replace("abs(x)", "x")
+    if value in PAIRS:
+        # What reduces integers calls no other library.
+        return Step(
+            operation, value, f"{value}({int(operation == 'product')}u, 0u)", _PAIR_MAPS[map_item], "t", ("pair", value)
+        )
     return Step(operation, value, ("0" if operation == "sum" else "1") + _SUFFIX[value], map_item, finish, lib)
 
 
@@ -94,7 +108,7 @@ def extremum(operation: Literal["max", "min"], value: str) -> Step:
     """Return the functions of a maximum or minimum of values of a WGSL type."""
     zeros = LOWEST if operation == "max" else HIGHEST
     if value != "f32":
-        return Step(operation, value, zeros[value])
+        return Step(operation, value, zeros[value], lib=("pair", value) if value in PAIRS else ())
     # NaN is the winner: the end of the integers that the operation prefers.
     nan = (HIGHEST if operation == "max" else LOWEST)["i32"]
     return Step(operation, "i32", zeros["i32"], f"ordered_f32(x, {nan})", "of_ordered_f32(t)", ("ordered",))
@@ -141,13 +155,13 @@ def reduce_calls(
     length = length or view.reduced.size
     variant = variant or _choose(low, step, view)
     plain = variant.lanes == 1
-    item = _item_size(view, variant)
+    item = _item_size(step, view, variant)
     items, rows = view.reduced.size // item, view.kept.size
     # An invocation of the plain variant makes four results.
     parts = number_of_parts(-(-rows // QUAD) if plain else rows, items, variant.lanes, low.caps)
     chunk = -(-items // parts) * item
     # 8-bit results share a word, which invocations that make one result each cannot write.
-    packed = ELEMENTS[target.data_type].size_bytes == 1 and not plain
+    packed = ELEMENTS[target.element].size_bytes == 1 and not plain
     if parts == 1 and not packed:
         return [_reduce_call(low, step, source, view, variant, target, chunk, length, shift)]
     totals = _totals(step, view, chunk, key)
@@ -177,21 +191,24 @@ def totals_of_parts(low: Lowering, step: Step, source: Tensor, axis: int, chunk:
 
 
 def _choose(low: Lowering, step: Step, view: RowView) -> Variant:
-    return choose_variant(low, view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
+    return choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
 
 
-def _form(view: RowView, variant: Variant) -> str:
-    return "lanes" if variant.lanes > 1 else "columns" if view.rows_are_quads else "quad"
+def _form(step: Step, view: RowView, variant: Variant) -> str:
+    # There are no vectors of pairs.
+    columns = view.rows_are_quads and step.type not in PAIRS
+    return "lanes" if variant.lanes > 1 else "columns" if columns else "quad"
 
 
-def _item_size(view: RowView, variant: Variant) -> int:
+def _item_size(step: Step, view: RowView, variant: Variant) -> int:
     """Return how many elements of a row an invocation reads at once."""
-    return QUAD if view.items_are_quads and _form(view, variant) != "columns" else 1
+    quads = view.items_are_quads and step.type not in PAIRS
+    return QUAD if quads and _form(step, view, variant) != "columns" else 1
 
 
 def _totals(step: Step, view: RowView, chunk: int, key: str) -> Tensor:
     shape = (-(-view.reduced.size // chunk), view.kept.size)
-    return Tensor(Temp(key, math.prod(shape) * DATA_TYPES[step.element].size_bytes), step.element, shape)
+    return Tensor(Temp(key, math.prod(shape) * ELEMENTS[step.element].size_bytes), step.element, shape)
 
 
 def _reduce_call(
@@ -206,7 +223,7 @@ def _reduce_call(
     shift: Resource | None,
 ) -> KernelCall:
     """Return the call that makes one result of every `chunk` elements of a row: all of part 0, all of part 1, ..."""
-    form, item = _form(view, variant), _item_size(view, variant)
+    form, item = _form(step, view, variant), _item_size(step, view, variant)
     plain, quads = variant.lanes == 1, item == QUAD
     reduced, rows = view.items(quads), view.kept.size
     parts = -(-view.reduced.size // chunk)
@@ -222,12 +239,12 @@ def _reduce_call(
     fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk // item)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
-    bindings = [Binding("input", "read", source.data_type, quad=quads or form == "columns")]
+    bindings = [Binding("input", "read", source.element, quad=quads or form == "columns")]
     resources = [source.resource]
     if shift is not None and uses_shift:
         bindings.append(Binding("shift", "read", "float32", quad=form == "columns"))
         resources.append(shift)
-    bindings.append(Binding("output", "write", target.data_type, quad=plain))
+    bindings.append(Binding("output", "write", target.element, quad=plain))
     spec = REDUCE.spec(
         bindings,
         [(name, type_) for name, type_, _ in fields],
@@ -255,15 +272,16 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
 def _lower_with(step_for: Callable[[str], Step], shifted: bool) -> Callable[[Lowering], list[KernelCall]]:
     def lower(low: Lowering) -> list[KernelCall]:
         x, axes = low.input(), low.attrs["axes"]
-        source = Tensor(low.value(0), x.data_type, x.shape)
-        target = Tensor(low.node.outputs[0], x.data_type)
+        element = element_of(x.data_type, low.caps)
+        source = Tensor(low.value(0), element, x.shape)
+        target = Tensor(low.node.outputs[0], element)
         calls: list[KernelCall] = []
         shift: Temp | None = None
         if shifted:
             shift = Temp("largest", low.output().num_elements * DATA_TYPES["float32"].size_bytes)
             largest = extremum("max", "f32")
             calls += reduce_calls(low, largest, source, axes, Tensor(shift, "float32"), key="parts of largest")
-        step = step_for(ELEMENTS[x.data_type].value)
+        step = step_for(ELEMENTS[element].value)
         return [*calls, *reduce_calls(low, step, source, axes, target, key="parts", shift=shift)]
 
     return lower

@@ -8,12 +8,15 @@ from ..options import camel_attribute
 from .activations import SmoothActivations
 from .argminmax import ArgMinMaxOperators
 from .binary import BinaryOperators
+from .convolution import ConvolutionOperators
+from .indexing import IndexingOperators
 from .logic import LogicOperators
 from .matrix import MatrixOperators
 from .movement import MovementOperators
 from .normalization import NormalizationOperators
 from .piecewise import PiecewiseActivations
 from .pooling import PoolingOperators
+from .quantization import QuantizationOperators
 from .reductions import ReductionOperators
 from .selection import SelectionOperators
 from .unary import UnaryOperators
@@ -23,12 +26,15 @@ from .views import ViewOperators
 class Operators(
     ArgMinMaxOperators,
     BinaryOperators,
+    ConvolutionOperators,
+    IndexingOperators,
     LogicOperators,
     MatrixOperators,
     MovementOperators,
     NormalizationOperators,
     PiecewiseActivations,
     PoolingOperators,
+    QuantizationOperators,
     ReductionOperators,
     SelectionOperators,
     SmoothActivations,

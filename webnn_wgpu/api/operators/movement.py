@@ -1,11 +1,15 @@
-"""Operators that move elements: gather, transpose, concat, split, slice, expand, pad, tile, reverse; and triangular."""
+"""Operators that move elements: transpose, concat, split, slice, expand, pad, tile, reverse; and triangular."""
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from ...core.errors import MLTypeError
+from ...core.errors import MLTypeError, quoted
 from ...ops import operator
+from ...ops._attrs import Attr
+from ...ops.strided import MAX_PARTS
 from ..operand import MLOperand
 from ..options import with_options
 from ._base import OperatorMethods, require_operands
@@ -15,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class MovementOperators(OperatorMethods):
-    """concat, expand, gather, pad, reverse, slice, split, tile, transpose, triangular. Elements keep all their bits."""
+    """concat, expand, pad, reverse, slice, split, tile, transpose, triangular. Elements keep all their bits."""
 
     @with_options()
     def concat(self, inputs: Sequence[MLOperand], axis: int, *, label: str = "") -> MLOperand:
@@ -39,17 +43,19 @@ class MovementOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-concat
         """
-        given: object = inputs
-        if isinstance(given, MLOperand | str) or not hasattr(given, "__iter__"):
+        try:
+            # One more than is allowed tells that there are too many, also of an iterable without end.
+            operands = list(islice(iter(inputs), MAX_PARTS + 1))
+        except TypeError:
             raise MLTypeError(
                 "inputs must be a list of operands",
                 operator="concat",
                 label=label,
-                got=f"{given!r} ({type(given).__name__})",
+                got=f"{quoted(inputs)} ({type(inputs).__name__})",
                 allowed="a sequence of MLOperand",
                 spec="#api-mlgraphbuilder-concat",
-            )
-        return self._output("concat", list(inputs), {"axis": axis}, label)
+            ) from None
+        return self._output("concat", operands, {"axis": axis}, label)
 
     @with_options()
     def expand(self, input: MLOperand, new_shape: Sequence[int], *, label: str = "") -> MLOperand:
@@ -74,39 +80,12 @@ class MovementOperators(OperatorMethods):
         """
         return self._output("expand", [input], {"new_shape": new_shape}, label)
 
-    @with_options()
-    def gather(self, input: MLOperand, indices: MLOperand, *, axis: int = 0, label: str = "") -> MLOperand:
-        """Take the slices along a dimension that `indices` names.
-
-        Args:
-            input: Any data type; rank 1 or more.
-            indices: int32, uint32 or int64; any shape.
-            axis: The dimension of `input`.
-            label: The operator's name in messages.
-
-        Returns:
-            An operand of the input's data type; its shape has that of `indices` in place of dimension `axis`.
-
-        Raises:
-            MLTypeError: An axis that is no dimension of the input, indices of another data type, or an operand of another
-                builder.
-
-        Numerics: A negative index counts from the end; one that is out of range is limited to the first or last.
-
-        Example:
-            >>> b.gather(x, b.arg_max(x, 0), axis=1).shape
-            (2, 3)
-
-        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gather
-        """
-        return self._output("gather", [input, indices], {"axis": axis}, label)
-
     @with_options(padding="beginning_padding")
     def pad(
         self,
         input: MLOperand,
         beginning_padding: Sequence[int],
-        ending_padding: Sequence[int] | None = None,
+        ending_padding: Sequence[int] | str | None = None,
         *,
         mode: str = "constant",
         value: float = 0,
@@ -118,7 +97,7 @@ class MovementOperators(OperatorMethods):
             input: Any data type and shape.
             beginning_padding: How many elements to add before, for each dimension. Without `ending_padding` the numbers
                 for the end follow in the same list, which may then be given as `padding=`.
-            ending_padding: How many elements to add after, for each dimension.
+            ending_padding: How many elements to add after, for each dimension. A string here is the mode, as in pywebnn.
             mode: "constant", "edge" (repeat the last element), "reflection" (mirror without it) or "symmetric" (mirror
                 with it; an option of the 2024 text).
             value: The element for "constant", cast to the input's data type.
@@ -139,6 +118,8 @@ class MovementOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
         """
+        if isinstance(ending_padding, str):
+            mode, ending_padding = ending_padding, None
         if ending_padding is None:
             beginning_padding, ending_padding = self._split_padding(input, beginning_padding, label)
         attrs = {
@@ -152,16 +133,15 @@ class MovementOperators(OperatorMethods):
     def _split_padding(self, input: MLOperand, padding: Sequence[int], label: str) -> tuple[Sequence[int], Sequence[int]]:
         require_operands(operator("pad"), [input], label)
         rank = input.rank
-        if not hasattr(padding, "__len__") or len(padding) != 2 * rank:
-            raise MLTypeError(
+        fail = partial(MLTypeError, operator="pad", label=label, spec="#api-mlgraphbuilder-pad")
+        items: tuple[int, ...] = Attr("padding", "uints").convert(padding, fail)
+        if len(items) != 2 * rank:
+            raise fail(
                 "without ending_padding, padding must hold all beginnings and then all ends",
-                operator="pad",
-                label=label,
-                got=f"{padding!r}, input {input.type}",
+                got=f"{quoted(padding)}, input {input.type}",
                 allowed=f"{2 * rank} items",
-                spec="#api-mlgraphbuilder-pad",
             )
-        return padding[:rank], padding[rank:]
+        return items[:rank], items[rank:]
 
     @with_options()
     def reverse(self, input: MLOperand, *, axes: Sequence[int] | None = None, label: str = "") -> MLOperand:
