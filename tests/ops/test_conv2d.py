@@ -130,15 +130,14 @@ def test_chosen_variant_on_every_profile(profile: str, layout: str) -> None:
     profiled = open_profile(profile)
     large = Case(1, 1, 32, 32, (16, 17), (3, 3), {"padding": (1, 1, 1, 1)})
     for data_type in ("float32", "float16"):
-        if profiled.caps.supports_type(data_type):
-            for case in (GENERAL[1], GENERAL[2], POINTWISE[0], DEPTHWISE[0], large):
-                check_op(
-                    profiled,
-                    "conv2d",
-                    case.operands(rng, "conv2d", layout, data_type=data_type),
-                    case.attrs(layout),
-                    constants={1},
-                )
+        for case in (GENERAL[1], GENERAL[2], POINTWISE[0], DEPTHWISE[0], large):
+            check_op(
+                profiled,
+                "conv2d",
+                case.operands(rng, "conv2d", layout, data_type=data_type),
+                case.attrs(layout),
+                constants={1},
+            )
 
 
 @VARIANT
