@@ -12,6 +12,7 @@ from . import (
     concat,
     conv2d,
     conv_transpose2d,
+    cumulative_sum,
     elementwise,
     fused,
     gather,
@@ -22,8 +23,10 @@ from . import (
     lstm,
     matmul,
     pad,
+    pool2d,
     quantization,
     reduce,
+    resample2d,
     scatter,
     softmax,
     strided,
@@ -56,6 +59,9 @@ _MODULES = (
     arg,
     gru,
     lstm,
+    pool2d,
+    resample2d,
+    cumulative_sum,
     fused,
 )
 

@@ -20,7 +20,7 @@ REQUIRED: Any = object()
 MAX_ITEMS = 2**16
 """Bound on the items of a list: far above any the specification allows, so that no iterable keeps a call busy forever."""
 
-AttrKind = Literal["uint", "int", "uints", "bool", "float", "number", "enum", "data_type", "splits", "activations"]
+AttrKind = Literal["uint", "int", "uints", "bool", "float", "floats", "number", "enum", "data_type", "splits", "activations"]
 Fail = Callable[..., Exception]
 """Makes the error to raise: `fail(rule, got=..., allowed=...)`."""
 
@@ -31,9 +31,9 @@ class Attr:
 
     Attributes:
         name: Python name; the specification's is its camelCase form.
-        kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`: finite; `number`: any
-            int or float including NaN and infinities; `splits`: an unsigned int or a list of them; `activations`: a list of
-            names, or of pairs of an operator's name and its options.
+        kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`/`floats`: finite (a list
+            of them); `number`: any int or float including NaN and infinities; `splits`: an unsigned int or a list of them;
+            `activations`: a list of names, or of pairs of an operator's name and its options.
         default: value when absent; `REQUIRED` has none; None means absent.
         allowed: the values of an `enum` or `data_type`, the names among `activations`.
     """
@@ -132,6 +132,10 @@ def _float(attr: Attr, value: Any, fail: Fail) -> float:
     return number
 
 
+def _floats(attr: Attr, value: Any, fail: Fail) -> tuple[float, ...]:
+    return tuple(_float(attr, item, fail) for item in list_items(attr, value, "numbers", fail))
+
+
 def _enum(attr: Attr, value: Any, fail: Fail) -> str:
     if not isinstance(value, str) or value not in attr.allowed:
         # pywebnn's programs look for "Invalid layout" and the like.
@@ -165,6 +169,7 @@ _CONVERTERS: dict[str, Callable[[Attr, Any, Fail], Any]] = {
     "bool": _bool,
     "number": _number,
     "float": _float,
+    "floats": _floats,
     "enum": _enum,
     "data_type": _data_type,
     "activations": _activations,

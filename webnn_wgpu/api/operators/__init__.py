@@ -15,6 +15,7 @@ from .matrix import MatrixOperators
 from .movement import MovementOperators
 from .normalization import NormalizationOperators
 from .piecewise import PiecewiseActivations
+from .pooling import PoolingOperators
 from .quantization import QuantizationOperators
 from .recurrent import RecurrentOperators
 from .reductions import ReductionOperators
@@ -33,6 +34,7 @@ class Operators(
     MovementOperators,
     NormalizationOperators,
     PiecewiseActivations,
+    PoolingOperators,
     QuantizationOperators,
     RecurrentOperators,
     ReductionOperators,
