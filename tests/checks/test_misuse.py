@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-STEP = 5
+STEP = 8
 """Of so many invalid uses one is tried in a process of its own."""
 
 PATIENCE = 300
@@ -55,9 +55,7 @@ def test_there_are_enough_invalid_uses(table: dict[str, dict[str, Any]]) -> None
     assert sum(counts.values()) >= LEAST
 
 
-def test_no_invalid_use_ends_the_process_or_keeps_it_busy(
-    shared: Path, repository: Path, table: dict[str, dict[str, Any]]
-) -> None:
+def test_no_invalid_use_crashes_or_hangs(shared: Path, repository: Path, table: dict[str, dict[str, Any]]) -> None:
     command = [sys.executable, "-m", "tests.checks.sample", str(shared), str(STEP), str(PATIENCE)]
     environment = {**os.environ, "PYTHONPATH": str(repository)}
     done = subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)

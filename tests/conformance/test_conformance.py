@@ -19,21 +19,6 @@ from webnn_wgpu.testing import Case, build_case, load_cases
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Operators that no builder has yet; the cases that use one are not run. The list can only shrink: see the first test.
-MISSING = frozenset(
-    {
-        "average_pool2d",
-        "cumulative_sum",
-        "gru",
-        "gru_cell",
-        "l2_pool2d",
-        "lstm",
-        "lstm_cell",
-        "max_pool2d",
-        "resample2d",
-    }
-)
-
 
 @dataclass(frozen=True)
 class Mode:
@@ -61,7 +46,7 @@ def _all_cases() -> list[Case]:
         pytest.skip("no shared folder: neither WEBNN_WGPU_SHARED nor ../shared names a directory", allow_module_level=True)
     paths = sorted((folder / "conformance").glob("*.json"))
     assert paths, f"{folder} has no conformance cases"
-    return [case for path in paths if path.stem not in MISSING for case in load_cases(path)]
+    return [case for path in paths for case in load_cases(path)]
 
 
 CASES = _all_cases()
@@ -82,11 +67,6 @@ def contexts(context: wn.MLContext) -> Iterator[dict[str, wn.MLContext]]:
 @pytest.fixture(scope="module")
 def limits(contexts: dict[str, wn.MLContext]) -> dict[str, Any]:
     return {backend: context.op_support_limits() for backend, context in contexts.items()}
-
-
-def test_missing_operators_are_missing(context: wn.MLContext) -> None:
-    builder = wn.MLGraphBuilder(context)
-    assert [name for name in sorted(MISSING) if hasattr(builder, name)] == []
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)

@@ -136,3 +136,11 @@ def test_refusals() -> None:
     assert "Duplicate axis 0" in refusal("argMin", [x], {"axes": [0, 0]})
     refused = refusal("argMax", [x], {"axis": 0, "output_data_type": "uint32"})
     assert "output_data_type must be a data type; got 'uint32'; allowed: int32, int64" in refused
+
+
+def test_rows_that_no_invocation_can_read(device: Device) -> None:
+    # Mesa's software driver ends the loops of an invocation after 65535 iterations: very long rows need many invocations.
+    x = np.random.default_rng(9).permutation(1_500_001).astype(np.int32)
+    for data_type in ("int32", "int64"):
+        check_op(device, "argMax", [x.astype(data_type)], {"axis": 0})
+        check_op(device, "argMin", [x[:1_500_000].astype(data_type)], {"axis": 0})

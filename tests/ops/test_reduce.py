@@ -232,3 +232,10 @@ def test_refusals() -> None:
     for name, allowed in (("reduceMean", "float32, float16"), ("reduceL1", "float32, float16, int32, uint32, int64, uint64")):
         refused = refusal(name, [typed("uint8", 2)], {})
         assert f"input data type is not allowed; got input uint8[2]; allowed: {allowed}." in refused
+
+
+def test_many_long_rows_in_one_invocation(device: Device) -> None:
+    # Mesa's software driver ends the loops of an invocation after 65535 iterations, over all rows that it works on.
+    x = np.zeros((20_000, 4095), np.uint8)
+    x[:, 4000] = 255
+    check(device, "reduceMax", x, (1,), "plain")

@@ -20,7 +20,7 @@ REQUIRED: Any = object()
 MAX_ITEMS = 2**16
 """Bound on the items of a list: far above any the specification allows, so that no iterable keeps a call busy forever."""
 
-AttrKind = Literal["uint", "int", "uints", "bool", "float", "number", "enum", "data_type", "splits"]
+AttrKind = Literal["uint", "int", "uints", "bool", "float", "floats", "number", "enum", "data_type", "splits", "activations"]
 Fail = Callable[..., Exception]
 """Makes the error to raise: `fail(rule, got=..., allowed=...)`."""
 
@@ -31,10 +31,11 @@ class Attr:
 
     Attributes:
         name: Python name; the specification's is its camelCase form.
-        kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`: finite; `number`: any
-            int or float including NaN and infinities; `splits`: an unsigned int or a list of them.
+        kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`/`floats`: finite (a list
+            of them); `number`: any int or float including NaN and infinities; `splits`: an unsigned int or a list of them;
+            `activations`: a list of names, or of pairs of an operator's name and its options.
         default: value when absent; `REQUIRED` has none; None means absent.
-        allowed: the values of an `enum` or `data_type`.
+        allowed: the values of an `enum` or `data_type`, the names among `activations`.
     """
 
     name: str
@@ -43,7 +44,7 @@ class Attr:
     allowed: tuple[str, ...] = ()
 
     def convert(self, value: Any, fail: Fail) -> Any:
-        """Return the canonical form of `value`: ints, floats, bools, strings, tuples of ints."""
+        """Return the canonical form of `value`: ints, floats, bools, strings, tuples of ints, of pairs of name and options."""
         if value is None:
             if self.default is REQUIRED:
                 raise fail(f"{self.name} is required")
@@ -82,10 +83,11 @@ def _integer(attr: Attr, value: Any, fail: Fail) -> int:
 
 
 def _uints(attr: Attr, value: Any, fail: Fail) -> tuple[int, ...]:
-    return tuple(_uint(attr, item, fail) for item in _items(attr, value, "unsigned integers", fail))
+    return tuple(_uint(attr, item, fail) for item in list_items(attr, value, "unsigned integers", fail))
 
 
-def _items(attr: Attr, value: Any, kind: str, fail: Fail) -> list[Any]:
+def list_items(attr: Attr, value: Any, kind: str, fail: Fail) -> list[Any]:
+    """Return the items of a list that was given for `attr`; `kind` is what they should be, for the message."""
     # Sets have no order, and the items of strings and mappings are hardly what is meant.
     ordered = not isinstance(value, str | bytes | bytearray | Mapping | AbstractSet)
     try:
@@ -130,11 +132,26 @@ def _float(attr: Attr, value: Any, fail: Fail) -> float:
     return number
 
 
+def _floats(attr: Attr, value: Any, fail: Fail) -> tuple[float, ...]:
+    return tuple(_float(attr, item, fail) for item in list_items(attr, value, "numbers", fail))
+
+
 def _enum(attr: Attr, value: Any, fail: Fail) -> str:
     if not isinstance(value, str) or value not in attr.allowed:
         # pywebnn's programs look for "Invalid layout" and the like.
         raise fail(f"Invalid {attr.name}", got=quoted(value), allowed=", ".join(attr.allowed))
     return str(value)
+
+
+def _activations(attr: Attr, value: Any, fail: Fail) -> tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]:
+    found: list[tuple[str, tuple[tuple[str, Any], ...]]] = []
+    for item in list_items(attr, value, "activations", fail):
+        if isinstance(item, tuple):
+            name, options = cast("tuple[str, Mapping[str, Any]]", item)
+            found.append((name, tuple(sorted(options.items()))))
+        else:
+            found.append((_enum(attr, item, fail), ()))
+    return tuple(found)
 
 
 def _data_type(attr: Attr, value: Any, fail: Fail) -> str:
@@ -152,6 +169,8 @@ _CONVERTERS: dict[str, Callable[[Attr, Any, Fail], Any]] = {
     "bool": _bool,
     "number": _number,
     "float": _float,
+    "floats": _floats,
     "enum": _enum,
     "data_type": _data_type,
+    "activations": _activations,
 }

@@ -18,6 +18,9 @@ ELEMENTWISE = KernelTemplate("elementwise", ("expression", "rank", "reads", "who
 WORKGROUP = 64
 """Invocations per workgroup of kernels that write quads; `quad_main` in `shaders/lib/tensor.wgsl.j2` agrees."""
 
+MOST_ITERATIONS = 60_000
+"""Iterations of all its loops together that an invocation may make: Mesa's llvmpipe ends them, in silence, after 65535."""
+
 
 @dataclass(frozen=True)
 class Source:
@@ -28,12 +31,17 @@ class Source:
     strides: tuple[int, ...] | None = None
 
 
-def quad_launch(num_elements: int, caps: Caps) -> tuple[tuple[tuple[str, UniformType, int], ...], tuple[int, int, int]]:
-    """Return the uniforms `quads` and `rounds` and the grid of a kernel that writes `num_elements` in quads."""
+def quad_launch(
+    num_elements: int, caps: Caps, iterations: int = 1
+) -> tuple[tuple[tuple[str, UniformType, int], ...], tuple[int, int, int]]:
+    """Return the uniforms `quads` and `rounds` and the grid of a kernel that writes `num_elements` in quads.
+
+    `iterations` are those of the loops that make one quad.
+    """
     quads = -(-num_elements // QUAD)
     # On a CPU adapter a workgroup costs 0.1 us to start: large tensors take eight quads per invocation (measured 10.6
     # against 8.9 GB/s). Hardware hides latency with more workgroups instead.
-    rounds = min(8, -(-quads // (WORKGROUP * 16))) if caps.is_cpu else 1
+    rounds = min(8, -(-quads // (WORKGROUP * 16)), max(1, MOST_ITERATIONS // iterations)) if caps.is_cpu else 1
     return (("quads", "u32", quads), ("rounds", "u32", rounds)), grid_1d(-(-quads // (WORKGROUP * rounds)), caps)
 
 

@@ -148,11 +148,11 @@ def product_calls(
         tile, kernel.params["rows"] = (8 * rows, 8 * QUAD), rows
 
     a_quads = K % QUAD == 0 and variant != "gemv"
-    kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), _row_major(low, a, "a", calls))
+    kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), row_major(low, a, "a", calls))
     if packing:
         kernel.bind(Binding("b", "texture"), _packed(b.value, packing))
     else:
-        kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), _row_major(low, b, "b", calls))
+        kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), row_major(low, b, "b", calls))
     blocks, panels = -(-M // tile[0]), -(-N // tile[1])
     tiles = blocks * panels * size.matrices
     kernel.uniforms(M=M, N=N, K=K, blocks=blocks, panels=panels, tiles=tiles)
@@ -225,7 +225,7 @@ def _packed(operand: Operand, packing: Packing) -> Packed:
     return Packed(operand, packing)
 
 
-def _row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
+def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
     """Return the factor's matrices in row-major order: a transposed one is copied, at build time if it is a constant."""
     if not factor.transposed:
         return factor.value

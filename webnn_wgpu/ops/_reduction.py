@@ -7,14 +7,16 @@ dimensions. Its elements need not be neighbours. The shader side is `shaders/lib
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from ..core.caps import Caps
+from ..core.data_types import MAX_DIMENSION
 from ..core.errors import OperationError
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType, grid_1d
 from ._def import Lowering
+from ._elementwise import MOST_ITERATIONS
 from ._shapes import merge_dimensions, strides_of
 
 Field = tuple[str, UniformType, int | float]
@@ -211,45 +213,83 @@ VARIANTS = ("plain", "subgroup", "workgroup")
 """Who works on a row: one invocation, the lanes of a subgroup, or a workgroup."""
 
 
-def choose_variant(low: Lowering, view: RowView, *, subgroups: bool = True) -> Variant:
+def choose_variant(low: Lowering, view: RowView, *, subgroups: bool = True, passes: int = 0, quads: bool = False) -> Variant:
     """Return who works on a row.
 
     Args:
         low: the node that is lowered.
         view: the rows.
         subgroups: whether the kernel's values are of types that subgroup operations take.
+        passes: how often a row is read by the kernel; 0 where long rows are cut into parts.
+        quads: whether it is read in quads.
 
     Raises:
-        OperationError: a variant is forced that there is not, or that the device cannot run.
+        OperationError: a variant is forced that there is not, or that the device cannot run; or rows are too long.
     """
-    caps, rows, length = low.caps, view.kept.size, view.reduced.size
+    rows, length = view.kept.size, view.reduced.size
+    most_items = MAX_DIMENSION
+    if passes and low.caps.is_cpu:
+        # In blocks of 32.
+        most_items = MOST_ITERATIONS // (passes * 34) * 32 * (QUAD if quads else 1)
+
+    def choose(variants: Collection[str]) -> tuple[str, str]:
+        variant, reason = _choice(low.caps, variants, rows, length, view.columns)
+        return variant, f"{reason} ({rows} rows of {length})"
+
+    return variant_of(low, length, choose, subgroups=subgroups, most_items=most_items)
+
+
+def variant_of(
+    low: Lowering,
+    length: int,
+    choose: Callable[[Collection[str]], tuple[str, str]],
+    *,
+    subgroups: bool = True,
+    most_items: int = MAX_DIMENSION,
+) -> Variant:
+    """Return the forced variant, else the one that `choose` returns with its reason.
+
+    Args:
+        low: the node that is lowered.
+        length: elements of a row.
+        choose: told which variants there are, returns one and the reason.
+        subgroups: whether the kernel's values are of types that subgroup operations take.
+        most_items: elements of a row that an invocation can take.
+
+    Raises:
+        OperationError: a variant is forced that there is not, or that the device cannot run; or rows are too long.
+    """
+    caps = low.caps
     lanes = {"plain": 1, "workgroup": min(256, max(32, 1 << (max(1, length // 16) - 1).bit_length()))}
     lanes["workgroup"] = min(lanes["workgroup"], caps.limit("max-compute-invocations-per-workgroup"))
     if subgroups and caps.subgroup_size and "subgroup" in caps.features:
         lanes["subgroup"] = caps.subgroup_size
+    lanes = {name: n for name, n in lanes.items() if -(-length // n) <= most_items}
     forced = low.forced_variant
+    if forced not in (None, *lanes) or not lanes:
+        raise OperationError(
+            "the forced kernel variant cannot be had" if lanes else "too many elements are reduced to one for this device",
+            operator=low.ops[low.node.op].python_name,
+            label=low.node.label,
+            got=f"{low.node.op}={forced}" if lanes else f"{length} elements",
+            allowed=", ".join(sorted(lanes)) or f"{most_items} per invocation",
+        )
     if forced is not None:
-        if forced not in lanes:
-            raise OperationError(
-                "the forced kernel variant cannot be had",
-                operator=low.ops[low.node.op].python_name,
-                label=low.node.label,
-                got=f"{low.node.op}={forced}",
-                allowed=", ".join(sorted(lanes)),
-            )
         return Variant(forced, lanes[forced], "forced")
-    variant, reason = _choice(caps, "subgroup" in lanes, rows, length, view.columns)
-    return Variant(variant, lanes[variant], f"{reason} ({rows} rows of {length})")
+    variant, reason = choose(lanes)
+    return Variant(variant, lanes[variant], reason)
 
 
-def _choice(caps: Caps, subgroups: bool, rows: int, length: int, columns: bool) -> tuple[str, str]:
+def _choice(caps: Caps, variants: Collection[str], rows: int, length: int, columns: bool) -> tuple[str, str]:
     if length < _SHORT_ROW:
         return "plain", "short rows"
+    if "plain" not in variants:
+        return "subgroup" if "subgroup" in variants and caps.is_cpu else "workgroup", "long rows"
     if columns and rows >= PLAIN_WORKGROUP:
         return "plain", "neighbouring elements belong to different rows"
     if not caps.is_cpu:
         return "workgroup", "hardware adapter"
-    if subgroups:
+    if "subgroup" in variants:
         return "subgroup", "CPU adapter with subgroups"
     # Without subgroups a barrier costs as much as some 30 loads: only worth it where there are too few rows to fill the
     # vector lanes.
@@ -258,13 +298,16 @@ def _choice(caps: Caps, subgroups: bool, rows: int, length: int, columns: bool) 
     return "plain", "CPU adapter without subgroups"
 
 
-def row_launch(shape: RowShape, rows: int, caps: Caps, count: str = "rows") -> tuple[list[Field], tuple[int, int, int]]:
+def row_launch(
+    shape: RowShape, rows: int, caps: Caps, count: str = "rows", iterations: int = 1
+) -> tuple[list[Field], tuple[int, int, int]]:
     """Return the uniforms `count` and `rounds` and the grid of a kernel whose main is `main` of `rows.wgsl.j2`.
 
     `rounds` is how many rows a subgroup or workgroup takes, one after the other: on CPU adapters starting a workgroup costs
-    as much as a short row, and parameters can be kept from one row to the next.
+    as much as a short row, and parameters can be kept from one row to the next. `iterations` are those of an invocation's loops
+    over a row.
     """
-    rounds = max(1, min(8, rows // 16)) if caps.is_cpu and shape.lanes > 1 else 1
+    rounds = max(1, min(8, rows // 16, MOST_ITERATIONS // max(1, iterations))) if caps.is_cpu and shape.lanes > 1 else 1
     per_workgroup = PLAIN_WORKGROUP if shape.lanes == 1 else rounds
     return [(count, "u32", rows), ("rounds", "u32", rounds)], grid_1d(-(-rows // per_workgroup), caps)
 
@@ -291,8 +334,10 @@ def row_call(
         fields: uniforms besides those that describe the rows.
         params: the template's other parameters.
     """
-    launch, grid = row_launch(shape, view.kept.size, low.caps)
     items = view.items(shape.quads)
+    # No kernel reads a row more than three times.
+    iterations = 0 if shape.held else 3 * (items.size // shape.lanes * 34 // 32 + 2)
+    launch, grid = row_launch(shape, view.kept.size, low.caps, iterations=iterations)
     fields = [*launch, ("items", "u32", items.size), *view.kept.fields("kept"), *items.fields("reduced"), *fields]
     spec = template.spec(
         [binding for binding, _ in resources],

@@ -85,8 +85,8 @@ def _lower_with(largest: bool) -> Lower:
         view = view_rows(x.shape, low.attrs["axes"])
         element = ELEMENTS[element_of(x.data_type, low.caps)]
         key = _key(element.value, largest)
-        variant = choose_variant(low, view, subgroups=element.size_bytes <= 4)
         quads = view.items_are_quads
+        variant = choose_variant(low, view, subgroups=element.size_bytes <= 4, passes=1, quads=quads)
         # The index is always positive and below 2^32: its 64 bits need no 64-bit arithmetic.
         output = "bits64" if low.output().data_type == "int64" else "int32"
         resources = [

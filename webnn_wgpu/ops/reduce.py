@@ -6,6 +6,7 @@ where any element is; an empty list of axes means that the function is applied t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -28,6 +29,7 @@ from ._reduction import (
     PLAIN_WORKGROUP,
     VARIANTS,
     Field,
+    RowView,
     Variant,
     choose_variant,
     reduced_shape,
@@ -90,7 +92,8 @@ class Tensor:
     shape: tuple[int, ...] = ()
 
 
-def _arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str, lib: tuple[str, ...], value: str) -> Step:
+def arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str, lib: tuple[str, ...], value: str) -> Step:
+    """Return the functions of a sum or product of values of a WGSL type."""
     if value.startswith("u"):
         map_item = map_item.replace("abs(x)", "x")
     if value in PAIRS:
@@ -101,7 +104,8 @@ def _arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str
     return Step(operation, value, ("0" if operation == "sum" else "1") + _SUFFIX[value], map_item, finish, lib)
 
 
-def _extremum(operation: Literal["max", "min"], value: str) -> Step:
+def extremum(operation: Literal["max", "min"], value: str) -> Step:
+    """Return the functions of a maximum or minimum of values of a WGSL type."""
     zeros = LOWEST if operation == "max" else HIGHEST
     if value != "f32":
         return Step(operation, value, zeros[value], lib=("pair", value) if value in PAIRS else ())
@@ -110,7 +114,7 @@ def _extremum(operation: Literal["max", "min"], value: str) -> Step:
     return Step(operation, "i32", zeros["i32"], f"ordered_f32(x, {nan})", "of_ordered_f32(t)", ("ordered",))
 
 
-def _parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
+def number_of_parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
     """Return how many parts a row is cut into, so that the device is busy and no invocation folds too many items."""
     serial = -(-items // lanes)
     if caps.is_cpu:
@@ -122,7 +126,7 @@ def _parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
     return max(1, min(-(-enough // busy), worth_it), -(-serial // _MOST_SERIAL))
 
 
-def _reduce_calls(
+def reduce_calls(
     low: Lowering,
     step: Step,
     source: Tensor,
@@ -149,38 +153,90 @@ def _reduce_calls(
     """
     view = view_rows(source.shape, axes)
     length = length or view.reduced.size
-    variant = variant or choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
+    variant = variant or _choose(low, step, view)
     plain = variant.lanes == 1
-    # There are no vectors of pairs.
-    scalar = step.type in PAIRS
-    form = "lanes" if not plain else "columns" if view.rows_are_quads and not scalar else "quad"
-    quads = view.items_are_quads and form != "columns" and not scalar
-    reduced = view.items(quads)
-    rows = view.kept.size
+    item = _item_size(step, view, variant)
+    items, rows = view.reduced.size // item, view.kept.size
     # An invocation of the plain variant makes four results.
-    parts = _parts(-(-rows // QUAD) if plain else rows, reduced.size, variant.lanes, low.caps)
+    parts = number_of_parts(-(-rows // QUAD) if plain else rows, items, variant.lanes, low.caps)
+    chunk = -(-items // parts) * item
     # 8-bit results share a word, which invocations that make one result each cannot write.
     packed = ELEMENTS[target.element].size_bytes == 1 and not plain
-    later: list[KernelCall] = []
-    if parts > 1 or packed:
-        chunk = -(-reduced.size // parts)
-        parts = -(-reduced.size // chunk)
-        partial = Temp(key, rows * parts * ELEMENTS[step.element].size_bytes)
-        totals = Tensor(partial, step.element, (parts, rows))
-        rest = replace(step, map="x")
-        in_quads = Variant("plain", 1, "8-bit results are written in quads") if packed else None
-        later = _reduce_calls(low, rest, totals, (0,), target, key=key + "'", length=length, shift=shift, variant=in_quads)
-        step, target = replace(step, finish="t"), totals
-    else:
-        chunk = reduced.size
+    if parts == 1 and not packed:
+        return [_reduce_call(low, step, source, view, variant, target, chunk, length, shift)]
+    totals = _totals(step, view, chunk, key)
+    rest = replace(step, map="x")
+    in_quads = Variant("plain", 1, "8-bit results are written in quads") if packed else None
+    first = replace(step, finish="t")
+    return [
+        _reduce_call(low, first, source, view, variant, totals, chunk, length, shift),
+        *reduce_calls(low, rest, totals, (0,), target, key=key + "'", length=length, shift=shift, variant=in_quads),
+    ]
+
+
+def totals_of_parts(low: Lowering, step: Step, source: Tensor, axis: int, chunk: int, key: str) -> tuple[KernelCall, Tensor]:
+    """Return the call that reduces every `chunk` elements of a row, and the scratch tensor [parts, rows] it makes.
+
+    Args:
+        low: the node.
+        step: the functions.
+        source: what is read.
+        axis: the dimension that rows run along.
+        chunk: elements of a part, a multiple of 4; the last part of a row may have fewer.
+        key: what scratch memory is named after.
+    """
+    view = view_rows(source.shape, (axis,))
+    totals = _totals(step, view, chunk, key)
+    return _reduce_call(low, step, source, view, _choose(low, step, view), totals, chunk, chunk, None), totals
+
+
+def _choose(low: Lowering, step: Step, view: RowView) -> Variant:
+    return choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
+
+
+def _form(step: Step, view: RowView, variant: Variant) -> str:
+    # There are no vectors of pairs.
+    columns = view.rows_are_quads and step.type not in PAIRS
+    return "lanes" if variant.lanes > 1 else "columns" if columns else "quad"
+
+
+def _item_size(step: Step, view: RowView, variant: Variant) -> int:
+    """Return how many elements of a row an invocation reads at once."""
+    quads = view.items_are_quads and step.type not in PAIRS
+    return QUAD if quads and _form(step, view, variant) != "columns" else 1
+
+
+def _totals(step: Step, view: RowView, chunk: int, key: str) -> Tensor:
+    shape = (-(-view.reduced.size // chunk), view.kept.size)
+    return Tensor(Temp(key, math.prod(shape) * ELEMENTS[step.element].size_bytes), step.element, shape)
+
+
+def _reduce_call(
+    low: Lowering,
+    step: Step,
+    source: Tensor,
+    view: RowView,
+    variant: Variant,
+    target: Tensor,
+    chunk: int,
+    length: int,
+    shift: Resource | None,
+) -> KernelCall:
+    """Return the call that makes one result of every `chunk` elements of a row: all of part 0, all of part 1, ..."""
+    form, item = _form(step, view, variant), _item_size(step, view, variant)
+    plain, quads = variant.lanes == 1, item == QUAD
+    reduced, rows = view.items(quads), view.kept.size
+    parts = -(-view.reduced.size // chunk)
     shape = variant.shape(view, quads=quads)
     uses_shift = shift is not None and "shift" in step.map + step.finish
     outputs = rows * parts
+    # Of the loops for one result: items in blocks of 32.
+    iterations = chunk // item // variant.lanes * 34 // 32 + 2
     if plain:
-        launch, grid = quad_launch(outputs, low.caps)
+        launch, grid = quad_launch(outputs, low.caps, iterations * (1 if form == "columns" else QUAD))
     else:
-        launch, grid = row_launch(shape, outputs, low.caps, "outputs")
-    fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk)]
+        launch, grid = row_launch(shape, outputs, low.caps, "outputs", iterations)
+    fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk // item)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
     bindings = [Binding("input", "read", source.element, quad=quads or form == "columns")]
@@ -200,7 +256,7 @@ def _reduce_calls(
     )
     reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
     resources.append(target.resource)
-    return [KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason), *later]
+    return KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason)
 
 
 # The operators --------------------------------------------------------------------------------------------------------
@@ -223,10 +279,10 @@ def _lower_with(step_for: Callable[[str], Step], shifted: bool) -> Callable[[Low
         shift: Temp | None = None
         if shifted:
             shift = Temp("largest", low.output().num_elements * DATA_TYPES["float32"].size_bytes)
-            largest = _extremum("max", "f32")
-            calls += _reduce_calls(low, largest, source, axes, Tensor(shift, "float32"), key="parts of largest")
+            largest = extremum("max", "f32")
+            calls += reduce_calls(low, largest, source, axes, Tensor(shift, "float32"), key="parts of largest")
         step = step_for(ELEMENTS[element].value)
-        return [*calls, *_reduce_calls(low, step, source, axes, target, key="parts", shift=shift)]
+        return [*calls, *reduce_calls(low, step, source, axes, target, key="parts", shift=shift)]
 
     return lower
 
@@ -279,7 +335,7 @@ def _sum(
     types: tuple[str, ...] = FLOATS,
     shifted: bool = False,
 ) -> OpDef:
-    return _reduction(name, lambda value: _arithmetic("sum", map_item, finish, lib, value), function, types, shifted=shifted)
+    return _reduction(name, lambda value: arithmetic("sum", map_item, finish, lib, value), function, types, shifted=shifted)
 
 
 def _add(x: Any, axes: tuple[int, ...]) -> Any:
@@ -304,12 +360,12 @@ OPS = (
         ("exp", "log", "finite_or_zero"),
         shifted=True,
     ),
-    _reduction("reduceMax", lambda value: _extremum("max", value), lambda x, axes: np.max(x, axis=axes), ANY, tolerance=0),
+    _reduction("reduceMax", lambda value: extremum("max", value), lambda x, axes: np.max(x, axis=axes), ANY, tolerance=0),
     _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", "t / params.length"),
-    _reduction("reduceMin", lambda value: _extremum("min", value), lambda x, axes: np.min(x, axis=axes), ANY, tolerance=0),
+    _reduction("reduceMin", lambda value: extremum("min", value), lambda x, axes: np.min(x, axis=axes), ANY, tolerance=0),
     _reduction(
         "reduceProduct",
-        lambda value: _arithmetic("product", "x", "t", (), value),
+        lambda value: arithmetic("product", "x", "t", (), value),
         lambda x, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
         SUMMABLE,
     ),

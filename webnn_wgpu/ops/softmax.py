@@ -40,8 +40,8 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
 def _lower(low: Lowering) -> list[KernelCall]:
     x = low.input()
     view = view_rows(x.shape, (low.attrs["axis"],))
-    variant = choose_variant(low, view)
     quads = view.items_are_quads
+    variant = choose_variant(low, view, passes=3, quads=quads)
     shape = variant.shape(view, quads=quads).holding(view.items(quads).size)
     resources = [
         (Binding("input", "read", x.data_type, quad=quads), low.value(0)),

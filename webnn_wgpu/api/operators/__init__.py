@@ -15,7 +15,9 @@ from .matrix import MatrixOperators
 from .movement import MovementOperators
 from .normalization import NormalizationOperators
 from .piecewise import PiecewiseActivations
+from .pooling import PoolingOperators
 from .quantization import QuantizationOperators
+from .recurrent import RecurrentOperators
 from .reductions import ReductionOperators
 from .selection import SelectionOperators
 from .unary import UnaryOperators
@@ -32,7 +34,9 @@ class Operators(
     MovementOperators,
     NormalizationOperators,
     PiecewiseActivations,
+    PoolingOperators,
     QuantizationOperators,
+    RecurrentOperators,
     ReductionOperators,
     SelectionOperators,
     SmoothActivations,
