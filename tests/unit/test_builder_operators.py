@@ -248,7 +248,7 @@ def test_pywebnn_spelling(b: Recorder, x: MLOperand) -> None:
     assert b.squeeze(b.unsqueeze(x, [0, 3])).shape == [2, 3]
     mask = b.input("mask", "int32", [2, 3])
     assert b.where_(mask, x, x).shape == [2, 3]
-    assert b.names[-2:] == ["cast", "where"]
+    assert b.names[-3:] == ["sub", "notEqual", "where"]
     assert b.where_(b.equal(x, x), x, x).shape == [2, 3]
     assert b.names[-2:] == ["equal", "where"]
 
@@ -412,7 +412,11 @@ REFUSED = {
         "transpose('t'): unknown option 'permutatoin'; allowed: input, permutation, label. Did you mean permutation?",
     ),
     "option by position": (
-        lambda b, x: b.transpose(x, [1, 0]),
+        lambda b, x: b.reverse(x, [1, 0]),
+        "reverse: too many positional arguments; allowed: reverse(input, *, axes=, label=)",
+    ),
+    "more options by position than pywebnn takes": (
+        lambda b, x: b.transpose(x, [1, 0], "label"),
         "transpose: too many positional arguments; allowed: transpose(input, *, permutation=, label=)",
     ),
     "missing argument": (

@@ -16,6 +16,45 @@ from ..core.names import snake_case
 P = ParamSpec("P")
 R = TypeVar("R")
 
+# Options that pywebnn also takes by position, in its order, behind the arguments that the specification has there.
+_REDUCTION, _WINDOW = ("axes", "keep_dimensions"), ("window_dimensions", "strides", "dilations", "padding", "layout")
+_INDEX, _LAYOUTS = ("keep_dimensions", "output_data_type"), ("groups", "input_layout", "filter_layout", "bias")
+_PYWEBNN_POSITIONS: Mapping[str, tuple[str, ...]] = {
+    "arg_max": _INDEX,
+    "arg_min": _INDEX,
+    "average_pool2d": _WINDOW,
+    "batch_normalization": ("scale", "bias", "epsilon", "axis"),
+    "clamp": ("min_value", "max_value"),
+    "conv2d": ("strides", "dilations", "padding", *_LAYOUTS),
+    "conv_transpose2d": ("strides", "dilations", "padding", "output_padding", "output_sizes", *_LAYOUTS),
+    "elu": ("alpha",),
+    "gather": ("axis",),
+    "gemm": ("c", "alpha", "beta", "a_transpose", "b_transpose"),
+    "global_average_pool": ("layout",),
+    "global_max_pool": ("layout",),
+    "hard_sigmoid": ("alpha", "beta"),
+    "hard_swish": ("alpha", "beta"),
+    "instance_normalization": ("scale", "bias", "epsilon", "layout"),
+    "layer_normalization": ("scale", "bias", "epsilon", "axes"),
+    "leaky_relu": ("alpha",),
+    "max_pool2d": _WINDOW,
+    "pad": ("value",),
+    "reduce_l1": _REDUCTION,
+    "reduce_l2": _REDUCTION,
+    "reduce_log_sum": _REDUCTION,
+    "reduce_log_sum_exp": _REDUCTION,
+    "reduce_max": _REDUCTION,
+    "reduce_mean": _REDUCTION,
+    "reduce_min": _REDUCTION,
+    "reduce_product": _REDUCTION,
+    "reduce_sum": _REDUCTION,
+    "reduce_sum_square": _REDUCTION,
+    "scatter_elements": ("axis",),
+    "slice": ("strides",),
+    "split": ("axis",),
+    "transpose": ("permutation",),
+}
+
 
 def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that lets a method take its options in every accepted spelling.
@@ -24,6 +63,7 @@ def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     * one mapping of options may stand last or be given as `options=`;
     * every name may be written in camelCase;
+    * options that pywebnn takes by position may stand there, and `x` names the first operand, as it does there;
     * None for an option means that it is absent;
     * a call that does not fit the signature raises MLTypeError, which names the operator and what it takes.
 
@@ -60,9 +100,10 @@ class _Conversion:
     def __init__(self, method: Callable[..., Any], aliases: Mapping[str, str]) -> None:
         self.name = method.__name__
         self.signature = inspect.signature(method)
-        self.aliases = aliases
         _self, *parameters = self.signature.parameters.values()
         self.parameters = [p.name for p in parameters]
+        self.aliases = {"x": self.parameters[0], **aliases}
+        self.positions = 1 + sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
         self.optional = {p.name for p in parameters if p.default is not p.empty}
         # The first parameter is an operand, also where an activation may be made without it.
         self.options = [p.name for p in parameters[1:] if p.name in self.optional]
@@ -72,7 +113,13 @@ class _Conversion:
         if mapping is None and args and isinstance(args[-1], Mapping):
             *rest, mapping = args
             args = tuple(rest)
+        elif len(args) > self.positions and args[-1] is None:
+            args = args[:-1]  # options that a caller passes on and that are absent
         given = [(name, value, self.parameters) for name, value in kwargs.items() if name != "options"]
+        further, named = args[self.positions :], _PYWEBNN_POSITIONS.get(self.name, ())
+        if 0 < len(further) <= len(named):
+            args = args[: self.positions]
+            given += [(name, value, self.parameters) for name, value in zip(named, further, strict=False)]
         if isinstance(mapping, Mapping):
             given += [(str(n), v, self.options) for n, v in cast("Mapping[Any, Any]", mapping).items()]
         label = next((v for n, v, _ in given if n == "label" and isinstance(v, str)), "")

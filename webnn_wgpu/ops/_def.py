@@ -250,7 +250,7 @@ class OpDef:
         rank_phrase: rule text for a wrong rank, where programs look for particular words.
         outputs: names of the outputs, for support limits.
         output_types: data types the outputs may have, where they are not the first operand's.
-        moves: whether its kernels only move bits, so that every data type works on every device.
+        moves: whether its kernels only move bits.
         internal: whether only passes make such nodes.
         variants: its kernel variants, where they are not those of its templates.
     """

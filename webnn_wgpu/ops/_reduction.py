@@ -30,16 +30,25 @@ _SHORT_ROW = 32
 """Elements below which a row is not worth more than one invocation."""
 
 
-LOWEST = {"i32": "-2147483647i - 1i", "u32": "0u", "i64": "-9223372036854775807li - 1li", "u64": "0lu"}
-"""The lowest value of the WGSL integer types."""
+LOWEST = {
+    "i32": "-2147483647i - 1i",
+    "u32": "0u",
+    "i64": "-9223372036854775807li - 1li",
+    "u64": "0lu",
+    "i64x2": "i64x2(0u, 0x80000000u)",
+    "u64x2": "u64x2(0u, 0u)",
+}
+"""The lowest value of the WGSL integer types, and of pairs of words."""
 
 HIGHEST = {
     "i32": "2147483647i",
     "u32": "4294967295u",
     "i64": "9223372036854775807li",
     "u64": "18446744073709551615lu",
+    "i64x2": "i64x2(0xffffffffu, 0x7fffffffu)",
+    "u64x2": "u64x2(0xffffffffu, 0xffffffffu)",
 }
-"""The highest value of the WGSL integer types."""
+"""The highest value of the same."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS
+from ..kernels.element import ELEMENTS, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lower, Lowering, OpDef, Operand
@@ -83,14 +83,14 @@ def _lower_with(largest: bool) -> Lower:
     def lower(low: Lowering) -> list[KernelCall]:
         x = low.input()
         view = view_rows(x.shape, low.attrs["axes"])
-        element = ELEMENTS[x.data_type]
+        element = ELEMENTS[element_of(x.data_type, low.caps)]
         key = _key(element.value, largest)
         variant = choose_variant(low, view, subgroups=element.size_bytes <= 4)
         quads = view.items_are_quads
         # The index is always positive and below 2^32: its 64 bits need no 64-bit arithmetic.
         output = "bits64" if low.output().data_type == "int64" else "int32"
         resources = [
-            (Binding("input", "read", x.data_type, quad=quads), low.value(0)),
+            (Binding("input", "read", element.name, quad=quads), low.value(0)),
             (Binding("output", "write", output), low.node.outputs[0]),
         ]
         last: bool = low.attrs["select_last_index"]

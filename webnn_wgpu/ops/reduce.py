@@ -16,7 +16,7 @@ from ..core.caps import Caps
 from ..core.data_types import ANY, DATA_TYPES, FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS, QUAD
+from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
 from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
@@ -43,8 +43,17 @@ SUMMABLE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
 _MOST_SERIAL = 4096
 """Items one invocation folds at most: 128 blocks of 32, which keeps float32 sums within some 160 roundings of exact."""
 
-_ELEMENT_OF = {"f32": "float32", "i32": "int32", "u32": "uint32", "i64": "int64", "u64": "uint64"}
+_ELEMENT_OF = {
+    "f32": "float32",
+    "i32": "int32",
+    "u32": "uint32",
+    "i64": "int64",
+    "u64": "uint64",
+    "i64x2": "int64.pair",
+    "u64x2": "uint64.pair",
+}
 _SUFFIX = {"f32": ".0", "i32": "i", "u32": "u", "i64": "li", "u64": "lu"}
+_PAIR_MAPS = {"x": "x", "abs(x)": "abs_i64x2(x)", "x * x": "mul_pair(x, x)"}
 
 
 @dataclass(frozen=True)
@@ -68,29 +77,34 @@ class Step:
 
     @property
     def element(self) -> str:
-        """The data type that totals have between two calls."""
+        """The element kind that totals have between two calls."""
         return _ELEMENT_OF[self.type]
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """What a kernel call reads or writes: where, the data type, and (of what is read) the shape."""
+    """What a kernel call reads or writes: where, the element kind, and (of what is read) the shape."""
 
     resource: Resource
-    data_type: str
+    element: str
     shape: tuple[int, ...] = ()
 
 
 def _arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str, lib: tuple[str, ...], value: str) -> Step:
     if value.startswith("u"):
         map_item = map_item.replace("abs(x)", "x")
+    if value in PAIRS:
+        # What reduces integers calls no other library.
+        return Step(
+            operation, value, f"{value}({int(operation == 'product')}u, 0u)", _PAIR_MAPS[map_item], "t", ("pair", value)
+        )
     return Step(operation, value, ("0" if operation == "sum" else "1") + _SUFFIX[value], map_item, finish, lib)
 
 
 def _extremum(operation: Literal["max", "min"], value: str) -> Step:
     zeros = LOWEST if operation == "max" else HIGHEST
     if value != "f32":
-        return Step(operation, value, zeros[value])
+        return Step(operation, value, zeros[value], lib=("pair", value) if value in PAIRS else ())
     # NaN is the winner: the end of the integers that the operation prefers.
     nan = (HIGHEST if operation == "max" else LOWEST)["i32"]
     return Step(operation, "i32", zeros["i32"], f"ordered_f32(x, {nan})", "of_ordered_f32(t)", ("ordered",))
@@ -135,21 +149,23 @@ def _reduce_calls(
     """
     view = view_rows(source.shape, axes)
     length = length or view.reduced.size
-    variant = variant or choose_variant(low, view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
+    variant = variant or choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
     plain = variant.lanes == 1
-    form = "lanes" if not plain else "columns" if view.rows_are_quads else "quad"
-    quads = view.items_are_quads and form != "columns"
+    # There are no vectors of pairs.
+    scalar = step.type in PAIRS
+    form = "lanes" if not plain else "columns" if view.rows_are_quads and not scalar else "quad"
+    quads = view.items_are_quads and form != "columns" and not scalar
     reduced = view.items(quads)
     rows = view.kept.size
     # An invocation of the plain variant makes four results.
     parts = _parts(-(-rows // QUAD) if plain else rows, reduced.size, variant.lanes, low.caps)
     # 8-bit results share a word, which invocations that make one result each cannot write.
-    packed = ELEMENTS[target.data_type].size_bytes == 1 and not plain
+    packed = ELEMENTS[target.element].size_bytes == 1 and not plain
     later: list[KernelCall] = []
     if parts > 1 or packed:
         chunk = -(-reduced.size // parts)
         parts = -(-reduced.size // chunk)
-        partial = Temp(key, rows * parts * DATA_TYPES[step.element].size_bytes)
+        partial = Temp(key, rows * parts * ELEMENTS[step.element].size_bytes)
         totals = Tensor(partial, step.element, (parts, rows))
         rest = replace(step, map="x")
         in_quads = Variant("plain", 1, "8-bit results are written in quads") if packed else None
@@ -167,12 +183,12 @@ def _reduce_calls(
     fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
-    bindings = [Binding("input", "read", source.data_type, quad=quads or form == "columns")]
+    bindings = [Binding("input", "read", source.element, quad=quads or form == "columns")]
     resources = [source.resource]
     if shift is not None and uses_shift:
         bindings.append(Binding("shift", "read", "float32", quad=form == "columns"))
         resources.append(shift)
-    bindings.append(Binding("output", "write", target.data_type, quad=plain))
+    bindings.append(Binding("output", "write", target.element, quad=plain))
     spec = REDUCE.spec(
         bindings,
         [(name, type_) for name, type_, _ in fields],
@@ -200,15 +216,16 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
 def _lower_with(step_for: Callable[[str], Step], shifted: bool) -> Callable[[Lowering], list[KernelCall]]:
     def lower(low: Lowering) -> list[KernelCall]:
         x, axes = low.input(), low.attrs["axes"]
-        source = Tensor(low.value(0), x.data_type, x.shape)
-        target = Tensor(low.node.outputs[0], x.data_type)
+        element = element_of(x.data_type, low.caps)
+        source = Tensor(low.value(0), element, x.shape)
+        target = Tensor(low.node.outputs[0], element)
         calls: list[KernelCall] = []
         shift: Temp | None = None
         if shifted:
             shift = Temp("largest", low.output().num_elements * DATA_TYPES["float32"].size_bytes)
             largest = _extremum("max", "f32")
             calls += _reduce_calls(low, largest, source, axes, Tensor(shift, "float32"), key="parts of largest")
-        step = step_for(ELEMENTS[x.data_type].value)
+        step = step_for(ELEMENTS[element].value)
         return [*calls, *_reduce_calls(low, step, source, axes, target, key="parts", shift=shift)]
 
     return lower

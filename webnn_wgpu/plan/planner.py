@@ -10,6 +10,7 @@ from ..core.caps import Caps
 from ..core.errors import OperationError, OutOfMemoryError
 from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
+from ..kernels.emulation import emulated
 from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing, Temp, Window
 from ..ops import OPS
 from ..ops._def import Lowering
@@ -45,7 +46,7 @@ class _Planner:
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
                 suffix = f".{i}" if len(calls) > 1 else ""
-                renamed = KernelCall(call.spec, operands, call.uniforms, call.grid, call.reason)
+                renamed = KernelCall(emulated(call.spec, self.caps), operands, call.uniforms, call.grid, call.reason)
                 self.calls.append((renamed, node, node_label(node) + suffix))
         written = {self.root(o) for call, _, _ in self.calls for o in _written(call)}
         taken: set[int] = set()
@@ -193,7 +194,7 @@ def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) ->
 
     Raises:
         MLTypeError: `forced` names an operator or variant that does not exist.
-        OperationError: the device lacks a feature that a kernel needs, or cannot run a forced variant.
+        OperationError: the device cannot run a forced variant, or lacks a feature that a kernel needs.
         OutOfMemoryError: a tensor is larger than the device can bind.
     """
     check_forced(forced or {})

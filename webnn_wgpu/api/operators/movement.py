@@ -85,7 +85,7 @@ class MovementOperators(OperatorMethods):
         self,
         input: MLOperand,
         beginning_padding: Sequence[int],
-        ending_padding: Sequence[int] | None = None,
+        ending_padding: Sequence[int] | str | None = None,
         *,
         mode: str = "constant",
         value: float = 0,
@@ -97,7 +97,7 @@ class MovementOperators(OperatorMethods):
             input: Any data type and shape.
             beginning_padding: How many elements to add before, for each dimension. Without `ending_padding` the numbers
                 for the end follow in the same list, which may then be given as `padding=`.
-            ending_padding: How many elements to add after, for each dimension.
+            ending_padding: How many elements to add after, for each dimension. A string here is the mode, as in pywebnn.
             mode: "constant", "edge" (repeat the last element), "reflection" (mirror without it) or "symmetric" (mirror
                 with it; an option of the 2024 text).
             value: The element for "constant", cast to the input's data type.
@@ -118,6 +118,8 @@ class MovementOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
         """
+        if isinstance(ending_padding, str):
+            mode, ending_padding = ending_padding, None
         if ending_padding is None:
             beginning_padding, ending_padding = self._split_padding(input, beginning_padding, label)
         attrs = {
