@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 LABEL = "here"
 """The label that every call carries: messages must repeat it."""
 
+PACKED = ("int4", "uint4")
+"""The data types that only constants may have, and that only dequantizeLinear takes."""
+
 ABSENT: Any = object()
 """Stands for an argument that is left out."""
 
@@ -280,7 +283,10 @@ class Workplace:
         if given not in self._operands:
             builder = self.other if given.foreign else self.builder
             descriptor = {"dataType": given.type.data_type, "shape": given.type.shape}
-            self._operands[given] = builder.input(f"i{len(self._operands)}", descriptor)
+            if given.type.data_type in PACKED:
+                self._operands[given] = builder.constant(descriptor, bytes(-(-given.type.num_elements // 2)))
+            else:
+                self._operands[given] = builder.input(f"i{len(self._operands)}", descriptor)
         return self._operands[given]
 
     def values(self, arguments: Mapping[str, Any]) -> dict[str, Any]:

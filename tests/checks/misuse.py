@@ -21,7 +21,7 @@ from webnn_wgpu.core.data_types import ANY, MAX_RANK
 from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.ir.types import TensorType
 
-from .calls import ABSENT, ALIASES, BASES, Activation, Operand, changed
+from .calls import ABSENT, ALIASES, BASES, PACKED, Activation, Operand, changed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -79,24 +79,8 @@ NO_LISTS: tuple[Any, ...] = (
 
 NO_ITEMS = (*(v for v in NO_UNSIGNED if not isinstance(v, Operand)), None)
 NO_OPERANDS: tuple[Any, ...] = (
-    *(
-        0,
-        1.5,
-        True,
-        "x",
-        b"x",
-        [1.0],
-        (),
-        object(),
-        Mute(),
-        HUGE,
-        NAN,
-        len,
-        Activation("relu"),
-        np.float32(1),
-        np.zeros((2, 3)),
-    ),
-    *([Operand("float32[2, 3]")], TensorType("float32", (2, 3)), np.array(None), range(3), ...),
+    *(0, 1.5, True, "x", b"x", [1.0], (), object(), Mute(), HUGE, NAN, len, np.float32(1), np.array(None), range(3), ...),
+    *(np.zeros((2, 3)), [Operand("float32[2, 3]")], TensorType("float32", (2, 3)), Activation("relu")),
 )
 NO_NAMES: tuple[Any, ...] = (
     *("", "nonsense", " ", "\u202eesrever", "\x00", "x" * 9999, 0, 1.5, True, b"x", [], ["x"], object(), Mute(), HUGE),
@@ -152,6 +136,9 @@ def operand_misuses(entry: Mapping[str, Any], operand: Mapping[str, Any]) -> Ite
     for data_type in ANY:
         if data_type not in (own or ("uint8",)):
             yield _value(op, name, given.of(data_type), "data type")
+    if op != "dequantizeLinear":
+        for data_type in PACKED:
+            yield _value(op, name, given.of(data_type), "data type")
     rank = limits.get("allowed_rank") or {}
     for r in range(MAX_RANK + 1):
         if r < rank.get("min", 0) or r > (rank.get("max") or MAX_RANK):
@@ -176,15 +163,14 @@ def parameter_misuses(entry: Mapping[str, Any], parameter: Mapping[str, Any]) ->
         yield _value(op, name, None, "None")
         yield Misuse(op, f"{name}: left out", changed(op, {name: ABSENT}), (), says=name)
     if "activations" == name:
-        yield from list_misuses(entry, name, (*NO_NAMES, None, Activation("relu", foreign=True)))
+        yield from list_misuses(entry, name, (*NO_NAMES, None))
     elif kind.startswith("MLActivation"):
         yield from _each(op, name, (*NO_NAMES, len, Operand("float32[]"), ["relu"]), "no activation")
     elif kind.startswith("MLOperand") and kind != "MLOperandDataType":
         return
     elif kind in ("enum", "MLOperandDataType") or name == "mode":
-        allowed = (
-            list(itertools.chain(*parameter["allowed"].values())) if name == "mode" and op == "pad" else parameter["allowed"]
-        )
+        # The two versions have different modes of padding.
+        allowed = parameter["allowed"]["2024"] if op == "pad" else parameter["allowed"]
         near = [v.upper() for v in allowed] + [f"{allowed[0]} ", allowed[0][:-1], allowed[0].encode()]
         yield from _each(op, name, (*NO_NAMES, *near), "no such name")
     elif kind == "bool":

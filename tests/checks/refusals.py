@@ -23,9 +23,7 @@ LONGEST = 2000
 
 def named(message: str, name: str) -> bool:
     """Whether a message has an argument's name in Python's or the specification's spelling."""
-    return any(re.search(rf"\b{snake_case(word)}\b", message) for word in (name, name.rstrip("_"))) or name in {
-        snake_case(word) for word in re.findall(r"\w+", message)
-    }
+    return name in {snake_case(word) for word in re.findall(r"\w+", message)}
 
 
 def shown(message: str, given: Any) -> bool:
@@ -38,7 +36,7 @@ def shown(message: str, given: Any) -> bool:
         return "is required" in message or "got None" in message
     if printable(quoted(given)[:50]) in message:
         return True
-    if isinstance(given, np.ndarray) and given.ndim:
+    if isinstance(given, set | frozenset) or (isinstance(given, np.ndarray) and given.ndim):
         given = list(given)
     if isinstance(given, np.generic):
         given = given.item()

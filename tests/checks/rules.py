@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from webnn_wgpu.core.data_types import ANY, MAX_RANK
 
-from .calls import ABSENT, ARITHMETIC, BASES, COMPARISONS, LOGICAL, Activation, Operand, t
+from .calls import ABSENT, ARITHMETIC, BASES, COMPARISONS, LOGICAL, Activation, Operand, X, t
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 Changes = dict[str, Any]
 """What to change in an operator's valid call."""
-
-NORMALIZATIONS = ("batchNormalization", "instanceNormalization", "layerNormalization")
 
 STATE = re.compile(r"builder (can still build|has not been built)")
 """Rules on the builder's state."""
@@ -207,6 +205,13 @@ breaks(
     {"layout": "nhwc", "bias": t("float32[2]")},
     {"layout": "nhwc", "scale": t("float32[2]")},
 )
+for _rule in ("rank(input) == 4", "rank(input)==4"):
+    # Without the vectors: their shapes would not go with other ranks.
+    breaks(
+        _rule,
+        "instanceNormalization",
+        *[{"input": X.ranked(r), "scale": ABSENT, "bias": ABSENT} for r in range(MAX_RANK + 1) if r != 4],
+    )
 breaks(
     "rank(scale)==rank(bias)==len(axes) when given",
     "layerNormalization",
@@ -235,7 +240,11 @@ breaks(
     "concat",
     *[{"inputs": [t("float32[2, 3]"), t(f"{d}[2, 4]")]} for d in ANY if d != "float32"],
 )
-breaks("all ranks equal", "concat", *[{"inputs": [t("float32[2, 3]"), t("float32[2, 4]").ranked(r)]} for r in (0, 1, 3)])
+breaks(
+    "all ranks equal",
+    "concat",
+    *[{"inputs": [t("float32[2, 3]"), t(s)]} for s in ("float32[]", "float32[2]", "float32[3]", "float32[2, 3, 1]")],
+)
 breaks(
     "all dims except axis equal",
     "concat",

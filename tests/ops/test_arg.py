@@ -127,7 +127,7 @@ def test_choice_of_variant(device: Device) -> None:
 def test_refusals() -> None:
     x = typed("float32", 2, 3)
     assert refusal("argMax", [x], {"axis": 1, "axes": [1]}) == (
-        "arg_max('here'): only one of axis and axes may be given; got axis=1, axes=(1,). "
+        "arg_max('here'): only one of axis and axes may be given; got axis=1, axes=[1]. "
         "See https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax"
     )
     assert "axis must be < rank(input): Axis 2 out of bounds for rank 2" in refusal("argMin", [x], {"axis": 2})
