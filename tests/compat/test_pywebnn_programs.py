@@ -486,6 +486,11 @@ def test_data_types_are_not_converted(context: webnn.MLContext) -> None:
         builder.logical_not(x)
     with pytest.raises(ValueError, match="data type"):
         builder.sqrt(builder.cast(x, "int32"))
+    scale, point = builder.constant(np.float32([0.5])), builder.constant(np.int8([0]))
+    with pytest.raises(ValueError, match="rank"):
+        builder.quantize_linear(x, scale, point)
+    with pytest.raises(ValueError, match="constants alone"):
+        builder.input("packed", [4], "int4")
     assert builder.arg_max(x, 1).data_type == builder.arg_min(x, 1).data_type == "int32"
     assert builder.constant(5).data_type == "float32"
 
