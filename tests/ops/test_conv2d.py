@@ -131,13 +131,22 @@ def test_chosen_variant_on_every_profile(profile: str, layout: str) -> None:
     large = Case(1, 1, 32, 32, (16, 17), (3, 3), {"padding": (1, 1, 1, 1)})
     for data_type in ("float32", "float16"):
         for case in (GENERAL[1], GENERAL[2], POINTWISE[0], DEPTHWISE[0], large):
-            check_op(
-                profiled,
-                "conv2d",
-                case.operands(rng, "conv2d", layout, data_type=data_type),
-                case.attrs(layout),
-                constants={1},
-            )
+            inputs = case.operands(rng, "conv2d", layout, data_type=data_type)
+            check_op(profiled, "conv2d", inputs, case.attrs(layout), constants={1})
+
+
+@VARIANT
+@LAYOUT
+@pytest.mark.parametrize("kind", ["nothing", "channels", "cast"])
+def test_float16_without_the_feature(variant: str, layout: str, kind: str) -> None:
+    profiled, case, rng = open_profile("subgroup-only"), cases(variant)[0], np.random.default_rng(12)
+    assert "shader-f16" not in profiled.caps.features
+    for bias in (False, True):
+        chain = Chain()
+        x, weights, channels = (random_array(rng, "float16", shape, 1) for shape in case.shapes("conv2d", layout))
+        operands = [chain.input(x), chain.constant(weights), chain.constant(channels) if bias else None]
+        result = chain.apply("conv2d", operands, **case.attrs(layout))
+        check_fused(profiled, chain, getattr(Ending(chain, result, layout, rng), kind)(), {"conv2d": variant})
 
 
 @VARIANT

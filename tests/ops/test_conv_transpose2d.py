@@ -215,7 +215,7 @@ X, F = typed("float32", 1, 4, 5, 5), typed("float32", 4, 3, 3, 3)
             {"output_padding": (0, 1)},
             ["output_padding must be less than the stride", "output_padding=[0, 1]", "0..0"],
         ),
-        ([X, F, None], {"output_sizes": (7, 7, 7)}, ["output_sizes must have 2 items"]),
+        ([X, F, None], {"output_sizes": (7, 7, 7)}, ["output_sizes must have 2 items", "output_sizes=[7, 7, 7]"]),
         (
             [X, F, None],
             {"output_sizes": (7, 8)},

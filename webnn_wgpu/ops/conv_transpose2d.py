@@ -61,7 +61,8 @@ def _extent(call: Call, x: dict[str, int], taps: dict[str, int]) -> tuple[int, i
     attrs = call.attrs
     sizes, extra, strides = attrs["output_sizes"], attrs["output_padding"], attrs["strides"]
     call.require(len(extra) == 2, "output_padding must have 2 items", got=f"output_padding={list(extra)}")
-    call.require(sizes is None or len(sizes) == 2, "output_sizes must have 2 items", got=f"output_sizes={list(sizes or ())}")
+    if sizes is not None:
+        call.require(len(sizes) == 2, "output_sizes must have 2 items", got=f"output_sizes={list(sizes)}")
     top, bottom, left, right = attrs["padding"]
     computed = tuple(
         (x[name] - 1) * strides[i] + (taps[name] - 1) * attrs["dilations"][i] + 1 - pads
