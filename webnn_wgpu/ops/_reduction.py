@@ -11,9 +11,22 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from ..core.caps import Caps
+from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
-from ..kernels.element import QUAD
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType, grid_1d
+from ..kernels.element import QUAD, padded_bytes
+from ..kernels.spec import (
+    Binding,
+    Grid,
+    Interval,
+    KernelCall,
+    KernelTemplate,
+    Operand,
+    Reach,
+    UniformType,
+    Work,
+    grid_1d,
+)
+from ..kernels.windows import strided_span
 from ._def import Lowering
 from ._shapes import merge_dimensions, strides_of
 
@@ -54,6 +67,11 @@ class Axis:
     def size(self) -> int:
         """Number of positions."""
         return math.prod(self.dims)
+
+    @property
+    def reach(self) -> int:
+        """How far the last position lies behind the first, in elements."""
+        return sum((n - 1) * s for n, s in zip(self.dims, self.strides, strict=True))
 
     @property
     def in_quads(self) -> bool:
@@ -106,6 +124,11 @@ class RowView:
     def rows_are_quads(self) -> bool:
         """Whether four consecutive rows always lie side by side, aligned."""
         return self.kept.in_quads and all(s % QUAD == 0 for s in self.reduced.strides)
+
+    def touched(self, first: int, end: int) -> Interval:
+        """Return the elements of rows first..end-1, as an interval."""
+        low, high = strided_span(self.kept.dims, self.kept.strides, first, end)
+        return low, high + self.reduced.reach
 
     def items(self, quads: bool) -> Axis:
         """Return what runs through the items of a row: quads of elements, or single ones."""
@@ -249,7 +272,7 @@ def _choice(caps: Caps, subgroups: bool, rows: int, length: int, columns: bool) 
     return "plain", "CPU adapter without subgroups"
 
 
-def row_launch(shape: RowShape, rows: int, caps: Caps, count: str = "rows") -> tuple[list[Field], tuple[int, int, int]]:
+def row_launch(shape: RowShape, rows: int, caps: Caps, count: str = "rows") -> tuple[list[Field], Grid]:
     """Return the uniforms `count` and `rounds` and the grid of a kernel whose main is `main` of `rows.wgsl.j2`.
 
     `rounds` is how many rows a subgroup or workgroup takes, one after the other: on CPU adapters starting a workgroup costs
@@ -260,14 +283,35 @@ def row_launch(shape: RowShape, rows: int, caps: Caps, count: str = "rows") -> t
     return [(count, "u32", rows), ("rounds", "u32", rounds)], grid_1d(-(-rows // per_workgroup), caps)
 
 
+def row_work(shape: RowShape, rows: int, caps: Caps, reach: Reach, count: str = "rows") -> Work:
+    """Return how a kernel can be divided whose main is `main` of `rows.wgsl.j2`; the arguments are those of `row_launch`.
+
+    `reach` gives, for rows first..end-1, the elements that are touched of each operand.
+    """
+
+    def launch(units: int) -> tuple[dict[str, int], Grid]:
+        fields, grid = row_launch(shape, units, caps, count)
+        return {name: int(value) for name, _, value in fields}, grid
+
+    return Work(rows, launch, reach)
+
+
+def rows_fit(view: RowView, data_type: str, caps: Caps) -> bool:
+    """Return whether a device can bind many rows, with all that lies between their elements, or the whole tensor."""
+    size, limit = DATA_TYPES[data_type].size_bytes, caps.limit("max-storage-buffer-binding-size")
+    # With half a binding to spare, calls that go along the rows are few.
+    return padded_bytes(view.kept.size * view.reduced.size * size) <= limit or view.reduced.reach * size <= limit // 2
+
+
 def row_call(
     template: KernelTemplate,
     low: Lowering,
     view: RowView,
     variant: Variant,
     shape: RowShape,
-    resources: Sequence[tuple[Binding, int]],
+    resources: Sequence[tuple[Binding, Operand]],
     fields: Sequence[Field] = (),
+    one_result: bool = False,
     **params: Hashable,
 ) -> KernelCall:
     """Return the call of a kernel that makes one result, or one row of results, of every row.
@@ -280,6 +324,7 @@ def row_call(
         shape: how the kernel reads them.
         resources: bindings and the values they refer to.
         fields: uniforms besides those that describe the rows.
+        one_result: whether `output` has one element per row, rather than a row as `input` has.
         params: the template's other parameters.
     """
     launch, grid = row_launch(shape, view.kept.size, low.caps)
@@ -293,4 +338,12 @@ def row_call(
         rows=shape,
         **params,
     )
-    return KernelCall(spec, tuple(v for _, v in resources), tuple(v for *_, v in fields), grid, variant.reason)
+
+    def reach(first: int, end: int) -> list[Interval | None]:
+        of_rows = {"input": view.touched(first, end), "output": view.touched(first, end)}
+        if one_result:
+            of_rows["output"] = first, end
+        return [of_rows.get(binding.name) for binding, _ in resources]
+
+    work = row_work(shape, view.kept.size, low.caps, reach)
+    return KernelCall(spec, tuple(v for _, v in resources), tuple(v for *_, v in fields), grid, variant.reason, work)

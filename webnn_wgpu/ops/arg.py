@@ -15,10 +15,12 @@ import numpy as np
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS
-from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
+from ..kernels.spec import Operand as KernelOperand
 from ._attrs import Attr
 from ._def import Call, Lower, Lowering, OpDef, Operand
-from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, view_rows
+from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, rows_fit, view_rows
+from .strided import STRIDED, strided_call
 
 ARG = KernelTemplate("arg", ("variant", "rows", "key", "last"), VARIANTS)
 
@@ -82,6 +84,14 @@ def _lower_with(largest: bool) -> Lower:
     def lower(low: Lowering) -> list[KernelCall]:
         x = low.input()
         view = view_rows(x.shape, low.attrs["axes"])
+        calls: list[KernelCall] = []
+        source: KernelOperand = low.value(0)
+        if not rows_fit(view, x.data_type, low.caps):
+            # The elements of a row are brought together.
+            dims, strides = (*view.kept.dims, *view.reduced.dims), (*view.kept.strides, *view.reduced.strides)
+            source = Temp("rows", x.size_bytes)
+            calls.append(strided_call(low.value(0), x.data_type, 0, dims, strides, source, low.caps, "rows side by side"))
+            view = view_rows((view.kept.size, view.reduced.size), (1,))
         element = ELEMENTS[x.data_type]
         key = _key(element.value, largest)
         variant = choose_variant(low, view, subgroups=element.size_bytes <= 4)
@@ -89,11 +99,13 @@ def _lower_with(largest: bool) -> Lower:
         # The index is always positive and below 2^32: its 64 bits need no 64-bit arithmetic.
         output = "bits64" if low.output().data_type == "int64" else "int32"
         resources = [
-            (Binding("input", "read", x.data_type, quad=quads), low.value(0)),
+            (Binding("input", "read", x.data_type, quad=quads), source),
             (Binding("output", "write", output), low.node.outputs[0]),
         ]
         last: bool = low.attrs["select_last_index"]
-        return [row_call(ARG, low, view, variant, variant.shape(view, quads=quads), resources, key=key, last=last)]
+        shape = variant.shape(view, quads=quads)
+        calls.append(row_call(ARG, low, view, variant, shape, resources, one_result=True, key=key, last=last))
+        return calls
 
     return lower
 
@@ -112,7 +124,7 @@ def _arg(name: str, largest: bool) -> OpDef:
             Attr("select_last_index", "bool", False),
             Attr("output_data_type", "data_type", None, ("int32", "int64")),
         ),
-        templates=(ARG,),
+        templates=(ARG, STRIDED),
         spec="#api-mlgraphbuilder-argminmax",
         tolerance=0,
     )

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..kernels.element import QUAD
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
+from ..kernels.windows import repeated
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import quad_launch
+from ._quads import quad_launch, quad_work
 from ._units import units_of
 
 if TYPE_CHECKING:
@@ -78,7 +79,16 @@ def _lower(low: Lowering) -> list[KernelCall]:
     )
     operands = (low.value(0), low.value(1), low.node.outputs[0])
     reason = "slices of whole quads" if units.quad else f"slices of {units.element}"
-    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason)]
+    length = slice_length * (QUAD if units.quad else 1)
+    count, table = indices.num_elements, x.shape[axis] * length
+
+    def reach(first: int, end: int) -> list[Interval]:
+        first_slice, last_slice = first // length, (end - 1) // length
+        tables = first_slice // count * table, (last_slice // count + 1) * table
+        return [tables, repeated(count, first_slice, last_slice + 1), (first, end)]
+
+    work = quad_work(slices * length, low.caps, reach, moved=[0])
+    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason, work)]
 
 
 OPS = (

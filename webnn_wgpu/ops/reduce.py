@@ -6,6 +6,7 @@ where any element is; an empty list of axes means that the function is applied t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -17,11 +18,12 @@ from ..core.data_types import ANY, DATA_TYPES, FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, QUAD
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Temp
 from ..kernels.spec import Operand as Resource
+from ..kernels.windows import strided_span
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import quad_launch
+from ._quads import quad_launch, quad_work
 from ._reduction import (
     HIGHEST,
     LOWEST,
@@ -32,6 +34,8 @@ from ._reduction import (
     choose_variant,
     reduced_shape,
     row_launch,
+    row_work,
+    rows_fit,
     view_rows,
 )
 from ._rows import to_type, wide
@@ -143,6 +147,10 @@ def _reduce_calls(
     rows = view.kept.size
     # An invocation of the plain variant makes four results.
     parts = _parts(-(-rows // QUAD) if plain else rows, reduced.size, variant.lanes, low.caps)
+    if not rows_fit(view, source.data_type, low.caps):
+        # Parts of all rows lie in a part of the tensor: several of these fit.
+        size = math.prod(source.shape) * DATA_TYPES[source.data_type].size_bytes
+        parts = min(reduced.size, max(parts, -(-4 * size // low.caps.limit("max-storage-buffer-binding-size"))))
     # 8-bit results share a word, which invocations that make one result each cannot write.
     packed = ELEMENTS[target.data_type].size_bytes == 1 and not plain
     later: list[KernelCall] = []
@@ -160,10 +168,24 @@ def _reduce_calls(
     shape = variant.shape(view, quads=quads)
     uses_shift = shift is not None and "shift" in step.map + step.finish
     outputs = rows * parts
+
+    def reach(first: int, end: int) -> list[Interval | None]:
+        """What making outputs first..end-1 touches: they are numbered by part, then by row."""
+        end = min(end, outputs)
+        one_part = first // rows == (end - 1) // rows
+        touched = (first % rows, (end - 1) % rows + 1) if one_part else (0, rows)
+        last = min(((end - 1) // rows + 1) * chunk, reduced.size)
+        low_row, high_row = strided_span(view.kept.dims, view.kept.strides, *touched)
+        low_item, high_item = strided_span(reduced.dims, reduced.strides, first // rows * chunk, last)
+        interval = low_row + low_item, high_row + high_item + (QUAD if quads else 0)
+        return [interval, *([touched] if uses_shift else []), (first, end)]
+
     if plain:
         launch, grid = quad_launch(outputs, low.caps)
+        work = quad_work(outputs, low.caps, reach)
     else:
         launch, grid = row_launch(shape, outputs, low.caps, "outputs")
+        work = row_work(shape, outputs, low.caps, reach, "outputs")
     fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
@@ -184,7 +206,16 @@ def _reduce_calls(
     )
     reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
     resources.append(target.resource)
-    return [KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason), *later]
+    return [KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason, work), *later]
+
+
+def total_calls(
+    low: Lowering, total: Literal["sum", "mean", "max"], source: Tensor, axes: Sequence[int], target: Tensor, *, key: str
+) -> list[KernelCall]:
+    """Return the calls that reduce float tensors to float32 totals, for operators whose rows do not fit a binding."""
+    step = _extremum("max", "f32") if total == "max" else _arithmetic("sum", "x", "t", (), "f32")
+    step = replace(step, finish="t / params.length") if total == "mean" else step
+    return _reduce_calls(low, step, source, axes, target, key=key)
 
 
 # The operators --------------------------------------------------------------------------------------------------------

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..core.caps import Caps
 from ..core.errors import OperationError, OutOfMemoryError
 from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
 from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing, Temp, Window
+from ..kernels.windows import divided
 from ..ops import OPS
 from ..ops._def import Lowering
 from ..ops.strided import copy_call
@@ -45,8 +46,8 @@ class _Planner:
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
                 suffix = f".{i}" if len(calls) > 1 else ""
-                renamed = KernelCall(call.spec, operands, call.uniforms, call.grid, call.reason)
-                self.calls.append((renamed, node, node_label(node) + suffix))
+                label = node_label(node) + suffix
+                self.calls += ((part, node, label) for part in self._divided(replace(call, operands=operands)))
         written = {self.root(o) for call, _, _ in self.calls for o in _written(call)}
         taken: set[int] = set()
         for name, value in graph.outputs.items():
@@ -55,6 +56,11 @@ class _Planner:
                 # An input, a constant, or a value that already fills another output: it must be copied.
                 self._copy_output(name, value)
             taken.add(root)
+
+    def _divided(self, call: KernelCall) -> list[KernelCall]:
+        """Return the calls that do what `call` does and bind no more of a value than the device allows."""
+        sizes = [0 if isinstance(o, Packed) else padded_bytes(self._size(self.root(_value_of(o)))) for o in call.operands]
+        return divided(call, sizes, self.caps)
 
     def _temp(self, temp: Temp, named: dict[str, int]) -> int:
         if temp.key not in named:
@@ -66,7 +72,7 @@ class _Planner:
         copy = max(self.graph.values, default=0) + 1 + len(self.temps)
         self.temps[copy] = self.graph.type(value).size_bytes
         call = copy_call(value, self.graph.type(value), copy, self.caps)
-        self.calls.append((call, None, f"output {name}"))
+        self.calls += ((part, None, f"output {name}") for part in self._divided(call))
         self.copies[name] = copy
 
     def root(self, value: int) -> int:
