@@ -53,16 +53,28 @@ def _bytes(array: Array, size: int) -> Array:
     return np.frombuffer(np.ascontiguousarray(array).tobytes(), np.uint8).reshape(-1, size)
 
 
-def run_moves(device: Device, graph: Graph, inputs: Sequence[Array], *, folded: bool = False) -> list[Array]:
+def run_moves(
+    device: Device,
+    graph: Graph,
+    inputs: Sequence[Array],
+    *,
+    folded: bool = False,
+    forced: Mapping[str, str] | None = None,
+    binding_bytes: int = 0,
+) -> list[Array]:
     """Run a graph without passes and compare every output with the reference bit by bit.
 
-    With `folded` the plan is that of hardware, where an invocation writes one quad, and every grid must need folding.
+    With `folded` the plan is that of hardware, where an invocation writes one quad, and every grid must need folding; with
+    `binding_bytes` that of a device which cannot bind more, and some tensor must be bound in parts.
     """
     feeds = {str(i): np.asarray(a, order="C") for i, a in enumerate(inputs) if str(i) in graph.inputs}
     expected = interpret(graph, feeds)
     caps = replace(device.caps, adapter_type="DiscreteGPU") if folded else device.caps
-    plan = make_plan(verify(graph), caps)
+    if binding_bytes:
+        caps = replace(caps, limits=(*caps.limits, ("max-storage-buffer-binding-size", binding_bytes)))
+    plan = make_plan(verify(graph), caps, forced)
     assert not folded or all(dispatch.grid[1] > 1 for dispatch in plan.dispatches)
+    assert not binding_bytes or any(r.offset_bytes for d in plan.dispatches for r in d.bindings)
     program = Program(device, plan)
     try:
         actual = program.start(feeds, list(graph.outputs)).result()
@@ -74,10 +86,18 @@ def run_moves(device: Device, graph: Graph, inputs: Sequence[Array], *, folded: 
 
 
 def check_moves(
-    device: Device, name: str, inputs: Sequence[Array], attrs: Mapping[str, Any] | None = None, *, folded: bool = False
+    device: Device,
+    name: str,
+    inputs: Sequence[Array],
+    attrs: Mapping[str, Any] | None = None,
+    *,
+    folded: bool = False,
+    forced: str = "",
+    binding_bytes: int = 0,
 ) -> list[Array]:
     """Run one operator on a device, compare it with its reference bit by bit and return the outputs."""
-    return run_moves(device, op_graph(name, inputs, attrs), inputs, folded=folded)
+    variants = {name: forced} if forced else {}
+    return run_moves(device, op_graph(name, inputs, attrs), inputs, folded=folded, forced=variants, binding_bytes=binding_bytes)
 
 
 def kernels(name: str, types: Sequence[TensorType], attrs: Mapping[str, Any] | None = None) -> list[str]:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import numpy as np
 
-from ..core.data_types import DATA_TYPES, MAX_DIMENSION, MAX_RANK, numpy_dtype
+from ..core.data_types import (
+    CONSTANT_TYPES,
+    DATA_TYPES,
+    MAX_DIMENSION,
+    MAX_RANK,
+    PACKED_TYPES,
+    numpy_dtype,
+    of_tensor_bytes,
+)
 from ..core.errors import MLTypeError
 from ..ir.graph import Array
 from ..ir.types import TensorType
@@ -27,7 +35,7 @@ def to_array(data: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
         what: name for messages.
 
     Returns:
-        An array that may share the caller's memory.
+        An array that may share the caller's memory. Packed data types have one element to a byte in it.
     """
     if isinstance(data, list | tuple | int | float) and not isinstance(data, bool):
         return _checked(_from_numbers(data, wanted, fail, what), wanted, fail, what)
@@ -68,13 +76,16 @@ def _checked(array: Array, wanted: TensorType, fail: Fail, what: str) -> Array:
             got=f"{array.dtype} array of shape {list(array.shape)}",
             allowed=f"{wanted.data_type}, or uint8 for raw bytes",
         )
-    if array.nbytes != wanted.size_bytes:
+    packed = wanted.data_type in PACKED_TYPES and array.dtype == dtype
+    if array.size != wanted.num_elements if packed else array.nbytes != wanted.size_bytes:
         raise fail(
             f"{what} must have exactly the tensor's bytes: Shape mismatch",
             got=f"{array.dtype}{list(array.shape)} of {array.nbytes} bytes",
             allowed=f"{wanted} of {wanted.size_bytes} bytes",
         )
     flat = np.ascontiguousarray(array).reshape(-1)
+    if wanted.data_type in PACKED_TYPES and not packed:
+        flat = of_tensor_bytes(flat, wanted.data_type, wanted.num_elements)
     return (flat if flat.dtype == dtype else flat.view(dtype)).reshape(wanted.shape)
 
 
@@ -86,7 +97,11 @@ def _from_numbers(data: Any, wanted: TensorType, fail: Fail, what: str) -> Array
         raise fail(f"{what} does not fit the tensor's data type: {error}", allowed=str(wanted)) from error
     # numpy reads numbers out of strings, makes None NaN, drops fractions, and older ones wrap what is too large.
     numbers = found.dtype.kind in "biuf" or all(isinstance(n, int) for n in found.reshape(-1).tolist())
-    if not numbers or (array.dtype.kind in "iu" and not np.array_equal(array, found)):
+    packed = wanted.data_type in PACKED_TYPES
+    exact = CONSTANT_TYPES[wanted.data_type].kind == "float" or np.array_equal(
+        array.astype(np.int64) if packed else array, found
+    )
+    if not numbers or not exact:
         raise fail(f"{what} does not fit the tensor's data type", got=_shortened(data), allowed=str(wanted))
     return array
 
@@ -166,7 +181,9 @@ def check_names(wanted: Mapping[str, TensorType], given: Any, what: str, fail: F
         raise fail(f"the graph's {what} '{missing[0]}' is missing", got=", ".join(names) or "none", allowed=allowed)
 
 
-def parse_descriptor(descriptor: Any, fail: Fail, *, shape_required: bool = True) -> tuple[TensorType, dict[str, bool]]:
+def parse_descriptor(
+    descriptor: Any, fail: Fail, *, shape_required: bool = True, allowed: Collection[str] = DATA_TYPES
+) -> tuple[TensorType, dict[str, bool]]:
     """Return the type a descriptor mapping states, and its flags (`readable`, `writable`, `exportable_to_gpu`).
 
     Keys may be camelCase or snake_case; `dimensions` is the 2024 name of `shape`.
@@ -201,9 +218,9 @@ def parse_descriptor(descriptor: Any, fail: Fail, *, shape_required: bool = True
             raise fail("a descriptor must have a shape")
         shape = ()
     if "data_type" not in found:
-        raise fail("a descriptor must have a dataType", allowed=", ".join(DATA_TYPES))
+        raise fail("a descriptor must have a dataType", allowed=", ".join(allowed))
     data_type = found.pop("data_type")
-    return tensor_type(data_type, shape, fail), {k: bool(v) for k, v in found.items()}
+    return tensor_type(data_type, shape, fail, allowed), {k: bool(v) for k, v in found.items()}
 
 
 def descriptor_or_shape(
@@ -219,15 +236,16 @@ def descriptor_or_shape(
     return tensor_type(data_type or dtype, shape if descriptor is None else descriptor, fail), {}
 
 
-def tensor_type(data_type: Any, shape: Any, fail: Fail) -> TensorType:
-    """Return a checked tensor type.
+def tensor_type(data_type: Any, shape: Any, fail: Fail, allowed: Collection[str] = DATA_TYPES) -> TensorType:
+    """Return a checked tensor type of one of the `allowed` data types.
 
     Raises:
         MLTypeError: unknown data type, a dimension that is not 1..2^31-1, too many dimensions or elements.
     """
     name = data_type if isinstance(data_type, str) else _name_of_dtype(data_type)
-    if name not in DATA_TYPES:
-        raise fail("unknown data type", got=repr(data_type), allowed=", ".join(DATA_TYPES))
+    if name not in allowed:
+        rule = f"{name} is a data type of constants alone" if name in CONSTANT_TYPES else "unknown data type"
+        raise fail(rule, got=repr(data_type), allowed=", ".join(allowed))
     dims: list[int] = []
     for dim in _dims(shape, fail):
         if not is_integer(dim) or not 0 < dim <= MAX_DIMENSION:
@@ -266,8 +284,8 @@ def _dims(shape: Any, fail: Fail) -> list[Any]:
 
 
 def type_of_array(array: Array, fail: Fail) -> TensorType:
-    """Return the tensor type of an array, if it is one of WebNN's."""
-    return tensor_type(array.dtype.name, array.shape, fail)
+    """Return the tensor type of an array that is to be a constant, if it is one of WebNN's."""
+    return tensor_type(array.dtype.name, array.shape, fail, CONSTANT_TYPES)
 
 
 def failing(operator: str, label: str = "") -> Fail:

@@ -116,6 +116,9 @@ class MLGraphBuilder(Operators):
             constant(array, shape=None, dtype=None): a numpy array, with its own type unless another is named.
             constant(start, end, step, data_type): the numbers start, start + step, ... below end.
 
+        Constants may also be int4 or uint4, for `dequantize_linear`. Their data is an array of `ml_dtypes.int4` or
+        `ml_dtypes.uint4`, or bytes (`bytes` or a uint8 array) of two elements each, the first in the low half.
+
         Raises:
             InvalidStateError: the builder has built, or its context is lost.
             MLTypeError: data of another type or size, or arguments that fit no form.

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ..core.data_types import cast_number
+from ..core.data_types import CONSTANT_TYPES, PACKED_TYPES, cast_number
 from ..ir.graph import Array, frozen_array
 from ..ir.types import TensorType
 from .arrays import Fail, as_array, failing, parse_descriptor, tensor_type, to_array, type_of_array
@@ -44,7 +44,7 @@ def constant_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], *, shape_requi
     first, *rest = args
     if isinstance(first, Mapping):
         _no_more(rest, 1, fail)
-        wanted, _ = parse_descriptor(first, fail, shape_required=shape_required)
+        wanted, _ = parse_descriptor(first, fail, shape_required=shape_required, allowed=CONSTANT_TYPES)
         data = rest[0] if rest else options.get("data", options.get("value"))
         return wanted, _owned(to_array(data, wanted, fail, "data"), data)
     if isinstance(first, str):
@@ -80,7 +80,7 @@ def _is_list(value: object) -> bool:
 
 
 def _scalar(data_type: Any, value: Any, fail: Fail) -> Typed:
-    wanted = tensor_type(data_type, (), fail)
+    wanted = tensor_type(data_type, (), fail, CONSTANT_TYPES)
     if not _is_number(value):
         raise fail("a scalar constant needs a number", got=f"{value!r} ({type(value).__name__})")
     number: Any = np.asarray(value).item() if hasattr(value, "dtype") else value
@@ -96,7 +96,7 @@ def _sequence(start: Any, end: Any, step: Any, data_type: Any, fail: Fail) -> Ty
     count = math.ceil((end - start) / step)
     if count < 1:
         raise fail("the sequence has no elements", got=got)
-    wanted = tensor_type(data_type, (count,), fail)
+    wanted = tensor_type(data_type, (count,), fail, CONSTANT_TYPES)
     numbers = [cast_number(start + i * step, wanted.data_type) for i in range(count)]
     return wanted, frozen_array(np.asarray(numbers, wanted.numpy))
 
@@ -109,15 +109,16 @@ def _array(data: Any, shape: Any, data_type: Any, fail: Fail) -> Typed:
         except ValueError as error:
             raise fail(f"data is no array: {error}", got=type(data).__name__) from None
         # numpy alone would make a list of numbers float64 or int64.
-        wanted = tensor_type(data_type or "float32", natural.shape, fail)
+        wanted = tensor_type(data_type or "float32", natural.shape, fail, CONSTANT_TYPES)
         array = to_array(data, wanted, fail, "data")
     else:
         array = as_array(data, fail, "data")
-        wanted = type_of_array(array, fail) if data_type is None else tensor_type(data_type, array.shape, fail)
-        if array.dtype != wanted.numpy:
+        wanted = type_of_array(array, fail) if data_type is None else tensor_type(data_type, array.shape, fail, CONSTANT_TYPES)
+        packed = wanted.data_type in PACKED_TYPES and array.dtype == np.uint8
+        if array.dtype != wanted.numpy and not packed:
             array = array.astype(wanted.numpy)
     if shape is not None:
-        wanted = tensor_type(wanted.data_type, shape, fail)
+        wanted = tensor_type(wanted.data_type, shape, fail, CONSTANT_TYPES)
         if plain and array.size == 1:
             array = np.full(wanted.shape, array.reshape(()))
     return wanted, _owned(to_array(array, wanted, fail, "data"), data)

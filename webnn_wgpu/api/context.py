@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any
 
 from ..core.caps import Caps
+from ..core.data_types import CONSTANT_TYPES
 from ..core.errors import (
     DeviceLostError,
     DOMException,
@@ -265,7 +266,7 @@ class MLContext:
         """
         self._check_alive("create_constant_tensor")
         fail = failing("create_constant_tensor")
-        wanted, _ = parse_descriptor(descriptor, fail)
+        wanted, _ = parse_descriptor(descriptor, fail, allowed=CONSTANT_TYPES)
         array = frozen_array(to_array(data, wanted, fail, "data").copy())
         with self._lock:
             self._check_alive("create_constant_tensor")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.caps import Caps
-from ..core.data_types import ANY, DATA_TYPES, MAX_RANK
+from ..core.data_types import ANY, CONSTANT_TYPES, DATA_TYPES, MAX_RANK, PACKED_TYPES
 from ..core.names import snake_case
 from ..ops import OPS
 from ..ops._def import OpDef
@@ -42,7 +42,9 @@ def op_support_limits(caps: Caps) -> MLOpSupportLimits:
     limits = MLOpSupportLimits(
         preferredInputLayout="nchw",
         maxTensorByteLength=caps.limit("max-buffer-size"),
-        **{end: _limits(DATA_TYPES, 0, MAX_RANK) for end in ("input", "constant", "output")},
+        input=_limits(DATA_TYPES, 0, MAX_RANK),
+        constant=_limits(CONSTANT_TYPES, 0, MAX_RANK),
+        output=_limits(DATA_TYPES, 0, MAX_RANK),
     )
     for op in OPS.values():
         if not op.internal:
@@ -52,12 +54,12 @@ def op_support_limits(caps: Caps) -> MLOpSupportLimits:
 
 def _operator(op: OpDef, caps: Caps) -> MLOpSupportLimits:
     members = MLOpSupportLimits()
-    usable = ANY if op.moves else caps.data_types
+    usable = (*(ANY if op.moves else caps.data_types), *PACKED_TYPES)
     by_name = {operand.name: operand for operand in op.operands}
     for operand in op.operands:
         declared = by_name[operand.same_as].data_types if operand.same_as else operand.data_types
         # Indices are read as plain words, so 64-bit ones need no 64-bit arithmetic.
-        types = [t for t in ANY if t in declared and (t in usable or operand.name == "indices")]
+        types = [t for t in CONSTANT_TYPES if t in declared and (t in usable or operand.name == "indices")]
         members[operand.name] = _limits(types, operand.min_rank, operand.max_rank)
     first = next(iter(members.values()))["dataTypes"]
     for name in op.outputs:

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from webnn_wgpu import MLContext, NotSupportedError, ml
-from webnn_wgpu.core.data_types import DATA_TYPES
+from webnn_wgpu.core.data_types import CONSTANT_TYPES
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan.forced import forceable
 
@@ -36,11 +36,11 @@ def ops(as_json: bool) -> None:
 def _table(title: str, listed: dict[str, Any]) -> Table:
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     table.add_column("operator", no_wrap=True)
-    for data_type in DATA_TYPES:
+    for data_type in CONSTANT_TYPES:
         table.add_column(data_type.replace("float", "f").replace("uint", "u").replace("int", "i"), justify="center")
     table.add_column("kernel variants")
     for name, members in sorted(listed.items()):
         taken: list[str] = next(iter(members.values()))["dataTypes"]
-        marks = ["x" if data_type in taken else "" for data_type in DATA_TYPES]
+        marks = ["x" if data_type in taken else "" for data_type in CONSTANT_TYPES]
         table.add_row(name, *marks, ", ".join(forceable().get(name, ())))
     return table

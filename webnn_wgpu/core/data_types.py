@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,17 +23,28 @@ MAX_DIMENSION = 2**31 - 1
 
 @dataclass(frozen=True)
 class DataType:
-    """One data type: its specification name, element size, numpy type and kind."""
+    """One data type: its specification name, bits of an element in tensors, numpy type and kind."""
 
     name: str
-    size_bytes: int
+    bits: int
     numpy: np.dtype[np.generic]
     kind: Literal["float", "int", "uint"]
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of an element; for types of whole bytes alone."""
+        assert self.bits % 8 == 0, f"{self.name} elements share bytes"
+        return self.bits // 8
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Smallest and largest number of an integer type."""
+        return (-(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1) if self.kind == "int" else (0, (1 << self.bits) - 1)
 
 
 def _row(name: str, kind: Literal["float", "int", "uint"]) -> tuple[str, DataType]:
     dtype: np.dtype[np.generic] = np.dtype(name)
-    return name, DataType(name, dtype.itemsize, dtype, kind)
+    return name, DataType(name, 8 * dtype.itemsize, dtype, kind)
 
 
 DATA_TYPES = MappingProxyType(
@@ -49,7 +61,18 @@ DATA_TYPES = MappingProxyType(
         )
     )
 )
-"""All data types by name, in the specification's order."""
+"""All data types of the specification by name, in its order."""
+
+PACKED_TYPES = MappingProxyType(
+    {
+        "int4": DataType("int4", 4, np.dtype(ml_dtypes.int4), "int"),
+        "uint4": DataType("uint4", 4, np.dtype(ml_dtypes.uint4), "uint"),
+    }
+)
+"""Extension types for constants alone: two elements to a byte, the first in the low half. Arrays hold one to a byte."""
+
+CONSTANT_TYPES = MappingProxyType({**DATA_TYPES, **PACKED_TYPES})
+"""The data types that constants may have."""
 
 ANY = tuple(DATA_TYPES)
 FLOATS = ("float32", "float16")
@@ -57,7 +80,40 @@ FLOATS = ("float32", "float16")
 
 def numpy_dtype(data_type: str) -> np.dtype[np.generic]:
     """Return the numpy dtype of a data type name."""
-    return DATA_TYPES[data_type].numpy
+    return CONSTANT_TYPES[data_type].numpy
+
+
+def byte_length(data_type: str, num_elements: int) -> int:
+    """Return the bytes of a tensor's elements.
+
+    >>> byte_length("float16", 3), byte_length("int4", 3)
+    (6, 2)
+    """
+    return -(-num_elements * CONSTANT_TYPES[data_type].bits // 8)
+
+
+def tensor_bytes(array: Array) -> Array:
+    """Return an array as a tensor's memory holds it: packed where its data type is, else as it is.
+
+    >>> tensor_bytes(np.array([1, -2, 3], ml_dtypes.int4))
+    array([225,   3], dtype=uint8)
+    """
+    if array.dtype.name not in PACKED_TYPES:
+        return array
+    halves: Array = np.zeros(2 * byte_length(array.dtype.name, array.size), np.uint8)
+    halves[: array.size] = array.reshape(-1).view(np.uint8) & 0xF
+    return halves[::2] | halves[1::2] << 4
+
+
+def of_tensor_bytes(memory: Array, data_type: str, num_elements: int) -> Array:
+    """Return the elements of a packed data type that bytes hold, one to a byte.
+
+    >>> of_tensor_bytes(np.array([225, 3], np.uint8), "int4", 3)
+    array([1, -2, 3], dtype=int4)
+    """
+    halves: Array = np.stack([memory & 0xF, memory >> 4], axis=1).reshape(-1)[:num_elements]
+    low, high = PACKED_TYPES[data_type].limits
+    return np.where(halves > high, halves.astype(np.int8) + 2 * low, halves.astype(np.int8)).astype(numpy_dtype(data_type))
 
 
 def cast_number(value: float | int, data_type: str) -> float | int:
@@ -76,12 +132,11 @@ def cast_number(value: float | int, data_type: str) -> float | int:
     >>> cast_number(300, "uint8"), cast_number(2.5, "int8"), cast_number(0.1, "float16")
     (255, 2, 0.0999755859375)
     """
-    info = DATA_TYPES[data_type]
+    info = CONSTANT_TYPES[data_type]
     if info.kind == "float":
         with np.errstate(over="ignore"):
             return float(info.numpy.type(value if isinstance(value, float) else _wide_float(value)))
-    limits = np.iinfo(info.name)
-    low, high = int(limits.min), int(limits.max)
+    low, high = info.limits
     if isinstance(value, float):
         if math.isnan(value):
             return 0

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..core.data_types import DATA_TYPES
+from ..core.data_types import byte_length, numpy_dtype
 
 
 @dataclass(frozen=True)
@@ -34,12 +34,12 @@ class TensorType:
     @property
     def size_bytes(self) -> int:
         """Bytes of the packed elements."""
-        return self.num_elements * DATA_TYPES[self.data_type].size_bytes
+        return byte_length(self.data_type, self.num_elements)
 
     @property
     def numpy(self) -> np.dtype[np.generic]:
         """The numpy dtype of the elements."""
-        return DATA_TYPES[self.data_type].numpy
+        return numpy_dtype(self.data_type)
 
     def with_data_type(self, data_type: str) -> TensorType:
         """Return this type with another data type."""

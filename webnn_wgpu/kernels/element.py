@@ -17,8 +17,8 @@ class Element:
     """One kind of element.
 
     Attributes:
-        name: data type name, or `bits8`, `bits16`, `bits32`, `bits64`.
-        size_bytes: bytes of one packed element.
+        name: data type name, or `bits8`, `bits16`, `bits32`, `bits64`, `atomic32`.
+        size_bytes: bytes of one packed element; 0 where two share a byte.
         word: WGSL type of one item of the storage array when elements are read one by one.
         quad: WGSL type of one item of the storage array when four elements are read at once ("" where there is none).
         value: WGSL type that kernels compute with.
@@ -49,10 +49,15 @@ ELEMENTS = MappingProxyType(
             # Four to a 32-bit word: whoever writes must write whole words.
             Element("int8", 1, "u32", "u32", "i32", "0i"),
             Element("uint8", 1, "u32", "u32", "u32", "0u"),
+            # Eight to a word; nothing writes them.
+            Element("int4", 0, "u32", "u32", "i32", "0i"),
+            Element("uint4", 0, "u32", "u32", "u32", "0u"),
             Element("bits8", 1, "u32", "u32", "u32", "0u"),
             Element("bits16", 2, "u32", "vec2<u32>", "u32", "0u"),
             Element("bits32", 4, "u32", "vec4<u32>", "u32", "0u"),
             Element("bits64", 8, "vec2<u32>", "", "vec2<u32>", "vec2<u32>(0u, 0u)"),
+            # Words that invocations raise to the highest of their values; another kernel reads them as uint32.
+            Element("atomic32", 4, "atomic<u32>", "", "u32", "0u"),
         )
     }
 )

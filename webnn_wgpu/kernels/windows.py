@@ -23,6 +23,10 @@ MOST_CALLS = 4096
 """Most calls that one is divided into; where more were needed, the operands do not fit."""
 
 
+HALF_BYTE = 4
+"""Bits of elements of which two share a byte."""
+
+
 @dataclass(frozen=True)
 class _Part:
     """Bytes of an operand: where they start, on the device's alignment, and where they end."""
@@ -64,9 +68,9 @@ class _Divider:
         total = self.sizes[operand]
         if interval is None:
             return _Part(0, total)
-        element = ELEMENTS[self.call.spec.bindings[operand].element].size_bytes
-        start = min(interval[0] * element, total - STORAGE_ALIGNMENT_BYTES) // self.alignment * self.alignment
-        end = -(-max(interval[1] * element, start + 1) // STORAGE_ALIGNMENT_BYTES) * STORAGE_ALIGNMENT_BYTES
+        bits = _bits(self.call.spec.bindings[operand])
+        start = min(interval[0] * bits // 8, total - STORAGE_ALIGNMENT_BYTES) // self.alignment * self.alignment
+        end = -(-max(interval[1] * bits, start * 8 + 1) // (STORAGE_ALIGNMENT_BYTES * 8)) * STORAGE_ALIGNMENT_BYTES
         return _Part(start, min(end, total))
 
     def parts(self, operands: Sequence[int], first: int, count: int) -> dict[int, _Part] | None:
@@ -126,7 +130,10 @@ class _Divider:
         calls: list[KernelCall] = []
         for number, run in enumerate(runs):
             changed, grid = self.work.launch(run.count)
-            values = {name: v for (name, _), v in zip(self.call.spec.uniforms, self.call.uniforms, strict=True)} | changed
+            values: dict[str, int | float] = {
+                name: v for (name, _), v in zip(self.call.spec.uniforms, self.call.uniforms, strict=True)
+            }
+            values |= changed
             values["first_unit"] = run.first
             operands: list[Operand] = []
             for i, (binding, operand) in enumerate(zip(bindings, self.call.operands, strict=True)):
@@ -153,9 +160,14 @@ def _fields(binding: Binding) -> list[tuple[str, UniformType]]:
     return [(f"{binding.name}_{name}", "u32") for name in names]
 
 
+def _bits(binding: Binding) -> int:
+    """Return the bits of one element of an operand."""
+    return 8 * ELEMENTS[binding.element].size_bytes or HALF_BYTE
+
+
 def _values(binding: Binding, part: _Part | None, keep: bool) -> dict[str, int]:
-    item = ELEMENTS[binding.element].size_bytes * (QUAD if binding.quad else 1)
-    values = {"first": part.start // item, "count": part.size // item} if part else {"first": 0, "count": 0}
+    item = _bits(binding) * (QUAD if binding.quad else 1)
+    values = {"first": part.start * 8 // item, "count": part.size * 8 // item} if part else {"first": 0, "count": 0}
     return {f"{binding.name}_{name}": value for name, value in {**values, "keep": int(keep)}.items()}
 
 

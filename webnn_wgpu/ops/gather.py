@@ -1,19 +1,28 @@
-"""Gathering slices by index along one dimension."""
+"""Gathering: slices by index along one dimension, elements by index along one dimension, slices by coordinates."""
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
-from ..kernels.windows import repeated
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
+from ._places import (
+    INDEX_TYPES,
+    Places,
+    check_coordinates,
+    check_elements,
+    clamped_indices,
+    coordinates,
+    index_binding,
+    places_along,
+    places_at,
+    places_of_elements,
+)
 from ._quads import quad_launch, quad_work
-from ._units import units_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,25 +30,46 @@ if TYPE_CHECKING:
     from ..ir.graph import Array, Attrs
     from ..ir.types import TensorType
 
-GATHER = KernelTemplate("gather", ("quad",))
-
-INDEX_TYPES = ("int32", "uint32", "int64")
-"""Data types of indices."""
+GATHER = KernelTemplate("gather", ("form", "rank", "quad"))
 
 
-def index_binding(name: str, data_type: str) -> Binding:
-    """Return the binding of an indices operand as `shaders/lib/clamped_index.wgsl.j2` reads it: int64 as two words."""
-    return Binding(name, "read", "bits64" if data_type == "int64" else data_type)
+def _gather(low: Lowering, places: Places) -> list[KernelCall]:
+    """Return the kernel call that stores the slices at all places one behind the other."""
+    units = places.units(low.input().data_type)
+    slice_length = units.lengths[0]
+    launch, grid = quad_launch(places.count * slice_length * (QUAD if units.quad else 1), low.caps)
+    fields: list[tuple[str, UniformType, int]] = [*launch, *places.fields, ("slice_length", "u32", slice_length)]
+    spec = GATHER.spec(
+        [
+            Binding("input", "read", units.element, quad=units.quad),
+            index_binding(low.input(1).data_type),
+            Binding("output", "write", units.element, quad=True),
+        ],
+        [(name, type_) for name, type_, _ in fields],
+        form=places.form,
+        rank=places.rank,
+        quad=units.quad,
+    )
+    operands = (low.value(0), low.value(1), low.node.outputs[0])
+    reason = "slices of whole quads" if units.quad else f"slices of {units.element}"
+    length = slice_length * (QUAD if units.quad else 1)
+
+    def reach(first: int, end: int) -> list[Interval]:
+        (low, past), indices = places.reach(first // length, -(-end // length))
+        return [(low * length, past * length), indices, (first, end)]
+
+    work = quad_work(places.count * length, low.caps, reach, moved=[0])
+    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason, work)]
 
 
-def clamped_indices(indices: Array, size: int) -> Array:
-    """Return indices into a dimension of `size`: negative ones count from its end, and what is out of range is clamped.
+def _given(arrays: Sequence[Array | None]) -> tuple[Array, Array]:
+    x, indices = arrays
+    assert x is not None
+    assert indices is not None
+    return x, indices
 
-    >>> clamped_indices(np.array([0, 5, -1, -9]), 3)
-    array([0, 2, 2, 0])
-    """
-    wide = indices.astype(np.int64)
-    return np.clip(np.where(wide < 0, wide + size, wide), 0, size - 1)
+
+# gather ---------------------------------------------------------------------------------------------------------------
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -49,46 +79,47 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
 
 
 def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
-    x, indices = arrays
-    assert x is not None
-    assert indices is not None
+    x, indices = _given(arrays)
     axis = attrs["axis"]
     return [np.asarray(np.take(x, clamped_indices(indices, x.shape[axis]), axis=axis))]
 
 
 def _lower(low: Lowering) -> list[KernelCall]:
-    x, indices, axis = low.input(), low.input(1), low.attrs["axis"]
-    units = units_of(x.data_type, [math.prod(x.shape[axis + 1 :])])
-    slice_length = units.lengths[0]
-    slices = math.prod(x.shape[:axis]) * indices.num_elements
-    launch, grid = quad_launch(slices * slice_length * (QUAD if units.quad else 1), low.caps)
-    fields: list[tuple[str, UniformType, int]] = [
-        *launch,
-        ("slice_length", "u32", slice_length),
-        ("count", "u32", indices.num_elements),
-        ("size", "u32", x.shape[axis]),
-    ]
-    spec = GATHER.spec(
-        [
-            Binding("input", "read", units.element, quad=units.quad),
-            index_binding("indices", indices.data_type),
-            Binding("output", "write", units.element, quad=True),
-        ],
-        [(name, type_) for name, type_, _ in fields],
-        quad=units.quad,
-    )
-    operands = (low.value(0), low.value(1), low.node.outputs[0])
-    reason = "slices of whole quads" if units.quad else f"slices of {units.element}"
-    length = slice_length * (QUAD if units.quad else 1)
-    count, table = indices.num_elements, x.shape[axis] * length
+    return _gather(low, places_along(low.input().shape, low.input(1).shape, low.attrs["axis"]))
 
-    def reach(first: int, end: int) -> list[Interval]:
-        first_slice, last_slice = first // length, (end - 1) // length
-        tables = first_slice // count * table, (last_slice // count + 1) * table
-        return [tables, repeated(count, first_slice, last_slice + 1), (first, end)]
 
-    work = quad_work(slices * length, low.caps, reach, moved=[0])
-    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason, work)]
+# gatherElements -------------------------------------------------------------------------------------------------------
+
+
+def _infer_elements(call: Call) -> tuple[TensorType, ...]:
+    check_elements(call)
+    return (call.output(call.input().data_type, call.input(1).shape),)
+
+
+def _elements_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, indices = _given(arrays)
+    axis = attrs["axis"]
+    return [np.take_along_axis(x, clamped_indices(indices, x.shape[axis]), axis)]
+
+
+def _lower_elements(low: Lowering) -> list[KernelCall]:
+    return _gather(low, places_of_elements(low.input().shape, low.input(1).shape, low.attrs["axis"]))
+
+
+# gatherND -------------------------------------------------------------------------------------------------------------
+
+
+def _infer_nd(call: Call) -> tuple[TensorType, ...]:
+    return (call.output(call.input().data_type, check_coordinates(call)),)
+
+
+def _nd_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, indices = _given(arrays)
+    return [np.asarray(x[coordinates(indices, x.shape)])]
+
+
+def _lower_nd(low: Lowering) -> list[KernelCall]:
+    return _gather(low, places_at(low.input().shape, low.input(1).shape))
 
 
 OPS = (
@@ -101,6 +132,29 @@ OPS = (
         attrs=(Attr("axis", "uint", 0),),
         templates=(GATHER,),
         spec="#api-mlgraphbuilder-gather",
+        tolerance=0,
+        moves=True,
+    ),
+    OpDef(
+        "gatherElements",
+        (Operand("input", min_rank=1), Operand("indices", INDEX_TYPES, min_rank=1)),
+        _infer_elements,
+        _elements_reference,
+        _lower_elements,
+        attrs=(Attr("axis", "uint", 0),),
+        templates=(GATHER,),
+        spec="#api-mlgraphbuilder-gatherelements",
+        tolerance=0,
+        moves=True,
+    ),
+    OpDef(
+        "gatherND",
+        (Operand("input", min_rank=1), Operand("indices", INDEX_TYPES, min_rank=1)),
+        _infer_nd,
+        _nd_reference,
+        _lower_nd,
+        templates=(GATHER,),
+        spec="#api-mlgraphbuilder-gathernd",
         tolerance=0,
         moves=True,
     ),

@@ -59,8 +59,13 @@ class _Planner:
 
     def _divided(self, call: KernelCall) -> list[KernelCall]:
         """Return the calls that do what `call` does and bind no more of a value than the device allows."""
-        sizes = [0 if isinstance(o, Packed) else padded_bytes(self._size(self.root(_value_of(o)))) for o in call.operands]
-        return divided(call, sizes, self.caps)
+        return divided(call, [self._bound_bytes(operand) for operand in call.operands], self.caps)
+
+    def _bound_bytes(self, operand: Operand) -> int:
+        """Return how much of an operand a call binds; of a packed constant that is the packing's business."""
+        if isinstance(operand, Packed | Window):
+            return operand.size_bytes if isinstance(operand, Window) else 0
+        return padded_bytes(self._size(self.root(_value_of(operand))))
 
     def _temp(self, temp: Temp, named: dict[str, int]) -> int:
         if temp.key not in named:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ..core.data_types import Array
+from ..core.data_types import Array, tensor_bytes
 from ..kernels.spec import Packing
 from .device import Buffer, Device
 
@@ -58,7 +58,7 @@ class WeightStore:
             return found
 
     def _upload(self, array: Array, packing: Packing | None, label: str) -> Weight:
-        packed: Array = np.ascontiguousarray(array if packing is None else packing.pack(array))
+        packed: Array = np.ascontiguousarray(tensor_bytes(array) if packing is None else packing.pack(array))
         if packing is not None and packing.texture:
             height, width, _ = packed.shape
             gpu = self._device.gpu

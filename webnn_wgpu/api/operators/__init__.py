@@ -8,11 +8,13 @@ from ..options import camel_attribute
 from .activations import SmoothActivations
 from .argminmax import ArgMinMaxOperators
 from .binary import BinaryOperators
+from .indexing import IndexingOperators
 from .logic import LogicOperators
 from .matrix import MatrixOperators
 from .movement import MovementOperators
 from .normalization import NormalizationOperators
 from .piecewise import PiecewiseActivations
+from .quantization import QuantizationOperators
 from .reductions import ReductionOperators
 from .selection import SelectionOperators
 from .unary import UnaryOperators
@@ -22,11 +24,13 @@ from .views import ViewOperators
 class Operators(
     ArgMinMaxOperators,
     BinaryOperators,
+    IndexingOperators,
     LogicOperators,
     MatrixOperators,
     MovementOperators,
     NormalizationOperators,
     PiecewiseActivations,
+    QuantizationOperators,
     ReductionOperators,
     SelectionOperators,
     SmoothActivations,

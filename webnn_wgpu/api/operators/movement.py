@@ -1,4 +1,4 @@
-"""Operators that move elements: gather, transpose, concat, split, slice, expand, pad, tile, reverse; and triangular."""
+"""Operators that move elements: transpose, concat, split, slice, expand, pad, tile, reverse; and triangular."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class MovementOperators(OperatorMethods):
-    """concat, expand, gather, pad, reverse, slice, split, tile, transpose, triangular. Elements keep all their bits."""
+    """concat, expand, pad, reverse, slice, split, tile, transpose, triangular. Elements keep all their bits."""
 
     @with_options()
     def concat(self, inputs: Sequence[MLOperand], axis: int, *, label: str = "") -> MLOperand:
@@ -73,33 +73,6 @@ class MovementOperators(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-expand
         """
         return self._output("expand", [input], {"new_shape": new_shape}, label)
-
-    @with_options()
-    def gather(self, input: MLOperand, indices: MLOperand, *, axis: int = 0, label: str = "") -> MLOperand:
-        """Take the slices along a dimension that `indices` names.
-
-        Args:
-            input: Any data type; rank 1 or more.
-            indices: int32, uint32 or int64; any shape.
-            axis: The dimension of `input`.
-            label: The operator's name in messages.
-
-        Returns:
-            An operand of the input's data type; its shape has that of `indices` in place of dimension `axis`.
-
-        Raises:
-            MLTypeError: An axis that is no dimension of the input, indices of another data type, or an operand of another
-                builder.
-
-        Numerics: A negative index counts from the end; one that is out of range is limited to the first or last.
-
-        Example:
-            >>> b.gather(x, b.arg_max(x, 0), axis=1).shape
-            (2, 3)
-
-        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gather
-        """
-        return self._output("gather", [input, indices], {"axis": axis}, label)
 
     @with_options(padding="beginning_padding")
     def pad(

@@ -1,0 +1,149 @@
+"""Places that indices name: what gathering and scattering operators share.
+
+A tensor is seen as a table of slices, one per place. Indices come in rows; a row names a place. The rule for every index is
+the same: a negative one counts from the dimension's end, and what is out of range then is clamped.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from ..kernels.element import bits_of
+from ..kernels.spec import Binding, Interval, UniformType
+from ..kernels.windows import repeated
+from ._units import Units, units_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ir.graph import Array
+    from ._def import Call
+
+INDEX_TYPES = ("int32", "uint32", "int64")
+"""Data types of indices."""
+
+
+@dataclass(frozen=True)
+class Places:
+    """How rows of indices name places; `shaders/lib/places.wgsl.j2` is the same in WGSL.
+
+    Attributes:
+        form: `axis`: a row is one index along a dimension, and all rows are taken again for every position before it;
+            `elements`: a row is one index, which replaces its own coordinate along a dimension; `coordinates`: a row is the
+            leading coordinates of a place.
+        rank: indices in a row.
+        count: how many places are named.
+        slice_length: elements at a place.
+        fields: uniforms of the shader.
+        group: so many of the named places lie in the same part of the table; the next so many in the next part.
+        part: places in such a part.
+    """
+
+    form: Literal["axis", "elements", "coordinates"]
+    rank: int
+    count: int
+    slice_length: int
+    fields: tuple[tuple[str, UniformType, int], ...]
+    group: int
+    part: int
+
+    def reach(self, first: int, end: int) -> tuple[Interval, Interval]:
+        """Return the places where those named by rows first..end-1 may lie, and the indices that name them."""
+        end = min(end, self.count)
+        table = first // self.group * self.part, ((end - 1) // self.group + 1) * self.part
+        return table, repeated(self.group, first, end) if self.form == "axis" else (first * self.rank, end * self.rank)
+
+    def units(self, data_type: str) -> Units:
+        """Return the unit in which slices are moved."""
+        if self.slice_length == 1:
+            # Halves of a 64-bit element would each find their place.
+            return Units(bits_of(data_type), (1,), False)
+        return units_of(data_type, (self.slice_length,))
+
+
+def places_along(shape: Sequence[int], indices: Sequence[int], axis: int) -> Places:
+    """Return the places `input[..., index, ...]` of slices behind a dimension."""
+    rows = math.prod(indices)
+    fields: tuple[tuple[str, UniformType, int], ...] = (("count", "u32", rows), ("size", "u32", shape[axis]))
+    return Places("axis", 1, math.prod(shape[:axis]) * rows, math.prod(shape[axis + 1 :]), fields, rows, shape[axis])
+
+
+def places_of_elements(shape: Sequence[int], indices: Sequence[int], axis: int) -> Places:
+    """Return the places of single elements whose coordinate along a dimension is an index."""
+    inner = math.prod(shape[axis + 1 :])
+    fields: tuple[tuple[str, UniformType, int], ...] = (
+        ("row", "u32", indices[axis] * inner),
+        ("size", "u32", shape[axis]),
+        ("inner", "u32", inner),
+    )
+    return Places("elements", 1, math.prod(indices), 1, fields, indices[axis] * inner, shape[axis] * inner)
+
+
+def places_at(shape: Sequence[int], indices: Sequence[int]) -> Places:
+    """Return the places of slices whose leading coordinates stand in the last dimension of the indices."""
+    rank = indices[-1]
+    fields: tuple[tuple[str, UniformType, int], ...] = tuple((f"size_{d}", "u32", shape[d]) for d in range(rank))
+    count = math.prod(indices[:-1])
+    return Places("coordinates", rank, count, math.prod(shape[rank:]), fields, count, math.prod(shape[:rank]))
+
+
+def index_binding(data_type: str) -> Binding:
+    """Return the binding of the indices as `shaders/lib/clamped_index.wgsl.j2` reads it: int64 as two words."""
+    return Binding("indices", "read", "bits64" if data_type == "int64" else data_type)
+
+
+def clamped_indices(indices: Array, size: int) -> Array:
+    """Return indices into a dimension of `size`: negative ones count from its end, and what is out of range is clamped.
+
+    >>> clamped_indices(np.array([0, 5, -1, -9]), 3)
+    array([0, 2, 2, 0])
+    """
+    wide = indices.astype(np.int64)
+    return np.clip(np.where(wide < 0, wide + size, wide), 0, size - 1)
+
+
+def coordinates(indices: Array, shape: Sequence[int]) -> tuple[Array, ...]:
+    """Return the coordinates that stand in the last dimension of the indices, one array per dimension.
+
+    >>> coordinates(np.array([[1, -1], [9, 0]]), (2, 3))
+    (array([1, 1]), array([2, 0]))
+    """
+    return tuple(clamped_indices(indices[..., d], shape[d]) for d in range(indices.shape[-1]))
+
+
+def check_elements(call: Call) -> int:
+    """Check operands `input` and `indices` whose shapes differ along the axis at most, and return the axis."""
+    x, indices = call.input(), call.input(1)
+    got = f"input {x}, indices {indices}"
+    call.require(
+        indices.rank == x.rank,
+        "Incompatible shapes: indices must have the rank of input",
+        got=got,
+        allowed=f"rank {x.rank}",
+    )
+    axis = call.axis(call.attrs["axis"], x.rank)
+    wanted = (*x.shape[:axis], indices.shape[axis], *x.shape[axis + 1 :])
+    call.require(
+        indices.shape == wanted,
+        f"Incompatible shapes: indices must have input's shape in all dimensions except axis {axis}",
+        got=got,
+        allowed=f"indices of shape {list(wanted)}",
+    )
+    return axis
+
+
+def check_coordinates(call: Call) -> tuple[int, ...]:
+    """Check operands `input` and `indices`, whose rows are coordinates; return the shape of the slices they name."""
+    x, indices = call.input(), call.input(1)
+    rank = indices.shape[-1]
+    call.require(
+        rank <= x.rank,
+        "the last dimension of indices must be <= rank(input)",
+        got=f"{rank} coordinates, input {x}, indices {indices}",
+        allowed=f"1..{x.rank}",
+    )
+    return (*indices.shape[:-1], *x.shape[rank:])

@@ -1,0 +1,182 @@
+"""Quantization: between floats, and integers that count steps of a scale from a zero point.
+
+Scale and zero point have the input's rank, and sizes that divide the input's: each of their elements serves a block of it. So
+one size per dimension tells per tensor (all 1), per axis (one dimension whole) and block-wise.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.data_types import DATA_TYPES, FLOATS, PACKED_TYPES
+from ..ir.types import TensorType
+from ..kernels.expression import ExpressionBuilder, Formula
+from ._def import Call, Lowering, OpDef, Operand
+from ._elementwise import ELEMENTWISE, Source, elementwise_call
+from ._rows import to_type, wide
+from ._shapes import strides_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ..ir.graph import Array, Attrs
+    from ..kernels.spec import KernelCall
+
+QUANTIZED = ("uint8", "int8", "uint32", "int32")
+"""Data types of quantized tensors. Constants may also have one of `PACKED_TYPES`."""
+
+
+def _check_blocks(call: Call) -> tuple[int, ...]:
+    """Check that scale and zero point serve blocks of the input, and return the input's shape."""
+    x, scale, zero_point = (call.input(i) for i in range(3))
+    for name, other in (("scale", scale), ("zeroPoint", zero_point)):
+        call.require(
+            other.rank == x.rank,
+            f"Incompatible shapes: {name} must have the rank of input",
+            got=f"input {x}, {name} {other}",
+            allowed=f"rank {x.rank}",
+        )
+    call.require(
+        scale.shape == zero_point.shape,
+        "Incompatible shapes: scale and zeroPoint must have the same shape",
+        got=f"scale {scale}, zeroPoint {zero_point}",
+        allowed=f"zeroPoint of shape {list(scale.shape)}",
+    )
+    for d, (size, blocks) in enumerate(zip(x.shape, scale.shape, strict=True)):
+        call.require(
+            size % blocks == 0,
+            f"Incompatible shapes: scale.shape[{d}] must divide input.shape[{d}]",
+            got=f"input {x}, scale {scale}",
+            allowed=f"divisors of {size}",
+        )
+    return x.shape
+
+
+def _blocks(shape: Sequence[int], blocks: Sequence[int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return a shape with the dimensions of blocks told from those within, and the strides of a tensor of `blocks` in it.
+
+    >>> _blocks((4, 6, 5), (2, 6, 1))
+    ((2, 2, 6, 5), (6, 0, 1, 0))
+    """
+    dims: list[int] = []
+    strides: list[int] = []
+    for size, count, stride in zip(shape, blocks, strides_of(blocks), strict=True):
+        if count == size:
+            dims.append(size)
+            strides.append(stride)
+        elif count == 1:
+            dims.append(size)
+            strides.append(0)
+        else:
+            dims += (count, size // count)
+            strides += (stride, 0)
+    return tuple(dims), tuple(strides)
+
+
+def _lower_with(formula_for: Callable[[str], Formula], quantized: int) -> Callable[[Lowering], list[KernelCall]]:
+    """Return a `lower` for the formula of the data type that operand number `quantized` has."""
+
+    def lower(low: Lowering) -> list[KernelCall]:
+        x, out = low.input(), low.output()
+        dims, strides = _blocks(x.shape, low.input(1).shape)
+        builder = ExpressionBuilder()
+        operands = [builder.argument(low.input(i).data_type) for i in range(3)]
+        result = builder.apply(formula_for(low.input(quantized).data_type), operands, out.data_type)
+        steps = (strides_of(dims), strides, strides)
+        sources = [Source(low.value(i), low.input(i), own) for i, own in enumerate(steps)]
+        expression = builder.finish(result)
+        output = TensorType(out.data_type, dims)
+        return elementwise_call(expression, builder.uniforms, sources, low.node.outputs[0], output, low.caps, "block-wise")
+
+    return lower
+
+
+def _expanded(arrays: Sequence[Array | None]) -> tuple[Array, Array, Array]:
+    """Return input, scale and zero point, the latter two repeated over their blocks."""
+    x, scale, zero_point = arrays
+    assert x is not None
+    assert scale is not None
+    assert zero_point is not None
+    for d, (size, blocks) in enumerate(zip(x.shape, scale.shape, strict=True)):
+        scale, zero_point = (np.repeat(a, size // blocks, axis=d) for a in (scale, zero_point))
+    return x, scale, zero_point
+
+
+# quantizeLinear -------------------------------------------------------------------------------------------------------
+
+
+def _infer_quantize(call: Call) -> tuple[TensorType, ...]:
+    return (call.output(call.input(2).data_type, _check_blocks(call)),)
+
+
+def _quantize_formula(data_type: str) -> Formula:
+    if data_type in ("int32", "uint32"):
+        function = "quantize_i32" if data_type == "int32" else "quantize_u32"
+        return Formula(f"{function}(div_f32({{0}}, {{1}}), {{2}})", ("div", function))
+    low, high = DATA_TYPES[data_type].limits
+    code = f"quantize_narrow(div_f32({{0}}, {{1}}), i32({{2}}), {low}i, {high}i)"
+    return Formula(code if DATA_TYPES[data_type].kind == "int" else f"u32({code})", ("div", "quantize_narrow"))
+
+
+def _quantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, scale, zero_point = _expanded(arrays)
+    low, high = DATA_TYPES[out[0].data_type].limits
+    with np.errstate(all="ignore"):
+        # The quotient is one of float32 numbers, so it is rounded to float32: halves arise from that too.
+        quotient = (wide(x) / wide(scale)).astype(np.float32).astype(np.float64)
+        # Sums of a float32 and a 32-bit integer that stay within the limits are exact in float64.
+        sums = np.clip(np.rint(quotient) + zero_point, low, high)
+    return [np.where(np.isnan(quotient), 0, sums).astype(out[0].numpy)]
+
+
+# dequantizeLinear -----------------------------------------------------------------------------------------------------
+
+
+def _infer_dequantize(call: Call) -> tuple[TensorType, ...]:
+    return (call.output(call.input(1).data_type, _check_blocks(call)),)
+
+
+def _dequantize_formula(data_type: str) -> Formula:
+    if data_type in ("int32", "uint32"):
+        function = "difference_i32" if data_type == "int32" else "difference_u32"
+        return Formula(f"({function}({{0}}, {{2}}) * {{1}})", (function,))
+    return Formula("(f32(i32({0}) - i32({2})) * {1})")
+
+
+def _dequantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, scale, zero_point = _expanded(arrays)
+    with np.errstate(all="ignore"):
+        return [to_type((x.astype(np.int64) - zero_point.astype(np.int64)) * wide(scale), out[0])]
+
+
+OPS = (
+    OpDef(
+        "quantizeLinear",
+        (Operand("input", FLOATS), Operand("scale", FLOATS, same_as="input"), Operand("zeroPoint", QUANTIZED)),
+        _infer_quantize,
+        _quantize_reference,
+        _lower_with(_quantize_formula, 2),
+        templates=(ELEMENTWISE,),
+        spec="#api-mlgraphbuilder-quantizelinear",
+        output_types=QUANTIZED,
+        tolerance=0,
+    ),
+    OpDef(
+        "dequantizeLinear",
+        (
+            Operand("input", (*QUANTIZED, *PACKED_TYPES)),
+            Operand("scale", FLOATS),
+            Operand("zeroPoint", (*QUANTIZED, *PACKED_TYPES), same_as="input"),
+        ),
+        _infer_dequantize,
+        _dequantize_reference,
+        _lower_with(_dequantize_formula, 0),
+        templates=(ELEMENTWISE,),
+        spec="#api-mlgraphbuilder-dequantizelinear",
+        output_types=FLOATS,
+        # For 32-bit integers the difference is rounded to float32 before the product is.
+        tolerance=1,
+    ),
+)
