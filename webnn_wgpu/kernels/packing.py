@@ -26,6 +26,35 @@ class Transposed(Packing):
 
 
 @dataclass(frozen=True)
+class Columns(Packing):
+    """Columns first..end-1 of a matrix, row-major, in its own data type.
+
+    Attributes:
+        first: the first column.
+        end: the column past the last.
+        transposed: whether the constant holds the matrix transposed.
+
+    Example:
+        >>> Columns(1, 3).pack(np.array([[1, 2, 3], [4, 5, 6]]))
+        array([[2, 3],
+               [5, 6]])
+    """
+
+    first: int
+    end: int
+    transposed: bool = False
+
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of the columns."""
+        return shape[-1 if self.transposed else -2] * (self.end - self.first) * element_bytes
+
+    def pack(self, array: Any) -> Any:
+        """Return the columns, [K, end - first], of a matrix with any number of leading dimensions of size 1."""
+        matrix = np.reshape(array, np.shape(array)[-2:])
+        return (matrix.T if self.transposed else matrix)[:, self.first : self.end]
+
+
+@dataclass(frozen=True)
 class PanelTexture(Packing):
     """Matrices as a texture of panels of columns, for the subgroup kernel of matrix products.
 
@@ -84,3 +113,20 @@ class PanelTexture(Packing):
         texels = np.zeros((count, panels, wraps * steps, self.columns), np.float32)
         texels[:, :, :K] = padded.reshape(count, K, panels, self.columns).swapaxes(1, 2)
         return texels.reshape(count * panels * wraps, steps * self.lanes * self.quads, 4)
+
+
+@dataclass(frozen=True)
+class Chain(Packing):
+    """Two packings one after the other: the second packs what the first returns."""
+
+    first: Packing
+    second: Packing
+
+    @property
+    def texture(self) -> bool:
+        """Whether the packed form is a texture: whether the second's is."""
+        return self.second.texture
+
+    def pack(self, array: Any) -> Any:
+        """Return what the second packing makes of what the first makes of the array."""
+        return self.second.pack(self.first.pack(array))

@@ -7,6 +7,7 @@ cache, and a call says which values of the graph it works on. A value that chang
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -136,6 +137,10 @@ class Packing:
     def pack(self, array: Any) -> Any:
         """Return the packed array: 1-D for a buffer, `[height, width, 4]` float32 for a texture."""
         raise NotImplementedError
+
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of the packed form of an array, where that is a buffer."""
+        return math.prod(shape) * element_bytes
 
     @property
     def texture(self) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from ..core.caps import Caps
 from ..kernels.element import QUAD
-from ..kernels.spec import Grid, Reach, UniformType, Work, grid_1d
+from ..kernels.spec import Grid, Interval, Reach, UniformType, Work, grid_1d
 
 WORKGROUP = 64
 """Invocations per workgroup of kernels that write quads; `quad_main` in `shaders/lib/tensor.wgsl.j2` agrees."""
@@ -35,4 +35,7 @@ def quad_work(num_elements: int, caps: Caps, reach: Reach, moved: Iterable[int] 
         fields, grid = quad_launch(quads * QUAD, caps)
         return {name: value for name, _, value in fields}, grid
 
-    return Work(-(-num_elements // QUAD), launch, lambda first, end: reach(first * QUAD, end * QUAD), frozenset(moved))
+    def in_elements(first: int, end: int) -> Sequence[Interval | None]:
+        return reach(first * QUAD, min(end * QUAD, num_elements))
+
+    return Work(-(-num_elements // QUAD), launch, in_elements, frozenset(moved))

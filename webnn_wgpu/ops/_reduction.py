@@ -22,6 +22,7 @@ from ..kernels.spec import (
     KernelTemplate,
     Operand,
     Reach,
+    Temp,
     UniformType,
     Work,
     grid_1d,
@@ -29,6 +30,7 @@ from ..kernels.spec import (
 from ..kernels.windows import strided_span
 from ._def import Lowering
 from ._shapes import merge_dimensions, strides_of
+from .strided import strided_call
 
 Field = tuple[str, UniformType, int | float]
 """A uniform: name, type, value."""
@@ -129,6 +131,14 @@ class RowView:
         """Return the elements of rows first..end-1, as an interval."""
         low, high = strided_span(self.kept.dims, self.kept.strides, first, end)
         return low, high + self.reduced.reach
+
+    @property
+    def reach_of_four(self) -> int:
+        """How many elements four neighbouring rows span, at most."""
+        # A step from one row to the next is the same wherever it carries over into the same dimension.
+        carries = [math.prod(self.kept.dims[d:]) for d in range(len(self.kept.dims) + 1)]
+        spans = [self.touched(max(0, n - k), min(self.kept.size, n - k + QUAD)) for n in carries for k in range(QUAD)]
+        return max(past - low for low, past in spans)
 
     def items(self, quads: bool) -> Axis:
         """Return what runs through the items of a row: quads of elements, or single ones."""
@@ -296,11 +306,19 @@ def row_work(shape: RowShape, rows: int, caps: Caps, reach: Reach, count: str = 
     return Work(rows, launch, reach)
 
 
-def rows_fit(view: RowView, data_type: str, caps: Caps) -> bool:
-    """Return whether a device can bind many rows, with all that lies between their elements, or the whole tensor."""
+def rows_fit(view: RowView, data_type: str, caps: Caps, *, four: bool = False) -> bool:
+    """Return whether a device can bind a row, or four, with all that lies between their elements, or the whole tensor."""
     size, limit = DATA_TYPES[data_type].size_bytes, caps.limit("max-storage-buffer-binding-size")
     # With half a binding to spare, calls that go along the rows are few.
-    return padded_bytes(view.kept.size * view.reduced.size * size) <= limit or view.reduced.reach * size <= limit // 2
+    reach = view.reach_of_four if four else view.reduced.reach + 1
+    return padded_bytes(view.kept.size * view.reduced.size * size) <= limit or reach * size <= limit // 2
+
+
+def side_by_side(view: RowView, value: Operand, data_type: str, caps: Caps, key: str) -> tuple[Temp, KernelCall]:
+    """Return scratch memory in which every row of a tensor lies in one piece, and the call that copies them there."""
+    dims, strides = (*view.kept.dims, *view.reduced.dims), (*view.kept.strides, *view.reduced.strides)
+    temp = Temp(key, math.prod(dims) * DATA_TYPES[data_type].size_bytes)
+    return temp, strided_call(value, data_type, 0, dims, strides, temp, caps, "rows side by side")
 
 
 def row_call(

@@ -15,12 +15,12 @@ import numpy as np
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
+from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ..kernels.spec import Operand as KernelOperand
 from ._attrs import Attr
 from ._def import Call, Lower, Lowering, OpDef, Operand
-from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, rows_fit, view_rows
-from .strided import STRIDED, strided_call
+from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, rows_fit, side_by_side, view_rows
+from .strided import STRIDED
 
 ARG = KernelTemplate("arg", ("variant", "rows", "key", "last"), VARIANTS)
 
@@ -83,16 +83,15 @@ def _reference(largest: bool, arrays: Sequence[Array | None], attrs: Attrs, outp
 def _lower_with(largest: bool) -> Lower:
     def lower(low: Lowering) -> list[KernelCall]:
         x = low.input()
+        element = ELEMENTS[x.data_type]
         view = view_rows(x.shape, low.attrs["axes"])
         calls: list[KernelCall] = []
         source: KernelOperand = low.value(0)
-        if not rows_fit(view, x.data_type, low.caps):
-            # The elements of a row are brought together.
-            dims, strides = (*view.kept.dims, *view.reduced.dims), (*view.kept.strides, *view.reduced.strides)
-            source = Temp("rows", x.size_bytes)
-            calls.append(strided_call(low.value(0), x.data_type, 0, dims, strides, source, low.caps, "rows side by side"))
+        row_bytes = view.reduced.size * element.size_bytes
+        if not rows_fit(view, x.data_type, low.caps) and row_bytes <= low.caps.limit("max-storage-buffer-binding-size"):
+            source, copy = side_by_side(view, source, x.data_type, low.caps, "rows")
+            calls.append(copy)
             view = view_rows((view.kept.size, view.reduced.size), (1,))
-        element = ELEMENTS[x.data_type]
         key = _key(element.value, largest)
         variant = choose_variant(low, view, subgroups=element.size_bytes <= 4)
         quads = view.items_are_quads

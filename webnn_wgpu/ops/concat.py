@@ -157,8 +157,6 @@ def _call(
 
     def reach(first: int, end: int) -> list[Interval]:
         (top, left), (bottom, right) = divmod(first // unit, width), divmod((end - 1) // unit, width)
-        if top < bottom:
-            left, right = 0, width - 1
         runs: list[Interval] = []
         for k, length in enumerate(lengths):
             low, high = (max(0, min(length, c - starts[k])) for c in (left, right + 1))

@@ -6,7 +6,6 @@ where any element is; an empty list of axes means that the function is applied t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -18,7 +17,7 @@ from ..core.data_types import ANY, DATA_TYPES, FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, QUAD
-from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Temp
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Reach, Temp
 from ..kernels.spec import Operand as Resource
 from ..kernels.windows import strided_span
 from ._attrs import Attr
@@ -29,13 +28,16 @@ from ._reduction import (
     LOWEST,
     PLAIN_WORKGROUP,
     VARIANTS,
+    Axis,
     Field,
+    RowView,
     Variant,
     choose_variant,
     reduced_shape,
     row_launch,
     row_work,
     rows_fit,
+    side_by_side,
     view_rows,
 )
 from ._rows import to_type, wide
@@ -112,6 +114,29 @@ def _parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
     return max(1, min(-(-enough // busy), worth_it), -(-serial // _MOST_SERIAL))
 
 
+def _parts_needed(view: RowView, data_type: str, caps: Caps) -> int:
+    """Return how many parts a row must be cut into so that a few of them fit a binding."""
+    row_bytes = (view.reduced.reach + 1) * DATA_TYPES[data_type].size_bytes
+    return 1 if rows_fit(view, data_type, caps) else -(-4 * row_bytes // caps.limit("max-storage-buffer-binding-size"))
+
+
+def _reach(view: RowView, items: Axis, chunk: int, outputs: int, *, shifted: bool) -> Reach:
+    """Return what making some of the `outputs` touches, which are numbered by part, of `chunk` items each, then by row."""
+    rows, width = view.kept.size, QUAD if items.size < view.reduced.size else 1
+
+    def reach(first: int, end: int) -> list[Interval]:
+        end = min(end, outputs)
+        one_part = first // rows == (end - 1) // rows
+        touched = (first % rows, (end - 1) % rows + 1) if one_part else (0, rows)
+        last = min(((end - 1) // rows + 1) * chunk, items.size)
+        low_row, past_row = strided_span(view.kept.dims, view.kept.strides, *touched)
+        low_item, past_item = strided_span(items.dims, items.strides, first // rows * chunk, last)
+        interval = low_row + low_item, past_row + past_item + width - 2
+        return [interval, *([touched] if shifted else []), (first, end)]
+
+    return reach
+
+
 def _reduce_calls(
     low: Lowering,
     step: Step,
@@ -139,18 +164,22 @@ def _reduce_calls(
     """
     view = view_rows(source.shape, axes)
     length = length or view.reduced.size
+    needed = _parts_needed(view, source.data_type, low.caps)
+    if 8 * needed > view.reduced.size and needed > 1:
+        # Its elements lie too far apart even for that.
+        rows_of, copy = side_by_side(view, source.resource, source.data_type, low.caps, f"{key} side by side")
+        source = Tensor(rows_of, source.data_type, (view.kept.size, view.reduced.size))
+        return [copy, *_reduce_calls(low, step, source, (1,), target, key=key, length=length, shift=shift, variant=variant)]
     variant = variant or choose_variant(low, view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
+    if variant.lanes == 1 and not view.rows_are_quads and not rows_fit(view, source.data_type, low.caps, four=True):
+        variant = Variant("workgroup", PLAIN_WORKGROUP, "four rows do not fit a binding together")
     plain = variant.lanes == 1
     form = "lanes" if not plain else "columns" if view.rows_are_quads else "quad"
     quads = view.items_are_quads and form != "columns"
     reduced = view.items(quads)
     rows = view.kept.size
     # An invocation of the plain variant makes four results.
-    parts = _parts(-(-rows // QUAD) if plain else rows, reduced.size, variant.lanes, low.caps)
-    if not rows_fit(view, source.data_type, low.caps):
-        # Parts of all rows lie in a part of the tensor: several of these fit.
-        size = math.prod(source.shape) * DATA_TYPES[source.data_type].size_bytes
-        parts = min(reduced.size, max(parts, -(-4 * size // low.caps.limit("max-storage-buffer-binding-size"))))
+    parts = max(needed, _parts(-(-rows // QUAD) if plain else rows, reduced.size, variant.lanes, low.caps))
     # 8-bit results share a word, which invocations that make one result each cannot write.
     packed = ELEMENTS[target.data_type].size_bytes == 1 and not plain
     later: list[KernelCall] = []
@@ -169,17 +198,7 @@ def _reduce_calls(
     uses_shift = shift is not None and "shift" in step.map + step.finish
     outputs = rows * parts
 
-    def reach(first: int, end: int) -> list[Interval | None]:
-        """What making outputs first..end-1 touches: they are numbered by part, then by row."""
-        end = min(end, outputs)
-        one_part = first // rows == (end - 1) // rows
-        touched = (first % rows, (end - 1) % rows + 1) if one_part else (0, rows)
-        last = min(((end - 1) // rows + 1) * chunk, reduced.size)
-        low_row, high_row = strided_span(view.kept.dims, view.kept.strides, *touched)
-        low_item, high_item = strided_span(reduced.dims, reduced.strides, first // rows * chunk, last)
-        interval = low_row + low_item, high_row + high_item + (QUAD if quads else 0)
-        return [interval, *([touched] if uses_shift else []), (first, end)]
-
+    reach = _reach(view, reduced, chunk, outputs, shifted=uses_shift)
     if plain:
         launch, grid = quad_launch(outputs, low.caps)
         work = quad_work(outputs, low.caps, reach)
