@@ -188,9 +188,10 @@ def _reduce_calls(
         parts = -(-reduced.size // chunk)
         partial = Temp(key, rows * parts * DATA_TYPES[step.element].size_bytes)
         totals = Tensor(partial, step.element, (parts, rows))
-        rest = replace(step, map="x")
         in_quads = Variant("plain", 1, "8-bit results are written in quads") if packed else None
-        later = _reduce_calls(low, rest, totals, (0,), target, key=key + "'", length=length, shift=shift, variant=in_quads)
+        later = _reduce_calls(
+            low, replace(step, map="x"), totals, (0,), target, key=key + "'", length=length, shift=shift, variant=in_quads
+        )
         step, target = replace(step, finish="t"), totals
     else:
         chunk = reduced.size
