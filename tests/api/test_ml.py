@@ -133,7 +133,7 @@ WRONG = {
         {"power_preference": "fast"},
         "create_context: Invalid power_preference; got 'fast'; allowed: default, high-performance, low-power",
     ),
-    "device type": ({"device_type": "npu"}, "create_context: Invalid device_type; got 'npu'; allowed: cpu, gpu"),
+    "device type": ({"device_type": "npu"}, "create_context: Invalid device_type; got 'npu'; allowed: auto, cpu, gpu"),
     "backend": ({"backend": "cuda"}, "create_context: Invalid backend; got 'cuda'; allowed: auto, reference"),
     "contradiction": (
         {"accelerated": False, "device_type": "gpu"},

@@ -70,7 +70,7 @@ def test_a_scalar_is_limited_to_the_range(anywhere: wn.MLContext) -> None:
 
 def test_a_constant_tensor(anywhere: wn.MLContext) -> None:
     tensor = anywhere.create_constant_tensor({"dataType": "int4", "shape": [2, 3]}, SIGNED_BYTES)
-    assert (tensor.data_type, tensor.size) == ("int4", 3)
+    assert (tensor.data_type, tensor.size, tensor.nbytes) == ("int4", 6, 3)
     assert dequantized(anywhere, lambda b: b.constant(tensor)).tolist() == [[0.5, -1, 3.5], [-4, 0, -0.5]]
 
 

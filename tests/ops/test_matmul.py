@@ -73,9 +73,8 @@ def test_chosen_variant_on_every_profile(profile: str) -> None:
     rng = np.random.default_rng(3)
     profiled = open_profile(profile)
     for data_type in ("float32", "float16"):
-        if profiled.caps.supports_type(data_type):
-            inputs = [whole_numbers(rng, data_type, 33, 19), whole_numbers(rng, data_type, 19, 65)]
-            check_op(profiled, "matmul", inputs, constants={1})
+        inputs = [whole_numbers(rng, data_type, 33, 19), whole_numbers(rng, data_type, 19, 65)]
+        check_op(profiled, "matmul", inputs, constants={1})
 
 
 def test_long_sums_wrap_in_the_texture(device: Device) -> None:

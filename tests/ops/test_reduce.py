@@ -77,9 +77,8 @@ def test_variants(device: Device, name: str, data_type: str, variant: str) -> No
 def test_profiles(profile_device: Device, name: str) -> None:
     rng = np.random.default_rng(2)
     for data_type in OPS[name].operands[0].data_types:
-        if profile_device.caps.supports_type(data_type):
-            check(profile_device, name, positive(rng, data_type, (3, 70)), (1,))
-            check(profile_device, name, positive(rng, data_type, (33, 8)), (0,), keep_dimensions=True)
+        check(profile_device, name, positive(rng, data_type, (3, 70)), (1,))
+        check(profile_device, name, positive(rng, data_type, (33, 8)), (0,), keep_dimensions=True)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -233,3 +232,10 @@ def test_refusals() -> None:
     for name, allowed in (("reduceMean", "float32, float16"), ("reduceL1", "float32, float16, int32, uint32, int64, uint64")):
         refused = refusal(name, [typed("uint8", 2)], {})
         assert f"input data type is not allowed; got input uint8[2]; allowed: {allowed}." in refused
+
+
+def test_many_long_rows_in_one_invocation(device: Device) -> None:
+    # Mesa's software driver ends the loops of an invocation after 65535 iterations, over all rows that it works on.
+    x = np.zeros((20_000, 4095), np.uint8)
+    x[:, 4000] = 255
+    check(device, "reduceMax", x, (1,), "plain")

@@ -154,7 +154,7 @@ def test_values_are_made_canonical(kind: AttrKind, value: object, expected: obje
         ("uints", [1, -1], "op: x must be an unsigned 32-bit integer; got -1; allowed: 0..4294967295"),
         ("splits", "ab", "op: x must be an integer; got 'ab' (str)"),
         ("float", math.inf, "op: x must be finite; got inf"),
-        ("float", 10**400, f"op: x must be finite; got {10**400}"),
+        ("float", 10**400, f"op: x must be finite; got {str(10**400)[:117]}..."),
         ("float", True, "op: x must be a number; got True (bool)"),
         ("number", "1", "op: x must be a number; got '1' (str)"),
         ("number", True, "op: x must be a number; got True (bool)"),

@@ -188,7 +188,7 @@ SPEC = "See https://www.w3.org/TR/webnn/#api-mlgraphbuilder-"
             "transpose",
             ["float32[2, 3]"],
             {"permutation": [0, 0]},
-            f"transpose('here'): axes must be unique: Duplicate axis 0; got axes=[0, 0]. {SPEC}transpose",
+            f"transpose('here'): permutation must be unique: Duplicate axis 0; got permutation=[0, 0]. {SPEC}transpose",
         ),
         (
             "where",
@@ -200,14 +200,16 @@ SPEC = "See https://www.w3.org/TR/webnn/#api-mlgraphbuilder-"
             "expand",
             ["float32[1]"],
             {"new_shape": [1] * 9},
-            "expand('here'): output rank is not supported; got float32[1, 1, 1, 1, 1, 1, 1, 1, 1]; "
+            "expand('here'): output rank is not supported; got float32[1, 1, 1, 1, 1, 1, 1, 1, 1] "
+            "from input float32[1], new_shape=[1, 1, 1, 1, 1, 1, 1, 1, 1]; "
             f"allowed: rank 0..8. {SPEC}expand",
         ),
         (
             "expand",
             ["float32[1]"],
             {"new_shape": [65536, 65536]},
-            "expand('here'): output dimensions and element count must be valid dimensions; got float32[65536, 65536]; "
+            "expand('here'): output dimensions and element count must be valid dimensions; got float32[65536, 65536] "
+            "from input float32[1], new_shape=[65536, 65536]; "
             f"allowed: 1..2147483647. {SPEC}expand",
         ),
     ],

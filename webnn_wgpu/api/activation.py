@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import MLTypeError
+from ..core.errors import MLTypeError, quoted
 from ..ir.types import TensorType
 from ..ops import operator
 
@@ -44,7 +44,7 @@ class MLActivation:
         return method(operand, **self.options, label=self.label)
 
     def __repr__(self) -> str:
-        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        options = "".join(f", {name}={quoted(value)}" for name, value in self.options.items())
         return f"MLActivation({self.kind}{options})"
 
 
@@ -85,7 +85,7 @@ def require_activation(activation: object, builder: OperatorMethods, consumer: s
             "activation must be an activation",
             operator=consumer,
             label=label,
-            got=f"{activation!r} ({type(activation).__name__})",
+            got=f"{quoted(activation)} ({type(activation).__name__})",
             allowed="MLActivation, as builder.relu() returns it",
         )
     if activation.builder is not builder:

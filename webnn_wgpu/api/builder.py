@@ -113,7 +113,8 @@ class MLGraphBuilder(Operators):
             constant(data_type, value): a scalar; the value is rounded, and saturated, to the type.
             constant(value, data_type="float32"): the same, as the 2024 text orders it.
             constant(tensor): an `MLTensor` made by `MLContext.create_constant_tensor`.
-            constant(array, shape=None, dtype=None): a numpy array, with its own type unless another is named.
+            constant(array, shape=None, dtype=None): a numpy array, with its own type unless another is named; or a list of
+                numbers, which is int64 if all are integers, else float32.
             constant(start, end, step, data_type): the numbers start, start + step, ... below end.
 
         Constants may also be int4 or uint4, for `dequantize_linear`. Their data is an array of `ml_dtypes.int4` or
@@ -193,7 +194,7 @@ class MLGraphBuilder(Operators):
     def _check_can_build(self, operator: str, label: str = "") -> None:
         if self._built:
             raise InvalidStateError("the builder has built its graph", operator=operator, label=label)
-        self._context._check_alive(operator)
+        self._context._check_alive(operator, label)
 
     # build --------------------------------------------------------------------------------------------------------
 
@@ -218,7 +219,7 @@ class MLGraphBuilder(Operators):
             InvalidStateError: the builder has built, or its context is lost.
             MLTypeError: no outputs, an empty name, an operand of another builder, or an output that is an input or constant
                 (put `identity` behind it).
-            OperationError: the device lacks a feature that an operator's data types need.
+            OperationError: the device cannot run a kernel variant that the environment forces.
             OutOfMemoryError: a tensor is larger than the device can hold.
 
         Example:

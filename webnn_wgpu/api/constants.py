@@ -108,8 +108,9 @@ def _array(data: Any, shape: Any, data_type: Any, fail: Fail) -> Typed:
             natural: Array = np.asarray(data)
         except ValueError as error:
             raise fail(f"data is no array: {error}", got=type(data).__name__) from None
-        # numpy alone would make a list of numbers float64 or int64.
-        wanted = tensor_type(data_type or "float32", natural.shape, fail, CONSTANT_TYPES)
+        # Lists of integers are of 64 bits, as in numpy and pywebnn; of other numbers numpy would make float64.
+        natural_type = {"i": "int64", "u": "uint64"}.get(natural.dtype.kind if _is_list(data) else "", "float32")
+        wanted = tensor_type(data_type or natural_type, natural.shape, fail, CONSTANT_TYPES)
         array = to_array(data, wanted, fail, "data")
     else:
         array = as_array(data, fail, "data")

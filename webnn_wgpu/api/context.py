@@ -7,7 +7,7 @@ import weakref
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from ..core.caps import Caps
 from ..core.data_types import CONSTANT_TYPES
@@ -17,11 +17,13 @@ from ..core.errors import (
     InvalidStateError,
     MLTensorStateError,
     MLTypeError,
+    NotSupportedError,
     OperationError,
     UnknownError,
     WebNNError,
 )
 from ..ir.graph import Array, frozen_array
+from ..ir.types import TensorType
 from .arrays import (
     check_apart,
     check_names,
@@ -30,6 +32,7 @@ from .arrays import (
     fill,
     output_array,
     parse_descriptor,
+    tensor_type,
     to_array,
 )
 from .backend import Backend, DeviceBackend
@@ -42,6 +45,8 @@ from .results import Loss, MLComputeResult, MLContextLostInfo
 from .tensor import MLTensor
 
 logger = logging.getLogger("webnn_wgpu")
+
+T = TypeVar("T", bound=MLTensor)
 
 
 class MLContext:
@@ -121,6 +126,21 @@ class MLContext:
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-opsupportlimits
         """
         return op_support_limits(self.caps)
+
+    def backend_info(self) -> dict[str, Any]:
+        """Return what graphs run on, under pywebnn's keys."""
+        backend = "reference" if self.device is None else "webgpu"
+        return {
+            "backend": backend,
+            "accelerated_available": self.accelerated,
+            "compiled_features": {backend: True},
+            "backend_available": True,
+        }
+
+    def convert_to_onnx(self, graph: MLGraph, output_path: Any) -> None:
+        """Raise NotSupportedError: pywebnn writes a graph as an ONNX model here, this package does not."""
+        self._check_graph(graph, "convert_to_onnx")
+        raise NotSupportedError("a graph cannot be written as an ONNX model", operator="convert_to_onnx", got=repr(graph))
 
     def create_graph_builder(self, profile: str = "2026") -> Any:
         """Return a new `MLGraphBuilder` for this context."""
@@ -225,16 +245,12 @@ class MLContext:
         for name, value in (("readable", readable), ("writable", writable), ("exportable_to_gpu", exportable_to_gpu)):
             if value is not None:
                 flags[name] = bool(value)
-        with self._guarded("create_tensor", UnknownError), self._lock:
-            self._check_alive("create_tensor")
-            tensor = MLTensor(
-                self,
-                wanted,
-                self._backend.allocate(wanted, "tensor"),
-                readable=flags.get("readable", False),
-                writable=flags.get("writable", False),
-                exportable_to_gpu=flags.get("exportable_to_gpu", False),
-            )
+        return self._allocate(MLTensor, wanted, flags, "create_tensor")
+
+    def _allocate(self, kind: type[T], wanted: TensorType, flags: Mapping[str, bool], operator: str) -> T:
+        with self._guarded(operator, UnknownError), self._lock:
+            self._check_alive(operator)
+            tensor = kind(self, wanted, self._backend.allocate(wanted, "tensor"), flags)
             self._tensors.add(tensor)
             return tensor
 
@@ -246,10 +262,14 @@ class MLContext:
         """Return a zero-filled tensor that may be read and written (pywebnn's name for that)."""
         return self.create_tensor(shape, data_type, readable=True, writable=True)
 
-    def create_device_tensor(self, graph: MLGraph, shape: Any, data_type: str) -> MLDeviceTensor:
-        """Return a tensor with `read` and `write` methods of its own, for a graph of this context (pywebnn's form)."""
+    def create_device_tensor(self, graph: MLGraph, shape: Any, data_type: str, device: str | None = None) -> MLDeviceTensor:
+        """Return a tensor with `read` and `write` methods of its own, for a graph of this context (pywebnn's form).
+
+        It lies on the context's device, whatever `device` names.
+        """
         self._check_graph(graph, "create_device_tensor")
-        return MLDeviceTensor(self, self.create_host_tensor(shape, data_type))
+        wanted = tensor_type(data_type, shape, failing("create_device_tensor"))
+        return self._allocate(MLDeviceTensor, wanted, {"readable": True, "writable": True}, "create_device_tensor")
 
     def create_constant_tensor(self, descriptor: Any, data: Any) -> MLTensor:
         """Return a tensor that graphs use as a constant, through `MLGraphBuilder.constant(tensor)`.
@@ -440,9 +460,9 @@ class MLContext:
                 spec=error.spec,
             ) from error
 
-    def _check_alive(self, operator: str) -> None:
+    def _check_alive(self, operator: str, label: str = "") -> None:
         if self._loss.event.is_set():
-            raise InvalidStateError("the context is lost", operator=operator, got=self._loss.info.message)
+            raise InvalidStateError("the context is lost", operator=operator, label=label, got=self._loss.info.message)
 
     def _check_graph(self, graph: Any, operator: str) -> None:
         fail = failing(operator)

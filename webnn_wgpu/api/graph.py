@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
+from ..core.errors import NotSupportedError
 from ..ir.graph import Graph
 from ..ir.types import TensorType
 from ..passes import PassReport
@@ -71,6 +72,15 @@ class MLGraph:
     def get_output_names(self) -> list[str]:
         """Return the names of the outputs."""
         return list(self.outputs)
+
+    def save(self, path: Any, quantized: bool = False) -> None:
+        """Raise NotSupportedError: pywebnn writes the graph to a `.webnn` file here, this package does not."""
+        raise NotSupportedError("a graph cannot be saved", operator="save", got=repr(path), hint="Build it again instead")
+
+    @staticmethod
+    def load(path: Any, manifest_path: Any = None, weights_path: Any = None) -> MLGraph:
+        """Raise NotSupportedError: pywebnn reads a graph from a `.webnn` file here, this package does not."""
+        raise NotSupportedError("a saved graph cannot be loaded", operator="load", got=repr(path))
 
     def destroy(self) -> None:
         """Free everything the graph holds once queued work is done. Idempotent.

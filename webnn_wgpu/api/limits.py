@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.caps import Caps
-from ..core.data_types import ANY, CONSTANT_TYPES, DATA_TYPES, MAX_RANK, PACKED_TYPES
+from ..core.data_types import CONSTANT_TYPES, DATA_TYPES, MAX_RANK
 from ..core.names import snake_case
 from ..ops import OPS
 from ..ops._def import OpDef
@@ -48,18 +48,17 @@ def op_support_limits(caps: Caps) -> MLOpSupportLimits:
     )
     for op in OPS.values():
         if not op.internal:
-            limits[op.name] = _operator(op, caps)
+            limits[op.name] = _operator(op)
     return limits
 
 
-def _operator(op: OpDef, caps: Caps) -> MLOpSupportLimits:
+def _operator(op: OpDef) -> MLOpSupportLimits:
+    # No data type is left out: what a device lacks, kernels compute in 32-bit words.
     members = MLOpSupportLimits()
-    usable = (*(ANY if op.moves else caps.data_types), *PACKED_TYPES)
     by_name = {operand.name: operand for operand in op.operands}
     for operand in op.operands:
         declared = by_name[operand.same_as].data_types if operand.same_as else operand.data_types
-        # Indices are read as plain words, so 64-bit ones need no 64-bit arithmetic.
-        types = [t for t in CONSTANT_TYPES if t in declared and (t in usable or operand.name == "indices")]
+        types = [t for t in CONSTANT_TYPES if t in declared]
         members[operand.name] = _limits(types, operand.min_rank, operand.max_rank)
     first = next(iter(members.values()))["dataTypes"]
     for name in op.outputs:

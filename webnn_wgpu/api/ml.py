@@ -36,10 +36,10 @@ class ML:
     def create_context(
         self,
         device_or_options: Any = None,
+        accelerated: bool | None = None,
+        device_type: Literal["auto", "cpu", "gpu"] | None = None,
         *,
         power_preference: Literal["default", "high-performance", "low-power"] | None = None,
-        accelerated: bool | None = None,
-        device_type: Literal["cpu", "gpu"] | None = None,
         gpu_device: Any = None,
         backend: Literal["auto", "reference"] | None = None,
         **camel_case: Any,
@@ -47,10 +47,11 @@ class ML:
         """Return a context on a device.
 
         Args:
-            device_or_options: a `wgpu.GPUDevice` of your own, or a mapping of the options below (camelCase keys are fine).
-            power_preference: which of several adapters to take.
+            device_or_options: a `wgpu.GPUDevice` of your own, or a mapping of the options below (camelCase keys are fine), or
+                the power preference, which pywebnn has first.
             accelerated: False prefers the CPU: a software adapter, else the numpy reference.
-            device_type: the 2024 form of it: `cpu` or `gpu`.
+            device_type: the 2024 form of it: `cpu` or `gpu`; pywebnn's `auto` leaves the choice to the others.
+            power_preference: which of several adapters to take.
             gpu_device: a `wgpu.GPUDevice` of your own, as a keyword.
             backend: `reference` runs graphs in numpy, which is slow and exact: for checking results.
             **camel_case: the options under their camelCase names.
@@ -75,6 +76,8 @@ class ML:
         extra: dict[str, Any] = dict(camel_case)
         if isinstance(device_or_options, Mapping):
             extra |= dict[str, Any](device_or_options)  # pyright: ignore[reportUnknownArgumentType] - keys are checked below
+        elif isinstance(device_or_options, str):
+            extra["power_preference"] = device_or_options
         elif device_or_options is not None:
             options["gpu_device"] = device_or_options
         for key, value in extra.items():
@@ -101,12 +104,14 @@ def _create(options: Mapping[str, Any]) -> MLContext:
     preference = options["power_preference"] or "default"
     choices = {
         "power_preference": (None, "default", "high-performance", "low-power"),
-        "device_type": (None, "cpu", "gpu"),
+        "device_type": (None, "auto", "cpu", "gpu"),
         "backend": (None, "auto", "reference"),
     }
     for name, allowed in choices.items():
         if options[name] not in allowed:
             raise fail(f"Invalid {name}", got=repr(options[name]), allowed=", ".join(str(a) for a in allowed if a))
+    if options["device_type"] == "auto":
+        options = {**options, "device_type": None}
     if options["gpu_device"] is not None:
         given = [name for name in ("accelerated", "device_type", "backend") if options[name] is not None]
         if given:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 from .options import camel_attribute
 
@@ -12,13 +13,16 @@ if TYPE_CHECKING:
 
 
 class Shape(tuple[int, ...]):
-    """The dimensions of an operand: a tuple that also equals a list of them, and that returns itself when called.
+    """The dimensions of an operand: a tuple that also passes for a list of them, and that returns itself when called.
 
-    The 2024 text has a method `shape()`, the draft an attribute; some programs compare it with a list.
+    The 2024 text has a method `shape()`, the draft an attribute, and in pywebnn it is a list: so it equals a list, is put
+    together with lists, and its slices and copies do the same.
 
     >>> shape = Shape((2, 3))
     >>> shape == (2, 3), shape == [2, 3], shape(), shape[0]
     (True, True, (2, 3), 2)
+    >>> shape[1:] == [3], shape[:1] + [5], [1] + shape
+    (True, (2, 5), (1, 2, 3))
     """
 
     __slots__ = ()
@@ -26,6 +30,24 @@ class Shape(tuple[int, ...]):
     def __call__(self) -> Shape:
         """Return the shape."""
         return self
+
+    def copy(self) -> Shape:
+        """Return the shape, which nothing can change."""
+        return self
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, key: slice) -> Shape: ...
+    def __getitem__(self, key: SupportsIndex | slice) -> int | Shape:
+        found = super().__getitem__(key)
+        return Shape(found) if isinstance(found, tuple) else found
+
+    def __add__(self, other: Iterable[int]) -> Shape:  # pyright: ignore[reportIncompatibleMethodOverride] - ints stay ints
+        return Shape((*self, *other)) if isinstance(other, list | tuple) else NotImplemented
+
+    def __radd__(self, other: Iterable[int]) -> Shape:
+        return Shape((*other, *self)) if isinstance(other, list | tuple) else NotImplemented
 
     def __eq__(self, other: object) -> bool:
         return super().__eq__(tuple(other) if isinstance(other, list) else other)  # pyright: ignore[reportUnknownArgumentType] - whatever the list holds

@@ -10,11 +10,50 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
 
-from ..core.errors import MLTypeError
+from ..core.errors import MLTypeError, quoted
 from ..core.names import snake_case
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+# Options that pywebnn also takes by position, in its order, behind the arguments that the specification has there.
+_REDUCTION, _WINDOW = ("axes", "keep_dimensions"), ("window_dimensions", "strides", "dilations", "padding", "layout")
+_INDEX, _LAYOUTS = ("keep_dimensions", "output_data_type"), ("groups", "input_layout", "filter_layout", "bias")
+_PYWEBNN_POSITIONS: Mapping[str, tuple[str, ...]] = {
+    "arg_max": _INDEX,
+    "arg_min": _INDEX,
+    "average_pool2d": _WINDOW,
+    "batch_normalization": ("scale", "bias", "epsilon", "axis"),
+    "clamp": ("min_value", "max_value"),
+    "conv2d": ("strides", "dilations", "padding", *_LAYOUTS),
+    "conv_transpose2d": ("strides", "dilations", "padding", "output_padding", "output_sizes", *_LAYOUTS),
+    "elu": ("alpha",),
+    "gather": ("axis",),
+    "gemm": ("c", "alpha", "beta", "a_transpose", "b_transpose"),
+    "global_average_pool": ("layout",),
+    "global_max_pool": ("layout",),
+    "hard_sigmoid": ("alpha", "beta"),
+    "hard_swish": ("alpha", "beta"),
+    "instance_normalization": ("scale", "bias", "epsilon", "layout"),
+    "layer_normalization": ("scale", "bias", "epsilon", "axes"),
+    "leaky_relu": ("alpha",),
+    "max_pool2d": _WINDOW,
+    "pad": ("value",),
+    "reduce_l1": _REDUCTION,
+    "reduce_l2": _REDUCTION,
+    "reduce_log_sum": _REDUCTION,
+    "reduce_log_sum_exp": _REDUCTION,
+    "reduce_max": _REDUCTION,
+    "reduce_mean": _REDUCTION,
+    "reduce_min": _REDUCTION,
+    "reduce_product": _REDUCTION,
+    "reduce_sum": _REDUCTION,
+    "reduce_sum_square": _REDUCTION,
+    "scatter_elements": ("axis",),
+    "slice": ("strides",),
+    "split": ("axis",),
+    "transpose": ("permutation",),
+}
 
 
 def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -24,6 +63,7 @@ def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     * one mapping of options may stand last or be given as `options=`;
     * every name may be written in camelCase;
+    * options that pywebnn takes by position may stand there, and `x` names the first operand, as it does there;
     * None for an option means that it is absent;
     * a call that does not fit the signature raises MLTypeError, which names the operator and what it takes.
 
@@ -60,9 +100,10 @@ class _Conversion:
     def __init__(self, method: Callable[..., Any], aliases: Mapping[str, str]) -> None:
         self.name = method.__name__
         self.signature = inspect.signature(method)
-        self.aliases = aliases
         _self, *parameters = self.signature.parameters.values()
         self.parameters = [p.name for p in parameters]
+        self.aliases = {"x": self.parameters[0], **aliases}
+        self.positions = 1 + sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
         self.optional = {p.name for p in parameters if p.default is not p.empty}
         # The first parameter is an operand, also where an activation may be made without it.
         self.options = [p.name for p in parameters[1:] if p.name in self.optional]
@@ -72,16 +113,22 @@ class _Conversion:
         if mapping is None and args and isinstance(args[-1], Mapping):
             *rest, mapping = args
             args = tuple(rest)
+        elif len(args) > self.positions and args[-1] is None:
+            args = args[:-1]  # options that a caller passes on and that are absent
         given = [(name, value, self.parameters) for name, value in kwargs.items() if name != "options"]
+        further, named = args[self.positions :], _PYWEBNN_POSITIONS.get(self.name, ())
+        if 0 < len(further) <= len(named):
+            args = args[: self.positions]
+            given += [(name, value, self.parameters) for name, value in zip(named, further, strict=False)]
         if isinstance(mapping, Mapping):
             given += [(str(n), v, self.options) for n, v in cast("Mapping[Any, Any]", mapping).items()]
         label = next((v for n, v, _ in given if n == "label" and isinstance(v, str)), "")
         fail = functools.partial(MLTypeError, operator=self.name, label=label)
         if mapping is not None and not isinstance(mapping, Mapping):
-            raise fail("options must be a mapping", got=f"{mapping!r} ({type(mapping).__name__})")
+            raise fail("options must be a mapping", got=f"{quoted(mapping)} ({type(mapping).__name__})")
         keywords = self._keywords(given, fail)
         if not isinstance(keywords.get("label", ""), str):
-            raise fail("label must be a string", got=repr(keywords["label"]))
+            raise fail("label must be a string", got=quoted(keywords["label"]))
         try:
             self.signature.bind(*args, **keywords)
         except TypeError as error:
@@ -95,11 +142,11 @@ class _Conversion:
             if name not in allowed:
                 close = get_close_matches(snake_case(written), allowed, 1)
                 hint = f"Did you mean {close[0]}?" if close else ""
-                raise fail(f"unknown option {written!r}", allowed=", ".join(allowed), hint=hint)
+                raise fail(f"unknown option {quoted(written)}", allowed=", ".join(allowed), hint=hint)
             if value is None and name in self.optional:
                 continue
             if name in keywords and not _equal(keywords[name], value):
-                raise fail(f"{name} is given twice", got=f"{keywords[name]!r} and {value!r}")
+                raise fail(f"{name} is given twice", got=f"{quoted(keywords[name])} and {quoted(value)}")
             keywords[name] = value
         return keywords
 

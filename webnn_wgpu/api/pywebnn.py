@@ -14,45 +14,26 @@ if TYPE_CHECKING:
     from .graph import MLGraph
 
 
-class MLDeviceTensor:
-    """A tensor with methods of its own; made by `MLContext.create_device_tensor`.
-
-    Attributes:
-        tensor: the `MLTensor` under it, for `dispatch`.
-        device: "gpu", or "cpu" for software adapters and the numpy reference.
-        backend: adapter, driver and backend for people.
-    """
-
-    def __init__(self, context: MLContext, tensor: MLTensor) -> None:
-        self._context, self.tensor = context, tensor
-        self.device, self.backend = context.device_type, context.description
+class MLDeviceTensor(MLTensor):
+    """A tensor with methods of its own; made by `MLContext.create_device_tensor`. It may be read, written and dispatched."""
 
     @property
-    def shape(self) -> Any:
-        """The dimensions."""
-        return self.tensor.shape
+    def device(self) -> str:
+        """Where it is: "gpu", or "cpu" for software adapters and the numpy reference."""
+        return self._context.device_type
 
     @property
-    def data_type(self) -> Any:
-        """The data type's name."""
-        return self.tensor.data_type
-
-    @property
-    def size(self) -> int:
-        """Bytes of the packed elements."""
-        return self.tensor.size
+    def backend(self) -> str:
+        """Adapter, driver and backend for people."""
+        return self._context.description
 
     def write(self, data: Any) -> None:
         """Write the whole tensor; raises like `MLContext.write_tensor`."""
-        self._context.write_tensor(self.tensor, data)
+        self._context.write_tensor(self, data)
 
     def read(self) -> Array:
         """Read the whole tensor; raises like `MLContext.read_tensor`."""
-        return self._context.read_tensor(self.tensor)
-
-    def destroy(self) -> None:
-        """Free the memory; idempotent."""
-        self.tensor.destroy()
+        return self._context.read_tensor(self)
 
     def __repr__(self) -> str:
         return f"MLDeviceTensor(shape={list(self.shape)}, dtype={self.data_type}, device={self.device})"
@@ -73,10 +54,17 @@ class AsyncMLContext:
         self._context = context
 
     def create_tensor(
-        self, shape: Any, dtype: str, readable: bool = True, writable: bool = True, exportable_to_gpu: bool = False
+        self,
+        shape: Any,
+        data_type: str | None = None,
+        readable: bool = True,
+        writable: bool = True,
+        exportable_to_gpu: bool = False,
+        *,
+        dtype: str | None = None,
     ) -> MLTensor:
         """Return a zero-filled tensor, readable and writable unless told otherwise."""
-        return self._context.create_tensor(shape, dtype, readable, writable, exportable_to_gpu)
+        return self._context.create_tensor(shape, data_type, readable, writable, exportable_to_gpu, dtype=dtype)
 
     async def dispatch(self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]) -> None:
         """Queue a run; raises like `MLContext.dispatch`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,23 +17,20 @@ class MLContextLostInfo:
     message: str
 
 
-class MLComputeResult(Mapping[str, Array]):
-    """What `compute` returns: a mapping of output name to array that also carries `.inputs` and `.outputs`."""
+class MLComputeResult(dict[str, Array]):
+    """What `compute` returns: a dict of output name to array, which is also its `outputs`, and which carries `inputs`."""
 
     def __init__(self, inputs: Mapping[str, Any], outputs: Mapping[str, Array]) -> None:
-        self.inputs, self.outputs = dict(inputs), dict(outputs)
+        super().__init__(outputs)
+        self.inputs = dict(inputs)
 
-    def __getitem__(self, name: str) -> Array:
-        return self.outputs[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.outputs)
-
-    def __len__(self) -> int:
-        return len(self.outputs)
+    @property
+    def outputs(self) -> dict[str, Array]:
+        """The outputs: the dict itself."""
+        return self
 
     def __repr__(self) -> str:
-        return f"MLComputeResult({', '.join(f'{n}: {a.dtype}{list(a.shape)}' for n, a in self.outputs.items())})"
+        return f"MLComputeResult({', '.join(f'{n}: {a.dtype}{list(a.shape)}' for n, a in self.items())})"
 
 
 class Loss:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,8 @@ class MLTensor:
 
     Example:
         >>> tensor = context.create_tensor({"dataType": "float32", "shape": [2, 3], "readable": True})
-        >>> tensor.size, tensor.shape
-        (24, (2, 3))
+        >>> tensor.shape, tensor.size, tensor.nbytes
+        ((2, 3), 6, 24)
         >>> tensor.destroy()
 
     Spec: https://www.w3.org/TR/webnn/#api-mltensor
@@ -34,28 +35,26 @@ class MLTensor:
         context: MLContext,
         wanted: TensorType,
         storage: Any,
+        flags: Mapping[str, bool] | None = None,
         *,
-        readable: bool = False,
-        writable: bool = False,
-        exportable_to_gpu: bool = False,
         constant_data: Array | None = None,
     ) -> None:
         self._context, self._type = context, wanted
         self._storage: Any = storage
         self._destroyed = False
         self._constant_data = constant_data
-        self._readable, self._writable, self._exportable_to_gpu = readable, writable, exportable_to_gpu
+        self._flags = {"readable": False, "writable": False, "exportable_to_gpu": False, **(flags or {})}
         self._constant = constant_data is not None
 
     @property
     def readable(self) -> bool:
         """Whether `read_tensor` may read it."""
-        return self._readable
+        return self._flags["readable"]
 
     @property
     def writable(self) -> bool:
         """Whether `write_tensor` may write it."""
-        return self._writable
+        return self._flags["writable"]
 
     @property
     def constant(self) -> bool:
@@ -65,7 +64,7 @@ class MLTensor:
     @property
     def exportable_to_gpu(self) -> bool:
         """Whether it was made to be handed to WebGPU."""
-        return self._exportable_to_gpu
+        return self._flags["exportable_to_gpu"]
 
     @property
     def data_type(self) -> DataTypeName:
@@ -79,7 +78,12 @@ class MLTensor:
 
     @property
     def size(self) -> int:
-        """Bytes of the packed elements."""
+        """Number of elements, as in numpy and pywebnn."""
+        return self._type.num_elements
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the packed elements, as in numpy."""
         return self._type.size_bytes
 
     @property

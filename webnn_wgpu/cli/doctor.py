@@ -18,6 +18,7 @@ from rich.console import Console
 
 from webnn_wgpu import WebNNError, __version__
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
+from webnn_wgpu.core.data_types import DATA_TYPES
 from webnn_wgpu.core.settings import cache_enabled, forced_variants
 from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
 from webnn_wgpu.kernels.templates import shader_root
@@ -55,7 +56,7 @@ class DeviceReport:
     features: dict[str, bool]
     limits: dict[str, int]
     subgroup_size: int
-    data_types: list[str]
+    native_data_types: list[str]
 
 
 @dataclass(frozen=True)
@@ -168,7 +169,7 @@ def _describe(device: devices.Device) -> DeviceReport:
         features={name: name in caps.features for name in devices.WANTED_FEATURES},
         limits={name: caps.limit(name) for name in DEFAULT_LIMITS},
         subgroup_size=caps.subgroup_size,
-        data_types=list(caps.data_types),
+        native_data_types=[name for name in DATA_TYPES if caps.has_native(name)],
     )
 
 
@@ -247,7 +248,7 @@ def _write(report: Report) -> None:
                 ("features", ", ".join(name for name, present in device.features.items() if present) or "none"),
                 ("not there", ", ".join(name for name, present in device.features.items() if not present) or "none"),
                 ("subgroup size", str(device.subgroup_size) if device.subgroup_size else "no subgroups"),
-                ("data types", ", ".join(device.data_types)),
+                ("native data types", ", ".join(device.native_data_types)),
             ],
         )
         write_section(console, "Limits", [(name, str(value)) for name, value in device.limits.items()])

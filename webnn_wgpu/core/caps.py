@@ -6,8 +6,6 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from .data_types import DATA_TYPES
-
 SCHEMA_VERSION = 1
 
 DEFAULT_LIMITS = {
@@ -61,15 +59,10 @@ class Caps:
         """Whether a software adapter runs the shaders on the CPU, where workgroup memory and barriers are expensive."""
         return self.adapter_type == "CPU"
 
-    def supports_type(self, data_type: str) -> bool:
-        """Return whether kernels can compute with a data type on this device."""
+    def has_native(self, data_type: str) -> bool:
+        """Return whether shaders can use a data type itself; with the others they compute in 32-bit words."""
         feature = _FEATURE_OF_TYPE.get(data_type)
         return feature is None or feature in self.features
-
-    @property
-    def data_types(self) -> tuple[str, ...]:
-        """Names of the data types kernels can compute with, in the specification's order."""
-        return tuple(name for name in DATA_TYPES if self.supports_type(name))
 
     def to_json(self) -> str:
         """Return the record as JSON text; `from_json` reads it back."""

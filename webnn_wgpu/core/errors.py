@@ -18,6 +18,20 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
+def quoted(value: object, limit: int = 120) -> str:
+    """Return the repr of `value` as messages quote it: shortened, and whatever a program has passed, without failing.
+
+    >>> quoted("linear"), quoted(list(range(1000)), 20), quoted(10**5000)
+    ("'linear'", '[0, 1, 2, 3, 4, 5...', 'an int of 16610 bits')
+    """
+    try:
+        text = repr(value)
+    except Exception:
+        # A __repr__ of the program's own, or an integer of more digits than Python is willing to write.
+        text = f"an int of {value.bit_length()} bits" if isinstance(value, int) else f"<{type(value).__name__}>"
+    return text if len(text) <= limit else f"{text[: limit - 3]}..."
+
+
 class WebNNError(Exception):
     """Base of all errors of this package.
 
@@ -46,7 +60,8 @@ class WebNNError(Exception):
             where += f"('{self.label}')"
         text = f"{where}: {self.rule}" if where else self.rule
         if self.got:
-            text += f"; got {self.got}"
+            # Lists that a program passed may be long; the end often says why they are refused.
+            text += f"; got {self.got}" if len(self.got) <= 600 else f"; got {self.got[:400]} ... {self.got[-200:]}"
         if self.allowed:
             text += f"; allowed: {self.allowed}"
         if self.hint:

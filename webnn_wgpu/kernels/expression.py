@@ -54,6 +54,16 @@ class Expression:
     lib: tuple[str, ...]
     features: tuple[str, ...] = ()
 
+    def with_halves(self, *, declared: bool) -> Expression:
+        """Return the same function without the type f16: rounding goes through the bits.
+
+        Args:
+            declared: whether the kernel has the library file `half` already.
+        """
+        steps = tuple(replace(s, code=s.code.replace(_F16_ROUNDING, "half_rounded((")) for s in self.steps)
+        lib = self.lib if declared or steps == self.steps else (*self.lib, "half")
+        return replace(self, steps=steps, lib=lib, features=tuple(f for f in self.features if f != ELEMENTS["float16"].feature))
+
 
 OPAQUE_ZERO = "opaque_zero"
 """Uniform that is always 0, which compilers do not know."""
@@ -123,4 +133,5 @@ class ExpressionBuilder:
         return f"bitcast<f32>(bitcast<u32>({code}) ^ {zero})"
 
 
-_ROUND = {"float16": "f32(f16({}))", "int8": "extractBits({}, 0u, 8u)", "uint8": "({} & 0xffu)"}
+_F16_ROUNDING = "f32(f16("
+_ROUND = {"float16": _F16_ROUNDING + "{}))", "int8": "extractBits({}, 0u, 8u)", "uint8": "({} & 0xffu)"}

@@ -1,7 +1,8 @@
-"""The forms in which constants are uploaded: transposed, or packed into a texture in the order a kernel reads them."""
+"""The forms in which constants are uploaded: permuted, transformed, or packed into a texture in the order they are read in."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -32,26 +33,28 @@ class Columns(Packing):
     Attributes:
         first: the first column.
         end: the column past the last.
+        rows: rows of the matrix; the constant may have other dimensions.
         transposed: whether the constant holds the matrix transposed.
 
     Example:
-        >>> Columns(1, 3).pack(np.array([[1, 2, 3], [4, 5, 6]]))
+        >>> Columns(1, 3, rows=2).pack(np.array([[1, 2, 3], [4, 5, 6]]))
         array([[2, 3],
                [5, 6]])
     """
 
     first: int
     end: int
+    rows: int
     transposed: bool = False
 
     def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
         """Return the bytes of the columns."""
-        return shape[-1 if self.transposed else -2] * (self.end - self.first) * element_bytes
+        return self.rows * (self.end - self.first) * element_bytes
 
     def pack(self, array: Any) -> Any:
-        """Return the columns, [K, end - first], of a matrix with any number of leading dimensions of size 1."""
-        matrix = np.reshape(array, np.shape(array)[-2:])
-        return (matrix.T if self.transposed else matrix)[:, self.first : self.end]
+        """Return the columns, [rows, end - first]."""
+        matrix = np.reshape(array, (-1, self.rows)).T if self.transposed else np.reshape(array, (self.rows, -1))
+        return matrix[:, self.first : self.end]
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,25 @@ class PanelTexture(Packing):
 
 
 @dataclass(frozen=True)
+class Permuted(Packing):
+    """A constant seen with dimensions `dims`, which are put into the order `axes`; in its own data type.
+
+    Example:
+        >>> Permuted((2, 3), (1, 0)).pack(np.array([1, 2, 3, 4, 5, 6]))
+        array([[1, 4],
+               [2, 5],
+               [3, 6]])
+    """
+
+    dims: tuple[int, ...]
+    axes: tuple[int, ...]
+
+    def pack(self, array: Any) -> Any:
+        """Return the permuted array."""
+        return np.transpose(np.reshape(array, self.dims), self.axes)
+
+
+@dataclass(frozen=True)
 class Chain(Packing):
     """Two packings one after the other: the second packs what the first returns."""
 
@@ -127,6 +149,33 @@ class Chain(Packing):
         """Whether the packed form is a texture: whether the second's is."""
         return self.second.texture
 
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of what the second packing makes."""
+        return self.second.size_bytes(shape, element_bytes)
+
     def pack(self, array: Any) -> Any:
         """Return what the second packing makes of what the first makes of the array."""
         return self.second.pack(self.first.pack(array))
+
+
+_WINOGRAD_FILTER = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])
+"""G of Winograd F(2, 3): A. Lavin, S. Gray, Fast Algorithms for Convolutional Neural Networks, 2015, section 4.1."""
+
+
+@dataclass(frozen=True)
+class WinogradFilter(Packing):
+    """3 x 3 filters as Winograd F(2x2, 3x3) multiplies them: G g G', computed in float64, stored in float32."""
+
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of the transformed filters: 16 float32 for each 9 taps."""
+        return math.prod(shape) // 9 * 16 * 4
+
+    def pack(self, array: Any) -> Any:
+        """Return the transformed filters, [16, channels, output channels].
+
+        Args:
+            array: the filters, [..., 3, 3, channels, output channels] where the leading dimensions are 1.
+        """
+        taps = np.reshape(array, (3, 3, *np.shape(array)[-2:])).astype(np.float64)
+        transformed = np.einsum("ay,bx,yxio->abio", _WINOGRAD_FILTER, _WINOGRAD_FILTER, taps)
+        return transformed.reshape(16, *transformed.shape[2:]).astype(np.float32)

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal, cast
 
 import numpy as np
 
 from ..core.data_types import DATA_TYPES
+from ..core.errors import quoted
 
 REQUIRED: Any = object()
 """Default of an argument that must be given."""
 
-AttrKind = Literal["uint", "int", "uints", "bool", "float", "number", "enum", "data_type", "splits"]
+MAX_ITEMS = 2**16
+"""Bound on the items of a list: far above any the specification allows, so that no iterable keeps a call busy forever."""
+
+AttrKind = Literal["uint", "int", "uints", "bool", "float", "floats", "number", "enum", "data_type", "splits", "activations"]
 Fail = Callable[..., Exception]
 """Makes the error to raise: `fail(rule, got=..., allowed=...)`."""
 
@@ -25,10 +31,11 @@ class Attr:
 
     Attributes:
         name: Python name; the specification's is its camelCase form.
-        kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`: finite; `number`: any
-            int or float including NaN and infinities; `splits`: an unsigned int or a list of them.
+        kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`/`floats`: finite (a list
+            of them); `number`: any int or float including NaN and infinities; `splits`: an unsigned int or a list of them;
+            `activations`: a list of names, or of pairs of an operator's name and its options.
         default: value when absent; `REQUIRED` has none; None means absent.
-        allowed: the values of an `enum` or `data_type`.
+        allowed: the values of an `enum` or `data_type`, the names among `activations`.
     """
 
     name: str
@@ -37,7 +44,7 @@ class Attr:
     allowed: tuple[str, ...] = ()
 
     def convert(self, value: Any, fail: Fail) -> Any:
-        """Return the canonical form of `value`: ints, floats, bools, strings, tuples of ints."""
+        """Return the canonical form of `value`: ints, floats, bools, strings, tuples of ints, of pairs of name and options."""
         if value is None:
             if self.default is REQUIRED:
                 raise fail(f"{self.name} is required")
@@ -48,14 +55,14 @@ class Attr:
 def _uint(attr: Attr, value: Any, fail: Fail) -> int:
     number = _integer(attr, value, fail)
     if not 0 <= number <= 2**32 - 1:
-        raise fail(f"{attr.name} must be an unsigned 32-bit integer", got=repr(value), allowed="0..4294967295")
+        raise fail(f"{attr.name} must be an unsigned 32-bit integer", got=quoted(value), allowed="0..4294967295")
     return number
 
 
 def _int(attr: Attr, value: Any, fail: Fail) -> int:
     number = _integer(attr, value, fail)
     if not -(2**31) <= number <= 2**31 - 1:
-        raise fail(f"{attr.name} must be a signed 32-bit integer", got=repr(value), allowed="-2147483648..2147483647")
+        raise fail(f"{attr.name} must be a signed 32-bit integer", got=quoted(value), allowed="-2147483648..2147483647")
     return number
 
 
@@ -69,17 +76,29 @@ def _integer(attr: Attr, value: Any, fail: Fail) -> int:
     # Integral floats pass, as they do in JavaScript; a fraction is more likely a mistake than a wish to truncate.
     number = _scalar(value)
     if number is None:
-        raise fail(f"{attr.name} must be an integer", got=f"{value!r} ({type(value).__name__})")
+        raise fail(f"{attr.name} must be an integer", got=f"{quoted(value)} ({type(value).__name__})")
     if isinstance(number, float) and not number.is_integer():
-        raise fail(f"{attr.name} must be an integer", got=repr(value))
+        raise fail(f"{attr.name} must be an integer", got=quoted(value))
     return int(number)
 
 
 def _uints(attr: Attr, value: Any, fail: Fail) -> tuple[int, ...]:
-    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise fail(f"{attr.name} must be a list of unsigned integers", got=f"{value!r} ({type(value).__name__})")
-    items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType] - any iterable will do
-    return tuple(_uint(attr, item, fail) for item in items)
+    return tuple(_uint(attr, item, fail) for item in list_items(attr, value, "unsigned integers", fail))
+
+
+def list_items(attr: Attr, value: Any, kind: str, fail: Fail) -> list[Any]:
+    """Return the items of a list that was given for `attr`; `kind` is what they should be, for the message."""
+    # Sets have no order, and the items of strings and mappings are hardly what is meant.
+    ordered = not isinstance(value, str | bytes | bytearray | Mapping | AbstractSet)
+    try:
+        items: list[Any] | None = list(islice(iter(value), MAX_ITEMS + 1)) if ordered else None
+    except TypeError:
+        items = None
+    if items is None:
+        raise fail(f"{attr.name} must be a list of {kind}", got=f"{quoted(value)} ({type(value).__name__})")
+    if len(items) > MAX_ITEMS:
+        raise fail(f"{attr.name} has too many items", got=quoted(value), allowed=f"at most {MAX_ITEMS} items")
+    return items
 
 
 def _splits(attr: Attr, value: Any, fail: Fail) -> int | tuple[int, ...]:
@@ -88,13 +107,17 @@ def _splits(attr: Attr, value: Any, fail: Fail) -> int | tuple[int, ...]:
 
 
 def _bool(attr: Attr, value: Any, fail: Fail) -> bool:
-    return bool(value)
+    try:
+        return bool(value)
+    except Exception:
+        # Arrays of several elements have no truth value.
+        raise fail(f"{attr.name} must be a boolean", got=f"{quoted(value)} ({type(value).__name__})") from None
 
 
 def _number(attr: Attr, value: Any, fail: Fail) -> int | float:
     number = _scalar(value)
     if number is None:
-        raise fail(f"{attr.name} must be a number", got=f"{value!r} ({type(value).__name__})")
+        raise fail(f"{attr.name} must be a number", got=f"{quoted(value)} ({type(value).__name__})")
     return number
 
 
@@ -105,21 +128,36 @@ def _float(attr: Attr, value: Any, fail: Fail) -> float:
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise fail(f"{attr.name} must be finite", got=repr(value))
+        raise fail(f"{attr.name} must be finite", got=quoted(value))
     return number
+
+
+def _floats(attr: Attr, value: Any, fail: Fail) -> tuple[float, ...]:
+    return tuple(_float(attr, item, fail) for item in list_items(attr, value, "numbers", fail))
 
 
 def _enum(attr: Attr, value: Any, fail: Fail) -> str:
     if not isinstance(value, str) or value not in attr.allowed:
         # pywebnn's programs look for "Invalid layout" and the like.
-        raise fail(f"Invalid {attr.name}", got=repr(value), allowed=", ".join(attr.allowed))
+        raise fail(f"Invalid {attr.name}", got=quoted(value), allowed=", ".join(attr.allowed))
     return str(value)
+
+
+def _activations(attr: Attr, value: Any, fail: Fail) -> tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]:
+    found: list[tuple[str, tuple[tuple[str, Any], ...]]] = []
+    for item in list_items(attr, value, "activations", fail):
+        if isinstance(item, tuple):
+            name, options = cast("tuple[str, Mapping[str, Any]]", item)
+            found.append((name, tuple(sorted(options.items()))))
+        else:
+            found.append((_enum(attr, item, fail), ()))
+    return tuple(found)
 
 
 def _data_type(attr: Attr, value: Any, fail: Fail) -> str:
     allowed = attr.allowed or tuple(DATA_TYPES)
     if not isinstance(value, str) or value not in allowed:
-        raise fail(f"{attr.name} must be a data type", got=repr(value), allowed=", ".join(allowed))
+        raise fail(f"{attr.name} must be a data type", got=quoted(value), allowed=", ".join(allowed))
     return str(value)
 
 
@@ -131,6 +169,8 @@ _CONVERTERS: dict[str, Callable[[Attr, Any, Fail], Any]] = {
     "bool": _bool,
     "number": _number,
     "float": _float,
+    "floats": _floats,
     "enum": _enum,
     "data_type": _data_type,
+    "activations": _activations,
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ..core.caps import Caps
 from ..core.data_types import ANY, MAX_DIMENSION, MAX_RANK
@@ -70,6 +70,12 @@ class Call:
         names = self.op.operand_names(len(self.inputs))
         return ", ".join(f"{n} {t}" for n, t in zip(names, self.inputs, strict=True) if t is not None)
 
+    def _made(self, output: TensorType) -> str:
+        # Lists as a program writes them, not as the tuples they have become.
+        given = {a.name: self.attrs[a.name] for a in self.op.attrs if self.attrs[a.name] != a.default}
+        lists = {n: list(cast("tuple[Any, ...]", v)) if isinstance(v, tuple) else v for n, v in given.items()}
+        return f"{output} from {self.describe()}{''.join(f', {n}={v!r}' for n, v in lists.items())}"
+
     def input(self, index: int = 0) -> TensorType:
         """Return the type of a required operand."""
         found = self.inputs[index]
@@ -116,12 +122,12 @@ class Call:
             )
         return axis
 
-    def axes(self, axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    def axes(self, axes: Sequence[int], rank: int, name: str = "axes") -> tuple[int, ...]:
         """Return `axes` if each is one of `rank` dimensions and none stands twice."""
         for i, axis in enumerate(axes):
-            self.axis(axis, rank, "every item of axes")
+            self.axis(axis, rank, f"every item of {name}")
             if axis in axes[:i]:
-                raise self.fail(f"axes must be unique: Duplicate axis {axis}", got=f"axes={list(axes)}")
+                raise self.fail(f"{name} must be unique: Duplicate axis {axis}", got=f"{name}={list(axes)}")
         return tuple(axes)
 
     def output(self, data_type: str, shape: Sequence[int]) -> TensorType:
@@ -129,10 +135,12 @@ class Call:
         found = TensorType(data_type, tuple(int(d) for d in shape))
         if any(not 0 < d <= MAX_DIMENSION for d in found.shape) or found.num_elements > MAX_DIMENSION:
             raise self.fail(
-                "output dimensions and element count must be valid dimensions", got=str(found), allowed=f"1..{MAX_DIMENSION}"
+                "output dimensions and element count must be valid dimensions",
+                got=self._made(found),
+                allowed=f"1..{MAX_DIMENSION}",
             )
         if found.rank > MAX_RANK:
-            raise self.fail("output rank is not supported", got=str(found), allowed=f"rank 0..{MAX_RANK}")
+            raise self.fail("output rank is not supported", got=self._made(found), allowed=f"rank 0..{MAX_RANK}")
         return found
 
 
@@ -186,7 +194,7 @@ class Lowering:
     def forced_variant(self) -> str | None:
         """The kernel variant that must be taken, forced under the operator's name or its template's; None where free."""
         op = self.ops[self.node.op]
-        names = (op.name, *(template.family for template in op.templates))
+        names = (op.name, *(template.family for template in op.templates if not op.variants))
         return next((self.forced[name] for name in names if name in self.forced), None)
 
     def is_constant(self, value: int) -> bool:
@@ -201,8 +209,8 @@ class Epilogue:
     Attributes:
         expression: its first argument is the element; the others are elements of `operands`.
         uniforms: the expression's uniforms as (name, type, value).
-        operands: values the other arguments are read from. Each has the output's shape, is a vector along the output's last
-            dimension (leading dimensions of size 1 do not count), or has one element.
+        operands: values the other arguments are read from. Each has the output's shape, is a vector along the dimension of
+            the output that the operator's `epilogue_axis` names (other dimensions are absent or 1), or has one element.
         output: the value that is stored instead of the node's own output.
     """
 
@@ -236,13 +244,15 @@ class OpDef:
         spec: anchor of the specification section.
         elementwise: makes the formula, for operators that work element by element and can be fused.
         epilogue: whether `lower` applies `Lowering.epilogue`, so that element-wise operators can be fused behind it.
+        epilogue_axis: along which dimension of the output, counted from its end (-1), a vector that an epilogue reads may lie.
         tolerance: ULP a float32 result may be off from `reference` for inputs of ordinary size; None where it depends on
             the shape.
         rank_phrase: rule text for a wrong rank, where programs look for particular words.
         outputs: names of the outputs, for support limits.
         output_types: data types the outputs may have, where they are not the first operand's.
-        moves: whether its kernels only move bits, so that every data type works on every device.
+        moves: whether its kernels only move bits.
         internal: whether only passes make such nodes.
+        variants: its kernel variants, where they are not those of its templates.
     """
 
     name: str
@@ -255,12 +265,14 @@ class OpDef:
     spec: str = ""
     elementwise: FormulaFor | None = None
     epilogue: bool = False
+    epilogue_axis: Callable[[Attrs], int] = lambda attrs: -1
     tolerance: float | None = None
     rank_phrase: str = ""
     outputs: tuple[str, ...] = ("output",)
     output_types: tuple[str, ...] = ()
     moves: bool = False
     internal: bool = False
+    variants: tuple[str, ...] = ()
 
     @property
     def python_name(self) -> str:

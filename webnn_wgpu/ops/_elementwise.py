@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..core.caps import Caps
 from ..ir.types import TensorType
-from ..kernels.element import QUAD, padded_bytes
+from ..kernels.element import QUAD, element_of, padded_bytes
 from ..kernels.expression import Expression
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Operand, Temp, UniformType
 from ..kernels.windows import repeated, strided_span
@@ -63,12 +63,12 @@ def elementwise_call(
             fields.append(("row_quads", "u32", dims[-1] // QUAD))
     for i, (source, read, own) in enumerate(zip(sources, reads, merged, strict=True)):
         name = f"input{i}"
-        bindings.append(Binding(name, "read", source.type.data_type, quad=read in ("same", "suffix", "quad")))
+        bindings.append(Binding(name, "read", element_of(source.type.data_type, caps), quad=read in ("same", "suffix", "quad")))
         if read == "suffix":
             fields.append((f"{name}_quads", "u32", source.type.num_elements // QUAD))
         elif read in ("quad", "repeat", "strided"):
             fields.extend((f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own))
-    bindings.append(Binding("output", "write", output_type.data_type, quad=True))
+    bindings.append(Binding("output", "write", element_of(output_type.data_type, caps), quad=True))
     fields += expression_uniforms
     launch, grid = quad_launch(output_type.num_elements, caps)
     fields = [*launch, *fields]

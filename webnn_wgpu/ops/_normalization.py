@@ -58,10 +58,10 @@ def normalization_call(
     view = view_rows(x.shape, axes, parameter_strides)
     if not rows_fit(view, x.data_type, low.caps):
         return _in_steps(low, axes, parameter_strides)
-    variant = choose_variant(low, view)
     given = [(i, name) for i, name in ((1, "scale"), (2, "bias")) if low.has(i)]
     of_items = bool(given) and parameters == "item"
     quads = view.items_are_quads and (view.reduced.parameter_in_quads or not of_items)
+    variant = choose_variant(low, view, passes=3, quads=quads)
     items = view.items(quads)
     shape = variant.shape(view, quads=quads).holding(items.size)
     fields: list[Field] = [("length", "f32", float(view.reduced.size))]

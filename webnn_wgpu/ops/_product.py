@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..core.caps import Caps
@@ -22,6 +22,7 @@ from ..kernels.spec import (
     KernelTemplate,
     Operand,
     Packed,
+    Packing,
     Temp,
     UniformType,
     Work,
@@ -38,6 +39,9 @@ _TEMPLATES = {v: KernelTemplate(f"matmul.{v}", (*_OWN_PARAMS[v], *_COMMON_PARAMS
 TEMPLATES = tuple(_TEMPLATES.values())
 """The templates of the variants."""
 
+FORCED = "forced"
+"""Why a forced variant is taken."""
+
 PANEL, HIGHEST_TILE = 128, 64
 """Columns of the widest tile of any variant, and rows of the highest."""
 
@@ -46,9 +50,12 @@ _Field = tuple[str, UniformType, int | float]
 
 @dataclass(frozen=True)
 class Factor:
-    """One factor: the matrices in the last two dimensions of a value, transposed or not."""
+    """One factor: the matrices in the last two dimensions of a value, transposed or not.
 
-    value: int
+    Scratch memory and packed constants hold their matrices row by row: they are not transposed.
+    """
+
+    value: Operand
     data_type: str
     shape: tuple[int, ...]
     transposed: bool = False
@@ -77,6 +84,10 @@ class Addend:
     data_type: str
     shape: tuple[int, ...]
     beta: float
+
+
+Read = Callable[[Sequence[int]], str]
+"""Where, for an element of a result, the element of an operand of some shape is found: see `shaders/lib/product.wgsl.j2`."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +119,8 @@ class _Steps:
 
 
 @dataclass
-class _Kernel:
-    """The parts of the kernel call while they are put together."""
+class Kernel:
+    """The parts of a kernel call while they are put together."""
 
     bindings: list[Binding] = field(default_factory=list[Binding])
     operands: list[Operand] = field(default_factory=list[Operand])
@@ -120,19 +131,36 @@ class _Kernel:
     """Where operands besides the factors are found, by binding."""
 
     def bind(self, binding: Binding, operand: Operand) -> None:
+        """Add a binding and what it refers to."""
         self.bindings.append(binding)
         self.operands.append(operand)
 
     def uniform(self, name: str, value: int | float, type_: UniformType = "u32") -> None:
+        """Add a uniform."""
         self.fields.append((name, type_, value))
 
-    def call(self, template: KernelTemplate, grid: Grid, reason: str, work: Work) -> KernelCall:
+    def uniforms(self, **values: int) -> None:
+        """Add unsigned uniforms."""
+        for name, value in values.items():
+            self.uniform(name, value)
+
+    def call(self, template: KernelTemplate, grid: Grid, reason: str, work: Work | None = None) -> KernelCall:
+        """Return the call."""
         uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in self.fields]
         spec = template.spec(self.bindings, uniforms, features=self.features, **self.params)
         return KernelCall(spec, tuple(self.operands), tuple(value for _, _, value in self.fields), grid, reason, work)
 
 
-def product_calls(low: Lowering, a: Factor, b: Factor, *, alpha: float = 1.0, addend: Addend | None = None) -> list[KernelCall]:
+def product_calls(
+    low: Lowering,
+    a: Factor,
+    b: Factor,
+    *,
+    alpha: float = 1.0,
+    addend: Addend | None = None,
+    read: Read | None = None,
+    into: Temp | None = None,
+) -> list[KernelCall]:
     """Return the kernel calls that compute `alpha` a b + addend, with the epilogue of `low`.
 
     Args:
@@ -140,28 +168,30 @@ def product_calls(low: Lowering, a: Factor, b: Factor, *, alpha: float = 1.0, ad
         a: left factor, matrices of [M, K].
         b: right factor, matrices of [K, N]; its leading dimensions and those of `a` broadcast.
         alpha: a factor of every element.
-        addend: what is added; only where neither factor has leading dimensions.
+        addend: what is added; only where neither factor has leading dimensions, unless `read` knows better.
+        read: where operands are found that are added or that the epilogue reads, if not by their shapes.
+        into: scratch memory for the float32 result, which then gets no epilogue.
 
     Raises:
         OperationError: a variant is forced that the device cannot run.
     """
     size, batch = _size(a, b)
     choice = _choose(low, size)
-    if low.forced_variant is None and not _tiles_fit(low, a, size):
+    if choice.reason != FORCED and not _tiles_fit(low, a, size):
         choice = Choice("gemv", "rows so long that a tile's do not fit a binding")
     calls: list[KernelCall] = []
-    a_rows = _row_major(low, a, "a", calls)
+    a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
+    read = read or (lambda shape: _read(shape, size))
     width = _block_width(low, b, size, choice.variant)
     for first in range(0, size.N, width):
         block = Block(first, min(size.N, first + width), size.N)
-        calls += _block_calls(low, a, a_rows, b, size, batch, choice, block, alpha, addend)
+        calls += _block_calls(low, a, b, size, batch, choice, block, alpha, addend, read, into)
     return calls
 
 
 def _block_calls(
     low: Lowering,
     a: Factor,
-    a_rows: Operand,
     b: Factor,
     size: ProductSize,
     batch: tuple[int, ...],
@@ -169,59 +199,69 @@ def _block_calls(
     block: Block,
     alpha: float,
     addend: Addend | None,
+    read: Read,
+    into: Temp | None,
 ) -> list[KernelCall]:
-    """Return the calls that compute a block of columns, all there are in most cases; `a_rows` are those of `a`."""
+    """Return the calls that compute a block of columns, in most cases all there are; `a` is not transposed."""
     M, N, K = size.M, block.columns, size.K
-    variant, reason = choice.variant, choice.reason
-    packing = None
-    kernel, calls = _Kernel(), list[KernelCall]()
-    if variant == "subgroup":
-        packing = _panel_texture(low, b, replace(size, N=N))
-        rows, quads = select.subgroup_tile(low.caps, size, texture=packing is not None)
-        lanes = low.caps.subgroup_size
-        tile = (rows, lanes * quads * QUAD)
-        kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": packing is not None}
-        kernel.features.append("subgroup")
-        reason += ", b packed in a texture" if packing else ""
-    elif variant == "tiled":
-        side = select.tile_side(size)
-        tile, kernel.params["side"] = (side * QUAD, side * QUAD), side
-    elif variant == "gemv":
-        tile = (1, 16 * QUAD)
-    else:
-        rows = select.plain_rows(size)
-        tile, kernel.params["rows"] = (8 * rows, 8 * QUAD), rows
-
-    a_quads = K % QUAD == 0 and variant != "gemv"
-    kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), a_rows)
+    reason = choice.reason
+    kernel, calls = Kernel(), list[KernelCall]()
+    packing = _panel_texture(low, b, replace(size, N=N)) if choice.variant == "subgroup" else None
+    reason += ", b packed in a texture" if packing else ""
+    tile = _tile(kernel, low, size, choice.variant, texture=packing is not None)
+    a_quads = K % QUAD == 0 and choice.variant != "gemv"
+    kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), a.value)
     if packing:
-        whole = Packed(b.value, replace(packing, transposed=b.transposed))
-        part = Packed(b.value, Chain(Columns(block.first, block.end, b.transposed), packing))
-        kernel.bind(Binding("b", "texture"), whole if block.whole else part)
+        whole = replace(packing, transposed=b.transposed)
+        part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
+        kernel.bind(Binding("b", "texture"), _packed(b.value, whole if block.whole else part))
     else:
-        operand = _row_major(low, b, "b", calls) if block.whole else _columns(low, b, block, calls)
+        operand = row_major(low, b, "b", calls) if block.whole else _columns(low, b, block, calls)
         kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), operand)
     blocks, panels = -(-M // tile[0]), -(-N // tile[1])
     tiles = blocks * panels * size.matrices
-    for name, number in {"M": M, "N": N, "K": K, "blocks": blocks, "panels": panels, "tiles": tiles}.items():
-        kernel.uniform(name, number)
+    kernel.uniforms(M=M, N=N, K=K, blocks=blocks, panels=panels, tiles=tiles)
     if packing:
         kernel.uniform("wraps", packing.wraps(K))
         kernel.uniform("wrap_steps", packing.wrap_steps(K))
     kernel.params["block"] = not block.whole
     if not block.whole:
-        kernel.uniform("first_column", block.first)
-        kernel.uniform("width", size.N)
+        kernel.uniforms(first_column=block.first, width=size.N)
         reason += f", columns {block.first} to {block.end}"
     steps = _number_batches(kernel, batch, (a.batch, M * K), (b.batch, packing.height(K, N, 1) if packing else K * N))
-    _finish(kernel, low, size, alpha, addend)
-
+    quads = size.N % QUAD == 0
+    kernel.params |= {"alpha": alpha != 1, "beta": addend is not None and addend.beta != 1}
+    if alpha != 1:
+        kernel.uniform("alpha", alpha, "f32")
+    if into is None:
+        finish(kernel, low, quads, read, addend, scaled=alpha != 1)
+    else:
+        kernel.params |= {"c_read": "", "expression": None, "extra_reads": ()}
+        kernel.reads["output"] = "full"
+        kernel.bind(Binding("output", "write", "float32", quad=quads), into)
     work = _work(kernel, replace(size, N=N), block.width, tile[0], steps, low.caps)
-    calls.append(kernel.call(_TEMPLATES[variant], grid_1d(tiles, low.caps), reason, work))
+    calls.append(kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work))
     return calls
 
 
-def _work(kernel: _Kernel, size: ProductSize, width: int, rows: int, steps: _Steps, caps: Caps) -> Work:
+def _tile(kernel: Kernel, low: Lowering, size: ProductSize, variant: str, *, texture: bool) -> tuple[int, int]:
+    """Declare the parameters of a variant, and return the rows and columns of its tiles."""
+    if variant == "subgroup":
+        rows, quads = select.subgroup_tile(low.caps, size, texture=texture)
+        lanes = low.caps.subgroup_size
+        kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": texture}
+        kernel.features.append("subgroup")
+        return rows, lanes * quads * QUAD
+    if variant == "tiled":
+        kernel.params["side"] = side = select.tile_side(size)
+        return side * QUAD, side * QUAD
+    if variant == "gemv":
+        return 1, 16 * QUAD
+    kernel.params["rows"] = rows = select.plain_rows(size)
+    return 8 * rows, 8 * QUAD
+
+
+def _work(kernel: Kernel, size: ProductSize, width: int, rows: int, steps: _Steps, caps: Caps) -> Work:
     """Return how a product is divided, whose tiles have `rows` rows and whose result is `width` columns wide."""
     M, N, K = size.M, size.N, size.K
     uniforms = {name: int(value) for name, _, value in kernel.fields if name in ("blocks", "panels", "tiles")}
@@ -260,24 +300,26 @@ def _size(a: Factor, b: Factor) -> tuple[ProductSize, tuple[int, ...]]:
 
 def _choose(low: Lowering, size: ProductSize) -> Choice:
     """Return the variant to take: the forced one, or the best for the device and the sizes."""
-    forced = low.forced_variant
+    op = low.ops[low.node.op]
+    # An operator with variants of its own, such as conv2d, may be computed by products: those go by the templates' name.
+    forced = low.forced.get("matmul") if op.variants else low.forced_variant
     if forced is None:
         return select.choose(low.caps, size)
     possible = [v for v in select.VARIANTS if select.supports(low.caps, v)]
     if forced not in possible:
         raise OperationError(
             "the forced kernel variant cannot be had",
-            operator=low.ops[low.node.op].python_name,
+            operator=op.python_name,
             label=low.node.label,
             got=f"{forced}, subgroup size {low.caps.subgroup_size}",
             allowed=", ".join(possible),
         )
-    return Choice(forced, "forced")
+    return Choice(forced, FORCED)
 
 
 def _panel_texture(low: Lowering, b: Factor, size: ProductSize) -> PanelTexture | None:
     """Return how a constant `b`, row-major, is packed into a texture, or None where it is no constant or does not fit."""
-    if not low.is_constant(b.value):
+    if not is_constant(low, b.value):
         return None
     _, quads = select.subgroup_tile(low.caps, size, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
@@ -297,7 +339,7 @@ def _block_width(low: Lowering, b: Factor, size: ProductSize, variant: str) -> i
     """Return how many columns a kernel call computes: all, unless so much of `b` fits neither a texture nor a binding."""
     N, K, limit = size.N, size.K, low.caps.limit("max-storage-buffer-binding-size")
     single = math.prod(b.batch) == 1
-    if variant == "subgroup" and low.is_constant(b.value):
+    if variant == "subgroup" and is_constant(low, b.value):
         _, quads = select.subgroup_tile(low.caps, size, texture=True)
         texture_side = low.caps.limit("max-texture-dimension-2d")
         packing = PanelTexture(low.caps.subgroup_size, quads, texture_side)
@@ -314,13 +356,26 @@ def _block_width(low: Lowering, b: Factor, size: ProductSize, variant: str) -> i
     return min(N, columns // PANEL * PANEL or max(QUAD, columns // QUAD * QUAD))
 
 
+def is_constant(low: Lowering, operand: Operand) -> bool:
+    """Return whether an operand is a constant that may be packed at build time."""
+    return isinstance(operand, Packed) or (isinstance(operand, int) and low.is_constant(operand))
+
+
+def _packed(operand: Operand, packing: Packing) -> Packed:
+    """Return a constant packed; one that is packed already is packed further."""
+    if isinstance(operand, Packed):
+        return Packed(operand.value, Chain(operand.packing, packing))
+    assert isinstance(operand, int)
+    return Packed(operand, packing)
+
+
 def _columns(low: Lowering, factor: Factor, block: Block, calls: list[KernelCall]) -> Operand:
     """Return a block of a factor's columns in row-major order: a copy, made at build time if it is a single constant."""
     *batch, rows, columns = strides_of(factor.shape)
     if factor.transposed:
         rows, columns = columns, rows
-    if low.is_constant(factor.value) and math.prod(factor.batch) == 1:
-        return Packed(factor.value, Columns(block.first, block.end, factor.transposed))
+    if is_constant(low, factor.value) and math.prod(factor.batch) == 1:
+        return _packed(factor.value, Columns(block.first, block.end, factor.rows, factor.transposed))
     dims = (*factor.batch, factor.rows, block.columns)
     temp = Temp(f"columns {block.first}", math.prod(dims) * DATA_TYPES[factor.data_type].size_bytes)
     base, steps = block.first * columns, (*batch, rows, columns)
@@ -329,14 +384,14 @@ def _columns(low: Lowering, factor: Factor, block: Block, calls: list[KernelCall
     return temp
 
 
-def _row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
+def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
     """Return the factor's matrices in row-major order: a transposed one is copied, at build time if it is a constant."""
     if not factor.transposed:
         return factor.value
     size = padded_bytes(math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes)
     # Parts of packed constants cannot be bound.
-    if low.is_constant(factor.value) and size <= low.caps.limit("max-storage-buffer-binding-size"):
-        return Packed(factor.value, Transposed())
+    if is_constant(low, factor.value) and size <= low.caps.limit("max-storage-buffer-binding-size"):
+        return _packed(factor.value, Transposed())
     shape, strides = factor.shape, strides_of(factor.shape)
     temp = Temp(key, size)
     dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])
@@ -344,7 +399,7 @@ def _row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall])
     return temp
 
 
-def _number_batches(kernel: _Kernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> _Steps:
+def _number_batches(kernel: Kernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> _Steps:
     """Declare how the number of a result's matrix leads to each factor's, given its leading dimensions and step."""
     strides = [[s * step for s in broadcast_strides(own, batch)] if batch else [] for own, step in factors]
     dims, (_, *merged) = merge_dimensions(batch, [strides_of(batch), *strides])
@@ -357,30 +412,34 @@ def _number_batches(kernel: _Kernel, batch: Sequence[int], *factors: tuple[Seque
     return _Steps(dims, *merged)
 
 
-def _finish(kernel: _Kernel, low: Lowering, size: ProductSize, alpha: float, addend: Addend | None) -> None:
-    """Declare what happens to a sum before it is stored, and where it goes."""
-    whole = size.N % QUAD == 0
-    c_read = _read(addend.shape, size) if addend else ""
-    beta = addend is not None and addend.beta != 1
+def finish(kernel: Kernel, low: Lowering, whole: bool, read: Read, addend: Addend | None, *, scaled: bool = False) -> None:
+    """Declare what happens to a sum before it is stored, and where it goes.
+
+    Args:
+        kernel: the kernel, which gets the parameters `c_read`, `expression` and `extra_reads`.
+        low: the node, with its epilogue.
+        whole: whether the result is stored in whole quads.
+        read: where the addend and the epilogue's operands are found.
+        addend: what is added.
+        scaled: whether the sum is scaled before.
+    """
     # Factors of 1 are left out: the product then shares its pipeline with all others that have none.
-    kernel.params |= {"alpha": alpha != 1, "beta": beta, "c_read": c_read}
-    if alpha != 1:
-        kernel.uniform("alpha", alpha, "f32")
+    kernel.params["c_read"] = c_read = read(addend.shape) if addend else ""
     if addend:
         kernel.reads["c"] = c_read
         kernel.bind(Binding("c", "read", addend.data_type, quad=whole and c_read in ("full", "columns")), addend.value)
-        if beta:
+        if addend.beta != 1:
             kernel.uniform("beta", addend.beta, "f32")
     epilogue = low.epilogue
     reads: list[str] = []
     if epilogue:
         for i, value in enumerate(epilogue.operands):
             own = low.graph.type(value)
-            reads.append(_read(own.shape, size))
+            reads.append(read(own.shape))
             kernel.reads[f"extra{i}"] = reads[-1]
-            kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] != "one"), value)
+            kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] in ("full", "columns")), value)
         kernel.fields += epilogue.uniforms
-        if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (alpha != 1 or addend):
+        if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (scaled or addend):
             kernel.uniform(OPAQUE_ZERO, 0)
         kernel.features += epilogue.expression.features
     kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}

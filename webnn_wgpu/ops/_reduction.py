@@ -7,13 +7,13 @@ dimensions. Its elements need not be neighbours. The shader side is `shaders/lib
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import dataclass, replace
 
 from ..core.caps import Caps
-from ..core.data_types import DATA_TYPES
+from ..core.data_types import MAX_DIMENSION
 from ..core.errors import OperationError
-from ..kernels.element import QUAD, padded_bytes
+from ..kernels.element import ELEMENTS, QUAD, padded_bytes
 from ..kernels.spec import (
     Binding,
     Grid,
@@ -29,6 +29,7 @@ from ..kernels.spec import (
 )
 from ..kernels.windows import strided_span
 from ._def import Lowering
+from ._quads import MOST_ITERATIONS
 from ._shapes import merge_dimensions, strides_of
 from .strided import strided_call
 
@@ -45,16 +46,25 @@ _SHORT_ROW = 32
 """Elements below which a row is not worth more than one invocation."""
 
 
-LOWEST = {"i32": "-2147483647i - 1i", "u32": "0u", "i64": "-9223372036854775807li - 1li", "u64": "0lu"}
-"""The lowest value of the WGSL integer types."""
+LOWEST = {
+    "i32": "-2147483647i - 1i",
+    "u32": "0u",
+    "i64": "-9223372036854775807li - 1li",
+    "u64": "0lu",
+    "i64x2": "i64x2(0u, 0x80000000u)",
+    "u64x2": "u64x2(0u, 0u)",
+}
+"""The lowest value of the WGSL integer types, and of pairs of words."""
 
 HIGHEST = {
     "i32": "2147483647i",
     "u32": "4294967295u",
     "i64": "9223372036854775807li",
     "u64": "18446744073709551615lu",
+    "i64x2": "i64x2(0xffffffffu, 0x7fffffffu)",
+    "u64x2": "u64x2(0xffffffffu, 0xffffffffu)",
 }
-"""The highest value of the WGSL integer types."""
+"""The highest value of the same."""
 
 
 @dataclass(frozen=True)
@@ -235,45 +245,83 @@ VARIANTS = ("plain", "subgroup", "workgroup")
 """Who works on a row: one invocation, the lanes of a subgroup, or a workgroup."""
 
 
-def choose_variant(low: Lowering, view: RowView, *, subgroups: bool = True) -> Variant:
+def choose_variant(low: Lowering, view: RowView, *, subgroups: bool = True, passes: int = 0, quads: bool = False) -> Variant:
     """Return who works on a row.
 
     Args:
         low: the node that is lowered.
         view: the rows.
         subgroups: whether the kernel's values are of types that subgroup operations take.
+        passes: how often a row is read by the kernel; 0 where long rows are cut into parts.
+        quads: whether it is read in quads.
 
     Raises:
-        OperationError: a variant is forced that there is not, or that the device cannot run.
+        OperationError: a variant is forced that there is not, or that the device cannot run; or rows are too long.
     """
-    caps, rows, length = low.caps, view.kept.size, view.reduced.size
+    rows, length = view.kept.size, view.reduced.size
+    most_items = MAX_DIMENSION
+    if passes and low.caps.is_cpu:
+        # In blocks of 32.
+        most_items = MOST_ITERATIONS // (passes * 34) * 32 * (QUAD if quads else 1)
+
+    def choose(variants: Collection[str]) -> tuple[str, str]:
+        variant, reason = _choice(low.caps, variants, rows, length, view.columns)
+        return variant, f"{reason} ({rows} rows of {length})"
+
+    return variant_of(low, length, choose, subgroups=subgroups, most_items=most_items)
+
+
+def variant_of(
+    low: Lowering,
+    length: int,
+    choose: Callable[[Collection[str]], tuple[str, str]],
+    *,
+    subgroups: bool = True,
+    most_items: int = MAX_DIMENSION,
+) -> Variant:
+    """Return the forced variant, else the one that `choose` returns with its reason.
+
+    Args:
+        low: the node that is lowered.
+        length: elements of a row.
+        choose: told which variants there are, returns one and the reason.
+        subgroups: whether the kernel's values are of types that subgroup operations take.
+        most_items: elements of a row that an invocation can take.
+
+    Raises:
+        OperationError: a variant is forced that there is not, or that the device cannot run; or rows are too long.
+    """
+    caps = low.caps
     lanes = {"plain": 1, "workgroup": min(256, max(32, 1 << (max(1, length // 16) - 1).bit_length()))}
     lanes["workgroup"] = min(lanes["workgroup"], caps.limit("max-compute-invocations-per-workgroup"))
     if subgroups and caps.subgroup_size and "subgroup" in caps.features:
         lanes["subgroup"] = caps.subgroup_size
+    lanes = {name: n for name, n in lanes.items() if -(-length // n) <= most_items}
     forced = low.forced_variant
+    if forced not in (None, *lanes) or not lanes:
+        raise OperationError(
+            "the forced kernel variant cannot be had" if lanes else "too many elements are reduced to one for this device",
+            operator=low.ops[low.node.op].python_name,
+            label=low.node.label,
+            got=f"{low.node.op}={forced}" if lanes else f"{length} elements",
+            allowed=", ".join(sorted(lanes)) or f"{most_items} per invocation",
+        )
     if forced is not None:
-        if forced not in lanes:
-            raise OperationError(
-                "the forced kernel variant cannot be had",
-                operator=low.ops[low.node.op].python_name,
-                label=low.node.label,
-                got=f"{low.node.op}={forced}",
-                allowed=", ".join(sorted(lanes)),
-            )
         return Variant(forced, lanes[forced], "forced")
-    variant, reason = _choice(caps, "subgroup" in lanes, rows, length, view.columns)
-    return Variant(variant, lanes[variant], f"{reason} ({rows} rows of {length})")
+    variant, reason = choose(lanes)
+    return Variant(variant, lanes[variant], reason)
 
 
-def _choice(caps: Caps, subgroups: bool, rows: int, length: int, columns: bool) -> tuple[str, str]:
+def _choice(caps: Caps, variants: Collection[str], rows: int, length: int, columns: bool) -> tuple[str, str]:
     if length < _SHORT_ROW:
         return "plain", "short rows"
+    if "plain" not in variants:
+        return "subgroup" if "subgroup" in variants and caps.is_cpu else "workgroup", "long rows"
     if columns and rows >= PLAIN_WORKGROUP:
         return "plain", "neighbouring elements belong to different rows"
     if not caps.is_cpu:
         return "workgroup", "hardware adapter"
-    if subgroups:
+    if "subgroup" in variants:
         return "subgroup", "CPU adapter with subgroups"
     # Without subgroups a barrier costs as much as some 30 loads: only worth it where there are too few rows to fill the
     # vector lanes.
@@ -282,43 +330,44 @@ def _choice(caps: Caps, subgroups: bool, rows: int, length: int, columns: bool) 
     return "plain", "CPU adapter without subgroups"
 
 
-def row_launch(shape: RowShape, rows: int, caps: Caps, count: str = "rows") -> tuple[list[Field], Grid]:
+def row_launch(shape: RowShape, rows: int, caps: Caps, count: str = "rows", iterations: int = 1) -> tuple[list[Field], Grid]:
     """Return the uniforms `count` and `rounds` and the grid of a kernel whose main is `main` of `rows.wgsl.j2`.
 
     `rounds` is how many rows a subgroup or workgroup takes, one after the other: on CPU adapters starting a workgroup costs
-    as much as a short row, and parameters can be kept from one row to the next.
+    as much as a short row, and parameters can be kept from one row to the next. `iterations` are those of an invocation's loops
+    over a row.
     """
-    rounds = max(1, min(8, rows // 16)) if caps.is_cpu and shape.lanes > 1 else 1
+    rounds = max(1, min(8, rows // 16, MOST_ITERATIONS // max(1, iterations))) if caps.is_cpu and shape.lanes > 1 else 1
     per_workgroup = PLAIN_WORKGROUP if shape.lanes == 1 else rounds
     return [(count, "u32", rows), ("rounds", "u32", rounds)], grid_1d(-(-rows // per_workgroup), caps)
 
 
-def row_work(shape: RowShape, rows: int, caps: Caps, reach: Reach, count: str = "rows") -> Work:
+def row_work(shape: RowShape, rows: int, caps: Caps, reach: Reach, count: str = "rows", iterations: int = 1) -> Work:
     """Return how a kernel can be divided whose main is `main` of `rows.wgsl.j2`; the arguments are those of `row_launch`.
 
     `reach` gives, for rows first..end-1, the elements that are touched of each operand.
     """
 
     def launch(units: int) -> tuple[dict[str, int], Grid]:
-        fields, grid = row_launch(shape, units, caps, count)
+        fields, grid = row_launch(shape, units, caps, count, iterations)
         return {name: int(value) for name, _, value in fields}, grid
 
     return Work(rows, launch, reach)
 
 
-def rows_fit(view: RowView, data_type: str, caps: Caps, *, four: bool = False) -> bool:
+def rows_fit(view: RowView, element: str, caps: Caps, *, four: bool = False) -> bool:
     """Return whether a device can bind a row, or four, with all that lies between their elements, or the whole tensor."""
-    size, limit = DATA_TYPES[data_type].size_bytes, caps.limit("max-storage-buffer-binding-size")
+    size, limit = ELEMENTS[element].size_bytes, caps.limit("max-storage-buffer-binding-size")
     # With half a binding to spare, calls that go along the rows are few.
     reach = view.reach_of_four if four else view.reduced.reach + 1
     return padded_bytes(view.kept.size * view.reduced.size * size) <= limit or reach * size <= limit // 2
 
 
-def side_by_side(view: RowView, value: Operand, data_type: str, caps: Caps, key: str) -> tuple[Temp, KernelCall]:
+def side_by_side(view: RowView, value: Operand, element: str, caps: Caps, key: str) -> tuple[Temp, KernelCall]:
     """Return scratch memory in which every row of a tensor lies in one piece, and the call that copies them there."""
     dims, strides = (*view.kept.dims, *view.reduced.dims), (*view.kept.strides, *view.reduced.strides)
-    temp = Temp(key, math.prod(dims) * DATA_TYPES[data_type].size_bytes)
-    return temp, strided_call(value, data_type, 0, dims, strides, temp, caps, "rows side by side")
+    temp = Temp(key, math.prod(dims) * ELEMENTS[element].size_bytes)
+    return temp, strided_call(value, element, 0, dims, strides, temp, caps, "rows side by side")
 
 
 def row_call(
@@ -345,8 +394,10 @@ def row_call(
         one_result: whether `output` has one element per row, rather than a row as `input` has.
         params: the template's other parameters.
     """
-    launch, grid = row_launch(shape, view.kept.size, low.caps)
     items = view.items(shape.quads)
+    # No kernel reads a row more than three times.
+    iterations = 0 if shape.held else 3 * (items.size // shape.lanes * 34 // 32 + 2)
+    launch, grid = row_launch(shape, view.kept.size, low.caps, iterations=iterations)
     fields = [*launch, ("items", "u32", items.size), *view.kept.fields("kept"), *items.fields("reduced"), *fields]
     spec = template.spec(
         [binding for binding, _ in resources],
@@ -363,5 +414,5 @@ def row_call(
             of_rows["output"] = first, end
         return [of_rows.get(binding.name) for binding, _ in resources]
 
-    work = row_work(shape, view.kept.size, low.caps, reach)
+    work = row_work(shape, view.kept.size, low.caps, reach, iterations=iterations)
     return KernelCall(spec, tuple(v for _, v in resources), tuple(v for *_, v in fields), grid, variant.reason, work)

@@ -10,12 +10,13 @@ import numpy as np
 from ..core.data_types import ANY, DATA_TYPES, cast_number
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS
+from ..kernels.element import ELEMENTS, PAIRS, element_of
 from ..kernels.expression import ExpressionBuilder, Formula
 from ..kernels.spec import KernelCall, UniformType
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
+from ._pairs import in_pairs
 from ._shapes import broadcast
 
 NumpyFunction = Callable[..., Any]
@@ -55,7 +56,7 @@ def lower_elementwise(low: Lowering) -> list[KernelCall]:
     """Lower one element-wise node to the element-wise kernel."""
     builder = ExpressionBuilder()
     sources = [Source(low.value(i), low.input(i)) for i in range(len(low.node.inputs))]
-    result = apply_node(builder, low, [builder.argument(s.type.data_type) for s in sources])
+    result = apply_node(builder, low, [builder.argument(element_of(s.type.data_type, low.caps)) for s in sources])
     expression = builder.finish(result)
     output = low.node.outputs[0]
     return elementwise_call(expression, builder.uniforms, sources, output, low.output(), low.caps, "element-wise")
@@ -67,7 +68,12 @@ def apply_node(builder: ExpressionBuilder, low: Lowering, operands: Sequence[str
     assert formula_for is not None
     types = [low.input(i).data_type for i in range(len(low.node.inputs))]
     out = low.output().data_type
-    return builder.apply(formula_for(types, out, low.attrs), operands, out)
+    formula = formula_for(types, out, low.attrs)
+    kinds = [element_of(t, low.caps) for t in (*types, out)]
+    values = [ELEMENTS[kind].value for kind in kinds]
+    if any(value in PAIRS for value in values):
+        formula = in_pairs(low.node.op, formula, values[:-1], values[-1])
+    return builder.apply(formula, operands, kinds[-1])
 
 
 def unary(

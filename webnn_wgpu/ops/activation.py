@@ -79,7 +79,9 @@ def _infer_clamp(call: Call) -> tuple[TensorType, ...]:
     for name in ("min_value", "max_value"):
         value = call.attrs[name]
         # NaN as a bound means that there is none.
-        call.attrs[name] = None if value is None or math.isnan(value) else cast_number(value, x.data_type)
+        if isinstance(value, float) and math.isnan(value):
+            value = None
+        call.attrs[name] = None if value is None else cast_number(value, x.data_type)
     low, high = call.attrs["min_value"], call.attrs["max_value"]
     if low is not None and high is not None and low > high:
         raise call.fail(

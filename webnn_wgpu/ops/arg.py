@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS
+from ..kernels.element import ELEMENTS, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ..kernels.spec import Operand as KernelOperand
 from ._attrs import Attr
@@ -47,7 +47,8 @@ def _key(value: str, largest: bool) -> Key:
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
     x, axis, axes = call.input(), call.attrs["axis"], call.attrs["axes"]
-    call.require(axis is None or axes is None, "only one of axis and axes may be given", got=f"axis={axis}, axes={axes}")
+    if axis is not None and axes is not None:
+        raise call.fail("only one of axis and axes may be given", got=f"axis={axis}, axes={list(axes)}")
     if call.attrs["output_data_type"] is None:
         call.attrs["output_data_type"] = "int64" if axis is None else "int32"
     if axis is not None:
@@ -83,8 +84,8 @@ def _reference(largest: bool, arrays: Sequence[Array | None], attrs: Attrs, outp
 def _lower_with(largest: bool) -> Lower:
     def lower(low: Lowering) -> list[KernelCall]:
         x = low.input()
-        element = ELEMENTS[x.data_type]
         view = view_rows(x.shape, low.attrs["axes"])
+        element = ELEMENTS[element_of(x.data_type, low.caps)]
         calls: list[KernelCall] = []
         source: KernelOperand = low.value(0)
         row_bytes = view.reduced.size * element.size_bytes
@@ -93,12 +94,12 @@ def _lower_with(largest: bool) -> Lower:
             calls.append(copy)
             view = view_rows((view.kept.size, view.reduced.size), (1,))
         key = _key(element.value, largest)
-        variant = choose_variant(low, view, subgroups=element.size_bytes <= 4)
         quads = view.items_are_quads
+        variant = choose_variant(low, view, subgroups=element.size_bytes <= 4, passes=1, quads=quads)
         # The index is always positive and below 2^32: its 64 bits need no 64-bit arithmetic.
         output = "bits64" if low.output().data_type == "int64" else "int32"
         resources = [
-            (Binding("input", "read", x.data_type, quad=quads), source),
+            (Binding("input", "read", element.name, quad=quads), source),
             (Binding("output", "write", output), low.node.outputs[0]),
         ]
         last: bool = low.attrs["select_last_index"]

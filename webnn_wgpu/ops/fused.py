@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ..ir.graph import Graph, substitute
 from ..ir.types import TensorType
+from ..kernels.element import element_of
 from ..kernels.expression import ExpressionBuilder
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
@@ -32,12 +33,12 @@ def _lower(low: Lowering) -> list[KernelCall]:
     names: dict[int, str] = {}
     read: list[int] = []
     if anchor:
-        names[anchor.outputs[0]] = builder.argument(body.type(anchor.outputs[0]).data_type)
+        names[anchor.outputs[0]] = builder.argument(element_of(body.type(anchor.outputs[0]).data_type, low.caps))
     chain = body.nodes[1:] if anchor else body.nodes
     for node in chain:
         for value in node.operands:
             if value not in names:
-                names[value] = builder.argument(body.type(value).data_type)
+                names[value] = builder.argument(element_of(body.type(value).data_type, low.caps))
                 read.append(value)
         inner = Lowering(node, body, low.caps, low.ops, low.forced)
         names[node.outputs[0]] = apply_node(builder, inner, [names[v] for v in node.operands])

@@ -6,6 +6,7 @@ where any element is; an empty list of axes means that the function is applied t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -16,7 +17,7 @@ from ..core.caps import Caps
 from ..core.data_types import ANY, DATA_TYPES, FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS, QUAD
+from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Reach, Temp
 from ..kernels.spec import Operand as Resource
 from ..kernels.windows import strided_span
@@ -49,8 +50,17 @@ SUMMABLE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
 _MOST_SERIAL = 4096
 """Items one invocation folds at most: 128 blocks of 32, which keeps float32 sums within some 160 roundings of exact."""
 
-_ELEMENT_OF = {"f32": "float32", "i32": "int32", "u32": "uint32", "i64": "int64", "u64": "uint64"}
+_ELEMENT_OF = {
+    "f32": "float32",
+    "i32": "int32",
+    "u32": "uint32",
+    "i64": "int64",
+    "u64": "uint64",
+    "i64x2": "int64.pair",
+    "u64x2": "uint64.pair",
+}
 _SUFFIX = {"f32": ".0", "i32": "i", "u32": "u", "i64": "li", "u64": "lu"}
+_PAIR_MAPS = {"x": "x", "abs(x)": "abs_i64x2(x)", "x * x": "mul_pair(x, x)"}
 
 
 @dataclass(frozen=True)
@@ -74,35 +84,42 @@ class Step:
 
     @property
     def element(self) -> str:
-        """The data type that totals have between two calls."""
+        """The element kind that totals have between two calls."""
         return _ELEMENT_OF[self.type]
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """What a kernel call reads or writes: where, the data type, and (of what is read) the shape."""
+    """What a kernel call reads or writes: where, the element kind, and (of what is read) the shape."""
 
     resource: Resource
-    data_type: str
+    element: str
     shape: tuple[int, ...] = ()
 
 
-def _arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str, lib: tuple[str, ...], value: str) -> Step:
+def arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str, lib: tuple[str, ...], value: str) -> Step:
+    """Return the functions of a sum or product of values of a WGSL type."""
     if value.startswith("u"):
         map_item = map_item.replace("abs(x)", "x")
+    if value in PAIRS:
+        # What reduces integers calls no other library.
+        return Step(
+            operation, value, f"{value}({int(operation == 'product')}u, 0u)", _PAIR_MAPS[map_item], "t", ("pair", value)
+        )
     return Step(operation, value, ("0" if operation == "sum" else "1") + _SUFFIX[value], map_item, finish, lib)
 
 
-def _extremum(operation: Literal["max", "min"], value: str) -> Step:
+def extremum(operation: Literal["max", "min"], value: str) -> Step:
+    """Return the functions of a maximum or minimum of values of a WGSL type."""
     zeros = LOWEST if operation == "max" else HIGHEST
     if value != "f32":
-        return Step(operation, value, zeros[value])
+        return Step(operation, value, zeros[value], lib=("pair", value) if value in PAIRS else ())
     # NaN is the winner: the end of the integers that the operation prefers.
     nan = (HIGHEST if operation == "max" else LOWEST)["i32"]
     return Step(operation, "i32", zeros["i32"], f"ordered_f32(x, {nan})", "of_ordered_f32(t)", ("ordered",))
 
 
-def _parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
+def number_of_parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
     """Return how many parts a row is cut into, so that the device is busy and no invocation folds too many items."""
     serial = -(-items // lanes)
     if caps.is_cpu:
@@ -114,30 +131,7 @@ def _parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
     return max(1, min(-(-enough // busy), worth_it), -(-serial // _MOST_SERIAL))
 
 
-def _parts_needed(view: RowView, data_type: str, caps: Caps) -> int:
-    """Return how many parts a row must be cut into so that a few of them fit a binding."""
-    row_bytes = (view.reduced.reach + 1) * DATA_TYPES[data_type].size_bytes
-    return 1 if rows_fit(view, data_type, caps) else -(-4 * row_bytes // caps.limit("max-storage-buffer-binding-size"))
-
-
-def _reach(view: RowView, items: Axis, chunk: int, outputs: int, *, shifted: bool) -> Reach:
-    """Return what making some of the `outputs` touches, which are numbered by part, of `chunk` items each, then by row."""
-    rows, width = view.kept.size, QUAD if items.size < view.reduced.size else 1
-
-    def reach(first: int, end: int) -> list[Interval]:
-        end = min(end, outputs)
-        one_part = first // rows == (end - 1) // rows
-        touched = (first % rows, (end - 1) % rows + 1) if one_part else (0, rows)
-        last = min(((end - 1) // rows + 1) * chunk, items.size)
-        low_row, past_row = strided_span(view.kept.dims, view.kept.strides, *touched)
-        low_item, past_item = strided_span(items.dims, items.strides, first // rows * chunk, last)
-        interval = low_row + low_item, past_row + past_item + width - 2
-        return [interval, *([touched] if shifted else []), (first, end)]
-
-    return reach
-
-
-def _reduce_calls(
+def reduce_calls(
     low: Lowering,
     step: Step,
     source: Tensor,
@@ -164,57 +158,110 @@ def _reduce_calls(
     """
     view = view_rows(source.shape, axes)
     length = length or view.reduced.size
-    needed = _parts_needed(view, source.data_type, low.caps)
+    needed = _parts_needed(view, source.element, low.caps)
     if 8 * needed > view.reduced.size and needed > 1:
-        # Its elements lie too far apart even for that.
-        rows_of, copy = side_by_side(view, source.resource, source.data_type, low.caps, f"{key} side by side")
-        source = Tensor(rows_of, source.data_type, (view.kept.size, view.reduced.size))
-        return [copy, *_reduce_calls(low, step, source, (1,), target, key=key, length=length, shift=shift, variant=variant)]
-    variant = variant or choose_variant(low, view, subgroups=DATA_TYPES[step.element].size_bytes == 4)
-    if variant.lanes == 1 and not view.rows_are_quads and not rows_fit(view, source.data_type, low.caps, four=True):
+        # The elements lie too far apart even for parts of a few of them.
+        rows_of, copy = side_by_side(view, source.resource, source.element, low.caps, f"{key} side by side")
+        source = Tensor(rows_of, source.element, (view.kept.size, view.reduced.size))
+        return [copy, *reduce_calls(low, step, source, (1,), target, key=key, length=length, shift=shift, variant=variant)]
+    variant = variant or _choose(low, step, view)
+    if _form(step, view, variant) == "quad" and not rows_fit(view, source.element, low.caps, four=True):
         variant = Variant("workgroup", PLAIN_WORKGROUP, "four rows do not fit a binding together")
     plain = variant.lanes == 1
-    form = "lanes" if not plain else "columns" if view.rows_are_quads else "quad"
-    quads = view.items_are_quads and form != "columns"
-    reduced = view.items(quads)
-    rows = view.kept.size
+    item = _item_size(step, view, variant)
+    items, rows = view.reduced.size // item, view.kept.size
     # An invocation of the plain variant makes four results.
-    parts = max(needed, _parts(-(-rows // QUAD) if plain else rows, reduced.size, variant.lanes, low.caps))
+    parts = max(needed, number_of_parts(-(-rows // QUAD) if plain else rows, items, variant.lanes, low.caps))
+    chunk = -(-items // parts) * item
     # 8-bit results share a word, which invocations that make one result each cannot write.
-    packed = ELEMENTS[target.data_type].size_bytes == 1 and not plain
-    later: list[KernelCall] = []
-    if parts > 1 or packed:
-        chunk = -(-reduced.size // parts)
-        parts = -(-reduced.size // chunk)
-        partial = Temp(key, rows * parts * DATA_TYPES[step.element].size_bytes)
-        totals = Tensor(partial, step.element, (parts, rows))
-        in_quads = Variant("plain", 1, "8-bit results are written in quads") if packed else None
-        later = _reduce_calls(
-            low, replace(step, map="x"), totals, (0,), target, key=key + "'", length=length, shift=shift, variant=in_quads
-        )
-        step, target = replace(step, finish="t"), totals
-    else:
-        chunk = reduced.size
+    packed = ELEMENTS[target.element].size_bytes == 1 and not plain
+    if parts == 1 and not packed:
+        return [_reduce_call(low, step, source, view, variant, target, chunk, length, shift)]
+    totals = _totals(step, view, chunk, key)
+    rest = replace(step, map="x")
+    in_quads = Variant("plain", 1, "8-bit results are written in quads") if packed else None
+    first = replace(step, finish="t")
+    return [
+        _reduce_call(low, first, source, view, variant, totals, chunk, length, shift),
+        *reduce_calls(low, rest, totals, (0,), target, key=key + "'", length=length, shift=shift, variant=in_quads),
+    ]
+
+
+def totals_of_parts(low: Lowering, step: Step, source: Tensor, axis: int, chunk: int, key: str) -> tuple[KernelCall, Tensor]:
+    """Return the call that reduces every `chunk` elements of a row, and the scratch tensor [parts, rows] it makes.
+
+    Args:
+        low: the node.
+        step: the functions.
+        source: what is read.
+        axis: the dimension that rows run along.
+        chunk: elements of a part, a multiple of 4; the last part of a row may have fewer.
+        key: what scratch memory is named after.
+    """
+    view = view_rows(source.shape, (axis,))
+    totals = _totals(step, view, chunk, key)
+    return _reduce_call(low, step, source, view, _choose(low, step, view), totals, chunk, chunk, None), totals
+
+
+def _choose(low: Lowering, step: Step, view: RowView) -> Variant:
+    return choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
+
+
+def _form(step: Step, view: RowView, variant: Variant) -> str:
+    # There are no vectors of pairs.
+    columns = view.rows_are_quads and step.type not in PAIRS
+    return "lanes" if variant.lanes > 1 else "columns" if columns else "quad"
+
+
+def _item_size(step: Step, view: RowView, variant: Variant) -> int:
+    """Return how many elements of a row an invocation reads at once."""
+    quads = view.items_are_quads and step.type not in PAIRS
+    return QUAD if quads and _form(step, view, variant) != "columns" else 1
+
+
+def _totals(step: Step, view: RowView, chunk: int, key: str) -> Tensor:
+    shape = (-(-view.reduced.size // chunk), view.kept.size)
+    return Tensor(Temp(key, math.prod(shape) * ELEMENTS[step.element].size_bytes), step.element, shape)
+
+
+def _reduce_call(
+    low: Lowering,
+    step: Step,
+    source: Tensor,
+    view: RowView,
+    variant: Variant,
+    target: Tensor,
+    chunk: int,
+    length: int,
+    shift: Resource | None,
+) -> KernelCall:
+    """Return the call that makes one result of every `chunk` elements of a row: all of part 0, all of part 1, ..."""
+    form, item = _form(step, view, variant), _item_size(step, view, variant)
+    plain, quads = variant.lanes == 1, item == QUAD
+    reduced, rows = view.items(quads), view.kept.size
+    parts = -(-view.reduced.size // chunk)
     shape = variant.shape(view, quads=quads)
     uses_shift = shift is not None and "shift" in step.map + step.finish
     outputs = rows * parts
-
-    reach = _reach(view, reduced, chunk, outputs, shifted=uses_shift)
+    reach = _reach(view, reduced, chunk // item, outputs, shifted=uses_shift)
+    # Of the loops for one result: items in blocks of 32.
+    iterations = chunk // item // variant.lanes * 34 // 32 + 2
     if plain:
-        launch, grid = quad_launch(outputs, low.caps)
-        work = quad_work(outputs, low.caps, reach)
+        iterations *= 1 if form == "columns" else QUAD
+        launch, grid = quad_launch(outputs, low.caps, iterations)
+        work = quad_work(outputs, low.caps, reach, iterations=iterations)
     else:
-        launch, grid = row_launch(shape, outputs, low.caps, "outputs")
-        work = row_work(shape, outputs, low.caps, reach, "outputs")
-    fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk)]
+        launch, grid = row_launch(shape, outputs, low.caps, "outputs", iterations)
+        work = row_work(shape, outputs, low.caps, reach, "outputs", iterations)
+    fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk // item)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
-    bindings = [Binding("input", "read", source.data_type, quad=quads or form == "columns")]
+    bindings = [Binding("input", "read", source.element, quad=quads or form == "columns")]
     resources = [source.resource]
     if shift is not None and uses_shift:
         bindings.append(Binding("shift", "read", "float32", quad=form == "columns"))
         resources.append(shift)
-    bindings.append(Binding("output", "write", target.data_type, quad=plain))
+    bindings.append(Binding("output", "write", target.element, quad=plain))
     spec = REDUCE.spec(
         bindings,
         [(name, type_) for name, type_, _ in fields],
@@ -226,16 +273,39 @@ def _reduce_calls(
     )
     reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
     resources.append(target.resource)
-    return [KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason, work), *later]
+    return KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason, work)
+
+
+def _parts_needed(view: RowView, element: str, caps: Caps) -> int:
+    """Return how many parts a row must be cut into so that a few of them fit a binding."""
+    row_bytes = (view.reduced.reach + 1) * ELEMENTS[element].size_bytes
+    return 1 if rows_fit(view, element, caps) else -(-4 * row_bytes // caps.limit("max-storage-buffer-binding-size"))
+
+
+def _reach(view: RowView, items: Axis, chunk: int, outputs: int, *, shifted: bool) -> Reach:
+    """Return what making some of the `outputs` touches, which are numbered by part, of `chunk` items each, then by row."""
+    rows, width = view.kept.size, QUAD if items.size < view.reduced.size else 1
+
+    def reach(first: int, end: int) -> list[Interval]:
+        end = min(end, outputs)
+        one_part = first // rows == (end - 1) // rows
+        touched = (first % rows, (end - 1) % rows + 1) if one_part else (0, rows)
+        last = min(((end - 1) // rows + 1) * chunk, items.size)
+        low_row, past_row = strided_span(view.kept.dims, view.kept.strides, *touched)
+        low_item, past_item = strided_span(items.dims, items.strides, first // rows * chunk, last)
+        interval = low_row + low_item, past_row + past_item + width - 2
+        return [interval, *([touched] if shifted else []), (first, end)]
+
+    return reach
 
 
 def total_calls(
     low: Lowering, total: Literal["sum", "mean", "max"], source: Tensor, axes: Sequence[int], target: Tensor, *, key: str
 ) -> list[KernelCall]:
     """Return the calls that reduce float tensors to float32 totals, for operators whose rows do not fit a binding."""
-    step = _extremum("max", "f32") if total == "max" else _arithmetic("sum", "x", "t", (), "f32")
+    step = extremum("max", "f32") if total == "max" else arithmetic("sum", "x", "t", (), "f32")
     step = replace(step, finish="t / params.length") if total == "mean" else step
-    return _reduce_calls(low, step, source, axes, target, key=key)
+    return reduce_calls(low, step, source, axes, target, key=key)
 
 
 # The operators --------------------------------------------------------------------------------------------------------
@@ -251,16 +321,17 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
 def _lower_with(step_for: Callable[[str], Step], shifted: bool) -> Callable[[Lowering], list[KernelCall]]:
     def lower(low: Lowering) -> list[KernelCall]:
         x, axes = low.input(), low.attrs["axes"]
-        source = Tensor(low.value(0), x.data_type, x.shape)
-        target = Tensor(low.node.outputs[0], x.data_type)
+        element = element_of(x.data_type, low.caps)
+        source = Tensor(low.value(0), element, x.shape)
+        target = Tensor(low.node.outputs[0], element)
         calls: list[KernelCall] = []
         shift: Temp | None = None
         if shifted:
             shift = Temp("largest", low.output().num_elements * DATA_TYPES["float32"].size_bytes)
-            largest = _extremum("max", "f32")
-            calls += _reduce_calls(low, largest, source, axes, Tensor(shift, "float32"), key="parts of largest")
-        step = step_for(ELEMENTS[x.data_type].value)
-        return [*calls, *_reduce_calls(low, step, source, axes, target, key="parts", shift=shift)]
+            largest = extremum("max", "f32")
+            calls += reduce_calls(low, largest, source, axes, Tensor(shift, "float32"), key="parts of largest")
+        step = step_for(ELEMENTS[element].value)
+        return [*calls, *reduce_calls(low, step, source, axes, target, key="parts", shift=shift)]
 
     return lower
 
@@ -313,7 +384,7 @@ def _sum(
     types: tuple[str, ...] = FLOATS,
     shifted: bool = False,
 ) -> OpDef:
-    return _reduction(name, lambda value: _arithmetic("sum", map_item, finish, lib, value), function, types, shifted=shifted)
+    return _reduction(name, lambda value: arithmetic("sum", map_item, finish, lib, value), function, types, shifted=shifted)
 
 
 def _add(x: Any, axes: tuple[int, ...]) -> Any:
@@ -338,12 +409,12 @@ OPS = (
         ("exp", "log", "finite_or_zero"),
         shifted=True,
     ),
-    _reduction("reduceMax", lambda value: _extremum("max", value), lambda x, axes: np.max(x, axis=axes), ANY, tolerance=0),
+    _reduction("reduceMax", lambda value: extremum("max", value), lambda x, axes: np.max(x, axis=axes), ANY, tolerance=0),
     _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", "t / params.length"),
-    _reduction("reduceMin", lambda value: _extremum("min", value), lambda x, axes: np.min(x, axis=axes), ANY, tolerance=0),
+    _reduction("reduceMin", lambda value: extremum("min", value), lambda x, axes: np.min(x, axis=axes), ANY, tolerance=0),
     _reduction(
         "reduceProduct",
-        lambda value: _arithmetic("product", "x", "t", (), value),
+        lambda value: arithmetic("product", "x", "t", (), value),
         lambda x, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
         SUMMABLE,
     ),

@@ -46,8 +46,8 @@ def _lower(low: Lowering) -> list[KernelCall]:
     view = view_rows(x.shape, (low.attrs["axis"],))
     if not rows_fit(view, x.data_type, low.caps):
         return _in_steps(low)
-    variant = choose_variant(low, view)
     quads = view.items_are_quads
+    variant = choose_variant(low, view, passes=3, quads=quads)
     shape = variant.shape(view, quads=quads).holding(view.items(quads).size)
     resources = [
         (Binding("input", "read", x.data_type, quad=quads), low.value(0)),

@@ -111,7 +111,7 @@ def _infer_transpose(call: Call) -> tuple[TensorType, ...]:
         got=f"permutation={list(order)}, input {x}",
         allowed=f"{x.rank} items",
     )
-    call.attrs["permutation"] = call.axes(order, x.rank)
+    call.attrs["permutation"] = call.axes(order, x.rank, "permutation")
     return (call.output(x.data_type, [x.shape[d] for d in order]),)
 
 

@@ -78,6 +78,8 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     output = graph.type(follower.outputs[0])
     if output.shape != graph.type(group[0].outputs[0]).shape or output.data_type not in ("float32", "float16"):
         return False
+    axis = OPS[group[0].op].epilogue_axis(group[0].attrs)
+    vector: tuple[int, ...] = (output.shape[axis],) + (1,) * (-1 - axis)
     extra = [v for v in _reads([*group, follower]) if v not in group[0].operands]
     if len(extra) + len(group[0].operands) > MAX_INPUTS:
         return False
@@ -85,9 +87,9 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
         if value == group[-1].outputs[0]:
             continue
         shape = graph.type(value).shape
-        while shape and shape[0] == 1 and shape != output.shape:
+        while shape and shape[0] == 1 and shape not in (vector, output.shape):
             shape = shape[1:]
-        if value in group[0].operands or shape not in ((), (output.shape[-1],), output.shape):
+        if value in group[0].operands or shape not in ((), vector, output.shape):
             return False
     return True
 

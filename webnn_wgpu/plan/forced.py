@@ -19,6 +19,9 @@ def forceable() -> dict[str, tuple[str, ...]]:
     """
     found: dict[str, set[str]] = {}
     for op in OPS.values():
+        if op.variants:
+            found[op.name] = set(op.variants)
+            continue
         for template in op.templates:
             _, dot, variant = template.name.partition(".")
             variants = (variant,) if dot else template.variants

@@ -11,6 +11,7 @@ from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError, OutOfMemoryError
 from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
+from ..kernels.emulation import emulated
 from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing, Temp, Window
 from ..kernels.windows import divided
 from ..ops import OPS
@@ -47,8 +48,9 @@ class _Planner:
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
                 suffix = f".{i}" if len(calls) > 1 else ""
+                renamed = replace(call, spec=emulated(call.spec, self.caps), operands=operands)
                 label = node_label(node) + suffix
-                self.calls += ((part, node, label) for part in self._divided(replace(call, operands=operands)))
+                self.calls += ((part, node, label) for part in self._divided(renamed))
         written = {self.root(o) for call, _, _ in self.calls for o in _written(call)}
         taken: set[int] = set()
         for name, value in graph.outputs.items():
@@ -220,7 +222,7 @@ def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) ->
 
     Raises:
         MLTypeError: `forced` names an operator or variant that does not exist.
-        OperationError: the device lacks a feature that a kernel needs, or cannot run a forced variant.
+        OperationError: the device cannot run a forced variant, or lacks a feature that a kernel needs.
         OutOfMemoryError: a tensor is larger than the device can hold or bind.
     """
     check_forced(forced or {})

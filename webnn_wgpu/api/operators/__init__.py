@@ -8,13 +8,16 @@ from ..options import camel_attribute
 from .activations import SmoothActivations
 from .argminmax import ArgMinMaxOperators
 from .binary import BinaryOperators
+from .convolution import ConvolutionOperators
 from .indexing import IndexingOperators
 from .logic import LogicOperators
 from .matrix import MatrixOperators
 from .movement import MovementOperators
 from .normalization import NormalizationOperators
 from .piecewise import PiecewiseActivations
+from .pooling import PoolingOperators
 from .quantization import QuantizationOperators
+from .recurrent import RecurrentOperators
 from .reductions import ReductionOperators
 from .selection import SelectionOperators
 from .unary import UnaryOperators
@@ -24,13 +27,16 @@ from .views import ViewOperators
 class Operators(
     ArgMinMaxOperators,
     BinaryOperators,
+    ConvolutionOperators,
     IndexingOperators,
     LogicOperators,
     MatrixOperators,
     MovementOperators,
     NormalizationOperators,
     PiecewiseActivations,
+    PoolingOperators,
     QuantizationOperators,
+    RecurrentOperators,
     ReductionOperators,
     SelectionOperators,
     SmoothActivations,

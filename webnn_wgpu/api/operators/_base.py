@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.errors import MLTypeError
+from ...core.errors import MLTypeError, quoted
 from ...ops import OpDef, operator
 from ..activation import MLActivation, make_activation
 from ..operand import MLOperand
@@ -73,16 +73,14 @@ def _not_an_operand(op: OpDef, name: str, given: object, operands: Sequence[obje
     hint = ""
     if isinstance(given, int | float | np.number):
         data_type = next((str(o.data_type) for o in operands if isinstance(o, MLOperand)), "float32")
-        hint = f"Make a number an operand with builder.constant({data_type!r}, {given!r})"
+        hint = f"Make a number an operand with builder.constant({data_type!r}, {quoted(given)})"  # pyright: ignore[reportUnknownArgumentType] - numpy's number is generic
     elif isinstance(given, np.ndarray | list | tuple):
         hint = "Make an array an operand with builder.constant(array)"
-    text = repr(given)  # pyright: ignore[reportUnknownArgumentType] - whatever the list holds
-    text = text if len(text) <= 80 else f"{text[:77]}..."
     return MLTypeError(
         f"{name} must be an operand",
         operator=op.python_name,
         label=label,
-        got=f"{text} ({type(given).__name__})",  # pyright: ignore[reportUnknownArgumentType] - likewise
+        got=f"{quoted(given, 80)} ({type(given).__name__})",  # pyright: ignore[reportUnknownArgumentType] - likewise
         allowed="MLOperand",
         hint=hint,
         spec=op.spec,

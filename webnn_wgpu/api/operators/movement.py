@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from ...core.errors import MLTypeError
+from ...core.errors import MLTypeError, quoted
 from ...ops import operator
+from ...ops._attrs import Attr
+from ...ops.strided import MAX_PARTS
 from ..operand import MLOperand
 from ..options import with_options
 from ._base import OperatorMethods, require_operands
@@ -39,17 +43,19 @@ class MovementOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-concat
         """
-        given: object = inputs
-        if isinstance(given, MLOperand | str) or not hasattr(given, "__iter__"):
+        try:
+            # One more than is allowed tells that there are too many, also of an iterable without end.
+            operands = list(islice(iter(inputs), MAX_PARTS + 1))
+        except TypeError:
             raise MLTypeError(
                 "inputs must be a list of operands",
                 operator="concat",
                 label=label,
-                got=f"{given!r} ({type(given).__name__})",
+                got=f"{quoted(inputs)} ({type(inputs).__name__})",
                 allowed="a sequence of MLOperand",
                 spec="#api-mlgraphbuilder-concat",
-            )
-        return self._output("concat", list(inputs), {"axis": axis}, label)
+            ) from None
+        return self._output("concat", operands, {"axis": axis}, label)
 
     @with_options()
     def expand(self, input: MLOperand, new_shape: Sequence[int], *, label: str = "") -> MLOperand:
@@ -79,7 +85,7 @@ class MovementOperators(OperatorMethods):
         self,
         input: MLOperand,
         beginning_padding: Sequence[int],
-        ending_padding: Sequence[int] | None = None,
+        ending_padding: Sequence[int] | str | None = None,
         *,
         mode: str = "constant",
         value: float = 0,
@@ -91,7 +97,7 @@ class MovementOperators(OperatorMethods):
             input: Any data type and shape.
             beginning_padding: How many elements to add before, for each dimension. Without `ending_padding` the numbers
                 for the end follow in the same list, which may then be given as `padding=`.
-            ending_padding: How many elements to add after, for each dimension.
+            ending_padding: How many elements to add after, for each dimension. A string here is the mode, as in pywebnn.
             mode: "constant", "edge" (repeat the last element), "reflection" (mirror without it) or "symmetric" (mirror
                 with it; an option of the 2024 text).
             value: The element for "constant", cast to the input's data type.
@@ -112,6 +118,8 @@ class MovementOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
         """
+        if isinstance(ending_padding, str):
+            mode, ending_padding = ending_padding, None
         if ending_padding is None:
             beginning_padding, ending_padding = self._split_padding(input, beginning_padding, label)
         attrs = {
@@ -125,16 +133,15 @@ class MovementOperators(OperatorMethods):
     def _split_padding(self, input: MLOperand, padding: Sequence[int], label: str) -> tuple[Sequence[int], Sequence[int]]:
         require_operands(operator("pad"), [input], label)
         rank = input.rank
-        if not hasattr(padding, "__len__") or len(padding) != 2 * rank:
-            raise MLTypeError(
+        fail = partial(MLTypeError, operator="pad", label=label, spec="#api-mlgraphbuilder-pad")
+        items: tuple[int, ...] = Attr("padding", "uints").convert(padding, fail)
+        if len(items) != 2 * rank:
+            raise fail(
                 "without ending_padding, padding must hold all beginnings and then all ends",
-                operator="pad",
-                label=label,
-                got=f"{padding!r}, input {input.type}",
+                got=f"{quoted(padding)}, input {input.type}",
                 allowed=f"{2 * rank} items",
-                spec="#api-mlgraphbuilder-pad",
             )
-        return padding[:rank], padding[rank:]
+        return items[:rank], items[rank:]
 
     @with_options()
     def reverse(self, input: MLOperand, *, axes: Sequence[int] | None = None, label: str = "") -> MLOperand:

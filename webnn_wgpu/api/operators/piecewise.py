@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 
-from ..activation import MLActivation, make_activation
+from ...ir.types import TensorType
+from ...ops import operator
+from ..activation import MLActivation
 from ..options import with_options
-from ._base import OperatorMethods
+from ._base import OperatorMethods, require_operands
 
 if TYPE_CHECKING:
     from ..operand import MLOperand
+
+# hard_swish takes hard_sigmoid's options, which the specification's does not have. They are checked under its own name.
+HARD_SWISH = replace(operator("hardSwish"), attrs=operator("hardSigmoid").attrs)
 
 
 class PiecewiseActivations(OperatorMethods):
@@ -120,11 +126,14 @@ class PiecewiseActivations(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-hard-swish
         """
+        if input is not None:
+            require_operands(HARD_SWISH, [input], label)
         options = {"alpha": alpha, "beta": beta}
-        if (alpha, beta) == (1 / 6, 0.5):
+        _, options = HARD_SWISH.check([TensorType("float32", ()) if input is None else input.type], options, label)
+        if options == {"alpha": 1 / 6, "beta": 0.5}:
             return self._activate("hardSwish", input, {}, label)
         if input is None:
-            return MLActivation(self, "hard_swish", make_activation(self, "hardSigmoid", options, label).options, label)
+            return MLActivation(self, "hard_swish", options, label)
         gate = self._output("hardSigmoid", [input], options, label)
         return self._output("mul", [input, gate], label=label)
 

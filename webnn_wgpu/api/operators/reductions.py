@@ -1,4 +1,4 @@
-"""Reductions over dimensions."""
+"""Reductions over dimensions, and the cumulative sum."""
 
 from __future__ import annotations
 
@@ -14,7 +14,37 @@ if TYPE_CHECKING:
 
 
 class ReductionOperators(OperatorMethods):
-    """Ten reductions. Sums of float16 are kept in float32."""
+    """Ten reductions, and cumulative_sum. Sums of float16 are kept in float32."""
+
+    @with_options()
+    def cumulative_sum(
+        self, input: MLOperand, axis: int, *, exclusive: bool = False, reversed: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Sum of all elements up to each, along a dimension.
+
+        Args:
+            input: float32, float16, int32, uint32, int64 or uint64; rank 1 or more.
+            axis: The dimension.
+            exclusive: Whether an element's own value is left out of its sum, so that the first sum is 0.
+            reversed: Whether sums run from the last element to the first.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input, a data type that is not allowed, or an operand of
+                another builder.
+
+        Numerics: Integers wrap around. After a NaN, or infinities of both signs, all sums are NaN.
+
+        Example:
+            >>> b.cumulative_sum(x, 1, exclusive=True).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-cumulativesum
+        """
+        return self._output("cumulativeSum", [input], {"axis": axis, "exclusive": exclusive, "reversed": reversed}, label)
 
     @with_options()
     def reduce_l1(

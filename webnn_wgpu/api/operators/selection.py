@@ -70,10 +70,10 @@ class SelectionOperators(OperatorMethods):
 
     @with_options()
     def where_(self, condition: MLOperand, true_value: MLOperand, false_value: MLOperand, *, label: str = "") -> MLOperand:
-        """`where` with a condition of any data type, which is cast to uint8. Not of the specification.
+        """`where` with a condition of any data type, true where it is not 0. Not of the specification.
 
         Args:
-            condition: Any data type and shape; its values should be 0 and 1.
+            condition: Any data type and shape.
             true_value: Any data type and shape.
             false_value: The same data type; any shape.
             label: The operators' name in messages.
@@ -84,7 +84,7 @@ class SelectionOperators(OperatorMethods):
         Raises:
             MLTypeError: Values of different data types, shapes that do not broadcast, or an operand of another builder.
 
-        Numerics: A cast keeps the low bits of integers and truncates floats: conditions such as 256 and 0.5 count as 0.
+        Numerics: 256, 0.5 and NaN are true, -0.0 is false.
 
         Example:
             >>> b.where_(x, x, y).shape
@@ -96,7 +96,9 @@ class SelectionOperators(OperatorMethods):
         op = operator("where")
         require_operands(op, operands, label)
         if all(o.builder is self for o in operands) and condition.data_type != "uint8":
-            # Checked before the cast is added: a call that fails adds nothing to the graph.
+            # Checked before anything is added: a call that fails adds nothing to the graph.
             op.check([condition.type.with_data_type("uint8"), true_value.type, false_value.type], {}, label)
-            condition = self.cast(condition, "uint8", label=label)
+            # What differs from its difference with itself: all but 0, and NaN, which differs from everything.
+            zero = self._output("sub", [condition, condition], label=label)
+            condition = self._output("notEqual", [condition, zero], label=label)
         return self.where(condition, true_value, false_value, label=label)

@@ -1,0 +1,65 @@
+"""Whatever an operator is called with, it refuses what it cannot take, says why, and leaves the builder as it was."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import webnn_wgpu as wn
+
+from .calls import BASES, PRESENT, Workplace, specification
+from .misuse import misuses
+from .refusals import refusal_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+STEP = 8
+"""Of so many invalid uses one is tried in a process of its own."""
+
+PATIENCE = 300
+"""Seconds after which a process hangs. It takes two or three."""
+
+LEAST = 1000
+"""How many invalid uses there must be."""
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[wn.MLContext]:
+    with wn.ml.create_context(backend="reference") as context:
+        yield context
+
+
+@pytest.fixture(scope="module")
+def table(shared: Path) -> dict[str, dict[str, Any]]:
+    return specification(shared)
+
+
+@pytest.mark.parametrize("op", PRESENT)
+def test_invalid_uses_are_refused(reference: wn.MLContext, table: dict[str, dict[str, Any]], op: str) -> None:
+    place = Workplace(reference)
+    problems = [f"{m.what}: {problem}" for m in misuses(table[op]) if (problem := refusal_of(place, m))]
+    assert problems == []
+    made = place.call(op, **place.values(BASES[op]))
+    place.builder.build({"y": made[0] if isinstance(made, list) else made})
+
+
+def test_there_are_enough_invalid_uses(table: dict[str, dict[str, Any]]) -> None:
+    counts = {op: sum(1 for _ in misuses(table[op])) for op in PRESENT}
+    assert min(counts.values()) >= LEAST // 100
+    assert sum(counts.values()) >= LEAST
+
+
+def test_no_invalid_use_crashes_or_hangs(shared: Path, repository: Path, table: dict[str, dict[str, Any]]) -> None:
+    command = [sys.executable, "-m", "tests.checks.sample", str(shared), str(STEP), str(PATIENCE)]
+    environment = {**os.environ, "PYTHONPATH": str(repository)}
+    done = subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    tried = int(done.stdout.split()[-1])
+    assert tried == -(-sum(1 for op in PRESENT for _ in misuses(table[op])) // STEP)
+    assert tried >= LEAST

@@ -1,0 +1,177 @@
+"""Helpers of the tests of recurrent operators: random operands by name, comparison in every way the kernels can be chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tests.support import op_graph, type_of
+from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
+from webnn_wgpu.runtime.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from webnn_wgpu.ir.graph import Array
+    from webnn_wgpu.ir.types import TensorType
+    from webnn_wgpu.runtime.device import Device
+
+VARIANTS = ("sequence", "steps")
+ADAPTERS = ("CPU", "DiscreteGPU")
+"""Kernels share sums and have larger workgroups on hardware; a software adapter can run those too."""
+
+WAYS = [(variant, adapter) for variant in VARIANTS for adapter in ADAPTERS]
+
+VECTORS = {"gru": ("bias", "recurrentBias"), "lstm": ("bias", "recurrentBias", "peepholeWeight")}
+STATES = {
+    "gru": ("initialHiddenState",),
+    "lstm": ("initialHiddenState", "initialCellState"),
+    "gruCell": ("hiddenState",),
+    "lstmCell": ("hiddenState", "cellState"),
+}
+GATES = {"gru": 3, "lstm": 4}
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of a network: steps, batch, inputs, hidden units, and whether there are two directions."""
+
+    steps: int = 3
+    batch: int = 3
+    inputs: int = 5
+    hidden: int = 8
+    both: bool = False
+
+
+def operands(
+    name: str,
+    sizes: Sizes,
+    data_type: str = "float32",
+    *,
+    absent: Collection[str] = (),
+    whole: bool = False,
+    seed: int = 0,
+) -> dict[str, Array | None]:
+    """Return random operands by name, in the order of the operator's definition.
+
+    Args:
+        name: specification name.
+        sizes: the network's sizes.
+        data_type: data type of all.
+        absent: names of optional operands that are not given.
+        whole: whether all are -1, 0 or 1, so that activations of whole numbers leave sums exact.
+        seed: of the random numbers.
+    """
+    rng = np.random.default_rng(seed)
+    family = name.removesuffix("Cell")
+    gates, hidden = GATES[family], sizes.hidden
+    lead = () if name != family else (2 if sizes.both else 1,)
+    shapes = {
+        "input": (sizes.batch, sizes.inputs) if name != family else (sizes.steps, sizes.batch, sizes.inputs),
+        "weight": (*lead, gates * hidden, sizes.inputs),
+        "recurrentWeight": (*lead, gates * hidden, hidden),
+        "bias": (*lead, gates * hidden),
+        "recurrentBias": (*lead, gates * hidden),
+        "peepholeWeight": (*lead, 3 * hidden),
+    }
+
+    def array(key: str) -> Array:
+        shape = shapes.get(key, (*lead, sizes.batch, hidden))
+        if whole:
+            return rng.integers(-1, 1, shape, endpoint=True).astype(data_type)
+        # Sums stay about as large as one input, however many units there are.
+        scale = 1 / np.sqrt(shape[-1]) if "eight" in key and len(shape) > len(lead) + 1 else 1
+        return (rng.standard_normal(shape) * scale).astype(data_type)
+
+    return {o.name: None if o.name in absent else array(o.name) for o in OPS[name].operands}
+
+
+def attributes(name: str, sizes: Sizes, **options: Any) -> dict[str, Any]:
+    """Return the attributes of a call: the sizes, and `options`."""
+    found: dict[str, Any] = {"hidden_size": sizes.hidden, **options}
+    if not name.endswith("Cell"):
+        found = {"steps": sizes.steps, "return_sequence": True, "direction": "both" if sizes.both else "forward"} | found
+    return found
+
+
+def check(
+    device: Device,
+    name: str,
+    given: Mapping[str, Array | None],
+    attrs: Mapping[str, Any],
+    *,
+    way: tuple[str, str] | None = None,
+    constants: Collection[str] = (),
+    forced: Mapping[str, str] | None = None,
+    exact: bool = False,
+) -> list[Array]:
+    """Run one operator and compare it with its reference; return the device's outputs.
+
+    Args:
+        device: where to run.
+        name: specification name.
+        given: operands by name.
+        attrs: attributes.
+        way: variant to force, and adapter type to choose kernels for.
+        constants: names of the operands that are constants.
+        forced: variants to take, besides.
+        exact: whether the outputs must be equal; else each may be off by some roundings of the largest of its output.
+    """
+    names = [o.name for o in OPS[name].operands]
+    inputs = [given[n] for n in names]
+    graph = op_graph(name, inputs, attrs, {names.index(n) for n in constants})
+    feeds = {key: inputs[int(key)] for key in graph.inputs}
+    caps, variants = device.caps, dict(forced or {})
+    if way is not None:
+        caps, variants[name] = replace(caps, adapter_type=way[1]), way[0]
+    plan = make_plan(verify(graph), caps, variants)
+    if way is not None:
+        assert {d.spec.template for d in plan.dispatches if "recurrent" in d.spec.template} == {f"recurrent.{way[0]}"}
+    program = Program(device, plan)
+    try:
+        actual = program.start(feeds, list(graph.outputs)).result()
+    finally:
+        program.destroy()
+    for key, wanted in interpret(graph, feeds).items():
+        found = actual[key]
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        assert np.array_equal(np.isfinite(found), np.isfinite(wanted))
+        difference = np.abs(np.where(np.isfinite(wanted), found.astype(np.float64) - wanted.astype(np.float64), 0))
+        # A unit in the last place of float16 where the sum lies between two numbers of it.
+        rounding = 2.0**-10 * np.abs(wanted.astype(np.float64)) + 2.0**-24 if wanted.dtype == np.float16 else 0
+        largest = np.max(np.abs(wanted[np.isfinite(wanted)].astype(np.float64)), initial=1)
+        assert np.all(difference <= (0 if exact else rounding + 2.0**-19 * largest)), f"output {key}: {difference.max()}"
+    return list(actual.values())
+
+
+def check_activation(device: Device, name: str, activation: str, defaults: Sequence[str]) -> None:
+    """Check an activation in each place that it can have, half of them with either variant."""
+    options = {
+        "clamp": {"min_value": -0.25, "max_value": 0.5},
+        "leakyRelu": {"alpha": 0.1},
+        "linear": {"alpha": 0.5, "beta": 0.1},
+    }
+    for place in range(len(defaults)):
+        activations: list[Any] = list(defaults)
+        activations[place] = (activation, options.get(activation, {}))
+        way, data_type = (("steps", "CPU"), "float32") if place % 2 == 0 else (("sequence", "CPU"), "float16")
+        attrs = attributes(name, Sizes(), activations=activations)
+        check(device, name, operands(name, Sizes(), data_type), attrs, way=way)
+
+
+def typed_like(given: Mapping[str, Array | None]) -> list[TensorType | None]:
+    """Return the types of operands."""
+    return [None if a is None else type_of(a) for a in given.values()]
+
+
+def dispatches(name: str, given: Mapping[str, Array | None], attrs: Mapping[str, Any], caps: Any, **forced: str) -> list[str]:
+    """Return the kernels that a device's plan runs for one operator with constant weights."""
+    names = [o.name for o in OPS[name].operands]
+    inputs: Sequence[Array | None] = [given[n] for n in names]
+    plan = make_plan(op_graph(name, inputs, attrs, {1, 2}), caps, forced)
+    return [d.spec.template for d in plan.dispatches]

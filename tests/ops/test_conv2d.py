@@ -1,0 +1,409 @@
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from tests.ops.convolutions import (
+    DEPTHWISE,
+    FILTER_LAYOUTS,
+    GENERAL,
+    INPUT_LAYOUTS,
+    POINTWISE,
+    WINOGRAD,
+    Case,
+    by_definition,
+    check_folded,
+)
+from tests.ops.movers import refusal, typed
+from tests.ops.products import Chain, check_fused
+from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.core.errors import MLTypeError, OperationError
+from webnn_wgpu.kernels.packing import Chain as PackingChain
+from webnn_wgpu.kernels.packing import PanelTexture
+from webnn_wgpu.kernels.select_convolution import VARIANTS, obstacle
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops._convolution import convolution_size
+from webnn_wgpu.ops._def import Lowering
+from webnn_wgpu.passes import run_passes
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
+from webnn_wgpu.runtime.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webnn_wgpu.ir.types import TensorType
+    from webnn_wgpu.runtime.device import Device
+
+VARIANT = pytest.mark.parametrize("variant", VARIANTS)
+LAYOUT = pytest.mark.parametrize("layout", INPUT_LAYOUTS)
+
+CASES = {"pointwise": POINTWISE, "depthwise": DEPTHWISE, "winograd": WINOGRAD}
+"""What each variant takes; the others take everything."""
+
+
+def cases(variant: str) -> Sequence[Case]:
+    return CASES.get(variant, (*GENERAL, *POINTWISE, *DEPTHWISE, *WINOGRAD))
+
+
+@pytest.mark.parametrize("case", [*GENERAL, *POINTWISE, *DEPTHWISE, *WINOGRAD])
+def test_reference_is_the_definition(case: Case) -> None:
+    rng = np.random.default_rng(0)
+    inputs = case.operands(rng, "conv2d")
+    graph = op_graph("conv2d", inputs, case.attrs())
+    wanted = by_definition("conv2d", case, *inputs)  # pyright: ignore[reportArgumentType] - input and filter are given
+    np.testing.assert_array_equal(interpret(graph, {str(i): a for i, a in enumerate(inputs)})["0"], wanted)
+
+
+@VARIANT
+@LAYOUT
+@pytest.mark.parametrize("constant", [False, True], ids=["dynamic", "constant"])
+@pytest.mark.parametrize("data_type", ["float32", "float16"])
+def test_sizes_and_options(device: Device, variant: str, layout: str, data_type: str, constant: bool) -> None:
+    rng = np.random.default_rng(1)
+    if variant == "winograd" and not constant:
+        return  # Its filter is transformed when the graph is built: see test_what_a_variant_cannot_compute.
+    for i, case in enumerate(cases(variant)):
+        inputs = case.operands(rng, "conv2d", layout, data_type=data_type, bias=i % 3 != 2)
+        constants = {1, 2} if constant and inputs[2] is not None else {1} if constant else set[int]()
+        check_op(device, "conv2d", inputs, case.attrs(layout), constants=constants, forced={"conv2d": variant})
+
+
+@LAYOUT
+@pytest.mark.parametrize("filter_layout", FILTER_LAYOUTS["conv2d"])
+@pytest.mark.parametrize("constant", [False, True], ids=["dynamic", "constant"])
+def test_filter_layouts(device: Device, layout: str, filter_layout: str, constant: bool) -> None:
+    rng = np.random.default_rng(2)
+    grouped = Case(2, 2, 3, 4, (4, 5), (2, 3))
+    for variant, case in (
+        *itertools.product(("plain", "implicit", "tiled"), (grouped, GENERAL[1])),
+        *((name, own[0]) for name, own in CASES.items() if constant or name != "winograd"),
+    ):
+        inputs = case.operands(rng, "conv2d", layout, filter_layout)
+        attrs = case.attrs(layout, filter_layout)
+        check_op(device, "conv2d", inputs, attrs, constants={1} if constant else (), forced={"conv2d": variant})
+
+
+@VARIANT
+@LAYOUT
+def test_signed(device: Device, variant: str, layout: str) -> None:
+    rng = np.random.default_rng(3)
+    case = {
+        "pointwise": Case(1, 1, 96, 40, (9, 8), (1, 1)),
+        "depthwise": Case(1, 24, 1, 1, (9, 8), (5, 5)),
+    }.get(variant, Case(1, 1, 96, 40, (9, 8), (3, 3), {"padding": (1, 1, 1, 1)}))
+    for data_type in ("float32", "float16"):
+        shapes = case.shapes("conv2d", layout)
+        x, weights, bias = (random_array(rng, data_type, shape, 1) for shape in shapes)
+        graph = op_graph("conv2d", [x, weights, bias], case.attrs(layout), constants={1, 2})
+        actual = run_graph(device, graph, {"0": x}, forced={"conv2d": variant}, disabled_passes=("fold_constants",))[
+            "0"
+        ].astype(np.float64)
+        exact = op_graph("conv2d", [a.astype(np.float32) for a in (x, weights, bias)], case.attrs(layout))
+        sizes = op_graph("conv2d", [abs(a.astype(np.float32)) for a in (x, weights, bias)], case.attrs(layout))
+        wanted, terms = (
+            interpret(g, {str(i): f(a.astype(np.float32)) for i, a in enumerate((x, weights, bias))})["0"].astype(np.float64)
+            for g, f in ((exact, np.positive), (sizes, np.abs))
+        )
+        # Each term is rounded and added with one rounding per step at most; Winograd's sums are of up to 16 terms of the
+        # patch for each term of the result, and grow by the norms of its transforms (a factor of 9 in the worst case).
+        steps = case.depth * case.taps[0] * case.taps[1] + 1
+        bound = (
+            (9 if variant == "winograd" else 1) * steps * 2.0**-23 * np.maximum(terms, terms.max() * (variant == "winograd"))
+        )
+        if data_type == "float16":
+            bound = bound + 2.0**-11 * np.abs(wanted) + 2.0**-25
+        assert np.all(np.abs(actual - wanted) <= bound)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+@LAYOUT
+def test_chosen_variant_on_every_profile(profile: str, layout: str) -> None:
+    rng = np.random.default_rng(4)
+    profiled = open_profile(profile)
+    large = Case(1, 1, 32, 32, (16, 17), (3, 3), {"padding": (1, 1, 1, 1)})
+    for data_type in ("float32", "float16"):
+        for case in (GENERAL[1], GENERAL[2], POINTWISE[0], DEPTHWISE[0], large):
+            inputs = case.operands(rng, "conv2d", layout, data_type=data_type)
+            check_op(profiled, "conv2d", inputs, case.attrs(layout), constants={1})
+
+
+@VARIANT
+@LAYOUT
+@pytest.mark.parametrize("kind", ["nothing", "channels", "cast"])
+def test_float16_without_the_feature(variant: str, layout: str, kind: str) -> None:
+    profiled, case, rng = open_profile("subgroup-only"), cases(variant)[0], np.random.default_rng(12)
+    assert "shader-f16" not in profiled.caps.features
+    for bias in (False, True):
+        chain = Chain()
+        x, weights, channels = (random_array(rng, "float16", shape, 1) for shape in case.shapes("conv2d", layout))
+        operands = [chain.input(x), chain.constant(weights), chain.constant(channels) if bias else None]
+        result = chain.apply("conv2d", operands, **case.attrs(layout))
+        check_fused(profiled, chain, getattr(Ending(chain, result, layout, rng), kind)(), {"conv2d": variant})
+
+
+@VARIANT
+@LAYOUT
+def test_grid_folds(device: Device, variant: str, layout: str) -> None:
+    case = {
+        "pointwise": Case(2, 1, 8, 80, (20, 20), (1, 1)),
+        "depthwise": Case(2, 40, 1, 1, (20, 20), (3, 3)),
+        "winograd": Case(1, 1, 8, 80, (30, 30), (3, 3)),
+    }.get(variant, Case(1, 2, 3, 80, (30, 30), (2, 2)))
+    check_folded(device, "conv2d", case, layout, variant)
+
+
+@LAYOUT
+def test_large_tiles(device: Device, layout: str) -> None:
+    case = Case(1, 1, 6, 20, (92, 101), (2, 1))
+    inputs = case.operands(np.random.default_rng(11), "conv2d", layout)
+    graph = op_graph("conv2d", inputs, case.attrs(layout))
+    assert make_plan(graph, device.caps, {"conv2d": "tiled"}).dispatches[-1].spec.param("side") == 16
+    check_op(device, "conv2d", inputs, case.attrs(layout), forced={"conv2d": "tiled"})
+
+
+def test_more_workgroups_than_one_dimension_holds(device: Device) -> None:
+    case = Case(1, 1, 4, 4, (1040, 1040), (1, 1))
+    inputs = case.operands(np.random.default_rng(7), "conv2d", "nhwc")
+    graph = op_graph("conv2d", inputs, case.attrs("nhwc"), constants={1})
+    assert make_plan(graph, device.caps, {"conv2d": "implicit"}).dispatches[0].grid[1] > 1
+    check_op(device, "conv2d", inputs, case.attrs("nhwc"), constants={1}, forced={"conv2d": "implicit"})
+
+
+@LAYOUT
+def test_many_channels_wrap_in_the_texture(device: Device, layout: str) -> None:
+    rng = np.random.default_rng(8)
+    limits = tuple((n, 64 if n == "max-texture-dimension-2d" else v) for n, v in device.caps.limits)
+    caps = replace(device.caps, limits=limits)
+    for depth in (40, 43):
+        case = Case(1, 1, depth, 20, (4, 5), (2, 2))
+        inputs = case.operands(rng, "conv2d", layout)
+        graph = op_graph("conv2d", inputs, case.attrs(layout), constants={1})
+        plan = make_plan(graph, caps, {"conv2d": "implicit"})
+        packing = plan.constants[0].packing
+        assert isinstance(packing, PackingChain)
+        assert isinstance(packing.second, PanelTexture)
+        assert packing.second.wraps(depth) > 1
+        feeds = {"0": inputs[0], "2": inputs[2]}
+        program = Program(device, plan)
+        try:
+            actual = program.start(feeds, ["0"]).result()["0"]  # pyright: ignore[reportArgumentType] - both are given
+        finally:
+            program.destroy()
+        np.testing.assert_array_equal(actual, interpret(graph, feeds)["0"])  # pyright: ignore[reportArgumentType] - likewise
+
+
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "winograd"])
+@LAYOUT
+def test_special_values_stay_where_their_taps_reach(device: Device, variant: str, layout: str) -> None:
+    rng = np.random.default_rng(9)
+    for case in cases(variant)[:2]:
+        inputs = case.operands(rng, "conv2d", layout)
+        x = inputs[0]
+        assert x is not None
+        x[0].flat[0], x[0].flat[-1] = np.inf, np.nan
+        check_op(device, "conv2d", inputs, case.attrs(layout), constants={1}, forced={"conv2d": variant})
+
+
+# what follows a convolution ------------------------------------------------------------------------------------------------
+
+
+class Ending:
+    """Operators behind a convolution: each method is one kind of epilogue and returns the last result."""
+
+    def __init__(self, chain: Chain, result: int, layout: str, rng: np.random.Generator) -> None:
+        self.chain, self.result, self.rng = chain, result, rng
+        self.data_type, self.shape = chain.values[result].type.data_type, chain.values[result].type.shape
+        self.vector = self.shape[-1:] if layout == "nhwc" else (self.shape[1], 1, 1)
+
+    def random(self, *shape: int) -> Any:
+        return random_array(self.rng, self.data_type, shape)
+
+    def nothing(self) -> int:
+        return self.chain.apply("tanh", [self.result])
+
+    def uniforms(self) -> int:
+        return self.chain.apply("leakyRelu", [self.result], alpha=0.25)
+
+    def channels(self) -> int:
+        biased = self.chain.apply("add", [self.result, self.chain.constant(self.random(*self.vector))])
+        scaled = self.chain.apply("mul", [self.chain.input(self.random(1, *self.vector[-3:])), biased])
+        return self.chain.apply("gelu", [scaled])
+
+    def one_and_all(self) -> int:
+        scaled = self.chain.apply("mul", [self.chain.input(self.random(1, 1)), self.result])
+        return self.chain.apply("sub", [self.chain.input(self.random(*self.shape)), scaled])
+
+    def bytes(self) -> int:
+        picked = self.chain.input((self.random(*self.shape) > 0).astype(np.uint8))
+        return self.chain.apply("where", [picked, self.result, self.chain.constant(self.random(*self.vector))])
+
+    def cast(self) -> int:
+        other = "float32" if self.data_type == "float16" else "float16"
+        return self.chain.apply("cast", [self.result], data_type=other)
+
+
+@VARIANT
+@LAYOUT
+@pytest.mark.parametrize("kind", ["nothing", "uniforms", "channels", "one_and_all", "bytes", "cast"])
+def test_epilogue_changes_no_number(device: Device, variant: str, layout: str, kind: str) -> None:
+    rng = np.random.default_rng(10)
+    some = {"pointwise": POINTWISE[:2], "depthwise": DEPTHWISE[:2], "winograd": WINOGRAD[:2]}.get(variant, GENERAL[1:3])
+    for data_type, case, bias in (("float32", some[0], True), ("float32", some[1], False), ("float16", some[1], True)):
+        chain = Chain()
+        x, weights, channels = (random_array(rng, data_type, shape, 1) for shape in case.shapes("conv2d", layout))
+        operands = [chain.input(x), chain.constant(weights), chain.constant(channels) if bias else None]
+        result = chain.apply("conv2d", operands, **case.attrs(layout))
+        output = getattr(Ending(chain, result, layout, rng), kind)()
+        check_fused(device, chain, output, {"conv2d": variant})
+
+
+def test_only_vectors_along_the_channels_are_fused(device: Device) -> None:
+    for layout, shape, nodes in (("nchw", (4,), 2), ("nchw", (4, 1, 1), 1), ("nhwc", (4,), 1), ("nhwc", (4, 1, 1), 2)):
+        chain = Chain()
+        result = chain.apply(
+            "conv2d",
+            [chain.input(np.ones((1, 4, 4, 4), np.float32)), chain.input(np.ones((4, 4, 1, 1), np.float32)), None],
+            input_layout=layout,
+        )
+        graph = chain.graph(chain.apply("add", [result, chain.input(np.arange(4, dtype=np.float32).reshape(shape))]))
+        assert len(run_passes(graph)[0].nodes) == nodes
+        np.testing.assert_array_equal(run_graph(device, graph, chain.feeds)["0"], interpret(graph, chain.feeds)["0"])
+
+
+# any convolution -----------------------------------------------------------------------------------------------------------
+
+small = st.integers(1, 3)
+pairs = st.tuples(small, small)
+
+
+@settings(max_examples=60)
+@given(
+    case=st.builds(
+        Case,
+        images=st.integers(1, 2),
+        groups=st.integers(1, 4),
+        depth=st.integers(1, 9),
+        columns=st.integers(1, 9),
+        size=st.tuples(st.integers(1, 12), st.integers(1, 12)),
+        taps=pairs,
+        options=st.fixed_dictionaries({"padding": st.tuples(*[st.integers(0, 3)] * 4), "strides": pairs, "dilations": pairs}),
+    ),
+    variant=st.sampled_from(VARIANTS),
+    input_layout=st.sampled_from(INPUT_LAYOUTS),
+    filter_layout=st.sampled_from(FILTER_LAYOUTS["conv2d"]),
+    constant=st.booleans(),
+    bias=st.booleans(),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_any_convolution(
+    case: Case, variant: str, input_layout: str, filter_layout: str, constant: bool, bias: bool, seed: int
+) -> None:
+    device = open_profile("full")
+    attrs = case.attrs(input_layout, filter_layout)
+    inputs = case.operands(np.random.default_rng(seed), "conv2d", input_layout, filter_layout, bias=bias)
+    try:
+        graph = op_graph("conv2d", inputs, attrs)
+    except MLTypeError as error:
+        assume("must fit into the padded input" not in str(error))
+        raise
+    size = convolution_size(Lowering(graph.nodes[0], graph, device.caps, OPS), transposed=False)
+    # What the drawn variant cannot compute the device's own choice does.
+    forced = {} if obstacle(device.caps, size, variant, constant_filter=constant) else {"conv2d": variant}
+    check_op(device, "conv2d", inputs, attrs, constants={1} if constant else (), forced=forced)
+
+
+# refusals ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variant", "case", "constant", "why"),
+    [
+        ("depthwise", Case(), True, "a group has 4 input channels"),
+        ("pointwise", Case(), True, "it takes one tap, one group, strides of 1 and no padding"),
+        ("pointwise", Case(1, 2, 2, 2, taps=(1, 1)), True, "one group"),
+        ("winograd", Case(taps=(3, 2)), True, "it takes 3 x 3 taps"),
+        ("winograd", Case(depth=3), True, "channels in multiples of 4"),
+        ("winograd", Case(), False, "the filter is not a constant"),
+        ("implicit", Case(), True, "the device's subgroup size is 0"),
+    ],
+)
+def test_what_a_variant_cannot_compute(variant: str, case: Case, constant: bool, why: str) -> None:
+    shapes = case.shapes("conv2d")
+    graph = op_graph("conv2d", [np.zeros(s, np.float32) for s in shapes], case.attrs(), {1} if constant else ())
+    with pytest.raises(OperationError, match=rf"conv2d\('test'\): .*got {variant}: .*{why}.*; allowed: .*plain"):
+        make_plan(graph, Caps(), {"conv2d": variant})
+
+
+X, F = typed("float32", 1, 4, 5, 5), typed("float32", 6, 4, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("types", "attrs", "texts"),
+    [
+        ([typed("float32", 4, 5, 5), F, None], {}, ["conv2d('here')", "Conv2d input must be 4D", "input float32[4, 5, 5]"]),
+        ([X, typed("float32", 6, 4, 3), None], {}, ["Conv2d input must be 4D, as must its filter", "filter float32[6, 4, 3]"]),
+        ([X, F, typed("float32", 6, 1)], {}, ["bias 1D", "bias float32[6, 1] of rank 2", "rank 1"]),
+        ([typed("int32", 1, 4, 5, 5), F, None], {}, ["input data type is not allowed", "float32, float16"]),
+        ([X, typed("float16", 6, 4, 3, 3), None], {}, ["filter data type must equal input data type"]),
+        ([X, F, typed("float16", 6)], {}, ["bias data type must equal input data type"]),
+        ([X, F, typed("float32", 4)], {}, ["bias must have one element per output channel", "allowed: [6]"]),
+        ([X, F, None], {"padding": (1, 1)}, ["padding must have 4 items", "padding=[1, 1]", "[top, bottom, left, right]"]),
+        ([X, F, None], {"padding": (1, 1, 1, -1)}, ["padding must be an unsigned 32-bit integer", "-1"]),
+        ([X, F, None], {"strides": (1,)}, ["strides must have 2 items"]),
+        ([X, F, None], {"strides": (1, 0)}, ["every item of strides must be > 0", "strides=[1, 0]"]),
+        ([X, F, None], {"dilations": (1, 1, 1)}, ["dilations must have 2 items"]),
+        ([X, F, None], {"dilations": (0, 1)}, ["every item of dilations must be > 0"]),
+        ([X, F, None], {"groups": 0}, ["groups must be > 0", "groups=0"]),
+        ([X, F, None], {"groups": 3}, ["Conv2d input channels (4) must be divisible by groups (3)"]),
+        (
+            [X, F, None],
+            {"groups": 2},
+            ["the filter's input channels must equal the input's channels divided by groups", "allowed: 2"],
+        ),
+        (
+            [X, typed("float32", 6, 1, 3, 3), None],
+            {"groups": 4},
+            ["the filter's output channels must be divisible by groups", "k * 4"],
+        ),
+        ([X, typed("float32", 6, 4, 6, 3), None], {}, ["must fit into the padded input", "6 taps along h", "allowed: 1..5"]),
+        ([X, F, None], {"dilations": (1, 3)}, ["must fit into the padded input", "7 taps along w"]),
+        ([X, F, None], {"input_layout": "nhcw"}, ["Invalid input_layout", "'nhcw'", "nchw, nhwc"]),
+        ([X, F, None], {"filter_layout": "iohw"}, ["Invalid filter_layout", "oihw, hwio, ohwi, ihwo"]),
+        ([X, F, None], {"auto_pad": "same-upper"}, ["unknown option 'auto_pad'"]),
+        (
+            [typed("float32", 1, 4, 1, 1), typed("float32", 1, 4, 1, 1), None],
+            {"padding": (2**31, 0, 0, 0)},
+            ["output dimensions and element count must be valid dimensions"],
+        ),
+        ([None, F, None], {}, ["input is required"]),
+    ],
+)
+def test_refusals(types: Sequence[TensorType | None], attrs: Mapping[str, Any], texts: Sequence[str]) -> None:
+    message = refusal("conv2d", types, attrs)
+    assert [text for text in texts if text not in message] == []
+
+
+@pytest.mark.parametrize(
+    ("layout", "filter_layout", "taps", "options", "shape"),
+    [
+        ("nchw", "oihw", (6, 4, 3, 3), {}, (1, 6, 3, 3)),
+        ("nhwc", "ohwi", (6, 3, 3, 5), {}, (1, 2, 3, 6)),
+        ("nchw", "hwio", (3, 3, 4, 6), {"strides": (2, 3), "padding": (1, 1, 0, 0)}, (1, 6, 3, 1)),
+        ("nchw", "ihwo", (4, 2, 1, 6), {"dilations": (4, 9)}, (1, 6, 1, 5)),
+    ],
+)
+def test_output_shapes(
+    layout: str, filter_layout: str, taps: tuple[int, ...], options: dict[str, Any], shape: tuple[int, ...]
+) -> None:
+    types = [typed("float32", 1, 4, 5, 5), typed("float32", *taps), None]
+    (output,), canonical = OPS["conv2d"].check(types, {"input_layout": layout, "filter_layout": filter_layout, **options})
+    assert output.shape == shape
+    assert OPS["conv2d"].check(types, canonical)[0] == (output,)

@@ -1,0 +1,93 @@
+"""Which kernels gru and lstm take on the recorded devices, and how many dispatches that is."""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.ops.recurrent import Sizes, attributes, operands
+from tests.support import op_graph
+from tests.unit.plans import DEVICES, caps_of, check_plan
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.plan import make_plan
+
+if TYPE_CHECKING:
+    from webnn_wgpu.plan import ExecutionPlan
+
+
+def planned(device: str, name: str, sizes: Sizes, variant: str = "") -> ExecutionPlan:
+    given = list(operands(name, sizes).values())
+    graph = op_graph(name, given, attributes(name, sizes), {1, 2})
+    plan = make_plan(graph, caps_of(device), {name: variant} if variant else None)
+    check_plan(plan, caps_of(device), rendered=True)
+    return plan
+
+
+def templates(plan: ExecutionPlan) -> list[str]:
+    return [d.spec.template for d in plan.dispatches if "recurrent" in d.spec.template]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["gru", "lstm"])
+def test_plans_hold_on_every_device(device: str, name: str) -> None:
+    for hidden in (7, 64):
+        for both in (False, True):
+            sizes = Sizes(steps=4, hidden=hidden, both=both)
+            for variant in ("sequence", "steps"):
+                planned(device, name, sizes, variant)
+            planned(device, f"{name}Cell", sizes)
+
+
+@pytest.mark.parametrize("name", ["gru", "lstm", "gruCell", "lstmCell"])
+def test_bindings_fit_whatever_is_absent(name: str) -> None:
+    optional = [o.name for o in OPS[name].operands if not o.required]
+    for steps, variant in itertools.product((1, 3), ("sequence", "steps")):
+        for count in range(len(optional) + 1):
+            for absent in itertools.combinations(optional, count):
+                sizes = Sizes(steps=steps, hidden=4)
+                for changed in ({}, {"reset_after": False}) if "gru" in name else ({},):
+                    given = list(operands(name, sizes, absent=absent).values())
+                    graph = op_graph(name, given, attributes(name, sizes) | changed, {1, 2})
+                    check_plan(make_plan(graph, Caps(), {name: variant}), Caps())
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_small_networks_are_one_dispatch_on_hardware(device: str) -> None:
+    plan = planned(device, "lstm", Sizes(steps=20, hidden=128))
+    found = templates(plan)
+    if device == "lavapipe":
+        assert found == ["recurrent.steps"] * 20
+    else:
+        assert found == ["recurrent.sequence"]
+    assert all(d.reason for d in plan.dispatches)
+
+
+def test_large_networks_are_spread_over_the_device() -> None:
+    plan = planned("nvidia", "gru", Sizes(steps=5, hidden=512))
+    assert templates(plan) == ["recurrent.steps"] * 5
+    reasons = {d.reason for d in plan.dispatches if d.spec.template == "recurrent.steps"}
+    assert reasons == {"786432 recurrent weights: a dispatch per step, over the whole device"}
+
+
+def test_a_reset_before_the_product_takes_two_dispatches_a_step() -> None:
+    sizes = Sizes(steps=4, hidden=512)
+    graph = op_graph("gru", list(operands("gru", sizes).values()), attributes("gru", sizes, reset_after=False), {1, 2})
+    assert templates(make_plan(graph, caps_of("nvidia"))) == ["recurrent.steps"] * 8
+    bare = list(operands("gru", sizes, absent=("initialHiddenState",)).values())
+    graph = op_graph("gru", bare, attributes("gru", sizes, reset_after=False), {1, 2})
+    # Nothing is multiplied in the first step.
+    assert templates(make_plan(graph, caps_of("nvidia"))) == ["recurrent.steps"] * 7
+
+
+def test_a_single_step_is_spread_over_the_device() -> None:
+    plan = planned("nvidia", "lstm", Sizes(steps=1, hidden=16))
+    assert templates(plan) == ["recurrent.steps"]
+    assert plan.dispatches[-1].reason == "a single step"
+
+
+def test_states_take_two_places_however_many_steps() -> None:
+    few, many = (planned("nvidia", "lstm", Sizes(steps=n, batch=1, hidden=512)) for n in (4, 12))
+    assert len(few.slots) == len(many.slots)

@@ -1,0 +1,32 @@
+"""Kernels written for float16, on devices that do not have it.
+
+Arithmetic is done in float32 anyway: only how elements are stored and how results are rounded changes. Two elements share a
+word, `shaders/lib/tensor.wgsl.j2` takes them apart and puts them together, and rounding goes through the bits
+(`shaders/lib/math/half.wgsl`), so that results are the same to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+
+from ..core.caps import Caps
+from .element import ELEMENTS
+from .expression import Expression
+from .spec import KernelSpec
+
+_FEATURE = ELEMENTS["float16"].feature
+
+
+def emulated(spec: KernelSpec, caps: Caps) -> KernelSpec:
+    """Return the kernel as the device can run it: itself, or with `half` in place of float16."""
+    if _FEATURE in caps.features or _FEATURE not in spec.features:
+        return spec
+    bindings = tuple(replace(b, element="half") if b.element == "float16" else b for b in spec.bindings)
+    declared = bindings != spec.bindings
+
+    def adapted(value: Hashable) -> Hashable:
+        return value.with_halves(declared=declared) if isinstance(value, Expression) else value
+
+    params = tuple((name, adapted(value)) for name, value in spec.params)
+    return replace(spec, bindings=bindings, params=params, features=tuple(f for f in spec.features if f != _FEATURE))

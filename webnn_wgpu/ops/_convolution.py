@@ -1,0 +1,335 @@
+"""What conv2d and convTranspose2d share: options, layouts, checks, and their lowering."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ..core.data_types import DATA_TYPES, FLOATS
+from ..core.errors import OperationError
+from ..kernels import select
+from ..kernels.element import QUAD
+from ..kernels.packing import Chain, PanelTexture, Permuted
+from ..kernels.select import Choice
+from ..kernels.select_convolution import VARIANTS, ConvolutionSize, choose_convolution, obstacle
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
+from ..kernels.spec import Operand as KernelOperand
+from ._attrs import Attr
+from ._def import Operand
+from ._patches import patch_uniforms
+from ._product import TEMPLATES as PRODUCTS
+from ._product import Addend, Factor, Kernel, Read, finish, product_calls
+from ._shapes import strides_of
+from ._winograd import TEMPLATES as WINOGRAD
+from ._winograd import winograd_calls
+from .strided import STRIDED, strided_call
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..core.errors import MLTypeError
+    from ..ir.graph import Attrs
+    from ._def import Call, Lowering
+
+_OWN_PARAMS = {
+    "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row"),
+    "tiled": ("side", "whole_taps"),
+    "plain": ("rows",),
+    "depthwise": ("height", "width", "sliding", "multiplied"),
+}
+_COMMON_PARAMS = ("transposed", "form", "c_read", "expression", "extra_reads")
+_TEMPLATES = {v: KernelTemplate(f"conv2d.{v}", (*own, *_COMMON_PARAMS)) for v, own in _OWN_PARAMS.items()}
+TEMPLATES = (*_TEMPLATES.values(), *PRODUCTS, STRIDED)
+"""The templates of a convolution's variants, but for those of Winograd's algorithm."""
+FORWARD_TEMPLATES = (*TEMPLATES, *WINOGRAD)
+"""All templates, as conv2d has them."""
+
+INPUT_LAYOUTS = ("nchw", "nhwc")
+
+WRITTEN_TAPS, WRITTEN_WIDTH = 25, 7
+"""Most taps, and most taps in a row, that the depthwise kernel has written out instead of a loop.
+
+Loops are half its time on software adapters: 3 x 3 taps of 144 channels of 56 x 56 pixels took 8 ms of CPU time with loops, 6
+with rows written out, 3 with all (lavapipe).
+"""
+
+
+OPERANDS = (
+    Operand("input", FLOATS, min_rank=4, max_rank=4),
+    Operand("filter", FLOATS, same_as="input", min_rank=4, max_rank=4),
+    Operand("bias", FLOATS, same_as="input", min_rank=1, max_rank=1, required=False),
+)
+
+
+def attributes(filter_layouts: tuple[str, ...], *others: Attr) -> tuple[Attr, ...]:
+    """Return the options of a convolution; the first of `filter_layouts` is the default."""
+    return (
+        Attr("padding", "uints", (0, 0, 0, 0)),
+        Attr("strides", "uints", (1, 1)),
+        Attr("dilations", "uints", (1, 1)),
+        *others,
+        Attr("groups", "uint", 1),
+        Attr("input_layout", "enum", "nchw", allowed=INPUT_LAYOUTS),
+        Attr("filter_layout", "enum", filter_layouts[0], allowed=filter_layouts),
+    )
+
+
+def channel_axis(attrs: Attrs) -> int:
+    """Return the dimension of the channels, counted from the end."""
+    return -1 if attrs["input_layout"] == "nhwc" else -3
+
+
+def sizes_of(shape: Sequence[int], layout: str) -> dict[str, int]:
+    """Return a shape's dimensions by the letters of its layout.
+
+    >>> sizes_of((8, 3, 5, 5), "oihw")
+    {'o': 8, 'i': 3, 'h': 5, 'w': 5}
+    """
+    return dict(zip(layout, shape, strict=True))
+
+
+def laid_out(layout: str, n: int, c: int, h: int, w: int) -> tuple[int, ...]:
+    """Return the shape of an image in a layout."""
+    return tuple({"n": n, "c": c, "h": h, "w": w}[letter] for letter in layout)
+
+
+def check_options(call: Call) -> None:
+    """Check the lengths and values of the options that both convolutions have."""
+    attrs = call.attrs
+    for name, length, meaning in (
+        ("padding", 4, "[top, bottom, left, right]"),
+        ("strides", 2, "[height, width]"),
+        ("dilations", 2, "[height, width]"),
+    ):
+        values = attrs[name]
+        call.require(len(values) == length, f"{name} must have {length} items", got=f"{name}={list(values)}", allowed=meaning)
+        if name != "padding":
+            call.require(
+                all(v > 0 for v in values), f"every item of {name} must be > 0", got=f"{name}={list(values)}", allowed=">= 1"
+            )
+    call.require(attrs["groups"] > 0, "groups must be > 0", got=f"groups={attrs['groups']}", allowed=">= 1")
+
+
+def check_bias(call: Call, channels: int) -> None:
+    """Check that a bias has one element per output channel."""
+    bias = call.inputs[2]
+    call.require(
+        bias is None or bias.shape == (channels,), "bias must have one element per output channel", allowed=f"[{channels}]"
+    )
+
+
+def not_divisible(call: Call, operator: str, channels: int) -> MLTypeError:
+    """Return the error for input channels that do not divide into groups."""
+    groups = call.attrs["groups"]
+    return call.fail(
+        f"{operator} input channels ({channels}) must be divisible by groups ({groups})",
+        got=f"groups={groups}, {call.describe()}",
+        allowed=f"a divisor of {channels}",
+    )
+
+
+def convolution_size(low: Lowering, *, transposed: bool) -> ConvolutionSize:
+    """Return the sizes of a node."""
+    attrs = low.attrs
+    layout, groups = attrs["input_layout"], attrs["groups"]
+    x, y = sizes_of(low.input().shape, layout), sizes_of(low.output().shape, layout)
+    taps = sizes_of(low.input(1).shape, attrs["filter_layout"])
+    top, _, left, _ = attrs["padding"]
+    return ConvolutionSize(
+        transposed,
+        layout == "nhwc",
+        x["n"],
+        groups,
+        x["c"] // groups,
+        y["c"] // groups,
+        (x["h"], x["w"]),
+        (y["h"], y["w"]),
+        (taps["h"], taps["w"]),
+        attrs["strides"],
+        attrs["dilations"],
+        (top, left),
+    )
+
+
+def convolution_calls(low: Lowering, *, transposed: bool) -> list[KernelCall]:
+    """Return the kernel calls that compute a convolution, with the epilogue of `low`.
+
+    Raises:
+        OperationError: a variant is forced that cannot compute it on the device.
+    """
+    size = convolution_size(low, transposed=transposed)
+    choice = _choose(low, size)
+    calls: list[KernelCall] = []
+    match choice.variant:
+        case "pointwise":
+            return _pointwise_calls(low, size, calls, choice.reason)
+        case "winograd":
+            weights = _filter(low, size, "ghwio", calls)
+            assert isinstance(weights, Packed)
+            return winograd_calls(low, size, weights, _bias(low), _read(size, "columns"), choice.reason)
+        case "depthwise":
+            calls.append(_depthwise_call(low, size, calls, choice.reason))
+        case _:
+            calls.append(_product_call(low, size, choice, calls))
+    return calls
+
+
+def _choose(low: Lowering, size: ConvolutionSize) -> Choice:
+    constant = low.is_constant(low.value(1))
+    forced = low.forced_variant
+    if forced is None:
+        return choose_convolution(low.caps, size, constant_filter=constant)
+    why = obstacle(low.caps, size, forced, constant_filter=constant)
+    if why:
+        raise OperationError(
+            "the forced kernel variant cannot be had",
+            operator=low.ops[low.node.op].python_name,
+            label=low.node.label,
+            got=f"{forced}: {why}",
+            allowed=", ".join(v for v in VARIANTS if not obstacle(low.caps, size, v, constant_filter=constant)),
+        )
+    return Choice(forced, "forced")
+
+
+def _filter(low: Lowering, size: ConvolutionSize, order: str, calls: list[KernelCall]) -> KernelOperand:
+    """Return the filter in another order: permuted at build time if it is a constant, else by a copy.
+
+    Args:
+        low: the node.
+        size: its sizes.
+        order: the letters g (groups), h, w, i (input channels of a group), o (output channels of a group).
+        calls: gets the copy.
+    """
+    layout: str = low.attrs["filter_layout"]
+    value, type_ = low.value(1), low.input(1)
+    letters = layout.replace("i", "gi") if size.transposed else layout.replace("o", "go")
+    sizes = sizes_of(type_.shape, layout) | {"g": size.groups, "i": size.depth, "o": size.columns}
+    dims, axes = tuple(sizes[letter] for letter in letters), tuple(letters.index(letter) for letter in order)
+    moving = [axis for axis in axes if dims[axis] > 1]
+    if low.is_constant(value):
+        return Packed(value, Permuted(dims, axes))
+    if moving == sorted(moving):
+        return value
+    temp = Temp("filter", type_.num_elements * DATA_TYPES[type_.data_type].size_bytes)
+    space, strides = [dims[axis] for axis in axes], [strides_of(dims)[axis] for axis in axes]
+    reason = f"filter from {layout} to {order}"
+    calls.append(strided_call(value, type_.data_type, 0, space, strides, temp, low.caps, reason))
+    return temp
+
+
+def _bias(low: Lowering, shape: tuple[int, ...] | None = None) -> Addend | None:
+    return Addend(low.value(2), low.input(2).data_type, shape or low.input(2).shape, 1) if low.has(2) else None
+
+
+def _read(size: ConvolutionSize, vector: str) -> Read:
+    """Return where the bias and an epilogue's operands are found: a vector lies along the channels."""
+
+    def read(shape: Sequence[int]) -> str:
+        count = math.prod(shape)
+        return "one" if count == 1 else vector if count == size.channels else "full"
+
+    return read
+
+
+def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCall], reason: str) -> list[KernelCall]:
+    """Return the matrix products of a convolution with one tap: nhwc pixels x filter, nchw filter x pixels."""
+    data_type, pixels = low.input().data_type, math.prod(size.output)
+    if size.nhwc:
+        a = Factor(low.value(0), data_type, (size.images * pixels, size.depth))
+        b = Factor(_filter(low, size, "ghwio", calls), data_type, (size.depth, size.columns))
+        vector = "columns"
+    else:
+        a = Factor(_filter(low, size, "goihw", calls), data_type, (size.columns, size.depth))
+        b = Factor(low.value(0), data_type, (size.images, size.depth, pixels))
+        vector = "rows"
+    products = product_calls(low, a, b, addend=_bias(low), read=_read(size, vector))
+    return calls + [replace(call, reason=f"{reason}, {call.reason}") for call in products]
+
+
+def _start(low: Lowering, size: ConvolutionSize, weights: KernelOperand, texture: bool, quad: bool) -> Kernel:
+    """Return a kernel that reads the input and the filter and knows where patches lie."""
+    data_type = low.input().data_type
+    kernel = Kernel()
+    # A quad of channels lies in one piece, and in one group.
+    quads = size.nhwc and size.depth % QUAD == 0
+    kernel.bind(Binding("input", "read", data_type, quad=quads), low.value(0))
+    kernel.bind(Binding("weights", "texture") if texture else Binding("weights", "read", data_type, quad=quad), weights)
+    kernel.params["transposed"] = size.transposed
+    patch_uniforms(kernel, size)
+    return kernel
+
+
+def _product_call(low: Lowering, size: ConvolutionSize, choice: Choice, calls: list[KernelCall]) -> KernelCall:
+    """Return the call of a kernel that computes matrix products of patches with the filter."""
+    product, reason = size.product, choice.reason
+    M, N, K = product.M, product.N, product.K
+    weights = _filter(low, size, "ghwio", calls)
+    packing = None
+    own: dict[str, int | bool] = {}
+    if choice.variant == "implicit":
+        lanes = low.caps.subgroup_size
+        packing = _panel_texture(low, size)
+        rows, quads = select.subgroup_tile(low.caps, product, texture=packing is not None)
+        if packing:
+            assert isinstance(weights, Packed)
+            weights = Packed(weights.value, Chain(weights.packing, packing))
+            reason += ", filter packed in a texture"
+        tile = (rows, lanes * quads * QUAD)
+        own = {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": packing is not None}
+        one_row = packing is not None and packing.wraps(size.depth) == 1
+        own |= {"rest": size.depth % QUAD, "short": size.depth < QUAD, "one_row": one_row}
+    elif choice.variant == "tiled":
+        side = select.tile_side(product)
+        tile = (side * QUAD, side * QUAD)
+        own = {"side": side, "whole_taps": size.depth % QUAD == 0}
+    else:
+        rows = select.plain_rows(product)
+        tile = (8 * rows, 8 * QUAD)
+        own = {"rows": rows}
+    kernel = _start(low, size, weights, packing is not None, N % QUAD == 0)
+    kernel.params |= own
+    if choice.variant == "implicit":
+        kernel.features.append("subgroup")
+    blocks, panels = -(-M // tile[0]), -(-N // tile[1])
+    tiles = blocks * panels * size.groups
+    kernel.uniforms(M=M, N=N, K=K, blocks=blocks, panels=panels, tiles=tiles)
+    if packing:
+        kernel.uniforms(wraps=packing.wraps(size.depth), wrap_steps=packing.wrap_steps(size.depth))
+    kernel.params["form"] = "nhwc" if size.nhwc else "nchw"
+    finish(kernel, low, size.nhwc and N % QUAD == 0, _read(size, "columns"), _bias(low))
+    return kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason)
+
+
+def _panel_texture(low: Lowering, size: ConvolutionSize) -> PanelTexture | None:
+    """Return how a constant filter is packed into a texture, a matrix per group and tap; None where it does not fit."""
+    if not low.is_constant(low.value(1)):
+        return None
+    _, quads = select.subgroup_tile(low.caps, size.product, texture=True)
+    width = low.caps.limit("max-texture-dimension-2d")
+    packing = PanelTexture(low.caps.subgroup_size, quads, width)
+    return packing if packing.height(size.depth, size.columns, size.groups * size.taps) <= width else None
+
+
+def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall], reason: str) -> KernelCall:
+    """Return the call of the kernel for one input channel per group."""
+    weights = _filter(low, size, "hwigo", calls)
+    channels, (out_height, out_width) = size.channels, size.output
+    multiplied = size.columns > 1
+    whole = channels % QUAD == 0 if size.nhwc else out_width % QUAD == 0
+    kernel = _start(low, size, weights, False, size.nhwc and whole)
+    kernel.bindings[0] = replace(kernel.bindings[0], quad=size.nhwc and whole and not multiplied)
+    row_quads, channel_quads = -(-out_width // QUAD), -(-channels // QUAD)
+    items = size.images * out_height * row_quads * (channel_quads if size.nhwc else channels)
+    kernel.uniforms(row_quads=row_quads, channel_quads=channel_quads, items=items, multiplier=size.columns)
+    if size.nhwc:
+        kernel.uniforms(M=size.product.M, N=channels)
+    else:
+        kernel.uniforms(M=channels, N=out_height * out_width)
+    sliding = not size.transposed and size.strides[1] == size.dilations[1] == 1
+    form, vector = ("nhwc", "columns") if size.nhwc else ("matrix", "rows")
+    height = size.kernel[0] if size.taps <= WRITTEN_TAPS else 0
+    width = size.kernel[1] if size.kernel[1] <= WRITTEN_WIDTH else 0
+    kernel.params |= {"form": form, "height": height, "width": width, "sliding": sliding, "multiplied": multiplied}
+    finish(kernel, low, whole, _read(size, vector), _bias(low))
+    return kernel.call(_TEMPLATES["depthwise"], grid_1d(-(-items // 64), low.caps), reason)

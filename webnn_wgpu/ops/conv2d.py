@@ -1,0 +1,106 @@
+"""The operator conv2d: cross-correlation of images with a filter; padding is zeros."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.select_convolution import VARIANTS
+from ..kernels.spec import KernelCall
+from ._convolution import (
+    FORWARD_TEMPLATES,
+    OPERANDS,
+    attributes,
+    channel_axis,
+    check_bias,
+    check_options,
+    convolution_calls,
+    laid_out,
+    not_divisible,
+    sizes_of,
+)
+from ._def import Call, Lowering, OpDef
+from ._rows import to_type, wide
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    check_options(call)
+    attrs, x_type = call.attrs, call.input()
+    layout, groups = attrs["input_layout"], attrs["groups"]
+    x, taps = sizes_of(x_type.shape, layout), sizes_of(call.input(1).shape, attrs["filter_layout"])
+    if x["c"] % groups:
+        raise not_divisible(call, "Conv2d", x["c"])
+    got = f"groups={groups}, layouts {layout} and {attrs['filter_layout']}, {call.describe()}"
+    call.require(
+        taps["i"] == x["c"] // groups,
+        "the filter's input channels must equal the input's channels divided by groups",
+        got=got,
+        allowed=f"{x['c'] // groups}",
+    )
+    call.require(
+        taps["o"] % groups == 0, "the filter's output channels must be divisible by groups", got=got, allowed=f"k * {groups}"
+    )
+    check_bias(call, taps["o"])
+    top, bottom, left, right = attrs["padding"]
+    extent: list[int] = []
+    for i, (name, pads) in enumerate((("h", top + bottom), ("w", left + right))):
+        padded, window = x[name] + pads, (taps[name] - 1) * attrs["dilations"][i] + 1
+        call.require(
+            window <= padded,
+            "the dilated filter must fit into the padded input: the output's dimensions must be valid dimensions",
+            got=f"{window} taps along {name}, {call.describe()}, padding={list(attrs['padding'])}",
+            allowed=f"1..{padded}",
+        )
+        extent.append((padded - window) // attrs["strides"][i] + 1)
+    return (call.output(x_type.data_type, laid_out(layout, x["n"], taps["o"], extent[0], extent[1])),)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, weights, bias = arrays
+    assert x is not None
+    assert weights is not None
+    layout, groups = attrs["input_layout"], attrs["groups"]
+    x = wide(x).transpose([layout.index(letter) for letter in "nchw"])
+    weights = wide(weights).transpose([attrs["filter_layout"].index(letter) for letter in "oihw"])
+    top, bottom, left, right = attrs["padding"]
+    x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
+    y = sizes_of(out[0].shape, layout)
+    height, width = y["h"], y["w"]
+    n, outputs, per_group = x.shape[0], weights.shape[0], weights.shape[1]
+    weights = weights.reshape(groups, outputs // groups, per_group, *weights.shape[2:])
+    result = np.zeros((n, groups, outputs // groups, height * width))
+    (stride_y, stride_x), (dilation_y, dilation_x) = attrs["strides"], attrs["dilations"]
+    with np.errstate(all="ignore"):
+        for ky, kx in np.ndindex(*weights.shape[3:]):
+            rows = slice(ky * dilation_y, ky * dilation_y + (height - 1) * stride_y + 1, stride_y)
+            columns = slice(kx * dilation_x, kx * dilation_x + (width - 1) * stride_x + 1, stride_x)
+            result += weights[..., ky, kx] @ x[:, :, rows, columns].reshape(n, groups, per_group, height * width)
+        result = result.reshape(n, outputs, height, width)
+        if bias is not None:
+            result += wide(bias)[:, None, None]
+    return [to_type(result.transpose(["nchw".index(letter) for letter in layout]), out[0])]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    return convolution_calls(low, transposed=False)
+
+
+OPS = (
+    OpDef(
+        "conv2d",
+        OPERANDS,
+        _infer,
+        _reference,
+        _lower,
+        attrs=attributes(("oihw", "hwio", "ohwi", "ihwo")),
+        templates=FORWARD_TEMPLATES,
+        spec="#api-mlgraphbuilder-conv2d",
+        epilogue=True,
+        epilogue_axis=channel_axis,
+        rank_phrase="Conv2d input must be 4D, as must its filter, and bias 1D",
+        variants=VARIANTS,
+    ),
+)

@@ -1,0 +1,134 @@
+"""Sums of all elements up to each, along one dimension.
+
+Floats are summed in float32, in blocks, and rounded once; integers wrap. Long rows are cut into parts: the sums of the parts
+are summed up first, and each part then starts where the parts before it end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._reduction import VARIANTS, Field, choose_variant, row_launch, view_rows
+from ._rows import to_type, wide
+from .reduce import REDUCE, SUMMABLE, Tensor, arithmetic, number_of_parts, totals_of_parts
+
+CUMULATIVE_SUM = KernelTemplate("cumulative_sum", ("variant", "form", "exclusive", "reversed", "rows"), VARIANTS)
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x = call.input()
+    call.axis(call.attrs["axis"], x.rank)
+    return (x,)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    x, axis = arrays[0], attrs["axis"]
+    assert x is not None
+    values = wide(x)
+    if attrs["reversed"]:
+        values = np.flip(values, axis)
+    if attrs["exclusive"]:
+        first = np.zeros_like(values.take([0], axis))
+        values = np.concatenate([first, values.take(range(x.shape[axis] - 1), axis)], axis)
+    with np.errstate(all="ignore"):
+        sums = np.cumsum(values, axis, dtype=values.dtype)
+    return [to_type(np.flip(sums, axis) if attrs["reversed"] else sums, outputs[0])]
+
+
+def _scan_calls(low: Lowering, source: Tensor, axis: int, target: Tensor, *, exclusive: bool, key: str) -> list[KernelCall]:
+    """Return the calls that sum one tensor up along a dimension.
+
+    Args:
+        low: the node.
+        source: what is read.
+        axis: the dimension.
+        target: what is written, of the same shape.
+        exclusive: whether an element's own value is left out of its sum.
+        key: what scratch memory is named after.
+    """
+    step = arithmetic("sum", "x", "t", (), ELEMENTS[source.element].value)
+    length, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
+    view = view_rows(source.shape, (axis,))
+    variant = choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
+    # An item is four neighbours: of four rows, or of one.
+    form = "single"
+    # There are no vectors of pairs.
+    if step.type not in PAIRS:
+        columns = inner % QUAD == 0 and variant.lanes == 1
+        form = "columns" if columns else "quads" if inner == 1 and length % QUAD == 0 else "single"
+    rows = view.kept.size // (QUAD if form == "columns" else 1)
+    items = length // (QUAD if form == "quads" else 1)
+    parts = number_of_parts(rows, items, variant.lanes, low.caps)
+    calls: list[KernelCall] = []
+    chunk, starts = length, None
+    if parts > 1:
+        chunk = -(-length // (parts * QUAD)) * QUAD
+        totals_call, totals = totals_of_parts(low, step, source, axis, chunk, f"{key} totals")
+        scratch = Temp(f"{key} starts", math.prod(totals.shape) * ELEMENTS[step.element].size_bytes)
+        starts = Tensor(scratch, step.element, totals.shape)
+        calls += [totals_call, *_scan_calls(low, totals, 0, starts, exclusive=True, key=key + "'")]
+    parts = -(-length // chunk)
+    shape = replace(variant.shape(view, quads=form != "single"), kept_rank=1, reduced_rank=1)
+    item = QUAD if form == "quads" else 1
+    iterations = min(chunk, length) // item // variant.lanes * 34 // 32 + 2
+    launch, grid = row_launch(shape, rows * parts, low.caps, "units", iterations)
+    fields: list[Field] = [
+        *launch,
+        ("rows", "u32", rows),
+        ("items", "u32", items),
+        ("chunk", "u32", chunk // item if parts > 1 else items),
+        # In items, along which everything is counted.
+        ("inner", "u32", inner // QUAD if form == "columns" else inner),
+    ]
+    quad = form != "single"
+    bindings = [Binding("input", "read", source.element, quad=quad)]
+    operands = [source.resource]
+    if starts is not None:
+        bindings.append(Binding("starts", "read", starts.element, quad=form == "columns"))
+        operands.append(starts.resource)
+    bindings.append(Binding("output", "write", target.element, quad=quad))
+    operands.append(target.resource)
+    spec = CUMULATIVE_SUM.spec(
+        bindings,
+        [(name, type_) for name, type_, _ in fields],
+        features=variant.features,
+        variant=variant.name,
+        form=form,
+        exclusive=exclusive,
+        reversed=low.attrs["reversed"],
+        rows=shape,
+    )
+    reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
+    return [*calls, KernelCall(spec, tuple(operands), tuple(v for *_, v in fields), grid, reason)]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    x = low.input()
+    element = element_of(x.data_type, low.caps)
+    source = Tensor(low.value(0), element, x.shape)
+    target = Tensor(low.node.outputs[0], element, x.shape)
+    return _scan_calls(low, source, low.attrs["axis"], target, exclusive=bool(low.attrs["exclusive"]), key="parts")
+
+
+OPS = (
+    OpDef(
+        "cumulativeSum",
+        (Operand("input", SUMMABLE, min_rank=1),),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(Attr("axis", "uint"), Attr("exclusive", "bool", False), Attr("reversed", "bool", False)),
+        templates=(CUMULATIVE_SUM, REDUCE),
+        spec="#api-mlgraphbuilder-cumulativesum",
+    ),
+)

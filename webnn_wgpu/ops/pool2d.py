@@ -1,0 +1,359 @@
+"""The three poolings. One row each: what is done to an element, the operation between elements, what is done to its result.
+
+Elements outside the input never take part: the average is over the elements that lie within it. A window without any, which
+padding or rounding up can make, gives 0, and for the maximum the lowest value of the data type.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from ..core.data_types import ANY, FLOATS, MAX_DIMENSION
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
+from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._quads import MOST_ITERATIONS, quad_launch
+from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, variant_of
+from ._rows import to_type, wide
+from .reduce import REDUCE, Step, Tensor, arithmetic, extremum, reduce_calls
+
+POOL2D = KernelTemplate("pool2d", ("variant", "channels", "blocks", "rows", "step"), VARIANTS)
+
+LAYOUTS = ("nchw", "nhwc")
+SPATIAL = {"nchw": (2, 3), "nhwc": (1, 2)}
+"""The dimensions that windows run over: height, width."""
+
+_LONGEST_LINE = 64
+"""Elements up to which a line of a window is summed one after the other, and lines up to which its lines are."""
+
+_SHARED_WINDOW = 32
+"""Elements from which on a window may be shared by several invocations."""
+
+# The least value among floats as `ordered_f32` orders them: the key of -infinity.
+_ORDERED_NEGATIVE_INFINITY = "-2139095041i"
+_LOWEST_8_BIT = {"int8": "-128i", "uint8": "0u"}
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows along one dimension, with only what can reach the input kept of window, stride and dilation.
+
+    Attributes:
+        size: elements of the input.
+        output: number of windows.
+        window: elements of a window.
+        stride: steps from one window to the next.
+        dilation: steps from one element of a window to the next.
+        before: padding before the input.
+    """
+
+    size: int
+    output: int
+    window: int
+    stride: int
+    dilation: int
+    before: int
+
+    @classmethod
+    def of(cls, size: int, output: int, window: int, stride: int, dilation: int, before: int, after: int) -> Windows:
+        """Return windows over an input with padding `before` and `after`, which no coordinate then exceeds twice."""
+        padded = before + size + after
+        # Elements and windows that start beyond the padded input have no part in it.
+        window = min(window, -(-padded // dilation))
+        return cls(size, output, window, min(stride, padded), dilation if window > 1 else 1, before)
+
+    @property
+    def whole(self) -> bool:
+        """Whether there is one window, and every element of the input lies in it."""
+        first, beyond = self.within(0)
+        return self.output == 1 and beyond - first == self.size
+
+    def within(self, o: int) -> tuple[int, int]:
+        """Return the range of window o's elements that lie within the input; empty where the second is not greater."""
+        before = self.before - o * self.stride
+        return max(0, -(-before // self.dilation)), min(self.window, -(-(before + self.size) // self.dilation))
+
+    @property
+    def reach(self) -> int:
+        """Most elements of a window that lie within the input."""
+        return min(self.window, -(-self.size // self.dilation))
+
+    def fields(self, axis: str) -> list[Field]:
+        """Return the uniforms."""
+        names = ("size", "output", "window", "stride", "dilation", "before")
+        return [(f"{axis}_{name}", "u32", getattr(self, name)) for name in names]
+
+
+# Checks ---------------------------------------------------------------------------------------------------------------
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x, attrs = call.input(), call.attrs
+    spatial = SPATIAL[attrs["layout"]]
+    sizes = [x.shape[d] for d in spatial]
+    if attrs["window_dimensions"] is None:
+        attrs["window_dimensions"] = tuple(sizes)
+    for name, count in (("window_dimensions", 2), ("padding", 4), ("strides", 2), ("dilations", 2), ("output_sizes", 2)):
+        given = attrs[name]
+        if given is None:
+            continue
+        got = f"{name}={list(given)}"
+        call.require(len(given) == count, f"{name} must have {count} items", got=got, allowed=f"{count} items")
+        if name not in ("padding", "output_sizes"):
+            call.require(all(given), f"every item of {name} must be at least 1", got=got, allowed=">= 1")
+    padding = attrs["padding"]
+    floors: list[int] = []
+    ceils: list[int] = []
+    for i, size in enumerate(sizes):
+        padded = size + padding[2 * i] + padding[2 * i + 1]
+        call.require(
+            padded <= MAX_DIMENSION,
+            "the padded input must have valid dimensions",
+            got=f"padding={list(padding)}, input {x}",
+            allowed=f"1..{MAX_DIMENSION}",
+        )
+        slack = padded - ((attrs["window_dimensions"][i] - 1) * attrs["dilations"][i] + 1)
+        floors.append(slack // attrs["strides"][i] + 1)
+        ceils.append(-(-slack // attrs["strides"][i]) + 1)
+    output = attrs["output_sizes"]
+    if output is None:
+        output = tuple(floors if attrs["output_shape_rounding"] == "floor" else ceils)
+    else:
+        call.require(
+            list(output) in (floors, ceils),
+            "output_sizes must be the calculated sizes, both rounded down or both rounded up",
+            got=f"output_sizes={list(output)}, input {x}",
+            allowed=f"{floors}" if floors == ceils else f"{floors} or {ceils}",
+        )
+    call.require(
+        all(0 < n <= MAX_DIMENSION for n in output),
+        "output height and width must be valid dimensions: a window must fit the padded input",
+        got=f"output sizes {list(output)} of {_options(attrs)}, input {x}",
+        allowed=f"1..{MAX_DIMENSION}",
+    )
+    shape = list(x.shape)
+    for d, n in zip(spatial, output, strict=True):
+        shape[d] = n
+    return (call.output(x.data_type, shape),)
+
+
+def _options(attrs: Attrs) -> str:
+    names = ("window_dimensions", "padding", "strides", "dilations")
+    return ", ".join(f"{name}={list(attrs[name])}" for name in names)
+
+
+def _windows(attrs: Attrs, shape: Sequence[int], output: Sequence[int]) -> list[Windows]:
+    """Return the windows along height and width."""
+    return [
+        Windows.of(
+            shape[d],
+            output[d],
+            attrs["window_dimensions"][i],
+            attrs["strides"][i],
+            attrs["dilations"][i],
+            attrs["padding"][2 * i],
+            attrs["padding"][2 * i + 1],
+        )
+        for i, d in enumerate(SPATIAL[attrs["layout"]])
+    ]
+
+
+# Reference ------------------------------------------------------------------------------------------------------------
+
+
+def _pooled(x: Array, axis: int, windows: Windows, operation: Any, start: float) -> Array:
+    """Return the operation over windows along one dimension; two dimensions are pooled one after the other."""
+    x = np.moveaxis(x, axis, 0)
+    out = np.full((windows.output, *x.shape[1:]), start, x.dtype)
+    if windows.output <= windows.window:
+        for o in range(windows.output):
+            first, beyond = windows.within(o)
+            at = o * windows.stride - windows.before
+            if first < beyond:
+                inside = x[at + first * windows.dilation : at + (beyond - 1) * windows.dilation + 1 : windows.dilation]
+                out[o] = operation.reduce(inside, axis=0)
+        return np.moveaxis(out, 0, axis)
+    for k in range(windows.window):
+        # Window o reads element o * stride - before.
+        before = windows.before - k * windows.dilation
+        first = max(0, -(-before // windows.stride))
+        last = min(windows.output - 1, (windows.size - 1 + before) // windows.stride)
+        if first <= last:
+            begin, end = (o * windows.stride - before for o in (first, last))
+            part = out[first : last + 1]
+            operation(part, x[begin : end + 1 : windows.stride], out=part)
+    return np.moveaxis(out, 0, axis)
+
+
+# The operators --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """One pooling.
+
+    Attributes:
+        name: specification name.
+        step: the functions of its kernel for the WGSL type elements are read into. `count` in `finish` is the number of
+            elements of the window that lie within the input, at least 1.
+        operation: numpy's operation between elements.
+        prepare: done by numpy to the input.
+        finish: done by numpy to the result, which it gets with the numbers of elements.
+        data_types: allowed data types.
+        tolerance: as in `OpDef`.
+    """
+
+    name: str
+    step: Callable[[str], Step]
+    operation: Any
+    prepare: Callable[[Array], Array]
+    finish: Callable[[Array, Array], Array]
+    data_types: tuple[str, ...] = FLOATS
+    tolerance: float | None = None
+
+    def reference(self, arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+        x = arrays[0]
+        assert x is not None
+        result, counts = self.prepare(wide(x)), np.ones((), np.float64)
+        start: Any = 0
+        if self.operation is np.maximum:
+            start = -math.inf if x.dtype.kind == "f" else np.iinfo(str(x.dtype)).min
+        with np.errstate(all="ignore"):
+            for axis, windows in zip(SPATIAL[attrs["layout"]], _windows(attrs, x.shape, outputs[0].shape), strict=True):
+                result = _pooled(result, axis, windows, self.operation, start)
+                ones = _pooled(np.ones(windows.size), 0, windows, np.add, 0.0)
+                counts = counts * np.expand_dims(ones, tuple(d for d in range(4) if d != axis))
+            return [to_type(self.finish(result, np.maximum(counts, 1.0)), outputs[0])]
+
+    def lower(self, low: Lowering) -> list[KernelCall]:
+        x, output = low.input(), low.output()
+        down, across = _windows(low.attrs, x.shape, output.shape)
+        element = element_of(x.data_type, low.caps)
+        step = self.step(ELEMENTS[element].value)
+        if down.whole and across.whole and not {self.name, POOL2D.name} & set(low.forced):
+            step = replace(step, finish=step.finish.replace("count", "params.length"))
+            source = Tensor(low.value(0), element, x.shape)
+            target = Tensor(low.node.outputs[0], element)
+            return reduce_calls(low, step, source, SPATIAL[low.attrs["layout"]], target, key="parts")
+        last = x.shape[3] if low.attrs["layout"] == "nhwc" else 1
+        channels: Literal["first", "last", "quads"] = "first" if last == 1 else "last"
+        # There are no vectors of pairs.
+        if last % QUAD == 0 and step.type not in PAIRS:
+            channels = "quads"
+        taps, results = down.reach * across.reach, output.num_elements
+        subgroups = ELEMENTS[element].size_bytes <= 4
+        # An invocation's loops: elements in lines, which may be short, or in blocks of 32; for each of its results.
+        windows = 1 if channels == "quads" else QUAD
+        most = MOST_ITERATIONS // (2 * windows) if low.caps.is_cpu else MAX_DIMENSION
+        variant = variant_of(
+            low, taps, lambda variants: _choice(low, variants, taps, results), subgroups=subgroups, most_items=most
+        )
+        rows = RowShape(variant.lanes)
+        # Invocations that share a window take every so manieth element of it anyway.
+        blocks = variant.lanes > 1 or max(down.reach, across.reach) > _LONGEST_LINE
+        quads = -(-results // QUAD)
+        if variant.lanes == 1:
+            launch, grid = quad_launch(results, low.caps, 2 * windows * taps)
+        else:
+            launch, grid = row_launch(rows, quads, low.caps, "quads", 2 * windows * -(-taps // variant.lanes))
+        fields: list[Field] = [*launch, ("outputs", "u32", results)]
+        if channels != "first":
+            fields.append(("channels", "u32", last // QUAD if channels == "quads" else last))
+        fields += [*down.fields("down"), *across.fields("across")]
+        spec = POOL2D.spec(
+            [
+                Binding("input", "read", element, quad=channels == "quads"),
+                Binding("output", "write", element, quad=True),
+            ],
+            [(field, type_) for field, type_, _ in fields],
+            features=variant.features,
+            variant=variant.name,
+            channels=channels,
+            blocks=blocks,
+            rows=rows,
+            step=replace(step, zero=_neutral(step, x.data_type)),
+        )
+        reason = f"{variant.reason} ({quads} quads of results, windows of {taps})"
+        operands = (low.value(0), low.node.outputs[0])
+        return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, reason)]
+
+
+def _neutral(step: Step, data_type: str) -> str:
+    """Return what an empty window's total is."""
+    if step.operation == "sum":
+        return step.zero
+    if data_type in FLOATS:
+        return _ORDERED_NEGATIVE_INFINITY
+    return _LOWEST_8_BIT.get(data_type, LOWEST[step.type])
+
+
+def _choice(low: Lowering, variants: Collection[str], taps: int, results: int) -> tuple[str, str]:
+    # An invocation makes four results. So many keep a device busy without sharing windows.
+    enough = 4 * 256 if low.caps.is_cpu else 4 * 16384
+    many = results >= enough
+    if "plain" in variants and (taps < _SHARED_WINDOW or many):
+        return "plain", "many results" if many else "small windows"
+    if "subgroup" in variants and low.caps.is_cpu:
+        return "subgroup", "large windows, CPU adapter with subgroups"
+    if "plain" in variants and low.caps.is_cpu:
+        return "plain", "CPU adapter without subgroups"
+    return "workgroup", "large windows"
+
+
+_POOLS = (
+    _Pool(
+        "averagePool2d",
+        lambda value: arithmetic("sum", "x", "t / count", (), value),
+        np.add,
+        lambda x: x,
+        lambda total, counts: total / counts,
+    ),
+    _Pool(
+        "l2Pool2d",
+        lambda value: arithmetic("sum", "x * x", "sqrt_f32(t)", ("sqrt",), value),
+        np.add,
+        np.square,
+        lambda total, counts: np.sqrt(total),
+    ),
+    _Pool(
+        "maxPool2d",
+        lambda value: extremum("max", value),
+        np.maximum,
+        lambda x: x,
+        lambda total, counts: total,
+        ANY,
+        tolerance=0,
+    ),
+)
+
+OPS = tuple(
+    OpDef(
+        pool.name,
+        (Operand("input", pool.data_types, min_rank=4, max_rank=4),),
+        _infer,
+        pool.reference,
+        pool.lower,
+        attrs=(
+            Attr("window_dimensions", "uints", None),
+            Attr("padding", "uints", (0, 0, 0, 0)),
+            Attr("strides", "uints", (1, 1)),
+            Attr("dilations", "uints", (1, 1)),
+            Attr("layout", "enum", "nchw", LAYOUTS),
+            Attr("output_shape_rounding", "enum", "floor", ("floor", "ceil")),
+            Attr("output_sizes", "uints", None),
+        ),
+        templates=(POOL2D, REDUCE),
+        spec="#api-mlgraphbuilder-pool2d",
+        rank_phrase="Pool2d input must be 4D",
+        tolerance=pool.tolerance,
+    )
+    for pool in _POOLS
+)

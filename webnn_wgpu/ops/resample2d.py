@@ -1,0 +1,200 @@
+"""Resampling of two dimensions: the nearest element, or linear between the two nearest along each dimension.
+
+Positions are exact: they are fractions of integers, with quotient and remainder instead of a rounded coordinate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.data_types import FLOATS
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import QUAD, bits_of
+from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._quads import quad_launch
+from ._reduction import Field
+from ._rows import to_type, wide
+from ._shapes import strides_of
+from ._units import units_of
+from .strided import STRIDED, copy_call
+
+RESAMPLE2D = KernelTemplate("resample2d", ("mode", "read", "rank", "resized", "integers", "wide"))
+
+MODES = ("nearest-neighbor", "linear")
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x, attrs = call.input(), call.attrs
+    for name in ("scales", "sizes", "axes"):
+        given = attrs[name]
+        if given is None:
+            continue
+        call.require(len(given) == 2, f"{name} must have 2 items", got=f"{name}={list(given)}", allowed="2 items")
+        if name != "axes":
+            got, allowed = f"{name}={list(given)}", ">= 1" if name == "sizes" else "> 0"
+            call.require(all(n > 0 for n in given), f"every item of {name} must be positive", got=got, allowed=allowed)
+    axes = call.axes(attrs["axes"], x.rank)
+    if attrs["sizes"] is None:
+        # The specification's scales are 32-bit floats.
+        scales = [float(np.float32(min(s, 3e38))) for s in attrs["scales"]]
+        attrs["sizes"] = tuple(math.floor(x.shape[axis] * scale) for axis, scale in zip(axes, scales, strict=True))
+        call.require(
+            all(attrs["sizes"]),
+            "the resulting sizes must be valid dimensions",
+            got=f"sizes {list(attrs['sizes'])} from scales={list(attrs['scales'])}, axes={list(axes)}, input {x}",
+            allowed=">= 1",
+        )
+    shape = list(x.shape)
+    for axis, size in zip(axes, attrs["sizes"], strict=True):
+        shape[axis] = size
+    return (call.output(x.data_type, shape),)
+
+
+def _source(size: int, output: int) -> tuple[Array, Array, int]:
+    """Return quotients and remainders of (2 * o + 1) * size / (2 * output) for every o, and the divisor, in lowest terms.
+
+    Half an element less than that is the coordinate o is read from.
+    """
+    common = math.gcd(size, output)
+    size, output = size // common, output // common
+    # Below 2^63: both are below 2^31.
+    quotient, remainder = np.divmod((2 * np.arange(output * common, dtype=np.int64) + 1) * size, 2 * output)
+    return quotient, remainder, 2 * output
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    floats = x.dtype.kind == "f"
+    if attrs["mode"] == "nearest-neighbor":
+        for axis, output in zip(attrs["axes"], attrs["sizes"], strict=True):
+            quotient, remainder, _ = _source(x.shape[axis], output)
+            # ceil(coordinate - 1/2): of two elements as near the one before.
+            x = np.take(x, quotient - (remainder == 0), axis)
+        return [x]
+    result = wide(x) if floats else x.astype(np.float64)
+    whole = 1.0
+    for axis, output in zip(attrs["axes"], attrs["sizes"], strict=True):
+        size = x.shape[axis]
+        quotient, remainder, divisor = _source(size, output)
+        before = remainder < divisor // 2
+        low = quotient - before
+        part = remainder - divisor // 2 + before * divisor
+        part[(low < 0) | (low >= size - 1)] = 0
+        low = np.maximum(low, 0)
+        part = part.reshape([-1 if d == axis else 1 for d in range(x.ndim)])
+        # What has no weight has no part, not even where it is infinite. Integers are divided once, at the end.
+        lower, upper = np.take(result, low, axis), np.take(result, np.minimum(low + 1, size - 1), axis)
+        with np.errstate(all="ignore"):
+            if floats:
+                mixed = lower * ((divisor - part) / divisor) + upper * (part / divisor)
+                result = np.where(part == 0, lower, mixed)
+            else:
+                result = lower * (divisor - part) + upper * part
+                whole *= divisor
+    return [to_type(result if floats else np.rint(result / whole), outputs[0])]
+
+
+@dataclass(frozen=True)
+class _Dimension:
+    """One dimension, or several neighbours that are kept as they are."""
+
+    size: int
+    output: int
+
+    @property
+    def resized(self) -> bool:
+        return self.size != self.output
+
+    @property
+    def terms(self) -> tuple[int, int]:
+        """Sizes of input and output in lowest terms."""
+        common = math.gcd(self.size, self.output)
+        return self.size // common, self.output // common
+
+    @property
+    def wide(self) -> bool:
+        """Whether positions need products of more than 32 bits."""
+        return (2 * self.output + 1) * self.terms[0] >= 2**32
+
+    def fields(self, d: int, stride: int) -> list[Field]:
+        """Return the uniforms of dimension d."""
+        values = {"output": self.output, "stride": stride}
+        if self.resized:
+            top, bottom = self.terms
+            values |= {"last": self.size - 1, "ratio": top, "divisor": 2 * bottom}
+        return [(f"{name}_{d}", "u32", value) for name, value in values.items()]
+
+
+def _merged(shape: Sequence[int], output: Sequence[int]) -> list[_Dimension]:
+    """Return the dimensions, neighbours merged where no element moves along them."""
+    dims: list[_Dimension] = []
+    for n, m in zip(shape, output, strict=True):
+        if n == m and dims and not dims[-1].resized:
+            dims[-1] = _Dimension(dims[-1].size * n, dims[-1].size * n)
+        elif (n, m) != (1, 1):
+            dims.append(_Dimension(n, m))
+    return dims
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    x, mode = low.input(), low.attrs["mode"]
+    dims = _merged(x.shape, low.output().shape)
+    if not any(d.resized for d in dims):
+        return [copy_call(low.value(0), x, low.node.outputs[0], low.caps)]
+    # The nearest element is moved bit by bit, so that every type can be on every device.
+    element, quad, last = x.data_type, False, dims[-1]
+    if mode == "nearest-neighbor":
+        units = units_of(x.data_type, () if last.resized else (last.size,))
+        element, quad = (bits_of(x.data_type), False) if last.resized else (units.element, units.quad)
+        if not last.resized:
+            dims[-1] = _Dimension(*units.lengths, *units.lengths)
+    elif not last.resized and last.size % QUAD == 0:
+        quad = True
+        dims[-1] = _Dimension(last.size // QUAD, last.size // QUAD)
+    read = "quad" if quad else "row" if dims[-1].output % QUAD == 0 else "strided"
+    launch, grid = quad_launch(math.prod(d.output for d in dims) * (QUAD if quad else 1), low.caps)
+    fields: list[Field] = [*launch]
+    for d, (dimension, stride) in enumerate(zip(dims, strides_of([d.size for d in dims]), strict=True)):
+        fields += dimension.fields(d, stride)
+    spec = RESAMPLE2D.spec(
+        [Binding("input", "read", element, quad=quad), Binding("output", "write", element, quad=True)],
+        [(name, type_) for name, type_, _ in fields],
+        mode=mode,
+        read=read,
+        rank=len(dims),
+        resized=tuple(i for i, d in enumerate(dims) if d.resized),
+        integers=mode == "linear" and x.data_type not in FLOATS,
+        wide=any(d.wide for d in dims if d.resized),
+    )
+    operands = (low.value(0), low.node.outputs[0])
+    return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{mode}, read {read}")]
+
+
+OPS = (
+    OpDef(
+        "resample2d",
+        (Operand("input", (*FLOATS, "uint8", "int8"), min_rank=4, max_rank=4),),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(
+            Attr("mode", "enum", "nearest-neighbor", MODES),
+            Attr("scales", "floats", (1.0, 1.0)),
+            Attr("sizes", "uints", None),
+            Attr("axes", "uints", (2, 3)),
+        ),
+        templates=(RESAMPLE2D, STRIDED),
+        spec="#api-mlgraphbuilder-resample2d-method",
+        rank_phrase="Resample2d input must be 4D",
+        # Two products, a sum and a weight that is rounded itself, along two dimensions.
+        tolerance=8,
+    ),
+)
