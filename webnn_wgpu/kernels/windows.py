@@ -216,7 +216,7 @@ def span(dims: Sequence[int], extent: Extent, first: int, end: int) -> Interval:
         end: the position past the last.
 
     >>> span((3, 4), lambda d, low, high: (low * (1, 3)[d], high * (1, 3)[d]), 2, 6)
-    (0, 11)
+    (1, 10)
     """
     sizes = [math.prod(dims[d:]) for d in range(len(dims) + 1)]
     first, end = min(first, sizes[0] - 1), min(end, sizes[0])
