@@ -166,7 +166,7 @@ def test_updates_larger_than_a_binding_are_refused(device: Device) -> None:
     with pytest.raises(OutOfMemoryError) as raised:
         check_moves(device, "scatterND", [x, indices, np.zeros((100, 8), np.float32)], binding_bytes=1024)
     assert (raised.value.operator, raised.value.label) == ("scatter_nd", "test")
-    assert raised.value.got == "updates of 3200 bytes"
+    assert raised.value.got == "updates float32[100, 8], 3200 bytes"
 
 
 def test_more_workgroups_than_a_grid_dimension_holds(device: Device) -> None:

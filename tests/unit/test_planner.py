@@ -225,19 +225,24 @@ def test_large_tensors_are_computed_in_windows() -> None:
     assert windows[4] == [(16384, 4096), (0, 512), (16384, 4096)]
     assert windows[9] == [(16384, 4096), (4096, 1024)]
     assert len(windows) == 10
-    first = struct.unpack_from("<3I", plan.uniforms, plan.dispatches[4].uniform_offset)
-    assert first == (256, 1, 1024)
+    dispatch = plan.dispatches[4]
+    values = struct.unpack_from(f"<{len(dispatch.spec.uniforms)}I", plan.uniforms, dispatch.uniform_offset)
+    uniforms = dict(zip((name for name, _ in dispatch.spec.uniforms), values, strict=True))
+    # Windows and units of work are counted in quads.
+    assert uniforms == {
+        "quads": 256, "rounds": 1, "input1_quads": 32, "input0_first": 1024, "output_first": 1024, "first_unit": 1024
+    }  # fmt: skip
     assert len({d.spec for d in plan.dispatches}) == 2
 
 
 def test_what_cannot_be_bound_is_refused() -> None:
     s = Sketch()
     x = s.input(np.zeros((40, 128), np.float32))
-    graph = s.graph(s.apply("transpose", x, label="turn"))
+    graph = s.graph(s.apply("argMax", x, axes=[0, 1], label="find"))
     with pytest.raises(OutOfMemoryError) as raised:
         make_plan(graph, with_limit(Caps(), max_storage_buffer_binding_size=4096))
     assert str(raised.value) == (
-        "transpose('turn'): a tensor is larger than the device can bind at once; "
-        "got input of 20480 bytes; allowed: max-storage-buffer-binding-size 4096 bytes"
+        "arg_max('find'): a tensor is larger than the device can bind, and the operator cannot be divided into parts that fit; "
+        "got input float32[40, 128], 20480 bytes; allowed: max-storage-buffer-binding-size 4096 bytes"
     )
     assert raised.value.name == "UnknownError"

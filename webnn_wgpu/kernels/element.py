@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from ..core.caps import Caps
-from ..core.data_types import DATA_TYPES
 
 
 @dataclass(frozen=True)
@@ -102,5 +101,5 @@ def element_of(data_type: str, caps: Caps) -> str:
 
 
 def bits_of(data_type: str) -> str:
-    """Return the name of the element kind that moves a data type bit by bit."""
-    return f"bits{8 * DATA_TYPES[data_type].size_bytes}"
+    """Return the name of the element kind that moves a data type, or another element kind, bit by bit."""
+    return f"bits{8 * ELEMENTS[data_type].size_bytes}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,37 @@ class Transposed(Packing):
     def pack(self, array: Any) -> Any:
         """Return the transposed elements, 1-D."""
         return np.swapaxes(array, -1, -2).reshape(-1)
+
+
+@dataclass(frozen=True)
+class Columns(Packing):
+    """Columns first..end-1 of a matrix, row-major, in its own data type.
+
+    Attributes:
+        first: the first column.
+        end: the column past the last.
+        rows: rows of the matrix; the constant may have other dimensions.
+        transposed: whether the constant holds the matrix transposed.
+
+    Example:
+        >>> Columns(1, 3, rows=2).pack(np.array([[1, 2, 3], [4, 5, 6]]))
+        array([[2, 3],
+               [5, 6]])
+    """
+
+    first: int
+    end: int
+    rows: int
+    transposed: bool = False
+
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of the columns."""
+        return self.rows * (self.end - self.first) * element_bytes
+
+    def pack(self, array: Any) -> Any:
+        """Return the columns, [rows, end - first]."""
+        matrix = np.reshape(array, (-1, self.rows)).T if self.transposed else np.reshape(array, (self.rows, -1))
+        return matrix[:, self.first : self.end]
 
 
 @dataclass(frozen=True)
@@ -117,6 +149,10 @@ class Chain(Packing):
         """Whether the packed form is a texture: whether the second's is."""
         return self.second.texture
 
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of what the second packing makes."""
+        return self.second.size_bytes(shape, element_bytes)
+
     def pack(self, array: Any) -> Any:
         """Return what the second packing makes of what the first makes of the array."""
         return self.second.pack(self.first.pack(array))
@@ -129,6 +165,10 @@ _WINOGRAD_FILTER = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0
 @dataclass(frozen=True)
 class WinogradFilter(Packing):
     """3 x 3 filters as Winograd F(2x2, 3x3) multiplies them: G g G', computed in float64, stored in float32."""
+
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of the transformed filters: 16 float32 for each 9 taps."""
+        return math.prod(shape) // 9 * 16 * 4
 
     def pack(self, array: Any) -> Any:
         """Return the transformed filters, [16, channels, output channels].

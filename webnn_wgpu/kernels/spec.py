@@ -7,7 +7,8 @@ cache, and a call says which values of the graph it works on. A value that chang
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -26,12 +27,16 @@ class Binding:
         access: `read`, `write` (read and write), or `texture` (a read-only rgba32float storage texture of packed weights).
         element: name of an `Element`; unused for textures.
         quad: whether the kernel reads and writes four elements at a time.
+        window: "" where the operand is bound whole; `covering` where a part is bound that holds all that the call touches;
+            `masked` where elements outside the bound part are read as 0, or written into what is already there. The
+            access functions still count from the operand's first element (`kernels/windows.py`).
     """
 
     name: str
     access: Literal["read", "write", "texture"]
     element: str = "float32"
     quad: bool = False
+    window: Literal["", "covering", "masked"] = ""
 
 
 @dataclass(frozen=True)
@@ -133,6 +138,10 @@ class Packing:
         """Return the packed array: 1-D for a buffer, `[height, width, 4]` float32 for a texture."""
         raise NotImplementedError
 
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of the packed form of an array, where that is a buffer."""
+        return math.prod(shape) * element_bytes
+
     @property
     def texture(self) -> bool:
         """Whether the packed form is a texture."""
@@ -152,6 +161,36 @@ Operand: TypeAlias = int | Temp | Packed | Window
 """What a binding refers to: a value of the graph, scratch memory, a packed constant, or a part of a value."""
 
 
+Interval: TypeAlias = tuple[int, int]
+"""A range of elements: the first, and the one past the last."""
+
+Reach: TypeAlias = Callable[[int, int], Sequence[Interval | None]]
+"""For a range of a call's work, the elements it touches of each operand, in the order of its bindings; None for any."""
+
+Grid: TypeAlias = tuple[int, int, int]
+"""Workgroups in x, y, z."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """How a call can be divided into several, each of which does some of its work and touches parts of its operands.
+
+    The work is numbered in units: the quads, rows or tiles that the kernel numbers its invocations by.
+
+    Attributes:
+        units: how many there are.
+        launch: for a number of units, the uniforms that change, and the grid.
+        reach: what units first..end-1 touch.
+        moved: positions of the operands whose elements reach the output unchanged, bit by bit and each by itself, so that the
+            output can be put together from several runs that each see a part of such an operand.
+    """
+
+    units: int
+    launch: Callable[[int], tuple[Mapping[str, int], Grid]]
+    reach: Reach
+    moved: frozenset[int] = frozenset()
+
+
 @dataclass(frozen=True)
 class KernelCall:
     """One dispatch before memory is planned.
@@ -162,13 +201,15 @@ class KernelCall:
         uniforms: values of its uniform fields, in the same order.
         grid: workgroups in x, y, z.
         reason: why this kernel was chosen, for people.
+        work: how it can be divided; None where it cannot.
     """
 
     spec: KernelSpec
     operands: tuple[Operand, ...]
     uniforms: tuple[int | float, ...]
-    grid: tuple[int, int, int]
+    grid: Grid
     reason: str = ""
+    work: Work | None = None
 
     def __post_init__(self) -> None:
         if len(self.operands) != len(self.spec.bindings):
@@ -177,7 +218,7 @@ class KernelCall:
             raise TypeError(f"{self.spec} has uniforms {self.spec.uniforms}; got {self.uniforms}")
 
 
-def grid_1d(workgroups: int, caps: Caps) -> tuple[int, int, int]:
+def grid_1d(workgroups: int, caps: Caps) -> Grid:
     """Return a grid of at least `workgroups` workgroups, folded into two dimensions past the device's limit.
 
     Kernels number their workgroups `wg.x + wg.y * num_workgroups.x` and return where the number is too high.

@@ -6,57 +6,39 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..core.caps import Caps
-from ..core.data_types import CONSTANT_TYPES, byte_length
 from ..ir.types import TensorType
 from ..kernels.element import QUAD, element_of, padded_bytes
 from ..kernels.expression import Expression
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType, Window, grid_1d
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Operand, Temp, UniformType
+from ..kernels.windows import repeated, strided_span
+from ._quads import quad_launch, quad_work
 from ._shapes import broadcast_strides, merge_dimensions, strides_of
+from .strided import strided_call
 
 ELEMENTWISE = KernelTemplate("elementwise", ("expression", "rank", "reads", "whole_quads"))
-
-WORKGROUP = 64
-"""Invocations per workgroup of kernels that write quads; `quad_main` in `shaders/lib/tensor.wgsl.j2` agrees."""
-
-MOST_ITERATIONS = 60_000
-"""Iterations of all its loops together that an invocation may make: Mesa's llvmpipe ends them, in silence, after 65535."""
 
 
 @dataclass(frozen=True)
 class Source:
     """One input of an element-wise kernel: its value, type, and strides over the output's dimensions (None: broadcast)."""
 
-    value: int
+    value: Operand
     type: TensorType
     strides: tuple[int, ...] | None = None
-
-
-def quad_launch(
-    num_elements: int, caps: Caps, iterations: int = 1
-) -> tuple[tuple[tuple[str, UniformType, int], ...], tuple[int, int, int]]:
-    """Return the uniforms `quads` and `rounds` and the grid of a kernel that writes `num_elements` in quads.
-
-    `iterations` are those of the loops that make one quad.
-    """
-    quads = -(-num_elements // QUAD)
-    # On a CPU adapter a workgroup costs 0.1 us to start: large tensors take eight quads per invocation (measured 10.6
-    # against 8.9 GB/s). Hardware hides latency with more workgroups instead.
-    rounds = min(8, -(-quads // (WORKGROUP * 16)), max(1, MOST_ITERATIONS // iterations)) if caps.is_cpu else 1
-    return (("quads", "u32", quads), ("rounds", "u32", rounds)), grid_1d(-(-quads // (WORKGROUP * rounds)), caps)
 
 
 def elementwise_call(
     expression: Expression,
     expression_uniforms: Sequence[tuple[str, UniformType, int | float]],
     sources: Sequence[Source],
-    output: int,
+    output: Operand,
     output_type: TensorType,
     caps: Caps,
     reason: str = "",
 ) -> list[KernelCall]:
     """Return the kernel calls that compute `expression` of `sources` for every element of the output.
 
-    There is one, unless a tensor is larger than the device can bind: then each call covers a window of the output.
+    There is one, unless a source must be spread out first: see `_spread`.
     """
     shape = output_type.shape
     strides = [s.strides or broadcast_strides(s.type.shape, shape) for s in sources]
@@ -66,6 +48,12 @@ def elementwise_call(
     merged = merged[1:]
     whole_quads = any(r == "" for r in simple) and dims[-1] % QUAD == 0
     reads = [r or _strided_read(own, whole_quads) for r, own in zip(simple, merged, strict=True)]
+    limit = caps.limit("max-storage-buffer-binding-size")
+    for i, (source, read) in enumerate(zip(sources, reads, strict=True)):
+        if read == "strided" and not whole_quads and padded_bytes(source.type.size_bytes) > limit:
+            spread, call = _spread(i, source, strides[i], shape, caps)
+            rest = [*sources[:i], spread, *sources[i + 1 :]]
+            return [call, *elementwise_call(expression, expression_uniforms, rest, output, output_type, caps, reason)]
     fields: list[tuple[str, UniformType, int | float]] = []
     bindings: list[Binding] = []
     indexed = any(r in ("quad", "repeat", "strided") for r in reads)
@@ -82,49 +70,46 @@ def elementwise_call(
             fields.extend((f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own))
     bindings.append(Binding("output", "write", element_of(output_type.data_type, caps), quad=True))
     fields += expression_uniforms
-    placed = any(r not in ("same", "scalar") for r in reads)
-    first: tuple[tuple[str, UniformType], ...] = (("first_quad", "u32"),) if placed else ()
+    launch, grid = quad_launch(output_type.num_elements, caps)
+    fields = [*launch, *fields]
     spec = ELEMENTWISE.spec(
         bindings,
-        [("quads", "u32"), ("rounds", "u32"), *first, *((name, type_) for name, type_, _ in fields)],
+        [(name, type_) for name, type_, _ in fields],
         features=expression.features,
         expression=expression,
         rank=len(dims) if indexed else 0,
         reads=tuple(reads),
         whole_quads=whole_quads,
     )
-    operands = [(s.value, s.type, read == "same") for s, read in zip(sources, reads, strict=True)]
-    operands.append((output, output_type, True))
-    calls: list[KernelCall] = []
-    for start, count in _windows(output_type.num_elements, [t for _, t, moving in operands if moving], caps):
-        launch, grid = quad_launch(count, caps)
-        bound = tuple(
-            _window(value, type_, start, count) if moving and count < output_type.num_elements else value
-            for value, type_, moving in operands
-        )
-        values = (*(v for _, _, v in launch), *(start // QUAD for _ in first), *(v for _, _, v in fields))
-        calls.append(KernelCall(spec, bound, values, grid, reason))
-    return calls
+    operands = (*(s.value for s in sources), output)
+
+    def reach(first: int, end: int) -> list[Interval | None]:
+        found = zip(sources, reads, merged, strict=True)
+        return [*(_touched(r, s.type, dims, own, first, end) for s, r, own in found), (first, end)]
+
+    work = quad_work(output_type.num_elements, caps, reach)
+    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason, work)]
 
 
-def _windows(num_elements: int, moving: Sequence[TensorType], caps: Caps) -> list[tuple[int, int]]:
-    """Return the (start, count) ranges of output elements that fit the binding limit; one range where all do.
+def _spread(
+    index: int, source: Source, strides: Sequence[int], shape: tuple[int, ...], caps: Caps
+) -> tuple[Source, KernelCall]:
+    """Return a source repeated to the output's shape, and the call that does it.
 
-    `moving` are the types of the tensors that are read or written at the output's own index.
+    A source larger than a binding is bound in parts; but a quad that crosses the end of a row may touch both its ends.
     """
-    limit = caps.limit("max-storage-buffer-binding-size")
-    if all(padded_bytes(t.size_bytes) <= limit for t in moving):
-        return [(0, num_elements)]
-    widest = max(CONSTANT_TYPES[t.data_type].bits for t in moving)
-    # Twice the offset alignment in elements, so that every type's window starts aligned, those of half a byte too.
-    step = 2 * caps.limit("min-storage-buffer-offset-alignment")
-    span = limit * 8 // widest // step * step
-    return [(start, min(span, num_elements - start)) for start in range(0, num_elements, span)]
+    type_ = TensorType(source.type.data_type, shape)
+    temp = Temp(f"source {index}", type_.size_bytes)
+    return Source(temp, type_), strided_call(source.value, type_.data_type, 0, shape, strides, temp, caps, "spread out")
 
 
-def _window(value: int, type_: TensorType, start: int, count: int) -> Window:
-    offset, size = (byte_length(type_.data_type, n) for n in (start, count))
-    return Window(value, offset, padded_bytes(size))
+def _touched(
+    read: str, type_: TensorType, dims: Sequence[int], strides: Sequence[int], first: int, end: int
+) -> Interval | None:
+    """Return what elements first..end-1 of the output touch of a source that is read in a certain way."""
+    if read in ("same", "scalar"):
+        return (first, end) if read == "same" else None
+    return repeated(type_.num_elements, first, end) if read == "suffix" else strided_span(dims, strides, first, end)
 
 
 def _simple_read(source: Source, strides: tuple[int, ...], output: TensorType) -> str:

@@ -9,10 +9,12 @@ import numpy as np
 
 from ..core.data_types import cast_number
 from ..ir.graph import Array
+from ..kernels.expression import Formula
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._def import Call, Lowering
-from ._reduction import VARIANTS, Field, choose_variant, row_call, view_rows
-from ._rows import wide
+from ._reduction import VARIANTS, Field, choose_variant, row_call, rows_fit, view_rows
+from ._rows import scalar_uniform, wide
+from ._steps import Steps
 
 NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters"), VARIANTS)
 
@@ -54,6 +56,8 @@ def normalization_call(
     """
     x = low.input()
     view = view_rows(x.shape, axes, parameter_strides)
+    if not rows_fit(view, x.data_type, low.caps):
+        return _in_steps(low, axes, parameter_strides)
     given = [(i, name) for i, name in ((1, "scale"), (2, "bias")) if low.has(i)]
     of_items = bool(given) and parameters == "item"
     quads = view.items_are_quads and (view.reduced.parameter_in_quads or not of_items)
@@ -70,3 +74,18 @@ def normalization_call(
         (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
     ]
     return [row_call(NORMALIZATION, low, view, variant, shape, resources, fields, parameters=parameters)]
+
+
+def _in_steps(low: Lowering, axes: Sequence[int], parameter_strides: Sequence[int]) -> list[KernelCall]:
+    steps = Steps(low, axes)
+    x = steps.operand(0)
+    distances = steps.formula(Formula("{0} - {1}"), x, steps.total("mean", x))
+    squares = steps.formula(Formula("{0} * {0}"), distances)
+    code, operands = "{0} * div_f32(1.0, sqrt_f32({1} + {epsilon}))", [distances, steps.total("mean", squares)]
+    for index, operator in ((1, "*"), (2, "+")):
+        if low.has(index):
+            code += f" {operator} {{{len(operands)}}}"
+            operands.append(steps.operand(index, tuple(parameter_strides)))
+    epsilon = scalar_uniform("epsilon", low.attrs["epsilon"], low.input().data_type)
+    steps.formula(Formula(code, ("div", "sqrt"), (epsilon,)), *operands, result=True)
+    return steps.calls

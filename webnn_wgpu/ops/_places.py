@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from ..kernels.element import bits_of
-from ..kernels.spec import Binding, UniformType
+from ..kernels.spec import Binding, Interval, UniformType
+from ..kernels.windows import repeated
 from ._units import Units, units_of
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class Places:
         count: how many places are named.
         slice_length: elements at a place.
         fields: uniforms of the shader.
+        group: so many of the named places lie in the same part of the table; the next so many in the next part.
+        part: places in such a part.
     """
 
     form: Literal["axis", "elements", "coordinates"]
@@ -45,6 +48,14 @@ class Places:
     count: int
     slice_length: int
     fields: tuple[tuple[str, UniformType, int], ...]
+    group: int
+    part: int
+
+    def reach(self, first: int, end: int) -> tuple[Interval, Interval]:
+        """Return the places where those named by rows first..end-1 may lie, and the indices that name them."""
+        end = min(end, self.count)
+        table = first // self.group * self.part, ((end - 1) // self.group + 1) * self.part
+        return table, repeated(self.group, first, end) if self.form == "axis" else (first * self.rank, end * self.rank)
 
     def units(self, data_type: str) -> Units:
         """Return the unit in which slices are moved."""
@@ -58,7 +69,7 @@ def places_along(shape: Sequence[int], indices: Sequence[int], axis: int) -> Pla
     """Return the places `input[..., index, ...]` of slices behind a dimension."""
     rows = math.prod(indices)
     fields: tuple[tuple[str, UniformType, int], ...] = (("count", "u32", rows), ("size", "u32", shape[axis]))
-    return Places("axis", 1, math.prod(shape[:axis]) * rows, math.prod(shape[axis + 1 :]), fields)
+    return Places("axis", 1, math.prod(shape[:axis]) * rows, math.prod(shape[axis + 1 :]), fields, rows, shape[axis])
 
 
 def places_of_elements(shape: Sequence[int], indices: Sequence[int], axis: int) -> Places:
@@ -69,14 +80,15 @@ def places_of_elements(shape: Sequence[int], indices: Sequence[int], axis: int) 
         ("size", "u32", shape[axis]),
         ("inner", "u32", inner),
     )
-    return Places("elements", 1, math.prod(indices), 1, fields)
+    return Places("elements", 1, math.prod(indices), 1, fields, indices[axis] * inner, shape[axis] * inner)
 
 
 def places_at(shape: Sequence[int], indices: Sequence[int]) -> Places:
     """Return the places of slices whose leading coordinates stand in the last dimension of the indices."""
     rank = indices[-1]
     fields: tuple[tuple[str, UniformType, int], ...] = tuple((f"size_{d}", "u32", shape[d]) for d in range(rank))
-    return Places("coordinates", rank, math.prod(indices[:-1]), math.prod(shape[rank:]), fields)
+    count = math.prod(indices[:-1])
+    return Places("coordinates", rank, count, math.prod(shape[rank:]), fields, count, math.prod(shape[:rank]))
 
 
 def index_binding(data_type: str) -> Binding:

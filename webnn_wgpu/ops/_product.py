@@ -4,25 +4,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
 from ..kernels import select
-from ..kernels.element import QUAD
+from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.expression import OPAQUE_ZERO
-from ..kernels.packing import Chain, PanelTexture, Transposed
+from ..kernels.packing import Chain, Columns, PanelTexture, Transposed
 from ..kernels.select import Choice, ProductSize
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Packed, Packing, Temp, UniformType, grid_1d
+from ..kernels.spec import (
+    Binding,
+    Grid,
+    Interval,
+    KernelCall,
+    KernelTemplate,
+    Operand,
+    Packed,
+    Packing,
+    Temp,
+    UniformType,
+    Work,
+    grid_1d,
+)
+from ..kernels.windows import strided_span
 from ._def import Lowering
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 from .strided import strided_call
 
 _OWN_PARAMS = {"subgroup": ("lanes", "rows", "quads", "b_texture"), "tiled": ("side",), "gemv": (), "plain": ("rows",)}
-_COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_reads")
+_COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_reads", "block")
 _TEMPLATES = {v: KernelTemplate(f"matmul.{v}", (*_OWN_PARAMS[v], *_COMMON_PARAMS)) for v in select.VARIANTS}
 TEMPLATES = tuple(_TEMPLATES.values())
 """The templates of the variants."""
+
+FORCED = "forced"
+"""Why a forced variant is taken."""
+
+PANEL, HIGHEST_TILE = 128, 64
+"""Columns of the widest tile of any variant, and rows of the highest."""
 
 _Field = tuple[str, UniformType, int | float]
 
@@ -69,6 +90,34 @@ Read = Callable[[Sequence[int]], str]
 """Where, for an element of a result, the element of an operand of some shape is found: see `shaders/lib/product.wgsl.j2`."""
 
 
+@dataclass(frozen=True)
+class Block:
+    """Columns first..end-1 of a product that is `width` columns wide."""
+
+    first: int
+    end: int
+    width: int
+
+    @property
+    def columns(self) -> int:
+        """How many there are."""
+        return self.end - self.first
+
+    @property
+    def whole(self) -> bool:
+        """Whether these are all."""
+        return self.columns == self.width
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """How the number of a result's matrix leads to each factor's: dimensions, and each factor's step along them."""
+
+    dims: tuple[int, ...]
+    a: tuple[int, ...]
+    b: tuple[int, ...]
+
+
 @dataclass
 class Kernel:
     """The parts of a kernel call while they are put together."""
@@ -78,6 +127,8 @@ class Kernel:
     fields: list[_Field] = field(default_factory=list["_Field"])
     params: dict[str, Hashable] = field(default_factory=dict[str, Hashable])
     features: list[str] = field(default_factory=list[str])
+    reads: dict[str, str] = field(default_factory=dict[str, str])
+    """Where operands besides the factors are found, by binding."""
 
     def bind(self, binding: Binding, operand: Operand) -> None:
         """Add a binding and what it refers to."""
@@ -93,11 +144,11 @@ class Kernel:
         for name, value in values.items():
             self.uniform(name, value)
 
-    def call(self, template: KernelTemplate, grid: tuple[int, int, int], reason: str) -> KernelCall:
+    def call(self, template: KernelTemplate, grid: Grid, reason: str, work: Work | None = None) -> KernelCall:
         """Return the call."""
         uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in self.fields]
         spec = template.spec(self.bindings, uniforms, features=self.features, **self.params)
-        return KernelCall(spec, tuple(self.operands), tuple(value for _, _, value in self.fields), grid, reason)
+        return KernelCall(spec, tuple(self.operands), tuple(value for _, _, value in self.fields), grid, reason, work)
 
 
 def product_calls(
@@ -125,52 +176,116 @@ def product_calls(
         OperationError: a variant is forced that the device cannot run.
     """
     size, batch = _size(a, b)
-    M, N, K = size.M, size.N, size.K
     choice = _choose(low, size)
-    variant, reason = choice.variant, choice.reason
-    packing = None
-    kernel, calls = Kernel(), list[KernelCall]()
-    if variant == "subgroup":
-        packing = _panel_texture(low, b, size)
-        rows, quads = select.subgroup_tile(low.caps, size, texture=packing is not None)
-        lanes = low.caps.subgroup_size
-        tile = (rows, lanes * quads * QUAD)
-        kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": packing is not None}
-        kernel.features.append("subgroup")
-        reason += ", b packed in a texture" if packing else ""
-    elif variant == "tiled":
-        side = select.tile_side(size)
-        tile, kernel.params["side"] = (side * QUAD, side * QUAD), side
-    elif variant == "gemv":
-        tile = (1, 16 * QUAD)
-    else:
-        rows = select.plain_rows(size)
-        tile, kernel.params["rows"] = (8 * rows, 8 * QUAD), rows
+    if choice.reason != FORCED and not _tiles_fit(low, a, size):
+        choice = Choice("gemv", "rows so long that a tile's do not fit a binding")
+    calls: list[KernelCall] = []
+    a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
+    read = read or (lambda shape: _read(shape, size))
+    width = _block_width(low, b, size, choice.variant)
+    for first in range(0, size.N, width):
+        block = Block(first, min(size.N, first + width), size.N)
+        calls += _block_calls(low, a, b, size, batch, choice, block, alpha, addend, read, into)
+    return calls
 
-    a_quads = K % QUAD == 0 and variant != "gemv"
-    kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), row_major(low, a, "a", calls))
+
+def _block_calls(
+    low: Lowering,
+    a: Factor,
+    b: Factor,
+    size: ProductSize,
+    batch: tuple[int, ...],
+    choice: Choice,
+    block: Block,
+    alpha: float,
+    addend: Addend | None,
+    read: Read,
+    into: Temp | None,
+) -> list[KernelCall]:
+    """Return the calls that compute a block of columns, in most cases all there are; `a` is not transposed."""
+    M, N, K = size.M, block.columns, size.K
+    reason = choice.reason
+    kernel, calls = Kernel(), list[KernelCall]()
+    packing = _panel_texture(low, b, replace(size, N=N)) if choice.variant == "subgroup" else None
+    reason += ", b packed in a texture" if packing else ""
+    tile = _tile(kernel, low, size, choice.variant, texture=packing is not None)
+    a_quads = K % QUAD == 0 and choice.variant != "gemv"
+    kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), a.value)
     if packing:
-        kernel.bind(Binding("b", "texture"), _packed(b.value, packing))
+        whole = replace(packing, transposed=b.transposed)
+        part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
+        kernel.bind(Binding("b", "texture"), _packed(b.value, whole if block.whole else part))
     else:
-        kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), row_major(low, b, "b", calls))
+        operand = row_major(low, b, "b", calls) if block.whole else _columns(low, b, block, calls)
+        kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), operand)
     blocks, panels = -(-M // tile[0]), -(-N // tile[1])
     tiles = blocks * panels * size.matrices
     kernel.uniforms(M=M, N=N, K=K, blocks=blocks, panels=panels, tiles=tiles)
     if packing:
         kernel.uniform("wraps", packing.wraps(K))
         kernel.uniform("wrap_steps", packing.wrap_steps(K))
-    _number_batches(kernel, batch, (a.batch, M * K), (b.batch, packing.height(K, N, 1) if packing else K * N))
-    whole = N % QUAD == 0
+    kernel.params["block"] = not block.whole
+    if not block.whole:
+        kernel.uniforms(first_column=block.first, width=size.N)
+        reason += f", columns {block.first} to {block.end}"
+    steps = _number_batches(kernel, batch, (a.batch, M * K), (b.batch, packing.height(K, N, 1) if packing else K * N))
+    quads = size.N % QUAD == 0
     kernel.params |= {"alpha": alpha != 1, "beta": addend is not None and addend.beta != 1}
     if alpha != 1:
         kernel.uniform("alpha", alpha, "f32")
     if into is None:
-        finish(kernel, low, whole, read or (lambda shape: _read(shape, size)), addend, scaled=alpha != 1)
+        finish(kernel, low, quads, read, addend, scaled=alpha != 1)
     else:
         kernel.params |= {"c_read": "", "expression": None, "extra_reads": ()}
-        kernel.bind(Binding("output", "write", "float32", quad=whole), into)
-    calls.append(kernel.call(_TEMPLATES[variant], grid_1d(tiles, low.caps), reason))
+        kernel.reads["output"] = "full"
+        kernel.bind(Binding("output", "write", "float32", quad=quads), into)
+    work = _work(kernel, replace(size, N=N), block.width, tile[0], steps, low.caps)
+    calls.append(kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work))
     return calls
+
+
+def _tile(kernel: Kernel, low: Lowering, size: ProductSize, variant: str, *, texture: bool) -> tuple[int, int]:
+    """Declare the parameters of a variant, and return the rows and columns of its tiles."""
+    if variant == "subgroup":
+        rows, quads = select.subgroup_tile(low.caps, size, texture=texture)
+        lanes = low.caps.subgroup_size
+        kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": texture}
+        kernel.features.append("subgroup")
+        return rows, lanes * quads * QUAD
+    if variant == "tiled":
+        kernel.params["side"] = side = select.tile_side(size)
+        return side * QUAD, side * QUAD
+    if variant == "gemv":
+        return 1, 16 * QUAD
+    kernel.params["rows"] = rows = select.plain_rows(size)
+    return 8 * rows, 8 * QUAD
+
+
+def _work(kernel: Kernel, size: ProductSize, width: int, rows: int, steps: _Steps, caps: Caps) -> Work:
+    """Return how a product is divided, whose tiles have `rows` rows and whose result is `width` columns wide."""
+    M, N, K = size.M, size.N, size.K
+    uniforms = {name: int(value) for name, _, value in kernel.fields if name in ("blocks", "panels", "tiles")}
+    blocks, panels = uniforms["blocks"], uniforms["panels"]
+
+    def reach(first: int, end: int) -> list[Interval | None]:
+        """What the tiles first..end-1 touch: they are numbered by matrix, then by block of rows, then by panel."""
+        matrices = first // (blocks * panels), (end - 1) // (blocks * panels) + 1
+        top, bottom = 0, M
+        if matrices[1] - matrices[0] == 1:
+            top = first // panels % blocks * rows
+            bottom = min(M, ((end - 1) // panels % blocks + 1) * rows)
+        (low_a, past_a), (low_b, past_b) = (strided_span(steps.dims, own, *matrices) for own in (steps.a, steps.b))
+        touched: dict[str, Interval] = {
+            "a": (low_a + top * K, past_a - 1 + bottom * K),
+            "b": (low_b, past_b - 1 + K * N),
+            "full": ((matrices[0] * M + top) * width, ((matrices[1] - 1) * M + bottom) * width),
+        }
+        return [touched.get(kernel.reads.get(binding.name, binding.name)) for binding in kernel.bindings]
+
+    def launch(units: int) -> tuple[dict[str, int], Grid]:
+        return {"tiles": units}, grid_1d(units, caps)
+
+    return Work(uniforms["tiles"], launch, reach)
 
 
 def _size(a: Factor, b: Factor) -> tuple[ProductSize, tuple[int, ...]]:
@@ -199,17 +314,46 @@ def _choose(low: Lowering, size: ProductSize) -> Choice:
             got=f"{forced}, subgroup size {low.caps.subgroup_size}",
             allowed=", ".join(possible),
         )
-    return Choice(forced, "forced")
+    return Choice(forced, FORCED)
 
 
 def _panel_texture(low: Lowering, b: Factor, size: ProductSize) -> PanelTexture | None:
-    """Return how a constant `b` is packed into a texture, or None where it is no constant or does not fit."""
+    """Return how a constant `b`, row-major, is packed into a texture, or None where it is no constant or does not fit."""
     if not is_constant(low, b.value):
         return None
     _, quads = select.subgroup_tile(low.caps, size, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
-    packing = PanelTexture(low.caps.subgroup_size, quads, width, b.transposed)
+    packing = PanelTexture(low.caps.subgroup_size, quads, width)
     return packing if packing.height(size.K, size.N, math.prod(b.batch)) <= width else None
+
+
+def _tiles_fit(low: Lowering, a: Factor, size: ProductSize) -> bool:
+    """Return whether the rows that a tile of any variant reads and writes fit a binding."""
+    limit = low.caps.limit("max-storage-buffer-binding-size")
+    rows = min(size.M, HIGHEST_TILE)
+    bytes_of = [(rows * n + QUAD) * DATA_TYPES[a.data_type].size_bytes for n in (size.K, size.N)]
+    return max(bytes_of) + low.caps.limit("min-storage-buffer-offset-alignment") <= limit or max(bytes_of) * size.M <= limit
+
+
+def _block_width(low: Lowering, b: Factor, size: ProductSize, variant: str) -> int:
+    """Return how many columns a kernel call computes: all, unless so much of `b` fits neither a texture nor a binding."""
+    N, K, limit = size.N, size.K, low.caps.limit("max-storage-buffer-binding-size")
+    single = math.prod(b.batch) == 1
+    if variant == "subgroup" and is_constant(low, b.value):
+        _, quads = select.subgroup_tile(low.caps, size, texture=True)
+        texture_side = low.caps.limit("max-texture-dimension-2d")
+        packing = PanelTexture(low.caps.subgroup_size, quads, texture_side)
+        if packing.height(K, N, math.prod(b.batch)) <= texture_side:
+            return N
+        panels = texture_side // packing.wraps(K)
+        if single and panels:
+            return panels * packing.columns
+    column_bytes = K * DATA_TYPES[b.data_type].size_bytes
+    if padded_bytes(N * column_bytes) <= limit:
+        return N
+    # Whole panels, or at least whole quads; where not even one fits, the planner refuses what is bound.
+    columns = (limit - STORAGE_ALIGNMENT_BYTES) // column_bytes
+    return min(N, columns // PANEL * PANEL or max(QUAD, columns // QUAD * QUAD))
 
 
 def is_constant(low: Lowering, operand: Operand) -> bool:
@@ -225,20 +369,37 @@ def _packed(operand: Operand, packing: Packing) -> Packed:
     return Packed(operand, packing)
 
 
+def _columns(low: Lowering, factor: Factor, block: Block, calls: list[KernelCall]) -> Operand:
+    """Return a block of a factor's columns in row-major order: a copy, made at build time if it is a single constant."""
+    *batch, rows, columns = strides_of(factor.shape)
+    if factor.transposed:
+        rows, columns = columns, rows
+    if is_constant(low, factor.value) and math.prod(factor.batch) == 1:
+        return _packed(factor.value, Columns(block.first, block.end, factor.rows, factor.transposed))
+    dims = (*factor.batch, factor.rows, block.columns)
+    temp = Temp(f"columns {block.first}", math.prod(dims) * DATA_TYPES[factor.data_type].size_bytes)
+    base, steps = block.first * columns, (*batch, rows, columns)
+    reason = f"columns {block.first} to {block.end} of b"
+    calls.append(strided_call(factor.value, factor.data_type, base, dims, steps, temp, low.caps, reason))
+    return temp
+
+
 def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
     """Return the factor's matrices in row-major order: a transposed one is copied, at build time if it is a constant."""
     if not factor.transposed:
         return factor.value
-    if is_constant(low, factor.value):
+    size = padded_bytes(math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes)
+    # Parts of packed constants cannot be bound.
+    if is_constant(low, factor.value) and size <= low.caps.limit("max-storage-buffer-binding-size"):
         return _packed(factor.value, Transposed())
     shape, strides = factor.shape, strides_of(factor.shape)
-    temp = Temp(key, math.prod(shape) * DATA_TYPES[factor.data_type].size_bytes)
+    temp = Temp(key, size)
     dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])
     calls.append(strided_call(factor.value, factor.data_type, 0, dims, steps, temp, low.caps, f"{key} transposed"))
     return temp
 
 
-def _number_batches(kernel: Kernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> None:
+def _number_batches(kernel: Kernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> _Steps:
     """Declare how the number of a result's matrix leads to each factor's, given its leading dimensions and step."""
     strides = [[s * step for s in broadcast_strides(own, batch)] if batch else [] for own, step in factors]
     dims, (_, *merged) = merge_dimensions(batch, [strides_of(batch), *strides])
@@ -248,6 +409,7 @@ def _number_batches(kernel: Kernel, batch: Sequence[int], *factors: tuple[Sequen
         kernel.uniform(f"dim_{d}", dims[d])
         for name, own in zip("ab", merged, strict=True):
             kernel.uniform(f"{name}_stride_{d}", own[d])
+    return _Steps(dims, *merged)
 
 
 def finish(kernel: Kernel, low: Lowering, whole: bool, read: Read, addend: Addend | None, *, scaled: bool = False) -> None:
@@ -264,6 +426,7 @@ def finish(kernel: Kernel, low: Lowering, whole: bool, read: Read, addend: Adden
     # Factors of 1 are left out: the product then shares its pipeline with all others that have none.
     kernel.params["c_read"] = c_read = read(addend.shape) if addend else ""
     if addend:
+        kernel.reads["c"] = c_read
         kernel.bind(Binding("c", "read", addend.data_type, quad=whole and c_read in ("full", "columns")), addend.value)
         if addend.beta != 1:
             kernel.uniform("beta", addend.beta, "f32")
@@ -273,12 +436,14 @@ def finish(kernel: Kernel, low: Lowering, whole: bool, read: Read, addend: Adden
         for i, value in enumerate(epilogue.operands):
             own = low.graph.type(value)
             reads.append(read(own.shape))
+            kernel.reads[f"extra{i}"] = reads[-1]
             kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] in ("full", "columns")), value)
         kernel.fields += epilogue.uniforms
         if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (scaled or addend):
             kernel.uniform(OPAQUE_ZERO, 0)
         kernel.features += epilogue.expression.features
     kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
+    kernel.reads["output"] = "full"
     output = epilogue.output if epilogue else low.node.outputs[0]
     kernel.bind(Binding("output", "write", low.graph.type(output).data_type, quad=whole), output)
 

@@ -13,11 +13,25 @@ from dataclasses import dataclass, replace
 from ..core.caps import Caps
 from ..core.data_types import MAX_DIMENSION
 from ..core.errors import OperationError
-from ..kernels.element import QUAD
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType, grid_1d
+from ..kernels.element import ELEMENTS, QUAD, padded_bytes
+from ..kernels.spec import (
+    Binding,
+    Grid,
+    Interval,
+    KernelCall,
+    KernelTemplate,
+    Operand,
+    Reach,
+    Temp,
+    UniformType,
+    Work,
+    grid_1d,
+)
+from ..kernels.windows import strided_span
 from ._def import Lowering
-from ._elementwise import MOST_ITERATIONS
+from ._quads import MOST_ITERATIONS
 from ._shapes import merge_dimensions, strides_of
+from .strided import strided_call
 
 Field = tuple[str, UniformType, int | float]
 """A uniform: name, type, value."""
@@ -65,6 +79,11 @@ class Axis:
     def size(self) -> int:
         """Number of positions."""
         return math.prod(self.dims)
+
+    @property
+    def reach(self) -> int:
+        """How far the last position lies behind the first, in elements."""
+        return sum((n - 1) * s for n, s in zip(self.dims, self.strides, strict=True))
 
     @property
     def in_quads(self) -> bool:
@@ -117,6 +136,19 @@ class RowView:
     def rows_are_quads(self) -> bool:
         """Whether four consecutive rows always lie side by side, aligned."""
         return self.kept.in_quads and all(s % QUAD == 0 for s in self.reduced.strides)
+
+    def touched(self, first: int, end: int) -> Interval:
+        """Return the elements of rows first..end-1, as an interval."""
+        low, high = strided_span(self.kept.dims, self.kept.strides, first, end)
+        return low, high + self.reduced.reach
+
+    @property
+    def reach_of_four(self) -> int:
+        """How many elements four neighbouring rows span, at most."""
+        # A step from one row to the next is the same wherever it carries over into the same dimension.
+        carries = [math.prod(self.kept.dims[d:]) for d in range(len(self.kept.dims) + 1)]
+        spans = [self.touched(max(0, n - k), min(self.kept.size, n - k + QUAD)) for n in carries for k in range(QUAD)]
+        return max(past - low for low, past in spans)
 
     def items(self, quads: bool) -> Axis:
         """Return what runs through the items of a row: quads of elements, or single ones."""
@@ -298,9 +330,7 @@ def _choice(caps: Caps, variants: Collection[str], rows: int, length: int, colum
     return "plain", "CPU adapter without subgroups"
 
 
-def row_launch(
-    shape: RowShape, rows: int, caps: Caps, count: str = "rows", iterations: int = 1
-) -> tuple[list[Field], tuple[int, int, int]]:
+def row_launch(shape: RowShape, rows: int, caps: Caps, count: str = "rows", iterations: int = 1) -> tuple[list[Field], Grid]:
     """Return the uniforms `count` and `rounds` and the grid of a kernel whose main is `main` of `rows.wgsl.j2`.
 
     `rounds` is how many rows a subgroup or workgroup takes, one after the other: on CPU adapters starting a workgroup costs
@@ -312,14 +342,43 @@ def row_launch(
     return [(count, "u32", rows), ("rounds", "u32", rounds)], grid_1d(-(-rows // per_workgroup), caps)
 
 
+def row_work(shape: RowShape, rows: int, caps: Caps, reach: Reach, count: str = "rows", iterations: int = 1) -> Work:
+    """Return how a kernel can be divided whose main is `main` of `rows.wgsl.j2`; the arguments are those of `row_launch`.
+
+    `reach` gives, for rows first..end-1, the elements that are touched of each operand.
+    """
+
+    def launch(units: int) -> tuple[dict[str, int], Grid]:
+        fields, grid = row_launch(shape, units, caps, count, iterations)
+        return {name: int(value) for name, _, value in fields}, grid
+
+    return Work(rows, launch, reach)
+
+
+def rows_fit(view: RowView, element: str, caps: Caps, *, four: bool = False) -> bool:
+    """Return whether a device can bind a row, or four, with all that lies between their elements, or the whole tensor."""
+    size, limit = ELEMENTS[element].size_bytes, caps.limit("max-storage-buffer-binding-size")
+    # With half a binding to spare, calls that go along the rows are few.
+    reach = view.reach_of_four if four else view.reduced.reach + 1
+    return padded_bytes(view.kept.size * view.reduced.size * size) <= limit or reach * size <= limit // 2
+
+
+def side_by_side(view: RowView, value: Operand, element: str, caps: Caps, key: str) -> tuple[Temp, KernelCall]:
+    """Return scratch memory in which every row of a tensor lies in one piece, and the call that copies them there."""
+    dims, strides = (*view.kept.dims, *view.reduced.dims), (*view.kept.strides, *view.reduced.strides)
+    temp = Temp(key, math.prod(dims) * ELEMENTS[element].size_bytes)
+    return temp, strided_call(value, element, 0, dims, strides, temp, caps, "rows side by side")
+
+
 def row_call(
     template: KernelTemplate,
     low: Lowering,
     view: RowView,
     variant: Variant,
     shape: RowShape,
-    resources: Sequence[tuple[Binding, int]],
+    resources: Sequence[tuple[Binding, Operand]],
     fields: Sequence[Field] = (),
+    one_result: bool = False,
     **params: Hashable,
 ) -> KernelCall:
     """Return the call of a kernel that makes one result, or one row of results, of every row.
@@ -332,6 +391,7 @@ def row_call(
         shape: how the kernel reads them.
         resources: bindings and the values they refer to.
         fields: uniforms besides those that describe the rows.
+        one_result: whether `output` has one element per row, rather than a row as `input` has.
         params: the template's other parameters.
     """
     items = view.items(shape.quads)
@@ -347,4 +407,12 @@ def row_call(
         rows=shape,
         **params,
     )
-    return KernelCall(spec, tuple(v for _, v in resources), tuple(v for *_, v in fields), grid, variant.reason)
+
+    def reach(first: int, end: int) -> list[Interval | None]:
+        of_rows = {"input": view.touched(first, end), "output": view.touched(first, end)}
+        if one_result:
+            of_rows["output"] = first, end
+        return [of_rows.get(binding.name) for binding, _ in resources]
+
+    work = row_work(shape, view.kept.size, low.caps, reach, iterations=iterations)
+    return KernelCall(spec, tuple(v for _, v in resources), tuple(v for *_, v in fields), grid, variant.reason, work)

@@ -16,9 +16,11 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ..kernels.spec import Operand as KernelOperand
 from ._attrs import Attr
 from ._def import Call, Lower, Lowering, OpDef, Operand
-from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, view_rows
+from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, rows_fit, side_by_side, view_rows
+from .strided import STRIDED
 
 ARG = KernelTemplate("arg", ("variant", "rows", "key", "last"), VARIANTS)
 
@@ -84,17 +86,26 @@ def _lower_with(largest: bool) -> Lower:
         x = low.input()
         view = view_rows(x.shape, low.attrs["axes"])
         element = ELEMENTS[element_of(x.data_type, low.caps)]
+        calls: list[KernelCall] = []
+        source: KernelOperand = low.value(0)
+        row_bytes = view.reduced.size * element.size_bytes
+        if not rows_fit(view, x.data_type, low.caps) and row_bytes <= low.caps.limit("max-storage-buffer-binding-size"):
+            source, copy = side_by_side(view, source, x.data_type, low.caps, "rows")
+            calls.append(copy)
+            view = view_rows((view.kept.size, view.reduced.size), (1,))
         key = _key(element.value, largest)
         quads = view.items_are_quads
         variant = choose_variant(low, view, subgroups=element.size_bytes <= 4, passes=1, quads=quads)
         # The index is always positive and below 2^32: its 64 bits need no 64-bit arithmetic.
         output = "bits64" if low.output().data_type == "int64" else "int32"
         resources = [
-            (Binding("input", "read", element.name, quad=quads), low.value(0)),
+            (Binding("input", "read", element.name, quad=quads), source),
             (Binding("output", "write", output), low.node.outputs[0]),
         ]
         last: bool = low.attrs["select_last_index"]
-        return [row_call(ARG, low, view, variant, variant.shape(view, quads=quads), resources, key=key, last=last)]
+        shape = variant.shape(view, quads=quads)
+        calls.append(row_call(ARG, low, view, variant, shape, resources, one_result=True, key=key, last=last))
+        return calls
 
     return lower
 
@@ -113,7 +124,7 @@ def _arg(name: str, largest: bool) -> OpDef:
             Attr("select_last_index", "bool", False),
             Attr("output_data_type", "data_type", None, ("int32", "int64")),
         ),
-        templates=(ARG,),
+        templates=(ARG, STRIDED),
         spec="#api-mlgraphbuilder-argminmax",
         tolerance=0,
     )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ..core.data_types import DATA_TYPES
 from ..kernels.element import QUAD
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Temp, UniformType
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Operand, Temp, UniformType
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef
 from ._def import Operand as OperandDef
-from ._elementwise import quad_launch
+from ._quads import quad_launch, quad_work
 from ._units import WORD_BYTES, units_of
 from .strided import MAX_PARTS, STRIDED, copy_call
 
@@ -150,7 +151,20 @@ def _call(
         quad=quad,
     )
     reason = "whole quads" if quad else f"runs of {element}"
-    return KernelCall(spec, (*operands, result), tuple(v for _, _, v in fields), grid, reason)
+    unit = QUAD if quad else 1
+    row, start = window or (width, 0)
+    starts = [0, *accumulate(lengths)]
+
+    def reach(first: int, end: int) -> list[Interval]:
+        (top, left), (bottom, right) = divmod(first // unit, width), divmod((end - 1) // unit, width)
+        runs: list[Interval] = []
+        for k, length in enumerate(lengths):
+            low, high = (max(0, min(length, c - starts[k])) for c in (left, right + 1))
+            runs.append(((top * length + low) * unit, (bottom * length + high) * unit))
+        return [*runs, ((top * row + start + left) * unit, (bottom * row + start + right + 1) * unit)]
+
+    work = quad_work(outer * width * unit, caps, reach, range(len(operands)))
+    return KernelCall(spec, (*operands, result), tuple(v for _, _, v in fields), grid, reason, work)
 
 
 OPS = (

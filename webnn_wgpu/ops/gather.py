@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..kernels.element import QUAD
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import quad_launch
 from ._places import (
     INDEX_TYPES,
     Places,
@@ -23,6 +22,7 @@ from ._places import (
     places_at,
     places_of_elements,
 )
+from ._quads import quad_launch, quad_work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,14 @@ def _gather(low: Lowering, places: Places) -> list[KernelCall]:
     )
     operands = (low.value(0), low.value(1), low.node.outputs[0])
     reason = "slices of whole quads" if units.quad else f"slices of {units.element}"
-    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason)]
+    length = slice_length * (QUAD if units.quad else 1)
+
+    def reach(first: int, end: int) -> list[Interval]:
+        (low, past), indices = places.reach(first // length, -(-end // length))
+        return [(low * length, past * length), indices, (first, end)]
+
+    work = quad_work(places.count * length, low.caps, reach, moved=[0])
+    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason, work)]
 
 
 def _given(arrays: Sequence[Array | None]) -> tuple[Array, Array]:

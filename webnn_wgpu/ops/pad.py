@@ -8,10 +8,11 @@ import numpy as np
 
 from ..core.data_types import DATA_TYPES, cast_number
 from ..kernels.element import QUAD, bits_of
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
+from ..kernels.windows import span
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import quad_launch
+from ._quads import quad_launch, quad_work
 from ._shapes import strides_of
 from ._units import units_of
 from .strided import STRIDED, copy_call
@@ -129,7 +130,26 @@ def _lower(low: Lowering) -> list[KernelCall]:
         read=read,
     )
     operands = (low.value(0), low.node.outputs[0])
-    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, f"{mode} padding, read {read}")]
+    # Elements of the output per position of `dims`.
+    width = QUAD if read == "quad" else 1
+
+    def reach(first: int, end: int) -> list[Interval]:
+        least, past = span(outputs, lambda d, a, b: _extent(dims[d], strides[d], mode, a, b), first // width, -(-end // width))
+        return [(least * width, past * width), (first, end)]
+
+    num_elements = num_units * width
+    work = quad_work(num_elements, low.caps, reach, moved=[0])
+    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, f"{mode} padding, read {read}", work)]
+
+
+def _extent(dim: tuple[int, int, int], stride: int, mode: str, low: int, high: int) -> Interval:
+    """Return the least and greatest offset in the input that coordinates low..high of a padded dimension lead to."""
+    begin, size, _ = dim
+    if low < begin or high >= begin + size:
+        if mode not in ("constant", "edge"):
+            return 0, (size - 1) * stride
+    low, high = (max(0, min(size - 1, i - begin)) for i in (low, high))
+    return low * stride, high * stride
 
 
 def _pattern(value: float | int, type_: TensorType) -> tuple[int, int]:

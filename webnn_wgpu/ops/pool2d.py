@@ -20,7 +20,7 @@ from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import MOST_ITERATIONS, quad_launch
+from ._quads import MOST_ITERATIONS, quad_launch
 from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, variant_of
 from ._rows import to_type, wide
 from .reduce import REDUCE, Step, Tensor, arithmetic, extremum, reduce_calls

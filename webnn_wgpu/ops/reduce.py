@@ -18,22 +18,27 @@ from ..core.data_types import ANY, DATA_TYPES, FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Reach, Temp
 from ..kernels.spec import Operand as Resource
+from ..kernels.windows import strided_span
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import quad_launch
+from ._quads import quad_launch, quad_work
 from ._reduction import (
     HIGHEST,
     LOWEST,
     PLAIN_WORKGROUP,
     VARIANTS,
+    Axis,
     Field,
     RowView,
     Variant,
     choose_variant,
     reduced_shape,
     row_launch,
+    row_work,
+    rows_fit,
+    side_by_side,
     view_rows,
 )
 from ._rows import to_type, wide
@@ -153,12 +158,20 @@ def reduce_calls(
     """
     view = view_rows(source.shape, axes)
     length = length or view.reduced.size
+    needed = _parts_needed(view, source.element, low.caps)
+    if 8 * needed > view.reduced.size and needed > 1:
+        # The elements lie too far apart even for parts of a few of them.
+        rows_of, copy = side_by_side(view, source.resource, source.element, low.caps, f"{key} side by side")
+        source = Tensor(rows_of, source.element, (view.kept.size, view.reduced.size))
+        return [copy, *reduce_calls(low, step, source, (1,), target, key=key, length=length, shift=shift, variant=variant)]
     variant = variant or _choose(low, step, view)
+    if _form(step, view, variant) == "quad" and not rows_fit(view, source.element, low.caps, four=True):
+        variant = Variant("workgroup", PLAIN_WORKGROUP, "four rows do not fit a binding together")
     plain = variant.lanes == 1
     item = _item_size(step, view, variant)
     items, rows = view.reduced.size // item, view.kept.size
     # An invocation of the plain variant makes four results.
-    parts = number_of_parts(-(-rows // QUAD) if plain else rows, items, variant.lanes, low.caps)
+    parts = max(needed, number_of_parts(-(-rows // QUAD) if plain else rows, items, variant.lanes, low.caps))
     chunk = -(-items // parts) * item
     # 8-bit results share a word, which invocations that make one result each cannot write.
     packed = ELEMENTS[target.element].size_bytes == 1 and not plain
@@ -230,12 +243,16 @@ def _reduce_call(
     shape = variant.shape(view, quads=quads)
     uses_shift = shift is not None and "shift" in step.map + step.finish
     outputs = rows * parts
+    reach = _reach(view, reduced, chunk // item, outputs, shifted=uses_shift)
     # Of the loops for one result: items in blocks of 32.
     iterations = chunk // item // variant.lanes * 34 // 32 + 2
     if plain:
-        launch, grid = quad_launch(outputs, low.caps, iterations * (1 if form == "columns" else QUAD))
+        iterations *= 1 if form == "columns" else QUAD
+        launch, grid = quad_launch(outputs, low.caps, iterations)
+        work = quad_work(outputs, low.caps, reach, iterations=iterations)
     else:
         launch, grid = row_launch(shape, outputs, low.caps, "outputs", iterations)
+        work = row_work(shape, outputs, low.caps, reach, "outputs", iterations)
     fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk // item)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
@@ -256,7 +273,39 @@ def _reduce_call(
     )
     reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
     resources.append(target.resource)
-    return KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason)
+    return KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason, work)
+
+
+def _parts_needed(view: RowView, element: str, caps: Caps) -> int:
+    """Return how many parts a row must be cut into so that a few of them fit a binding."""
+    row_bytes = (view.reduced.reach + 1) * ELEMENTS[element].size_bytes
+    return 1 if rows_fit(view, element, caps) else -(-4 * row_bytes // caps.limit("max-storage-buffer-binding-size"))
+
+
+def _reach(view: RowView, items: Axis, chunk: int, outputs: int, *, shifted: bool) -> Reach:
+    """Return what making some of the `outputs` touches, which are numbered by part, of `chunk` items each, then by row."""
+    rows, width = view.kept.size, QUAD if items.size < view.reduced.size else 1
+
+    def reach(first: int, end: int) -> list[Interval]:
+        end = min(end, outputs)
+        one_part = first // rows == (end - 1) // rows
+        touched = (first % rows, (end - 1) % rows + 1) if one_part else (0, rows)
+        last = min(((end - 1) // rows + 1) * chunk, items.size)
+        low_row, past_row = strided_span(view.kept.dims, view.kept.strides, *touched)
+        low_item, past_item = strided_span(items.dims, items.strides, first // rows * chunk, last)
+        interval = low_row + low_item, past_row + past_item + width - 2
+        return [interval, *([touched] if shifted else []), (first, end)]
+
+    return reach
+
+
+def total_calls(
+    low: Lowering, total: Literal["sum", "mean", "max"], source: Tensor, axes: Sequence[int], target: Tensor, *, key: str
+) -> list[KernelCall]:
+    """Return the calls that reduce float tensors to float32 totals, for operators whose rows do not fit a binding."""
+    step = extremum("max", "f32") if total == "max" else arithmetic("sum", "x", "t", (), "f32")
+    step = replace(step, finish="t / params.length") if total == "mean" else step
+    return reduce_calls(low, step, source, axes, target, key=key)
 
 
 # The operators --------------------------------------------------------------------------------------------------------

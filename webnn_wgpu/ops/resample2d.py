@@ -18,7 +18,7 @@ from ..kernels.element import QUAD, bits_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import quad_launch
+from ._quads import quad_launch
 from ._reduction import Field
 from ._rows import to_type, wide
 from ._shapes import strides_of

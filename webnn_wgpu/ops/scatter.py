@@ -18,7 +18,6 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, UniformTyp
 from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import quad_launch
 from ._places import (
     INDEX_TYPES,
     Places,
@@ -30,6 +29,7 @@ from ._places import (
     places_at,
     places_of_elements,
 )
+from ._quads import quad_launch
 from ._units import WORD_BYTES, Units
 
 if TYPE_CHECKING:

@@ -9,11 +9,15 @@ import numpy as np
 from ..core.data_types import FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
+from ..kernels.expression import Formula
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._reduction import VARIANTS, choose_variant, row_call, view_rows
+from ._elementwise import ELEMENTWISE
+from ._reduction import VARIANTS, choose_variant, row_call, rows_fit, view_rows
 from ._rows import to_type, wide
+from ._steps import Steps
+from .reduce import REDUCE
 
 SOFTMAX = KernelTemplate("softmax", ("variant", "rows"), VARIANTS)
 
@@ -40,6 +44,8 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
 def _lower(low: Lowering) -> list[KernelCall]:
     x = low.input()
     view = view_rows(x.shape, (low.attrs["axis"],))
+    if not rows_fit(view, x.data_type, low.caps):
+        return _in_steps(low)
     quads = view.items_are_quads
     variant = choose_variant(low, view, passes=3, quads=quads)
     shape = variant.shape(view, quads=quads).holding(view.items(quads).size)
@@ -50,6 +56,14 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return [row_call(SOFTMAX, low, view, variant, shape, resources)]
 
 
+def _in_steps(low: Lowering) -> list[KernelCall]:
+    steps = Steps(low, (low.attrs["axis"],))
+    x = steps.operand(0)
+    exponentials = steps.formula(Formula("exp_f32({0} - {1})", ("exp",)), x, steps.total("max", x))
+    steps.formula(Formula("{0} / {1}"), exponentials, steps.total("sum", exponentials), result=True)
+    return steps.calls
+
+
 OPS = (
     OpDef(
         "softmax",
@@ -58,7 +72,7 @@ OPS = (
         _reference,
         _lower,
         attrs=(Attr("axis", "uint", None),),
-        templates=(SOFTMAX,),
+        templates=(SOFTMAX, REDUCE, ELEMENTWISE),
         spec="#api-mlgraphbuilder-softmax-method",
     ),
 )

@@ -12,11 +12,12 @@ import numpy as np
 
 from ..core.data_types import MAX_DIMENSION
 from ..kernels.element import QUAD, bits_of
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
 from ..kernels.spec import Operand as KernelOperand
+from ..kernels.windows import strided_span
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import quad_launch
+from ._quads import quad_launch, quad_work
 from ._shapes import broadcast_strides, merge_dimensions, strides_of, unidirectional
 
 if TYPE_CHECKING:
@@ -70,7 +71,13 @@ def strided_call(
         rank=0 if read == "same" else len(space),
         read=read,
     )
-    return KernelCall(spec, (value, output), tuple(v for _, _, v in fields), grid, reason)
+
+    def reach(first: int, end: int) -> list[Interval]:
+        low, past = (first, end) if read == "same" else strided_span(space, own, first, end)
+        return [(base + low, base + past), (first, end)]
+
+    work = quad_work(num_elements, caps, reach, moved=[0])
+    return KernelCall(spec, (value, output), tuple(v for _, _, v in fields), grid, reason, work)
 
 
 def copy_call(value: int, value_type: TensorType, output: int, caps: Caps) -> KernelCall:

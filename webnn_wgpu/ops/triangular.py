@@ -10,7 +10,7 @@ from ..kernels.element import QUAD, bits_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._elementwise import quad_launch
+from ._quads import quad_launch, quad_work
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,7 +56,8 @@ def _lower(low: Lowering) -> list[KernelCall]:
         whole_quads=width % QUAD == 0,
     )
     reason = f"{'upper' if sign == 1 else 'lower'} triangle, diagonal {diagonal}"
-    return [KernelCall(spec, (low.value(0), low.node.outputs[0]), tuple(v for _, _, v in fields), grid, reason)]
+    work = quad_work(x.num_elements, low.caps, lambda first, end: [(first, end)] * 2)
+    return [KernelCall(spec, (low.value(0), low.node.outputs[0]), tuple(v for _, _, v in fields), grid, reason, work)]
 
 
 OPS = (

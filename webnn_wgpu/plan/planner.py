@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ..core.caps import Caps
+from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError, OutOfMemoryError
 from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
 from ..kernels.emulation import emulated
 from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing, Temp, Window
+from ..kernels.windows import divided
 from ..ops import OPS
 from ..ops._def import Lowering
 from ..ops.strided import copy_call
@@ -46,8 +48,9 @@ class _Planner:
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
                 suffix = f".{i}" if len(calls) > 1 else ""
-                renamed = KernelCall(emulated(call.spec, self.caps), operands, call.uniforms, call.grid, call.reason)
-                self.calls.append((renamed, node, node_label(node) + suffix))
+                renamed = replace(call, spec=emulated(call.spec, self.caps), operands=operands)
+                label = node_label(node) + suffix
+                self.calls += ((part, node, label) for part in self._divided(renamed))
         written = {self.root(o) for call, _, _ in self.calls for o in _written(call)}
         taken: set[int] = set()
         for name, value in graph.outputs.items():
@@ -56,6 +59,19 @@ class _Planner:
                 # An input, a constant, or a value that already fills another output: it must be copied.
                 self._copy_output(name, value)
             taken.add(root)
+
+    def _divided(self, call: KernelCall) -> list[KernelCall]:
+        """Return the calls that do what `call` does and bind no more of a value than the device allows."""
+        return divided(call, [self._bound_bytes(operand) for operand in call.operands], self.caps)
+
+    def _bound_bytes(self, operand: Operand) -> int:
+        """Return how much of an operand a call binds."""
+        if isinstance(operand, Window):
+            return operand.size_bytes
+        if isinstance(operand, Packed):
+            type_ = self.graph.type(operand.value)
+            return padded_bytes(operand.packing.size_bytes(type_.shape, DATA_TYPES[type_.data_type].size_bytes))
+        return padded_bytes(self._size(self.root(_value_of(operand))))
 
     def _temp(self, temp: Temp, named: dict[str, int]) -> int:
         if temp.key not in named:
@@ -67,7 +83,7 @@ class _Planner:
         copy = max(self.graph.values, default=0) + 1 + len(self.temps)
         self.temps[copy] = self.graph.type(value).size_bytes
         call = copy_call(value, self.graph.type(value), copy, self.caps)
-        self.calls.append((call, None, f"output {name}"))
+        self.calls += ((part, None, f"output {name}") for part in self._divided(call))
         self.copies[name] = copy
 
     def root(self, value: int) -> int:
@@ -89,9 +105,8 @@ class _Planner:
             for operand in call.operands:
                 packing = operand.packing if isinstance(operand, Packed) else None
                 value = self.root(_value_of(operand))
-                offset, size = 0, padded_bytes(self._size(value))
-                if isinstance(operand, Window):
-                    offset, size = operand.offset_bytes, operand.size_bytes
+                offset = operand.offset_bytes if isinstance(operand, Window) else 0
+                size = self._bound_bytes(operand)
                 if value in graph.constants:
                     number = constants.setdefault((value, packing), len(constants))
                     resources.append(Resource("constant", number, offset, size))
@@ -121,6 +136,11 @@ class _Planner:
             {v: graph.constants[v] for v, _ in constants},
         )
 
+    def _type(self, operand: Operand) -> str:
+        """Return the type of an operand for people."""
+        value = _value_of(operand)
+        return "(scratch memory)" if value in self.temps else str(self.graph.type(value))
+
     def _size(self, value: int) -> int:
         return self.temps[value] if value in self.temps else self.graph.type(value).size_bytes
 
@@ -137,7 +157,7 @@ class _Planner:
 
     def _check(self, call: KernelCall, node: Node | None, label: str, resources: list[Resource]) -> None:
         """Refuse what the device cannot run, and what no correct lowering makes."""
-        operator, label = _blamed(node, label)
+        operator, label = _blamed(node, node_label(node) if node else label)
         missing = [f for f in call.spec.features if f not in self.caps.features]
         if missing:
             raise OperationError(
@@ -147,16 +167,24 @@ class _Planner:
                 got=f"kernel {call.spec} needs {', '.join(missing)}",
                 allowed=f"features {', '.join(sorted(self.caps.features)) or 'none'}",
             )
-        limit = self.caps.limit("max-storage-buffer-binding-size")
-        for binding, resource in zip(call.spec.bindings, resources, strict=True):
-            if binding.access != "texture" and resource.size_bytes > limit:
-                raise OutOfMemoryError(
-                    "a tensor is larger than the device can bind at once",
-                    operator=operator,
-                    label=label,
-                    got=f"{binding.name} of {resource.size_bytes} bytes",
-                    allowed=f"max-storage-buffer-binding-size {limit} bytes",
-                )
+        too_large = {
+            "max-buffer-size": "a tensor is larger than the device can hold",
+            "max-storage-buffer-binding-size": "a tensor is larger than the device can bind, and the operator cannot be "
+            "divided into parts that fit",
+        }
+        for binding, operand in zip(call.spec.bindings, call.operands, strict=True):
+            if binding.access == "texture":
+                continue
+            held = operand if isinstance(operand, Packed) else _value_of(operand)
+            for (name, rule), size in zip(too_large.items(), map(self._bound_bytes, (held, operand)), strict=True):
+                if size > self.caps.limit(name):
+                    raise OutOfMemoryError(
+                        rule,
+                        operator=operator,
+                        label=label,
+                        got=f"{binding.name} {self._type(operand)}, {size} bytes",
+                        allowed=f"{name} {self.caps.limit(name)} bytes",
+                    )
         buffers = [b for b in call.spec.bindings if b.access != "texture"]
         limit = self.caps.limit("max-storage-buffers-per-shader-stage")
         assert len(buffers) <= limit, f"{call.spec} binds {len(buffers)} buffers; the device allows {limit}"
@@ -195,7 +223,7 @@ def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) ->
     Raises:
         MLTypeError: `forced` names an operator or variant that does not exist.
         OperationError: the device cannot run a forced variant, or lacks a feature that a kernel needs.
-        OutOfMemoryError: a tensor is larger than the device can bind.
+        OutOfMemoryError: a tensor is larger than the device can hold or bind.
     """
     check_forced(forced or {})
     return _Planner(graph, caps, forced or {}).plan()
