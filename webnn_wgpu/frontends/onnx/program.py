@@ -20,6 +20,7 @@ from . import host
 from .loops import run_batched_scan, run_loop, run_scan
 from .lowering import Evaluator, Feed, Lowered, Lowering, Placed, resolve
 from .tensors import OnHost, ValueNeeded
+from .timing import compute, span
 from .types import HELD, Array, DType, decode, encode
 
 if TYPE_CHECKING:
@@ -99,11 +100,12 @@ class Program:
             environment.update(stage.lowered.known)
             if stage.graph is not None:
                 given = {name: encode(environment[value]) for name, value in stage.lowered.inputs.items()}
-                results = self.context.compute(stage.graph, given)
+                results = compute(self.context, stage.graph, given)
                 for name, value, dtype in stage.outputs:
                     environment[value] = decode(results[name], dtype)
             for node in stage.lowered.host:
-                self._on_host(node, environment, aliases)
+                with span("host", f"{node.op_type} '{node.name or node.outputs[0].name}'"):
+                    self._on_host(node, environment, aliases)
             state = stage.then
         return [self._look_up(v, environment, aliases) for v in self.outputs]
 
@@ -147,12 +149,14 @@ class Program:
     def _compile(
         self, state: State, feeds: Mapping[onnx_ir.Value, Feed], progress: Callable[[int, int, str], None] | None
     ) -> Stage:
-        lowered = self.lower(state.nodes, feeds, state.aliases)
+        with span("lower", f"{len(state.nodes)} nodes"):
+            lowered = self.lower(state.nodes, feeds, state.aliases)
         graph = None
         if lowered.outputs:
-            graph = lowered.builder.build(
-                {name: operand for name, (_, operand, _) in lowered.outputs.items()}, progress=progress
-            )
+            with span("compile", ", ".join(lowered.outputs)):
+                graph = lowered.builder.build(
+                    {name: operand for name, (_, operand, _) in lowered.outputs.items()}, progress=progress
+                )
             used = set(graph.get_input_names())
             lowered.inputs = {name: value for name, value in lowered.inputs.items() if name in used}
             self.compiled += 1
