@@ -115,7 +115,7 @@ def mobilenet_v2(classes: int = 10, size: int = 64, width: int = 8, seed: int = 
     last = 16 * width
     x = g.relu6(g.batch_norm(g.conv(x, channels, last), last))
     x = g.node("Flatten", g.node("GlobalAveragePool", x), axis=1)
-    logits = g.node("Gemm", x, g.weights(classes, last), g.weights(classes, scale=0.1), transB=1)
+    logits = g.node("Gemm", x, g.weights(classes, last), g.weights(classes, scale=0.1), alpha=0.1, transB=1)
     return g.model(
         "mobilenet_v2",
         [("image", TensorProto.FLOAT, ["batch", 3, size, size])],
@@ -157,7 +157,9 @@ def bert(layers: int = 2, width: int = 32, heads: int = 4, vocabulary: int = 256
         x = layer_norm(g.node("Add", x, g.dense(hidden, 4 * width, width)))
     weight = g.node("Cast", g.node("Unsqueeze", "attention_mask", g.constant([2], np.int64)), to=TensorProto.FLOAT)
     axes = g.constant([1], np.int64)
-    pooled = g.node("Div", g.node("ReduceSum", g.node("Mul", x, weight), axes, keepdims=0), g.node("ReduceSum", weight, axes, keepdims=0))
+    pooled = g.node(
+        "Div", g.node("ReduceSum", g.node("Mul", x, weight), axes, keepdims=0), g.node("ReduceSum", weight, axes, keepdims=0)
+    )
     length = g.node("Sqrt", g.node("ReduceSum", g.node("Mul", pooled, pooled), axes, keepdims=1))
     return g.model(
         "bert",

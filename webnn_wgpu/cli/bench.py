@@ -20,11 +20,11 @@ from rich.table import Table
 
 from webnn_wgpu import MLContext, WebNNError, __version__
 
-from .inputs import Values, pairs, sizes_of
+from .inputs import Values, sizes_of
 from .models import (
     device_option,
-    fallback_option,
     failing_well,
+    fallback_option,
     input_options,
     loading,
     open_context,
@@ -76,24 +76,19 @@ compatible = tuple(
 @click.option("-I", "random_inputs", is_flag=True, help="Random inputs, which is what inputs get anyway.")
 @click.option("--input_layer", help="Names of inputs, in the order of --input_layer_shape.")
 @click.option("--input_layer_shape", help="Their shapes, as benchmark_model has them: 1,224,224,3:1,10.")
-@options(*(o for o in shape_options[1:]))
+@options(shape_options)
 @click.option(
-    "-f",
-    "--override-dim",
-    "dims",
-    multiple=True,
-    metavar="NAME=SIZE",
-    callback=lambda c, p, texts: pairs("SIZE", int)(c, p, [t if "=" in t else "=".join(t.rsplit(":", 1)) for t in texts]),
-    help="Size of a symbolic dimension, also as NAME:SIZE.",
+    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write the record to a file; - prints it."
 )
-@click.option("--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write the record to a file; - prints it.")
-@click.option("--compare", nargs=2, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare two records instead.")
+@click.option(
+    "--compare", nargs=2, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare two records instead."
+)
 @options(compatible)
 @failing_well
 def bench(**given: Any) -> None:
     """Measure the ONNX file MODEL; with OUTPUT write the record there, as --json does.
 
-    The spellings of onnxruntime_perf_test (-r, -m, -t, -f NAME:SIZE, -I) and of TFLite's benchmark_model (--graph=, --num_runs=,
+    The spellings of onnxruntime_perf_test (-r, -m, -t, -f NAME:SIZE, -I) and TFLite's benchmark_model (--graph=, --num_runs=,
     --warmup_runs=, --input_layer=, --input_layer_shape=) are taken; those of their options that mean nothing here are passed
     over with a message.
     """

@@ -19,20 +19,18 @@ from webnn_wgpu import MLContext
 from .models import (
     device_option,
     failing_well,
-    fallback_option,
     json_option,
     model_argument,
     open_context,
     options,
     shape_options,
 )
-from .text import write_section
+from .text import amount, write_section
 
 if TYPE_CHECKING:
     from webnn_wgpu.frontends.onnx import Analysis
 
-MIB = 1 << 20
-BINDING, BUFFER = "max-storage-buffer-binding-size", "max-buffer-size"
+BUFFER = "max-buffer-size"
 
 
 @click.command()
@@ -101,7 +99,9 @@ def check(
             if not console.is_terminal:
                 console = Console(width=200)
             console.print(_table(found, every))
-            write_section(console, "In all", [("nodes", found.placement.summary()), ("verdict", _verdict(passed, found, fallback))])
+            write_section(
+                console, "In all", [("nodes", found.placement.summary()), ("verdict", _verdict(passed, found, fallback))]
+            )
     click_context.exit(0 if passed else 1)
 
 
@@ -123,7 +123,7 @@ def _facts(found: Analysis) -> list[tuple[str, str]]:
         ("name", found.name),
         ("operator sets", opsets),
         ("nodes", str(sum(found.operators.values()))),
-        ("parameters", f"{found.parameters:,}, {found.parameter_bytes / MIB:.1f} MiB"),
+        ("parameters", f"{found.parameters:,}, {amount(found.parameter_bytes)}"),
     ]
 
 
@@ -132,10 +132,10 @@ def _device(found: Analysis) -> list[tuple[str, str]]:
     if found.memory is not None:
         memory = found.memory
         rows += [
-            ("weights", f"{memory.weights / MIB:.1f} MiB"),
-            ("intermediates", f"{memory.slots / MIB:.1f} MiB ({memory.unshared / MIB:.1f} MiB without sharing)"),
-            ("inputs, outputs", f"{memory.ends / MIB:.1f} MiB"),
-            ("peak", f"{memory.peak / MIB:.1f} MiB"),
+            ("weights", amount(memory.weights)),
+            ("intermediates", f"{amount(memory.slots)} ({amount(memory.unshared)} without sharing)"),
+            ("inputs, outputs", amount(memory.ends)),
+            ("peak", amount(memory.peak)),
         ]
     if found.placement.on("later"):
         rows.append(("not counted", f"{len(found.placement.on('later'))} nodes, whose shapes are known only in a run"))
@@ -151,7 +151,7 @@ def met_limits(found: Analysis, context: MLContext) -> list[tuple[str, int, int]
 
 def _limit_rows(limits: Sequence[tuple[str, int, int]], problem: str) -> list[tuple[str, str]]:
     rows = [
-        (name, f"{'met' if needed <= allowed else 'NOT MET'}: {needed / MIB:.1f} of {allowed / MIB:.1f} MiB")
+        (name, f"{'met' if needed <= allowed else 'NOT MET'}: {amount(needed)} of {amount(allowed)}")
         for name, needed, allowed in limits
     ]
     return [*rows, ("limits", f"NOT MET: {problem}" if problem else "all met")]
@@ -162,7 +162,9 @@ def record_of(found: Analysis, context: MLContext) -> dict[str, Any]:
     return {
         "model": found.name,
         "adapter": context.description,
-        "inputs": [{"name": i.name, "type": i.dtype.name, "shape": i.shape, "taken": found.shapes[i.name]} for i in found.inputs],
+        "inputs": [
+            {"name": i.name, "type": i.dtype.name, "shape": i.shape, "taken": found.shapes[i.name]} for i in found.inputs
+        ],
         "outputs": [{"name": o.name, "type": o.dtype.name, "shape": o.shape} for o in found.outputs],
         "opsets": found.opsets,
         "operators": found.operators,

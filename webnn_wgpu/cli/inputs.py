@@ -58,7 +58,9 @@ class Values:
         found: dict[str, Array] = {}
         for info in inputs:
             if info.name in given:
-                found |= {n: a for n, a in self._read(info, given[info.name], inputs).items() if n == info.name or n not in given}
+                found |= {
+                    n: a for n, a in self._read(info, given[info.name], inputs).items() if n == info.name or n not in given
+                }
         sizes = dict(self.dims)
         for info in inputs:
             if info.name in found and info.shape is not None:
@@ -117,7 +119,7 @@ class Values:
             from tokenizers import Tokenizer
         except ModuleNotFoundError as error:
             raise click.ClickException("text needs the package 'tokenizers': pip install 'webnn-wgpu[text]'") from error
-        tokenizer = Tokenizer.from_file(str(self.tokenizer))
+        tokenizer: Any = Tokenizer.from_file(str(self.tokenizer))
         tokenizer.no_padding()
         length = (self.shapes.get(info.name) or info.shape or [None])[-1]
         length = self.dims.get(length) if isinstance(length, str) else length
@@ -133,7 +135,9 @@ class Values:
             info.name: encoding.ids,
         }
         rank = len(info.shape) if info.shape is not None else 2
-        return {i.name: np.array(list(rows[i.name]), i.dtype).reshape([1] * (rank - 1) + [count]) for i in inputs if i.name in rows}
+        return {
+            i.name: np.array(list(rows[i.name]), i.dtype).reshape([1] * (rank - 1) + [count]) for i in inputs if i.name in rows
+        }
 
 
 def numbers_in(text: str) -> list[float] | None:
@@ -167,21 +171,21 @@ def made_up(info: ValueInfo, shape: tuple[int, ...], random: np.random.Generator
     return random.standard_normal(shape).astype(info.dtype)
 
 
-def pairs(what: str, kind: Callable[[str], Any] = str, separator: str = "=") -> Callable[..., dict[str, Any]]:
-    """Return a callback for options of the form NAME=VALUE, given any number of times."""
+def pairs(what: str, kind: Callable[[str], Any] = str) -> Callable[..., dict[str, Any]]:
+    """Return a callback for options of the form NAME=VALUE, given any number of times; sizes also as NAME:SIZE."""
 
     def parse(_context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for text in texts:
-            name, parted, value = text.rpartition(separator) if separator == ":" else text.partition(separator)
+            name, parted, value = text.rpartition(":") if what == "SIZE" and "=" not in text else text.partition("=")
             if not parted:
                 name, value = "", text
             try:
                 found[name] = kind(value)
             except ValueError:
-                raise click.BadParameter(f"{text!r} is not NAME{separator}{what}", param=parameter) from None
+                raise click.BadParameter(f"{text!r} is not NAME={what}", param=parameter) from None
             if not name and what != "VALUE":
-                raise click.BadParameter(f"{text!r} is not NAME{separator}{what}", param=parameter)
+                raise click.BadParameter(f"{text!r} is not NAME={what}", param=parameter)
         return found
 
     return parse

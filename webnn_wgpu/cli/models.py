@@ -88,7 +88,9 @@ input_options = (
     ),
     click.option("--seed", default=0, show_default=True, help="Of random inputs."),
     click.option(
-        "--tokenizer", type=click.Path(dir_okay=False, path_type=Path), help="For text.  [default: tokenizer.json beside the model]"
+        "--tokenizer",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="For text.  [default: tokenizer.json beside the model]",
     ),
     click.option(
         "--normalise",
@@ -117,7 +119,10 @@ def options(*groups: Any) -> Callable[[Command], Command]:
     """Apply options in the order they are written."""
 
     def apply(command: Command) -> Command:
-        for option in reversed([o for group in groups for o in (group if isinstance(group, tuple) else (group,))]):
+        listed: list[Callable[[Command], Command]] = []
+        for group in groups:
+            listed.extend(group if isinstance(group, tuple) else (group,))  # pyright: ignore[reportUnknownArgumentType] - click's decorators have no type
+        for option in reversed(listed):
             command = option(command)
         return command
 

@@ -15,8 +15,8 @@ from rich.console import Console
 from .inputs import Array
 from .models import (
     device_option,
-    fallback_option,
     failing_well,
+    fallback_option,
     input_options,
     loading,
     model_argument,
@@ -34,7 +34,9 @@ SHOWN = 6
 @click.command()
 @options(model_argument, input_options, shape_options, fallback_option, device_option)
 @click.option("-o", "--output-dir", type=click.Path(file_okay=False, path_type=Path), help="Write each output as NAME.npy.")
-@click.option("--labels", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Names of classes, one a line or JSON.")
+@click.option(
+    "--labels", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Names of classes, one a line or JSON."
+)
 @click.option("--top", default=5, show_default=True, help="Classes to print, with --labels.")
 @click.option("--profile", is_flag=True, help="Run once more, step by step, and print what took how long.")
 @failing_well
@@ -98,7 +100,7 @@ def read_labels(path: Path) -> dict[int, str]:
         found: Mapping[Any, Any] = dict(enumerate(content)) if isinstance(content, list) else content  # pyright: ignore[reportUnknownArgumentType] - JSON of any kind
         # A Hugging Face config.json has them under this name; some files give a list of identifier and name.
         found = found.get("id2label", found)
-        return {int(i): str(n[-1] if isinstance(n, list) else n) for i, n in found.items()}
+        return {int(i): n[-1] if isinstance(n, list) else str(n) for i, n in found.items()}  # pyright: ignore[reportUnknownVariableType] - JSON of any kind
     except (ValueError, TypeError, AttributeError) as error:
         raise click.BadParameter(f"{path}: neither a list of names nor names by number: {error}") from error
 

@@ -90,7 +90,7 @@ def image_tensor(
         mean, std = NORMALISATIONS[how.normalisation]
         mean, std = how.mean or mean, how.std or std
         values = pixels.astype(np.float32) / 255
-        result = ((values - np.float32(mean[:channels])) / np.float32(std[:channels])).astype(wanted)
+        result = ((values - np.array(mean[:channels], np.float32)) / np.array(std[:channels], np.float32)).astype(wanted)
     if not last:
         result = result.transpose(2, 0, 1)
     return np.ascontiguousarray(result if len(shape) == 3 else result[None])
@@ -123,7 +123,7 @@ def _opened(picture: Any, mode: str) -> Any:
         raise NotSupportedError("pictures need the package 'pillow'", hint="pip install 'webnn-wgpu[image]'") from error
     if isinstance(picture, (str, os.PathLike)):
         try:
-            with Image.open(picture) as opened:
+            with Image.open(os.fspath(picture)) as opened:  # pyright: ignore[reportUnknownArgumentType] - a path of any kind
                 return ImageOps.exif_transpose(opened).convert(mode)
         except UnidentifiedImageError as error:
             raise NotSupportedError(str(error)) from error

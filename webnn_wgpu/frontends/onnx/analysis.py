@@ -127,7 +127,7 @@ def analyse(
     Example:
         >>> found = wn.analyse(mlp)
         >>> found.placement.summary(), found.parameters, found.memory.weights
-        ('3 nodes on the device, 0 on the host, 0 evaluated beforehand', 39, 156)
+        ('4 nodes on the device, 0 on the host, 0 evaluated beforehand', 35, 140)
     """
     model, name = open_model(source, simplify)
     sizes = {**sidecar(source), **(override_dims or {})}

@@ -192,7 +192,10 @@ class InferenceSession:
         MLPromise[None].in_background(work)
 
     def run_with_ort_values(
-        self, output_names: Sequence[str] | None, input_dict_ort_values: Mapping[str, Any], run_options: RunOptions | None = None
+        self,
+        output_names: Sequence[str] | None,
+        input_dict_ort_values: Mapping[str, Any],
+        run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
         """Run over values and return values."""
         return [OrtValue(a) for a in self.run(output_names, input_dict_ort_values, run_options)]

@@ -98,7 +98,10 @@ class SessionOptions:
         """
         if size < 0:
             raise MLTypeError(
-                "a dimension has a size", operator="add_free_dimension_override_by_name", got=f"{name} = {size}", allowed="from 0 up"
+                "a dimension has a size",
+                operator="add_free_dimension_override_by_name",
+                got=f"{name} = {size}",
+                allowed="from 0 up",
             )
         self.dims[name] = int(size)
 

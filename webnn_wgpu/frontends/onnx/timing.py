@@ -59,7 +59,7 @@ class Profile:
         rows = [(kind, "", self.total_ms(kind)) for kind in KINDS if any(s.kind == kind for s in self.spans)]
         rows.append(("the run", "with everything since the inputs were given", self.wall_ms))
         rows += [(f"  {span.kind}", span.what, span.ms) for span in self.spans]
-        first, second = (max(len(row[i]) for row in rows) for i in (0, 1))
+        first, second = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
         return "\n".join(f"{kind:<{first}}  {what:<{second}}  {ms:>10.3f} ms" for kind, what, ms in rows)
 
 
