@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 SIZES = (1, 2, 3, 4, 5, 8)
 """Sizes of dimensions: 1 and whole quads are frequent."""
 
+LONG = (7, 16, 33, 64, 130)
+"""Sizes of a dimension that is longer than the others."""
+
 SPECIALS = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 65504.0, 1e-30, 3e38)
 LARGEST = 4096
 """Most elements of a tensor that an operator reads."""
@@ -107,6 +110,9 @@ class Drawing:
         """Return a shape of few elements."""
         rank = self.source.integer(min_rank, max(min_rank, min(4, max_rank)))
         shape = tuple(self.source.choice(SIZES) for _ in range(rank))
+        if rank and self.source.chance(6):
+            at = self.source.integer(0, rank - 1)
+            shape = tuple(self.source.choice(LONG) if d == at else min(n, 4) for d, n in enumerate(shape))
         return (*(1 for _ in shape[:-3]), *shape[-3:]) if math.prod(shape) > LARGEST // 8 else shape
 
     # Finding operands -------------------------------------------------------------------------------------------------

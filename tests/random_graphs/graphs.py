@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 DRAWERS = OPERATORS | NETWORKS
 """How each operator is drawn."""
 
-MOVERS = tuple(op.name for op in OPS.values() if op.moves)
+_SLOW = ("gru", "gruCell", "lstm", "lstmCell")
+"""Operators with long shaders, of which each combination of options has its own."""
+
+EVERY = tuple(name for name in DRAWERS for _ in range(1 if name in _SLOW else 3))
+"""All operators, as often as they are to be chosen."""
 
 MAIN_TYPES = ("float32", "float32", "float32", "float16", "float16", "int32", "int64", "uint8", "int8", "uint32", "uint64")
 """The main type of a graph; floats are what most operators take."""
@@ -86,6 +90,6 @@ def graphs(
     return draw_graph(Drawn(draw), operators, data_types, (3, 12))
 
 
-def seeded_graph(seed: str, operators: Sequence[str] = tuple(DRAWERS), **options: bool) -> tuple[Graph, dict[str, Array]]:
+def seeded_graph(seed: str, operators: Sequence[str] = EVERY, **options: bool) -> tuple[Graph, dict[str, Array]]:
     """Return the graph of a seed and what to feed it."""
     return draw_graph(Seeded(seed), operators, **options)
