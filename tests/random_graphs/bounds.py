@@ -29,6 +29,9 @@ SMALLEST = 2.0**-126
 ORDINARY = 1e18
 """Sums of products of finite numbers up to this cannot overflow on the way, in whatever order they are made."""
 
+DIVERGED = 1e3
+"""States beyond this are those of a network that diverges, as some do whose gates are not bounded: so do roundings."""
+
 LIMITED = ("linear", "hardSigmoid", "resample2d", "batchNormalization")
 """Operators whose tolerance is stated for sums that do not cancel; where they do, it is for the sizes of the terms."""
 
@@ -40,7 +43,9 @@ def evaluated(op: OpDef, operands: Sequence[Array | None], node: Node, types: Se
         return list(op.reference(operands, node.attrs, tuple(types)))
 
 
-def bounds(graph: Graph, node: Node, operands: Sequence[Array | None], expected: Sequence[Array]) -> list[Array] | None:
+def bounds(
+    graph: Graph, node: Node, operands: Sequence[Array | None], expected: Sequence[Array], *, patches: bool = False
+) -> list[Array] | None:
     """Return for every output how far each element may be off; None where the node's operands are beyond any promise.
 
     Args:
@@ -48,9 +53,12 @@ def bounds(graph: Graph, node: Node, operands: Sequence[Array | None], expected:
         node: the node.
         operands: what it was given.
         expected: what the reference makes of that.
+        patches: whether a convolution goes by Winograd's transforms, in which each element of a patch has part in all others:
+            its bound is that of the largest, times the sizes of the transforms.
     """
     with np.errstate(all="ignore"):
-        return _bounds(graph, node, operands, expected)
+        found = _bounds(graph, node, operands, expected)
+        return [np.full(b.shape, 9 * np.max(b)) for b in found] if patches and found else found
 
 
 def _bounds(graph: Graph, node: Node, operands: Sequence[Array | None], expected: Sequence[Array]) -> list[Array] | None:
@@ -197,7 +205,7 @@ def _normalization(op: OpDef, node: Node, operands: Any, types: Any, expected: A
     return [off * largest_scale + 2 * EPSILON * size]
 
 
-def _recurrent(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
+def _recurrent(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array] | None:
     """Some roundings of the largest state, and what a few roundings of the operands lead to."""
     rng = np.random.default_rng(0)
     moved = [
@@ -205,6 +213,8 @@ def _recurrent(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) 
         for a in operands
     ]
     exact = evaluated(op, [None if a is None else a.astype(np.float32) for a in operands], node, types)
+    if any(not np.all(np.abs(e) <= DIVERGED) for e in exact):
+        return None
     off = [np.max(np.abs(m - e), initial=0) for m, e in zip(evaluated(op, moved, node, types), exact, strict=True)]
     return [
         np.full(e.shape, 4 * o + 2.0**-19 * float(np.max(np.abs(e), initial=1))) for e, o in zip(exact, off, strict=True)

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 from tests.random_graphs.check import MismatchError, Tally, check_graph
 from tests.random_graphs.graphs import DRAWERS, seeded_graph
 from tests.random_graphs.shrink import shrink
+from tests.random_graphs.source import Seeded
 from tests.runtime.counting import count_objects, resident_bytes
 from tests.support import PROFILES, open_profile
 from webnn_wgpu.ir.text import to_text
+from webnn_wgpu.plan.forced import forceable
 from webnn_wgpu.runtime.device import Buffer
 from webnn_wgpu.runtime.program import Program
 
@@ -36,6 +38,9 @@ CACHED = ("ComputePipeline", "ShaderModule", "BindGroupLayout", "PipelineLayout"
 
 FUSED_ONE_IN = 4
 """How many graphs there are to one in which passes may fuse: each of those has shaders that no other graph has."""
+
+FORCED_ONE_IN = 6
+"""How many graphs there are to one in which an operator has to take a variant that may not be what would be chosen."""
 
 HANG_SECONDS = 300
 REPLAYED = 60
@@ -143,33 +148,46 @@ def run_campaign(seed: int, first: int, count: int, profiles: Sequence[str] = tu
     return report
 
 
-def case(seed: int, index: int) -> tuple[Graph, dict[str, Array]]:
-    """Return a graph of a seed."""
-    return seeded_graph(f"{seed}:{index}", fused=index // len(PROFILES) % FUSED_ONE_IN == 0)
+def case(seed: int, index: int) -> tuple[Graph, dict[str, Array], dict[str, str]]:
+    """Return a graph of a seed, what to feed it, and the kernel variants to force."""
+    graph, feeds = seeded_graph(f"{seed}:{index}", fused=index // len(PROFILES) % FUSED_ONE_IN == 0)
+    source = Seeded(f"{seed}:{index}:forced")
+    names = [node.op for node in graph.nodes if node.op in forceable()]
+    if not names or not source.chance(FORCED_ONE_IN):
+        return graph, feeds, {}
+    name = source.choice(names)
+    return graph, feeds, {name: source.choice(forceable()[name])}
 
 
 def _run(seed: int, index: int, profile: str, tally: Tally) -> Failure | None:
     device = open_profile(profile)
     graph: Graph | None = None
     feeds: dict[str, Array] = {}
+    forced: dict[str, str] = {}
     try:
-        graph, feeds = case(seed, index)
-        check_graph(device, graph, feeds, tally)
+        graph, feeds, forced = case(seed, index)
+        check_graph(device, graph, feeds, tally, forced)
     # Whatever it is, the campaign goes on and reports it.
     except Exception as error:
-        message = f"{type(error).__name__}: {error}"
-        return Failure(index, profile, message, smallest(device, graph, feeds, type(error)) if graph else "not drawn")
+        message = f"{type(error).__name__}: {error} (forced: {forced})"
+        return Failure(index, profile, message, smallest(device, graph, feeds, forced, type(error)) if graph else "not drawn")
     return None
 
 
-def smallest(device: Device, graph: Graph, feeds: Mapping[str, Array], error: type[Exception] = MismatchError) -> str:
+def smallest(
+    device: Device,
+    graph: Graph,
+    feeds: Mapping[str, Array],
+    forced: Mapping[str, str],
+    error: type[Exception] = MismatchError,
+) -> str:
     """Return the text of the smallest graph found that fails with the same exception, and how that fails."""
     message = ""
 
     def fails(candidate: Graph, given: Mapping[str, Array]) -> bool:
         nonlocal message
         try:
-            check_graph(device, candidate, given)
+            check_graph(device, candidate, given, forced=forced)
         except error as found:
             message = str(found)
             return True

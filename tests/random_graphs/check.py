@@ -16,6 +16,7 @@ import numpy as np
 from tests.random_graphs.bounds import SMALLEST, bounds, evaluated
 from tests.support import assert_same
 from webnn_wgpu.core.data_types import FLOATS
+from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import PASSES, run_passes
@@ -51,54 +52,87 @@ class Tally:
     unjudged: Counter[str] = field(default_factory=Counter[str])
 
 
-def check_graph(device: Device, graph: Graph, feeds: Mapping[str, Array], tally: Tally | None = None) -> None:
+def check_graph(
+    device: Device,
+    graph: Graph,
+    feeds: Mapping[str, Array],
+    tally: Tally | None = None,
+    forced: Mapping[str, str] | None = None,
+) -> None:
     """Run a graph on a device, operator by operator and as a whole, and compare.
+
+    Args:
+        device: where to run.
+        graph: the graph.
+        feeds: its inputs.
+        tally: counts what is compared.
+        forced: kernel variants to take, where the device and the shapes allow them.
 
     Raises:
         MismatchError: an operator's result is out of its bounds, or the whole graph's outputs differ from its operators'.
     """
     tally = tally if tally is not None else Tally()
+    forced = {} if forced is None or not _possible(device, graph, forced) else forced
     simple, _ = run_passes(graph, _OTHERS)
     # Every result is an output, but for views: those are the memory of what they view.
     made = {str(o): o for node in simple.nodes if OPS[node.op].lower is not None for o in node.outputs}
     values: dict[int, Array] = dict(simple.constants)
     values |= {value: feeds[name] for name, value in simple.inputs.items()}
     if made:
-        (found,) = run(device, replace(simple, outputs=made), feeds, _OTHERS)
+        (found,) = run(device, replace(simple, outputs=made), feeds, _OTHERS, forced)
         values |= {made[name]: array for name, array in found.items()}
     for node in simple.nodes:
         operands = [None if i is None else values[i] for i in node.inputs]
         if OPS[node.op].lower is None:
             values.update(zip(node.outputs, evaluated(OPS[node.op], operands, node, [simple.type(node.outputs[0])]), strict=True))
             continue
-        tally.unjudged[node.op] += not _check_node(simple, node, operands, [values[o] for o in node.outputs])
+        tally.unjudged[node.op] += not _check_node(
+            simple, node, operands, [values[o] for o in node.outputs], patches=forced.get(node.op) == "winograd"
+        )
     tally.nodes.update(node.op for node in simple.nodes)
     wanted = {name: values[value] for name, value in simple.outputs.items()}
     # Twice, because the second run finds in the slots what the first has left there.
-    for when, whole in zip(("first", "second"), run(device, graph, feeds, (), times=2), strict=True):
+    for when, whole in zip(("first", "second"), run(device, graph, feeds, (), forced, times=2), strict=True):
         try:
             assert_same(whole, wanted)
         except AssertionError as error:
             raise MismatchError(f"the whole graph ({when} run) differs from its operators one by one: {error}") from error
 
 
+def _possible(device: Device, graph: Graph, forced: Mapping[str, str]) -> bool:
+    """Return whether variants can be taken for all of a graph's operators, as they are and fused."""
+    try:
+        for disabled in (_OTHERS, ()):
+            make_plan(run_passes(graph, disabled)[0], device.caps, forced)
+    except OperationError:
+        return False
+    return True
+
+
 def run(
-    device: Device, graph: Graph, feeds: Mapping[str, Array], disabled_passes: Collection[str], times: int = 1
+    device: Device,
+    graph: Graph,
+    feeds: Mapping[str, Array],
+    disabled_passes: Collection[str],
+    forced: Mapping[str, str],
+    times: int = 1,
 ) -> list[dict[str, Array]]:
     """Compile a graph, run it so many times and free it."""
     optimised, _ = run_passes(graph, disabled_passes)
-    program = Program(device, make_plan(verify(optimised), device.caps))
+    program = Program(device, make_plan(verify(optimised), device.caps, forced))
     try:
         return [program.start(feeds, list(graph.outputs)).result() for _ in range(times)]
     finally:
         program.destroy()
 
 
-def _check_node(graph: Graph, node: Node, operands: Sequence[Array | None], found: Sequence[Array]) -> bool:
+def _check_node(
+    graph: Graph, node: Node, operands: Sequence[Array | None], found: Sequence[Array], *, patches: bool
+) -> bool:
     """Compare an operator's results with the reference; return False where no accuracy is promised for its operands."""
     types = [graph.type(o) for o in node.outputs]
     expected = evaluated(OPS[node.op], operands, node, types)
-    allowed = bounds(graph, node, operands, expected)
+    allowed = bounds(graph, node, operands, expected, patches=patches)
     if allowed is None:
         return False
     # What devices may do to operands that are subnormal.

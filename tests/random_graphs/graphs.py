@@ -35,7 +35,7 @@ def draw_graph(
     source: Source,
     operators: Sequence[str],
     data_types: Sequence[str] = MAIN_TYPES,
-    calls: tuple[int, int] = (9, 16),
+    calls: tuple[int, int] = (7, 13),
     *,
     fused: bool = True,
 ) -> tuple[Graph, dict[str, Array]]:
