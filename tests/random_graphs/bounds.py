@@ -216,9 +216,7 @@ def _recurrent(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) 
     if any(not np.all(np.abs(e) <= DIVERGED) for e in exact):
         return None
     off = [np.max(np.abs(m - e), initial=0) for m, e in zip(evaluated(op, moved, node, types), exact, strict=True)]
-    return [
-        np.full(e.shape, 4 * o + 2.0**-19 * float(np.max(np.abs(e), initial=1))) for e, o in zip(exact, off, strict=True)
-    ]
+    return [np.full(e.shape, 4 * o + 2.0**-19 * float(np.max(np.abs(e), initial=1))) for e, o in zip(exact, off, strict=True)]
 
 
 _SUMS = (

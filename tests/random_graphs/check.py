@@ -84,7 +84,9 @@ def check_graph(
     for node in simple.nodes:
         operands = [None if i is None else values[i] for i in node.inputs]
         if OPS[node.op].lower is None:
-            values.update(zip(node.outputs, evaluated(OPS[node.op], operands, node, [simple.type(node.outputs[0])]), strict=True))
+            values.update(
+                zip(node.outputs, evaluated(OPS[node.op], operands, node, [simple.type(node.outputs[0])]), strict=True)
+            )
             continue
         tally.unjudged[node.op] += not _check_node(
             simple, node, operands, [values[o] for o in node.outputs], patches=forced.get(node.op) == "winograd"
@@ -126,9 +128,7 @@ def run(
         program.destroy()
 
 
-def _check_node(
-    graph: Graph, node: Node, operands: Sequence[Array | None], found: Sequence[Array], *, patches: bool
-) -> bool:
+def _check_node(graph: Graph, node: Node, operands: Sequence[Array | None], found: Sequence[Array], *, patches: bool) -> bool:
     """Compare an operator's results with the reference; return False where no accuracy is promised for its operands."""
     types = [graph.type(o) for o in node.outputs]
     expected = evaluated(OPS[node.op], operands, node, types)
@@ -189,4 +189,6 @@ def _flushed(array: Array) -> Array:
 
 
 def _bits(array: Array) -> Array:
-    return array.view(f"u{array.dtype.itemsize}") if array.ndim else array.reshape(1).view(f"u{array.dtype.itemsize}").reshape(())
+    return (
+        array.view(f"u{array.dtype.itemsize}") if array.ndim else array.reshape(1).view(f"u{array.dtype.itemsize}").reshape(())
+    )

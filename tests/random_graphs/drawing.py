@@ -211,7 +211,9 @@ class Drawing:
     def index(self, shape: Sequence[int], size: int) -> int:
         """Find or make indices into a dimension of `size`: some negative, some out of range."""
         data_type = self.source.choice(("int32", "int64", "uint32"))
-        found = [i for i in self.arrays if self.shape(i) == tuple(shape) and self.type(i).data_type in ("int32", "int64", "uint32")]
+        found = [
+            i for i in self.arrays if self.shape(i) == tuple(shape) and self.type(i).data_type in ("int32", "int64", "uint32")
+        ]
         if found and self.source.chance(2):
             return self._recent(found)
         low = 0 if data_type == "uint32" else -size - 2

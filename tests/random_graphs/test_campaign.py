@@ -70,15 +70,15 @@ FAULTS = {
     "gather": ("gather", "% params.slice_length", "% (params.slice_length + 1u)"),
     "triangular": ("triangular", ">= params.bound", "> params.bound"),
     "concat": ("concat", "c -= params.length_0;", "c -= params.length_0 - 1u;"),
-    "cumulativeSum": ("cumulative_sum", "u % params.rows", "(u + 1u) % params.rows"),
+    "cumulativeSum": ("cumulative_sum", "+ params.chunk, params.items)", "+ params.chunk, params.items - 1u)"),
     "averagePool2d": ("pool2d", "across.first * params.across_dilation", "across.first"),
     "resample2d": ("resample2d", "2u * o + 1u", "2u * o"),
-    "pad": ("pad", "i - begin", "i - begin + 1u"),
+    "pad": ("pad", "2u * size - 1u - around", "2u * size - 2u - around"),
     "conv2d": ("conv2d.depthwise", "params.stride_x", "1u"),
     "matmul": ("matmul.plain", "k < params.K; k++", "k + 1u < params.K; k++"),
     "gru": ("recurrent.steps", "unit + i)", "unit)"),
     "scatterND": ("scatter.search", "Places(i + 1u)", "Places(i)"),
-    "exp": ("elementwise", "exp_f32(", "(1.000001 * exp_f32)("),
+    "exp": ("elementwise", "= exp_f32(", "= 1.000001 * exp_f32("),
 }
 
 
