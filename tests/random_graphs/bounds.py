@@ -142,7 +142,7 @@ def _linear(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> 
 
 
 def _batch_normalization(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
-    x, mean, variance, scale, bias = _sizes(operands)
+    x, mean, _, scale, bias = _sizes(operands)
     assert mean is not None
     # With the mean's sign turned round, nothing cancels.
     (sizes,) = evaluated(op, [x, -mean, operands[2].astype(np.float32), scale, bias], node, types)

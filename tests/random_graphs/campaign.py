@@ -25,6 +25,7 @@ from tests.support import PROFILES, open_profile
 from webnn_wgpu.ir.text import to_text
 from webnn_wgpu.plan.forced import forceable
 from webnn_wgpu.runtime.device import Buffer
+from webnn_wgpu.runtime.pipelines import PipelineCache
 from webnn_wgpu.runtime.program import Program
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array, Graph
     from webnn_wgpu.runtime.device import Device
 
-CACHED = ("ComputePipeline", "ShaderModule", "BindGroupLayout", "PipelineLayout")
-"""Native objects that stay: those of every kernel that was compiled."""
+KERNELS = 2000
+"""Compiled kernels after which all are forgotten: on a software driver one takes up about a megabyte."""
 
 FUSED_ONE_IN = 4
 """How many graphs there are to one in which passes may fuse: each of those has shaders that no other graph has."""
@@ -73,7 +74,8 @@ class Report:
         tally: what was compared.
         failures: the graphs that failed.
         seconds: how long it took.
-        left: native objects that were not freed: kind -> how many.
+        left: objects that were not freed: kind -> how many.
+        resident: size of the process whenever the compiled kernels were freed, in bytes.
         grown: bytes by which the process grew while graphs were run again.
     """
 
@@ -84,6 +86,7 @@ class Report:
     failures: list[Failure] = field(default_factory=list[Failure])
     seconds: float = 0.0
     left: dict[str, int] = field(default_factory=dict[str, int])
+    resident: list[int] = field(default_factory=list[int])
     grown: int = 0
 
     def __str__(self) -> str:
@@ -101,7 +104,8 @@ class Report:
                 f"  {each}",
                 f"beyond any promise of accuracy, hence not compared: {unjudged}",
                 f"failures: {len(self.failures)}",
-                f"native objects left: {self.left or 'none'}; grown while {REPLAYED} graphs ran again: {self.grown} bytes",
+                f"objects left: {self.left or 'none'}; grown while {REPLAYED} graphs ran again: {self.grown} bytes",
+                f"process whenever kernels were freed, MiB: {', '.join(str(n >> 20) for n in self.resident) or '-'}",
             )
         )
 
@@ -122,9 +126,7 @@ def run_campaign(seed: int, first: int, count: int, profiles: Sequence[str] = tu
         show: after how many graphs to print where it is; 0 prints nothing.
     """
     report, start = Report(seed), time.perf_counter()
-    for name in profiles:
-        open_profile(name)
-    gc.collect()
+    _forget_kernels(profiles)
     before = _objects()
     for index in range(first, first + count):
         faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
@@ -137,11 +139,13 @@ def run_campaign(seed: int, first: int, count: int, profiles: Sequence[str] = tu
             report.failures.append(failure)
             print(failure, flush=True)
         done = index + 1 - first
+        if _forget_kernels(profiles, KERNELS):
+            report.resident.append(resident_bytes())
         if show and done % show == 0:
             print(f"{done} graphs, {done / (time.perf_counter() - start):.2f} a second", flush=True)
     faulthandler.cancel_dump_traceback_later()
     report.seconds = time.perf_counter() - start
-    gc.collect()
+    _forget_kernels(profiles)
     after = _objects()
     report.left = {name: n - before.get(name, 0) for name, n in after.items() if n > before.get(name, 0)}
     report.grown = _growth(seed, range(max(first, first + count - REPLAYED), first + count), profiles)
@@ -199,10 +203,21 @@ def smallest(
 
 
 def _objects() -> dict[str, int]:
-    """Count native objects, but for those that stay, and the runtime's own."""
-    counts = {name: n for name, n in count_objects().items() if name not in CACHED}
+    """Count native objects, and the runtime's own."""
+    gc.collect()
     alive = Counter(type(o).__name__ for o in gc.get_objects() if isinstance(o, Program | Buffer))
-    return counts | {f"python {name}": n for name, n in alive.items()}
+    return count_objects() | {f"python {name}": n for name, n in alive.items()}
+
+
+def _forget_kernels(profiles: Sequence[str], limit: int = 0) -> bool:
+    """Free the compiled kernels of all devices if there are more than so many; return whether it was done."""
+    devices = [open_profile(name) for name in profiles]
+    if sum(len(PipelineCache.of(device)) for device in devices) <= limit:
+        return False
+    for device in devices:
+        device.shared.pop("pipelines")
+    gc.collect()
+    return True
 
 
 def _growth(seed: int, indices: range, profiles: Sequence[str]) -> int:

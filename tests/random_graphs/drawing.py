@@ -25,6 +25,8 @@ LONG = (7, 16, 33, 64, 130)
 """Sizes of a dimension that is longer than the others."""
 
 SPECIALS = (0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 0.5, 65504.0, 1e-30, 3e38)
+INDEX_TYPES = ("int32", "int64", "uint32")
+
 LARGEST = 4096
 """Most elements of a tensor that an operator reads."""
 

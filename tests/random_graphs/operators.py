@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tests.random_graphs.drawing import Drawing
 
-Draw = "Callable[[Drawing, str], None]"
-
 SCALARS = {"alpha": (0.25, 1.0, -0.5, 0.0, -0.0), "beta": (0.0, -0.0, 0.5, -1.5), "steepness": (1.0, 0.5, 2.0)}
 SMALL = 512
 """Most elements of what an operator makes larger."""
