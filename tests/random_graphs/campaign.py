@@ -13,7 +13,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tests.random_graphs.check import MismatchError, Tally, check_graph
@@ -22,6 +22,7 @@ from tests.random_graphs.shrink import shrink
 from tests.random_graphs.source import Seeded
 from tests.runtime.counting import count_objects, resident_bytes
 from tests.support import PROFILES, open_profile
+from webnn_wgpu.core.errors import OutOfMemoryError
 from webnn_wgpu.ir.text import to_text
 from webnn_wgpu.plan.forced import forceable
 from webnn_wgpu.runtime.device import Buffer
@@ -31,6 +32,7 @@ from webnn_wgpu.runtime.program import Program
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from webnn_wgpu.core.caps import Caps
     from webnn_wgpu.ir.graph import Array, Graph
     from webnn_wgpu.runtime.device import Device
 
@@ -73,6 +75,7 @@ class Report:
         profiles: graphs by profile.
         tally: what was compared.
         failures: the graphs that failed.
+        refused: graphs that need more than a device can bind.
         seconds: how long it took.
         left: objects that were not freed: kind -> how many.
         resident: size of the process whenever the compiled kernels were freed, in bytes.
@@ -84,6 +87,7 @@ class Report:
     profiles: Counter[str] = field(default_factory=Counter[str])
     tally: Tally = field(default_factory=Tally)
     failures: list[Failure] = field(default_factory=list[Failure])
+    refused: int = 0
     seconds: float = 0.0
     left: dict[str, int] = field(default_factory=dict[str, int])
     resident: list[int] = field(default_factory=list[int])
@@ -103,7 +107,7 @@ class Report:
                 f"operators: {nodes.total()}, each at least {nodes[least]} times ({least})",
                 f"  {each}",
                 f"beyond any promise of accuracy, hence not compared: {unjudged}",
-                f"failures: {len(self.failures)}",
+                f"failures: {len(self.failures)}; refused: {self.refused}",
                 f"objects left: {self.left or 'none'}; grown while {REPLAYED} graphs ran again: {self.grown} bytes",
                 f"process whenever kernels were freed, MiB: {', '.join(str(n >> 20) for n in self.resident) or '-'}",
             )
@@ -115,7 +119,34 @@ class Report:
         return not self.failures and not self.left and self.grown < LIMIT_BYTES
 
 
-def run_campaign(seed: int, first: int, count: int, profiles: Sequence[str] = tuple(PROFILES), show: int = 0) -> Report:
+@dataclass(frozen=True)
+class Pretence:
+    """What devices are taken for, so that other kernels are chosen than those for software adapters with much memory.
+
+    Attributes:
+        hardware: whether for hardware.
+        binding_bytes: how much they can bind; 0 for what they really can. Graphs that need more are refused.
+    """
+
+    hardware: bool = False
+    binding_bytes: int = 0
+
+    def caps(self, device: Device) -> Caps:
+        """Return the capabilities to plan for."""
+        caps = replace(device.caps, adapter_type="DiscreteGPU") if self.hardware else device.caps
+        if not self.binding_bytes:
+            return caps
+        return replace(caps, limits=(*caps.limits, ("max-storage-buffer-binding-size", self.binding_bytes)))
+
+
+def run_campaign(
+    seed: int,
+    first: int,
+    count: int,
+    profiles: Sequence[str] = tuple(PROFILES),
+    pretence: Pretence = Pretence(),
+    show: int = 0,
+) -> Report:
     """Run graphs of a seed, each on one of the profiles in turn.
 
     Args:
@@ -123,6 +154,7 @@ def run_campaign(seed: int, first: int, count: int, profiles: Sequence[str] = tu
         first: number of the first graph.
         count: how many.
         profiles: names of the profiles.
+        pretence: what the devices are taken for.
         show: after how many graphs to print where it is; 0 prints nothing.
     """
     report, start = Report(seed), time.perf_counter()
@@ -132,7 +164,7 @@ def run_campaign(seed: int, first: int, count: int, profiles: Sequence[str] = tu
         faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
         profile = profiles[index % len(profiles)]
         nodes = report.tally.nodes.total()
-        failure = _run(seed, index, profile, report.tally)
+        failure = _run(seed, index, profile, pretence, report)
         report.sizes.append(report.tally.nodes.total() - nodes)
         report.profiles[profile] += 1
         if failure is not None:
@@ -148,7 +180,7 @@ def run_campaign(seed: int, first: int, count: int, profiles: Sequence[str] = tu
     _forget_kernels(profiles)
     after = _objects()
     report.left = {name: n - before.get(name, 0) for name, n in after.items() if n > before.get(name, 0)}
-    report.grown = _growth(seed, range(max(first, first + count - REPLAYED), first + count), profiles)
+    report.grown = _growth(seed, range(max(first, first + count - REPLAYED), first + count), profiles, pretence)
     return report
 
 
@@ -163,18 +195,22 @@ def case(seed: int, index: int) -> tuple[Graph, dict[str, Array], dict[str, str]
     return graph, feeds, {name: source.choice(forceable()[name])}
 
 
-def _run(seed: int, index: int, profile: str, tally: Tally) -> Failure | None:
+def _run(seed: int, index: int, profile: str, pretence: Pretence, report: Report) -> Failure | None:
     device = open_profile(profile)
     graph: Graph | None = None
     feeds: dict[str, Array] = {}
     forced: dict[str, str] = {}
     try:
         graph, feeds, forced = case(seed, index)
-        check_graph(device, graph, feeds, tally, forced)
+        check_graph(device, graph, feeds, report.tally, forced, pretence.caps(device))
     # Whatever it is, the campaign goes on and reports it.
     except Exception as error:
+        if pretence.binding_bytes and isinstance(error, OutOfMemoryError):
+            report.refused += 1
+            return None
         message = f"{type(error).__name__}: {error} (forced: {forced})"
-        return Failure(index, profile, message, smallest(device, graph, feeds, forced, type(error)) if graph else "not drawn")
+        text = smallest(device, graph, feeds, forced, pretence, type(error)) if graph else "not drawn"
+        return Failure(index, profile, message, text)
     return None
 
 
@@ -182,7 +218,8 @@ def smallest(
     device: Device,
     graph: Graph,
     feeds: Mapping[str, Array],
-    forced: Mapping[str, str],
+    forced: Mapping[str, str] | None = None,
+    pretence: Pretence = Pretence(),
     error: type[Exception] = MismatchError,
 ) -> str:
     """Return the text of the smallest graph found that fails with the same exception, and how that fails."""
@@ -191,7 +228,7 @@ def smallest(
     def fails(candidate: Graph, given: Mapping[str, Array]) -> bool:
         nonlocal message
         try:
-            check_graph(device, candidate, given, forced=forced)
+            check_graph(device, candidate, given, forced=forced, caps=pretence.caps(device))
         except error as found:
             message = str(found)
             return True
@@ -220,10 +257,10 @@ def _forget_kernels(profiles: Sequence[str], limit: int = 0) -> bool:
     return True
 
 
-def _growth(seed: int, indices: range, profiles: Sequence[str]) -> int:
+def _growth(seed: int, indices: range, profiles: Sequence[str], pretence: Pretence) -> int:
     def replay() -> int:
         for index in indices:
-            _run(seed, index, profiles[index % len(profiles)], Tally())
+            _run(seed, index, profiles[index % len(profiles)], pretence, Report(seed))
         gc.collect()
         return resident_bytes()
 
@@ -239,11 +276,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="number of the first graph")
     parser.add_argument("--profile", choices=("all", *PROFILES), default="all")
+    parser.add_argument("--hardware", action="store_true", help="choose kernels as for hardware")
+    parser.add_argument("--binding-bytes", type=int, default=0, help="bind no more of a tensor, as if the device could not")
     options = parser.parse_args(arguments)
     faulthandler.enable()
     warnings.simplefilter("ignore", RuntimeWarning)
     profiles = tuple(PROFILES) if options.profile == "all" else (options.profile,)
-    report = run_campaign(options.seed, options.first, options.graphs, profiles, show=100)
+    pretence = Pretence(options.hardware, options.binding_bytes)
+    report = run_campaign(options.seed, options.first, options.graphs, profiles, pretence, show=100)
     print(report)
     return 0 if report.clean else 1
 

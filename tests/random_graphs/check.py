@@ -26,6 +26,7 @@ from webnn_wgpu.runtime.program import Program
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from webnn_wgpu.core.caps import Caps
     from webnn_wgpu.ir.graph import Array, Graph, Node
     from webnn_wgpu.runtime.device import Device
 
@@ -58,6 +59,7 @@ def check_graph(
     feeds: Mapping[str, Array],
     tally: Tally | None = None,
     forced: Mapping[str, str] | None = None,
+    caps: Caps | None = None,
 ) -> None:
     """Run a graph on a device, operator by operator and as a whole, and compare.
 
@@ -67,19 +69,21 @@ def check_graph(
         feeds: its inputs.
         tally: counts what is compared.
         forced: kernel variants to take, where the device and the shapes allow them.
+        caps: what to plan for, where that is not all the device can.
 
     Raises:
         MismatchError: an operator's result is out of its bounds, or the whole graph's outputs differ from its operators'.
     """
     tally = tally if tally is not None else Tally()
-    forced = {} if forced is None or not _possible(device, graph, forced) else forced
+    caps = device.caps if caps is None else caps
+    forced = {} if forced is None or not _possible(caps, graph, forced) else forced
     simple, _ = run_passes(graph, _OTHERS)
     # Every result is an output, but for views: those are the memory of what they view.
     made = {str(o): o for node in simple.nodes if OPS[node.op].lower is not None for o in node.outputs}
     values: dict[int, Array] = dict(simple.constants)
     values |= {value: feeds[name] for name, value in simple.inputs.items()}
     if made:
-        (found,) = run(device, replace(simple, outputs=made), feeds, _OTHERS, forced)
+        (found,) = run(device, replace(simple, outputs=made), feeds, _OTHERS, forced, caps)
         values |= {made[name]: array for name, array in found.items()}
     for node in simple.nodes:
         operands = [None if i is None else values[i] for i in node.inputs]
@@ -92,18 +96,18 @@ def check_graph(
     tally.nodes.update(node.op for node in simple.nodes)
     wanted = {name: values[value] for name, value in simple.outputs.items()}
     # Twice, because the second run finds in the slots what the first has left there.
-    for when, whole in zip(("first", "second"), run(device, graph, feeds, (), forced, times=2), strict=True):
+    for when, whole in zip(("first", "second"), run(device, graph, feeds, (), forced, caps, times=2), strict=True):
         try:
             assert_same(whole, wanted)
         except AssertionError as error:
             raise MismatchError(f"the whole graph ({when} run) differs from its operators one by one: {error}") from error
 
 
-def _possible(device: Device, graph: Graph, forced: Mapping[str, str]) -> bool:
+def _possible(caps: Caps, graph: Graph, forced: Mapping[str, str]) -> bool:
     """Return whether variants can be taken for all of a graph's operators, as they are and fused."""
     try:
         for disabled in (_OTHERS, ()):
-            make_plan(run_passes(graph, disabled)[0], device.caps, forced)
+            make_plan(run_passes(graph, disabled)[0], caps, forced)
     except OperationError:
         return False
     return True
@@ -115,11 +119,12 @@ def run(
     feeds: Mapping[str, Array],
     disabled_passes: Collection[str],
     forced: Mapping[str, str],
+    caps: Caps,
     times: int = 1,
 ) -> list[dict[str, Array]]:
     """Compile a graph, run it so many times and free it."""
     optimised, _ = run_passes(graph, disabled_passes)
-    program = Program(device, make_plan(verify(optimised), device.caps, forced))
+    program = Program(device, make_plan(verify(optimised), caps, forced))
     try:
         return [program.start(feeds, list(graph.outputs)).result() for _ in range(times)]
     finally:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 
 from tests.random_graphs.bounds import bounds, evaluated
-from tests.random_graphs.campaign import run_campaign, smallest
+from tests.random_graphs.campaign import Pretence, run_campaign, smallest
 from tests.random_graphs.check import MismatchError, check_graph, differs
 from tests.random_graphs.graphs import DRAWERS, graphs, seeded_graph
 from tests.support import PROFILES, new_profile
@@ -34,8 +34,15 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the size 
 
 @pytest.mark.parametrize("profile", PROFILES)
 def test_random_graphs(profile: str) -> None:
-    report = run_campaign(seed=2, first=0, count=40, profiles=[profile])
+    report = run_campaign(seed=2, first=0, count=30, profiles=[profile])
     assert report.clean, str(report)
+
+
+@pytest.mark.parametrize("pretence", [Pretence(hardware=True), Pretence(binding_bytes=2048)], ids=["hardware", "windows"])
+def test_random_graphs_in_other_kernels(pretence: Pretence) -> None:
+    report = run_campaign(seed=4, first=0, count=40, pretence=pretence)
+    assert report.clean, str(report)
+    assert report.refused <= 4
 
 
 @pytest.mark.campaign
@@ -117,7 +124,7 @@ def test_faults_of_kernels_are_found(monkeypatch: pytest.MonkeyPatch, name: str)
         assert graph is not None, f"60 graphs did not find it, though it was in {len(hit)} kernels"
         assert name in message
         # Of the graph nothing is left but the operator.
-        lines = [line for line in smallest(device, graph, feeds, {}).splitlines() if line.startswith("  %")]
+        lines = [line for line in smallest(device, graph, feeds).splitlines() if line.startswith("  %")]
         assert len(lines) == 1
         assert f" = {name}(" in lines[0]
     finally:
