@@ -1,4 +1,4 @@
-"""Smaller graphs that fail as a large one does: fewer outputs, and nodes whose results become inputs."""
+"""Smaller graphs that fail as a large one does: fewer or earlier outputs, and nodes whose results become inputs."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ def _smaller(graph: Graph, feeds: Mapping[str, Array]) -> Iterator[Case]:
             yield _cleaned(replace(graph, outputs={name: value}), feeds)
         for name in graph.outputs:
             yield _cleaned(replace(graph, outputs={n: v for n, v in graph.outputs.items() if n != name}), feeds)
+    for node in graph.nodes[:-1]:
+        yield _cleaned(replace(graph, outputs={str(i): o for i, o in enumerate(node.outputs)}), feeds)
     values = _interpreted(graph, feeds)
     for node in reversed(graph.nodes):
         if not set(graph.outputs.values()) <= set(node.outputs):
