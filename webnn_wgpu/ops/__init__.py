@@ -1,4 +1,7 @@
-"""The operators. `OPS` holds every one by its specification name; the list of modules below is all there is to registering."""
+"""The operators. `OPS` holds every one by name; the list of modules below is all there is to registering.
+
+A name is the specification's, or `x.name` for an extension operator, which is a method of `MLGraphBuilder.ext`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from . import (
     activation,
     arg,
     batch_normalization,
+    bitwise,
     cast,
     concat,
     conv2d,
@@ -63,6 +67,8 @@ _MODULES = (
     resample2d,
     cumulative_sum,
     fused,
+    # Extension operators.
+    bitwise,
 )
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})
@@ -70,5 +76,5 @@ OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS}
 
 
 def operator(name: str) -> OpDef:
-    """Return the definition of an operator by its specification name."""
+    """Return the definition of an operator by its name."""
     return OPS[name]
