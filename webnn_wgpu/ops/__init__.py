@@ -22,6 +22,7 @@ from . import (
     gather,
     gemm,
     gru,
+    hyperbolic,
     instance_normalization,
     layer_normalization,
     lstm,
@@ -30,7 +31,9 @@ from . import (
     pool2d,
     quantization,
     reduce,
+    remainder,
     resample2d,
+    rounding,
     scatter,
     softmax,
     strided,
@@ -69,6 +72,9 @@ _MODULES = (
     fused,
     # Extension operators.
     bitwise,
+    hyperbolic,
+    remainder,
+    rounding,
 )
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})

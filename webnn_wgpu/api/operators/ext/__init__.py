@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...options import camel_attribute
 from .bitwise import BitwiseExtensions
+from .hyperbolic import HyperbolicExtensions
+from .remainder import RemainderExtensions
+from .rounding import RoundingExtensions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +17,12 @@ if TYPE_CHECKING:
     from .._base import OperatorMethods
 
 
-class Extensions(BitwiseExtensions):
+class Extensions(
+    BitwiseExtensions,
+    HyperbolicExtensions,
+    RemainderExtensions,
+    RoundingExtensions,
+):
     """Operators that are not of the specification. They are checked, fused and run as the others are.
 
     What their methods return are operands of the builder they belong to. Methods also go by camelCase names.
