@@ -37,6 +37,7 @@ from . import (
     scatter,
     softmax,
     strided,
+    top_k,
     triangular,
     views,
 )
@@ -75,6 +76,7 @@ _MODULES = (
     hyperbolic,
     remainder,
     rounding,
+    top_k,
 )
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})

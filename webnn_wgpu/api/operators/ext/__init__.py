@@ -9,6 +9,7 @@ from .bitwise import BitwiseExtensions
 from .hyperbolic import HyperbolicExtensions
 from .remainder import RemainderExtensions
 from .rounding import RoundingExtensions
+from .sorting import SortingExtensions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,6 +23,7 @@ class Extensions(
     HyperbolicExtensions,
     RemainderExtensions,
     RoundingExtensions,
+    SortingExtensions,
 ):
     """Operators that are not of the specification. They are checked, fused and run as the others are.
 
