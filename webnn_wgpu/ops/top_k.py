@@ -30,17 +30,17 @@ BLOCK = 256
 
 def signed_axis(call: Call, rank: int) -> int:
     """Return the option `axis`, counted from the end where it is negative, and make it canonical."""
-    axis = call.attrs["axis"]
+    axis: int = call.attrs["axis"]
     if axis < -rank:
         raise call.fail("axis must be a dimension of input", got=f"axis={axis}", allowed=f"{-rank}..{rank - 1}")
-    call.attrs["axis"] = call.axis(axis + rank if axis < 0 else axis, rank)
-    return call.attrs["axis"]
+    axis = call.attrs["axis"] = call.axis(axis + rank if axis < 0 else axis, rank)
+    return axis
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
     x = call.input()
     axis = signed_axis(call, x.rank)
-    k = call.attrs["k"]
+    k: int = call.attrs["k"]
     call.require(
         1 <= k <= x.shape[axis], "k must be a number of elements along axis", got=f"k={k}", allowed=f"1..{x.shape[axis]}"
     )
@@ -70,7 +70,8 @@ class _Sorting:
 
     def __init__(self, low: Lowering) -> None:
         self.low = low
-        x, axis = low.input(), low.attrs["axis"]
+        x = low.input()
+        axis: int = low.attrs["axis"]
         self.k: int = low.attrs["k"]
         self.row = self.length = x.shape[axis]
         self.inner = math.prod(x.shape[axis + 1 :])
