@@ -40,6 +40,7 @@ from . import (
     top_k,
     triangular,
     views,
+    weighted_gather,
 )
 from ._def import OpDef
 
@@ -77,6 +78,7 @@ _MODULES = (
     remainder,
     rounding,
     top_k,
+    weighted_gather,
 )
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})
