@@ -21,6 +21,7 @@ from . import (
     fused,
     gather,
     gemm,
+    grid_sample,
     gru,
     hyperbolic,
     instance_normalization,
@@ -74,6 +75,7 @@ _MODULES = (
     fused,
     # Extension operators.
     bitwise,
+    grid_sample,
     hyperbolic,
     remainder,
     rounding,

@@ -19,6 +19,45 @@ class SamplingExtensions(ExtensionMethods):
     """grid_sample, resample, weighted_gather."""
 
     @with_options()
+    def grid_sample(
+        self,
+        input: MLOperand,
+        grid: MLOperand,
+        *,
+        mode: str = "linear",
+        padding_mode: str = "zeros",
+        align_corners: bool = False,
+        label: str = "",
+    ) -> MLOperand:
+        """Values of images, or of volumes, at positions between their elements: ONNX's GridSample.
+
+        Args:
+            input: float32 or float16; shape [batch, channels, height, width] or [batch, channels, depth, height, width].
+            grid: float32 or float16; shape [batch, new height, new width, 2] or [batch, new depth, new height, new width, 3].
+                The coordinates, that of the width first, from -1 at one end of the input to 1 at the other.
+            mode: "linear", "nearest" or "cubic".
+            padding_mode: What lies beyond the ends: "zeros", "border" (the elements there) or "reflection".
+            align_corners: Whether -1 and 1 are the middles of the elements at the ends, else their outer edges.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type; shape [batch, channels, new height, new width], or with a new depth.
+
+        Raises:
+            MLTypeError: Shapes that do not fit, a data type or option that is not allowed, or an operand of another builder.
+
+        Numerics: Coordinates, weights and sums are float32. Halves are rounded to even where the mode is "nearest", the cubic
+            kernel has a = -0.75, and coordinates that are NaN lie beyond the first element.
+
+        Example:
+            >>> places = b.constant(np.zeros((1, 3, 5, 2), np.float32))
+            >>> b.ext.grid_sample(image, places, padding_mode="border").shape
+            (1, 2, 3, 5)
+        """
+        options = {"mode": mode, "padding_mode": padding_mode, "align_corners": align_corners}
+        return self._output("x.grid_sample", [input, grid], options, label)
+
+    @with_options()
     def resample(
         self,
         input: MLOperand,
