@@ -174,20 +174,22 @@ def _walk(
     for value in given:
         value.shape = onnx_ir.Shape(shapes[value.name or ""])
     # A model that it cannot cope with has fewer shapes, no more: they are guesses here that `run` does not depend on.
-    ShapeInferencePass()(model)
+    ShapeInferencePass(check_type=False, strict_mode=False)(model)
     module = Module(model, "host", name)
     program = Program(module, context, list(model.graph), given, model.graph.outputs)
     nodes: Sequence[onnx_ir.Node] = list(model.graph)
     feeds = {v: feed for v in given if (feed := _feed(v)) is not None}
+    missing = {v for v in given if v not in feeds}
     aliases: Mapping[onnx_ir.Value, onnx_ir.Value] = {}
     walk = _Walk()
     while nodes:
         try:
-            lowered = program.lower(nodes, feeds, aliases)
+            lowered = program.lower(nodes, feeds, aliases, missing)
         except ValueNeeded as wait:
             # Elements that only a run can give: whatever depends on them stays open.
-            for value in wait.values:
-                feeds.pop(resolve(value, aliases), None)
+            for value in (resolve(v, aliases) for v in wait.values):
+                feeds.pop(value, None)
+                missing.add(value)
             continue
         except NotSupportedError as error:
             node = next((n for n in nodes if n.op_type == error.operator and (n.name or "") == error.label), nodes[0])
@@ -217,7 +219,9 @@ def _walk(
         aliases = lowered.aliases
         feeds |= {v: Feed(a.shape, a.dtype, a) for v, a in lowered.known.items()}
         feeds |= {v: Feed(tuple(operand.shape), dtype) for v, operand, dtype in lowered.outputs.values()}
-        feeds |= {o: feed for n in lowered.host for o in n.outputs if (feed := _feed(o)) is not None}
+        made = [o for n in lowered.host for o in n.outputs]
+        feeds |= {o: feed for o in made if (feed := _feed(o)) is not None}
+        missing.update(o for o in made if o not in feeds)
         nodes = lowered.rest
     return walk
 

@@ -7,7 +7,7 @@ the next stage, whose shapes may depend on the results so far. Most models are o
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -172,9 +172,10 @@ class Program:
         nodes: Sequence[onnx_ir.Node],
         feeds: Mapping[onnx_ir.Value, Feed],
         aliases: Mapping[onnx_ir.Value, onnx_ir.Value] | None = None,
+        missing: Iterable[onnx_ir.Value] = (),
     ) -> Lowered:
-        """Lower nodes for what they are given, without compiling anything."""
-        return Lowering(self.module, self.context, feeds, aliases or {}).run(nodes, self.outputs)
+        """Lower nodes for what they are given, without compiling anything; what reads `missing` values is left."""
+        return Lowering(self.module, self.context, feeds, aliases or {}, missing).run(nodes, self.outputs)
 
     def _reads(self, lowered: Lowered, before: Sequence[onnx_ir.Value]) -> Iterator[onnx_ir.Value]:
         """Return the values that are there when the next stage begins, and that it may use."""
