@@ -22,5 +22,6 @@ fn gelu_f32(x: f32) -> f32 {
     let gauss = exp_parts_f32(-0.5 * head * head, -0.5 * (a - head) * (a + head));
     // The exponential last: it may be tiny where a times the quotient is not.
     let h = a * p / q * gauss;
-    return keep_nan_f32(x, select(-h, x - h, x > 0.0));
+    // The sign is that of x, set by its bits: drivers do not keep the sign of a 0 that arithmetic makes.
+    return keep_nan_f32(x, flip_sign_f32(select(h, x - h, x > 0.0), x));
 }
