@@ -1,4 +1,4 @@
-"""Which of the tests that are repeated for every device profile run: all, or those of the full profile and a share of the others.
+"""Which of the tests that are repeated for every device profile run: all, or those of the full one and a share of the others.
 
 A share is a fixed part of these tests; the commit picks which, so that a run can be repeated and every test has its turn.
 """

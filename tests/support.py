@@ -34,7 +34,7 @@ _profiles: dict[str, Device] = {}
 
 
 def new_profile(name: str) -> Device:
-    """Return a new device of a profile, which has compiled nothing yet. The test is skipped where the adapter lacks a feature."""
+    """Return a new device of a profile, which has compiled nothing yet; skip the test where the adapter lacks a feature."""
     features = PROFILES[name]
     if features is None:
         return open_device()
