@@ -1,4 +1,7 @@
-"""The operators. `OPS` holds every one by its specification name; the list of modules below is all there is to registering."""
+"""The operators. `OPS` holds every one by name; the list of modules below is all there is to registering.
+
+A name is the specification's, or `x.name` for an extension operator, which is a method of `MLGraphBuilder.ext`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from . import (
     activation,
     arg,
     batch_normalization,
+    bitwise,
     cast,
     concat,
     conv2d,
@@ -18,6 +22,7 @@ from . import (
     gather,
     gemm,
     gru,
+    hyperbolic,
     instance_normalization,
     layer_normalization,
     lstm,
@@ -26,10 +31,13 @@ from . import (
     pool2d,
     quantization,
     reduce,
+    remainder,
     resample2d,
+    rounding,
     scatter,
     softmax,
     strided,
+    top_k,
     triangular,
     views,
 )
@@ -63,6 +71,12 @@ _MODULES = (
     resample2d,
     cumulative_sum,
     fused,
+    # Extension operators.
+    bitwise,
+    hyperbolic,
+    remainder,
+    rounding,
+    top_k,
 )
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})
@@ -70,5 +84,5 @@ OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS}
 
 
 def operator(name: str) -> OpDef:
-    """Return the definition of an operator by its specification name."""
+    """Return the definition of an operator by its name."""
     return OPS[name]
