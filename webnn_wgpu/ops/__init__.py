@@ -21,6 +21,7 @@ from . import (
     fused,
     gather,
     gemm,
+    grid_sample,
     gru,
     hyperbolic,
     instance_normalization,
@@ -40,6 +41,7 @@ from . import (
     top_k,
     triangular,
     views,
+    weighted_gather,
 )
 from ._def import OpDef
 
@@ -73,10 +75,12 @@ _MODULES = (
     fused,
     # Extension operators.
     bitwise,
+    grid_sample,
     hyperbolic,
     remainder,
     rounding,
     top_k,
+    weighted_gather,
 )
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...options import camel_attribute
 from .bitwise import BitwiseExtensions
 from .hyperbolic import HyperbolicExtensions
 from .remainder import RemainderExtensions
 from .rounding import RoundingExtensions
+from .sampling import SamplingExtensions
 from .sorting import SortingExtensions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ....core.data_types import Array
+    from ...builder import MLGraphBuilder
     from ...operand import MLOperand
     from .._base import OperatorMethods
 
@@ -23,6 +26,7 @@ class Extensions(
     HyperbolicExtensions,
     RemainderExtensions,
     RoundingExtensions,
+    SamplingExtensions,
     SortingExtensions,
 ):
     """Operators that are not of the specification. They are checked, fused and run as the others are.
@@ -45,6 +49,9 @@ class Extensions(
         self, name: str, operands: Sequence[MLOperand | None], attrs: Mapping[str, Any], label: str
     ) -> list[MLOperand]:
         return self._builder._operator(name, operands, attrs, label)
+
+    def _constant(self, array: Array) -> MLOperand:
+        return cast("MLGraphBuilder", self._builder).constant(array)
 
     def __getattr__(self, name: str) -> Any:
         return camel_attribute(self, name)
