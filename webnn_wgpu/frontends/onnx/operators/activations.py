@@ -48,20 +48,20 @@ lowers("LeakyRelu")(_plain("leaky_relu", alpha=0.01))
 
 @lowers("Relu")
 def relu(call: Call) -> Result:
-    """max(x, 0)."""
+    """The larger of the input and 0."""
     return call.build.relu(call.operand(0))
 
 
 @lowers("PRelu")
 def prelu(call: Call) -> Result:
-    """x, times a slope where it is negative."""
+    """The input, times a slope where it is negative."""
     return call.tensor(0) if unsigned(call.tensor(0)) else call.build.prelu(call.operand(0), call.operand(1))
 
 
 @lowers("Selu")
 @wide
 def selu(call: Call, x: MLOperand) -> MLOperand:
-    """gamma * elu(x)."""
+    """An elu, times gamma."""
     alpha, gamma = call.attribute("alpha", 1.67326319217681884765625), call.attribute("gamma", 1.05070102214813232421875)
     return call.build.mul(call.build.elu(x, alpha=alpha), call.like(gamma, x))
 
@@ -69,7 +69,7 @@ def selu(call: Call, x: MLOperand) -> MLOperand:
 @lowers("Celu")
 @wide
 def celu(call: Call, x: MLOperand) -> MLOperand:
-    """max(x, 0) + min(0, alpha (exp(x / alpha) - 1))."""
+    """The sum of max(x, 0) and min(0, alpha (exp(x / alpha) - 1))."""
     alpha, zero = call.attribute("alpha", 1.0), call.like(0, x)
     curve = call.build.mul(call.build.elu(call.build.div(x, call.like(alpha, x))), call.like(alpha, x))
     return call.build.where(call.build.greater(x, zero), x, call.build.min(curve, zero))
@@ -77,7 +77,7 @@ def celu(call: Call, x: MLOperand) -> MLOperand:
 
 @lowers("Gelu")
 def gelu(call: Call) -> Result:
-    """x times the normal distribution function of x, exactly or by tanh."""
+    """The input times the normal distribution function of it, exactly or by tanh."""
     if call.attribute("approximate", "none") == "none":
         return call.build.gelu(call.operand(0))
     return wide(_tanh_gelu)(call)
@@ -93,28 +93,28 @@ def _tanh_gelu(call: Call, x: MLOperand) -> MLOperand:
 @lowers("Mish")
 @wide
 def mish(call: Call, x: MLOperand) -> MLOperand:
-    """x tanh(softplus(x))."""
+    """The input times tanh(softplus(x))."""
     return call.build.mul(x, call.build.tanh(call.build.softplus(x)))
 
 
 @lowers("Swish")
 @wide
 def swish(call: Call, x: MLOperand) -> MLOperand:
-    """x sigmoid(alpha x)."""
+    """The input times sigmoid(alpha x)."""
     alpha = call.attribute("alpha", 1.0)
     return call.build.mul(x, call.build.sigmoid(x if alpha == 1 else call.build.mul(x, call.like(alpha, x))))
 
 
 @lowers("ThresholdedRelu")
 def thresholded_relu(call: Call) -> Result:
-    """x where it is above alpha, else 0."""
+    """The input where it is above alpha, else 0."""
     x = call.operand(0)
     return call.build.where(call.build.greater(x, call.like(call.attribute("alpha", 1.0), x)), x, call.like(0, x))
 
 
 @lowers("Shrink")
 def shrink(call: Call) -> Result:
-    """x moved towards 0 by bias, and 0 where it is between -lambd and lambd. Integers lose the fraction of what results."""
+    """The input moved towards 0 by bias, and 0 where it is between -lambd and lambd. Integers lose fractions."""
     bias, limit = call.attribute("bias", 0.0), call.attribute("lambd", 0.5)
     x, build = call.operand(0), call.build
     if not is_float(call.tensor(0).dtype):

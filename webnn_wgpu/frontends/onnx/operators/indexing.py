@@ -6,10 +6,12 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
+from .. import host
 from ..call import Call
 from ..tensors import Tensor
 from ..types import is_float
 from ._registry import Result, lowers
+from .movement import cut
 
 
 @lowers("Gather", moves=True)
@@ -36,16 +38,51 @@ def gather_elements(call: Call) -> Result:
 def gather_nd(call: Call) -> Result:
     """Slices picked by coordinates, within each batch."""
     indices = call.operand(1)
-    batch = call.attribute("batch_dims", 0)
-    parts = [*(iota(call, list(indices.shape[:-1]), axis, indices.data_type) for axis in range(batch)), indices]
-    return call.build.gather_nd(call.operand(0), call.build.concat(parts, -1) if batch else indices)
+    batch, shape = call.attribute("batch_dims", 0), list(indices.shape[:-1])
+    if batch:
+        coordinates = [_coordinate(call, shape, axis, indices.data_type) for axis in range(batch)]
+        indices = call.build.concat([*coordinates, indices], len(shape))
+    return call.build.gather_nd(call.operand(0), indices)
 
 
-def iota(call: Call, shape: list[int], axis: int, data_type: str) -> MLOperand:
+def _coordinate(call: Call, shape: list[int], axis: int, data_type: str) -> MLOperand:
     """Return each element's coordinate along an axis, with a last dimension of 1 for it."""
     sizes = [1] * (len(shape) + 1)
     sizes[axis] = shape[axis]
     return call.build.expand(call.constant(np.arange(shape[axis]).reshape(sizes), data_type), [*shape, 1])
+
+
+@lowers("Scatter", "ScatterElements", empty=True)
+def scatter_elements(call: Call) -> Result:
+    """A copy in which elements, picked by indices along an axis, are replaced by updates or combined with them."""
+    if not call.tensor(1).size:
+        return call.tensor(0)
+    x, indices, updates = call.operand(0), call.operand(1), call.operand(2)
+    axis = call.axis(call.attribute("axis", 0), len(x.shape))
+    reduction = call.attribute("reduction", "none")
+    if all(i == axis or a == b for i, (a, b) in enumerate(zip(x.shape, indices.shape, strict=True))):
+        return _scatter(call, "scatter_elements", reduction, x, indices, updates, axis=axis)
+    shape = list(indices.shape)
+    coordinates = [_coordinate(call, shape, i, indices.data_type) for i in range(len(shape))]
+    coordinates[axis] = call.reshape(indices, [*shape, 1])
+    return _scatter(call, "scatter_nd", reduction, x, call.build.concat(coordinates, len(shape)), updates)
+
+
+@lowers("ScatterND", empty=True)
+def scatter_nd(call: Call) -> Result:
+    """A copy in which slices, picked by coordinates, are replaced by updates or combined with them."""
+    if not call.tensor(1).size:
+        return call.tensor(0)
+    x, indices, updates = call.operand(0), call.operand(1), call.operand(2)
+    return _scatter(call, "scatter_nd", call.attribute("reduction", "none"), x, indices, updates)
+
+
+def _scatter(
+    call: Call, form: str, reduction: str, x: MLOperand, indices: MLOperand, updates: MLOperand, **options: int
+) -> MLOperand:
+    if reduction == "none":
+        return getattr(call.build, form)(x, indices, updates, **options)
+    return getattr(call.build.ext, form)(x, indices, updates, reduction=reduction, **options)
 
 
 @lowers("ReverseSequence", moves=True)
@@ -82,9 +119,7 @@ def one_hot(call: Call) -> Result:
     index = call.reshape(indices, shape)
     if index.data_type != "uint64":
         zero = call.like(0, index)
-        index = call.build.where(
-            call.build.lesser(index, zero), call.build.add(index, call.like(depth, index)), index
-        )
+        index = call.build.where(call.build.lesser(index, zero), call.build.add(index, call.like(depth, index)), index)
     sizes = [1] * rank
     sizes[axis] = depth
     hit = call.build.equal(index, call.constant(np.arange(depth).reshape(sizes), index.data_type))
@@ -131,9 +166,45 @@ def top_k(call: Call) -> Result:
     return call.build.ext.top_k(call.operand(0), k, axis=axis, largest=bool(call.attribute("largest", 1)))
 
 
-@lowers("Range", empty=True)
+@lowers("Range")
 def range_(call: Call) -> Result:
     """Numbers at equal distances."""
-    start, limit, delta = (call.value(i).reshape(-1)[0] for i in range(3))
-    count = max(0, int(np.ceil((float(limit) - float(start)) / float(delta))))
-    return Tensor.known((np.arange(count) * float(delta) + float(start)).astype(start.dtype))
+    given = [call.value(i) for i in range(3)]
+    if host.expected_size(call.node, given) > host.MOST_FOLDED:
+        call.fail("too many numbers")
+    return Tensor.known(host.evaluate(call.node, given, call.version)[0])
+
+
+@lowers("TensorScatter", moves=True)
+def tensor_scatter(call: Call) -> Result:
+    """A cache with new elements in place of old ones along an axis, each batch's from a place of its own on."""
+    past, update, build = call.operand(0), call.operand(1), call.build
+    rank = len(past.shape)
+    axis = call.axis(call.attribute("axis", -2), rank)
+    size, count = int(past.shape[axis]), int(update.shape[axis])
+    shape = [1] * rank
+    shape[axis] = size
+    place = call.constant(np.arange(size).reshape(shape), "int64")
+    if call.has(2):
+        place = build.sub(place, call.reshape(call.operand(2), [past.shape[0], *[1] * (rank - 1)]))
+    if call.attribute("mode", "linear") == "circular":
+        place = build.ext.mod(place, call.like(size, place))
+    new = build.logical_and(build.greater_or_equal(place, call.like(0, place)), build.lesser(place, call.like(count, place)))
+    source = build.expand(build.clamp(place, min_value=0, max_value=count - 1), list(past.shape))
+    return build.where(new, build.gather_elements(update, source, axis=axis), past)
+
+
+@lowers("CenterCropPad", moves=True)
+def center_crop_pad(call: Call) -> Result:
+    """Cut or padded with zeros to other sizes, the same on both sides."""
+    x = call.tensor(0)
+    axes = call.axes(call.attribute("axes") or range(x.rank), x.rank)
+    wanted = dict(zip(axes, [int(v) for v in call.value(1)], strict=True))
+    operand, begin, end = call.operand(0), [0] * x.rank, [0] * x.rank
+    for axis, size in wanted.items():
+        have = x.shape[axis]
+        if size < have:
+            operand = cut(call, operand, axis, (have - size) // 2, (have - size) // 2 + size)
+        begin[axis] = max(size - have, 0) // 2
+        end[axis] = max(size - have, 0) - begin[axis]
+    return call.build.pad(operand, begin, end) if any(end) else operand
