@@ -12,7 +12,7 @@ from webnn_wgpu import MLOperand
 
 from ..call import Call
 from ..tensors import Tensor
-from ..types import BOOL, DType, is_float
+from ..types import BOOL, Array, DType, is_float
 from ._registry import Result, lowers
 
 EXACT_IN_FLOAT32 = ("int8", "uint8", "int16", "uint16", "bool")
@@ -73,7 +73,7 @@ def resize(call: Call) -> Result:
         return Tensor.known(np.zeros(result, x.dtype))
     if not x.size:
         call.fail(f"nothing can be made of {x.shape}")
-    options = {
+    options: dict[str, Any] = {
         "mode": call.attribute("mode", "nearest"),
         "nearest_mode": call.attribute("nearest_mode", "round_prefer_floor"),
         "coordinates": call.attribute("coordinate_transformation_mode", "half_pixel"),
@@ -103,7 +103,7 @@ def _resample(
     """Resample an operand of any type along some dimensions."""
     moving = [i for i, a in enumerate(axes) if sizes[i] != operand.shape[a] or scales[i] != 1]
     if coordinates != "tf_crop_and_resize":
-        axes, sizes, scales = ([given[i] for i in moving] for given in (axes, sizes, scales))
+        axes, sizes, scales = [axes[i] for i in moving], [sizes[i] for i in moving], [scales[i] for i in moving]
     if not axes:
         return operand
     simple = not antialias and not (mode == "linear" and options.get("exclude_outside"))
@@ -243,10 +243,10 @@ def col2im(call: Call) -> Result:
     if math.prod(patches) != x.shape[2]:
         call.fail(f"{x.shape[2]} patches, not the {patches} that the image takes")
     # For each place of the image, the patches' elements that land on it; what lands on none is added from a zero at the end.
-    grid = np.indices([*block, *patches]).reshape(2 * rank, -1)
+    grid: Array = np.indices([*block, *patches]).reshape(2 * rank, -1)
     places = [grid[rank + i] * strides[i] - pads[i] + grid[i] * dilations[i] for i in range(rank)]
     valid = np.logical_and.reduce([(p >= 0) & (p < d) for p, d in zip(places, image, strict=True)])
-    targets = np.ravel_multi_index([p[valid] for p in places], image)
+    targets: Array = np.asarray(np.ravel_multi_index([p[valid] for p in places], image))
     sources = np.flatnonzero(valid)
     order = np.argsort(targets, kind="stable")
     targets, sources = targets[order], sources[order]
