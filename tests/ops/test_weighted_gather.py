@@ -203,7 +203,7 @@ def test_resample_refuses(context: wn.MLContext) -> None:
     assert "one per axis" in refusal(scales=[1, math.nan])
     assert "each once" in refusal(sizes=[1, 1], axes=[1, -1])
     assert "no element would be left" in refusal(scales=[0.4, 1])
-    assert "mode is not known; got 'bilinear'; allowed: nearest, linear, cubic" in refusal(sizes=[1, 1], mode="bilinear")
+    assert "Invalid mode; got 'bilinear'; allowed: nearest, linear, cubic" in refusal(sizes=[1, 1], mode="bilinear")
     assert "input data type is not allowed" in refusal(sizes=[1, 1], mode="linear")
     assert "antialias needs" in refusal(sizes=[1, 1], antialias=True)
     assert "roi must have" in refusal(sizes=[1, 1], coordinate_transformation_mode="tf_crop_and_resize")

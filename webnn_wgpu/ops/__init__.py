@@ -36,6 +36,7 @@ from . import (
     resample2d,
     rounding,
     scatter,
+    scatter_reduce,
     softmax,
     strided,
     top_k,
@@ -79,6 +80,7 @@ _MODULES = (
     hyperbolic,
     remainder,
     rounding,
+    scatter_reduce,
     top_k,
     weighted_gather,
 )

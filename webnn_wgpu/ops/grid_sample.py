@@ -84,7 +84,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     mode, sizes = attrs["mode"], x.shape[2:]
     total = np.zeros(out[0].shape)
     # Batches before channels, which share their positions.
-    batch = np.arange(x.shape[0]).reshape((-1,) + (1,) * len(sizes))
+    batch: Array = np.arange(x.shape[0], dtype=np.int64).reshape([-1, *[1] * len(sizes)])
     with np.errstate(all="ignore"):
         # The grid has the last dimension's coordinate first.
         coordinates = [_positions(wide(grid[..., -1 - d]), size, attrs) for d, size in enumerate(sizes)]

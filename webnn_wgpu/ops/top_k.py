@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.caps import Caps
 from ..core.data_types import ANY
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
@@ -65,86 +67,96 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     return [np.take_along_axis(x, order, axis), order.astype(out[1].numpy)]
 
 
-class _Sorting:
-    """The calls that sort the rows of one node, while they are made."""
+@dataclass(frozen=True)
+class Rows:
+    """Rows that are sorted.
 
-    def __init__(self, low: Lowering) -> None:
-        self.low = low
-        x = low.input()
-        axis: int = low.attrs["axis"]
-        self.k: int = low.attrs["k"]
-        self.row = self.length = x.shape[axis]
-        self.inner = math.prod(x.shape[axis + 1 :])
-        self.rows = x.num_elements // self.row
-        self.order: Temp | None = None
-        self.calls: list[KernelCall] = []
+    Attributes:
+        source: what holds them.
+        element: name of its element kind.
+        count: how many rows there are.
+        length: elements in a row.
+        inner: from one element of a row to the next.
+    """
 
-    def sort(self) -> Temp:
-        """Add all steps and return the places of the first k elements of every row, in order."""
-        self._step("count", BLOCK, min(self.k, BLOCK), {"block": BLOCK})
-        run = min(self.k, BLOCK)
-        while self.length > run:
-            # Runs are shorter than a block only where k is: they keep their length then.
-            together = BLOCK // run
-            if together > 1:
-                self._step("count", together * run, run, {"block": together * run})
-            else:
-                kept = min(self.k, 2 * run)
-                self._step("merge", 2 * run, kept, {"run": run})
-                run = kept
-        assert self.order is not None
-        return self.order
+    source: Resource
+    element: str
+    count: int
+    length: int
+    inner: int = 1
 
-    def take(self) -> KernelCall:
-        """Return the call that moves the elements that were found."""
-        low, values = self.low, self.low.output()
-        launch, grid = quad_launch(values.num_elements, low.caps)
-        fields = [*launch, ("inner", "u32", self.inner), ("kept", "u32", self.k), ("length", "u32", self.row)]
-        assert self.order is not None
-        bindings = [
-            Binding("input", "read", bits_of(values.data_type)),
-            Binding("order", "read", "uint32"),
-            Binding("values", "write", bits_of(values.data_type), quad=True),
-            Binding("indices", "write", bits_of(low.output(1).data_type), quad=True),
-        ]
-        operands = (low.value(0), self.order, *low.node.outputs)
-        spec = TOP_K.spec(bindings, [(name, "u32") for name, *_ in fields], step="take", largest=True)
-        return KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{self.k} of {self.row}")
 
-    def _step(self, step: str, block: int, kept: int, own: Mapping[str, int]) -> None:
-        """Add a step that makes a run of `kept` places of every block."""
-        low = self.low
-        blocks = -(-self.length // block)
-        left = (blocks - 1) * kept + min(kept, self.length - (blocks - 1) * block)
-        count = self.rows * self.length
-        result = Temp(f"order {len(self.calls)}", 4 * self.rows * left)
-        bindings: list[tuple[Binding, Resource]] = [
-            (Binding("input", "read", element_of(low.input().data_type, low.caps)), low.value(0))
-        ]
-        if self.order is not None:
-            bindings.append((Binding("order", "read", "uint32"), self.order))
-        bindings.append((Binding("result", "write", "uint32"), result))
-        fields: dict[str, int] = {
-            "count": count,
-            "inner": self.inner,
-            "row": self.row,
-            "length": self.length,
-            "kept": kept,
-            "left": left,
-            **own,
-        }
-        types: list[tuple[str, UniformType]] = [(name, "u32") for name in fields]
-        spec = TOP_K.spec([b for b, _ in bindings], types, step=step, largest=low.attrs["largest"])
-        grid = grid_1d(-(-count // WORKGROUP), low.caps)
-        reason = f"{self.length} places into runs of {kept}"
-        self.calls.append(KernelCall(spec, tuple(r for _, r in bindings), tuple(fields.values()), grid, reason))
-        self.order, self.length = result, left
+def sorting_calls(rows: Rows, k: int, largest: bool, caps: Caps) -> tuple[list[KernelCall], Temp]:
+    """Return calls that sort rows, and where they leave the places of the first k elements of each row: uint32[count, k].
+
+    Args:
+        rows: the rows.
+        k: how many elements of each are wanted.
+        largest: whether the largest come first.
+        caps: the device.
+    """
+    calls: list[KernelCall] = []
+    run = min(k, BLOCK)
+    length, order = _step(calls, rows, rows.length, None, ("count", BLOCK, run), {"block": BLOCK}, largest, caps)
+    while length > run:
+        # Runs are shorter than a block only where k is: they keep their length then.
+        together = BLOCK // run
+        if together > 1:
+            how, own = ("count", together * run, run), {"block": together * run}
+        else:
+            how, own = ("merge", 2 * run, min(k, 2 * run)), {"run": run}
+        run = how[2]
+        length, order = _step(calls, rows, length, order, how, own, largest, caps)
+    return calls, order
+
+
+def _step(
+    calls: list[KernelCall],
+    rows: Rows,
+    length: int,
+    order: Temp | None,
+    how: tuple[str, int, int],
+    own: Mapping[str, int],
+    largest: bool,
+    caps: Caps,
+) -> tuple[int, Temp]:
+    """Add a step that makes a run of the first places of every block; return how many a row has left, and where they are."""
+    step, block, kept = how
+    blocks = -(-length // block)
+    left = (blocks - 1) * kept + min(kept, length - (blocks - 1) * block)
+    result = Temp(f"order {len(calls)}", 4 * rows.count * left)
+    bindings: list[tuple[Binding, Resource]] = [(Binding("input", "read", rows.element), rows.source)]
+    if order is not None:
+        bindings.append((Binding("order", "read", "uint32"), order))
+    bindings.append((Binding("result", "write", "uint32"), result))
+    count = rows.count * length
+    sizes = {"count": count, "inner": rows.inner, "row": rows.length, "length": length, "kept": kept, "left": left, **own}
+    types: list[tuple[str, UniformType]] = [(name, "u32") for name in sizes]
+    spec = TOP_K.spec([b for b, _ in bindings], types, step=step, largest=largest)
+    grid = grid_1d(-(-count // WORKGROUP), caps)
+    reason = f"{length} places into runs of {kept}"
+    calls.append(KernelCall(spec, tuple(r for _, r in bindings), tuple(sizes.values()), grid, reason))
+    return left, result
 
 
 def _lower(low: Lowering) -> list[KernelCall]:
-    sorting = _Sorting(low)
-    sorting.sort()
-    return [*sorting.calls, sorting.take()]
+    x, values = low.input(), low.output()
+    axis: int = low.attrs["axis"]
+    k: int = low.attrs["k"]
+    length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    rows = Rows(low.value(0), element_of(x.data_type, low.caps), x.num_elements // length, length, inner)
+    calls, order = sorting_calls(rows, k, low.attrs["largest"], low.caps)
+    launch, grid = quad_launch(values.num_elements, low.caps)
+    fields = [*launch, ("inner", "u32", inner), ("kept", "u32", k), ("length", "u32", length)]
+    bindings = [
+        Binding("input", "read", bits_of(values.data_type)),
+        Binding("order", "read", "uint32"),
+        Binding("values", "write", bits_of(values.data_type), quad=True),
+        Binding("indices", "write", bits_of(low.output(1).data_type), quad=True),
+    ]
+    operands = (low.value(0), order, *low.node.outputs)
+    spec = TOP_K.spec(bindings, [(name, "u32") for name, *_ in fields], step="take", largest=True)
+    return [*calls, KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{k} of {length}")]
 
 
 OPS = (

@@ -46,13 +46,36 @@ def run_loop(node: onnx_ir.Node, arrays: Sequence[Array | None], body: Body) -> 
         iteration += 1
     graph: onnx_ir.Graph = node.attributes["body"].value
     outputs = graph.outputs[1 + len(states) :]
-    return [*states, *(np.stack(found) if found else _nothing(o) for found, o in zip(slices, outputs, strict=True))]
+    return [*states, *(np.stack(found) if found else nothing(o) for found, o in zip(slices, outputs, strict=True))]
 
 
-def _nothing(slice_: onnx_ir.Value) -> Array:
+def nothing(slice_: onnx_ir.Value) -> Array:
     """Return a scan output of no iterations: its first size is 0."""
     sizes = [d if isinstance(d, int) else 0 for d in slice_.shape or ()]
     return np.zeros([0, *sizes], slice_.dtype.numpy() if slice_.dtype is not None else np.float32)
+
+
+def run_batched_scan(node: onnx_ir.Node, arrays: Sequence[Array | None], body: Body) -> list[Array]:
+    """Run a Scan of operator set 8: every input has a batch as its first dimension, sequences have a length each."""
+    scanned_count: int = node.attributes["num_scan_inputs"].value
+    given = [a for a in arrays[1:] if a is not None]
+    states, scanned = given[: len(given) - scanned_count], given[len(given) - scanned_count :]
+    directions = node.attributes.get("directions")
+    backward = [0] * scanned_count if directions is None else list(directions.value)
+    longest = scanned[0].shape[1]
+    results: list[list[Array]] = []
+    for batch in range(scanned[0].shape[0]):
+        length = longest if arrays[0] is None else int(arrays[0][batch])
+        current = [s[batch] for s in states]
+        slices: list[list[Array]] = [[] for _ in range(len(node.outputs) - len(states))]
+        for i in range(length):
+            outputs = body([*current, *(s[batch, length - 1 - i if b else i] for s, b in zip(scanned, backward, strict=True))])
+            current = outputs[: len(states)]
+            for found, part in zip(slices, outputs[len(states) :], strict=True):
+                found.append(part)
+        padded = [np.concatenate([np.stack(f), np.zeros((longest - length, *f[0].shape), f[0].dtype)]) for f in slices]
+        results.append([*current, *padded])
+    return [np.stack(parts) for parts in zip(*results, strict=True)]
 
 
 def run_scan(node: onnx_ir.Node, arrays: Sequence[Array | None], body: Body) -> list[Array]:
@@ -66,8 +89,6 @@ def run_scan(node: onnx_ir.Node, arrays: Sequence[Array | None], body: Body) -> 
     Returns:
         The final states, then the scan outputs.
     """
-    if node.version is not None and node.version < 9:
-        raise OperationError("Scan of operator set 8 is batched and not supported", operator="Scan", label=node.name or "")
 
     def integers(name: str, count: int) -> list[int]:
         attribute = node.attributes.get(name)
@@ -90,6 +111,6 @@ def run_scan(node: onnx_ir.Node, arrays: Sequence[Array | None], body: Body) -> 
     graph: onnx_ir.Graph = node.attributes["body"].value
     outputs: list[Array] = []
     for found, axis, back, value in zip(slices, axes, backward, graph.outputs[len(states) :], strict=True):
-        stacked = np.stack(found[::-1] if back else found) if found else _nothing(value)
+        stacked = np.stack(found[::-1] if back else found) if found else nothing(value)
         outputs.append(np.ascontiguousarray(np.moveaxis(stacked, 0, axis if axis >= 0 else axis + stacked.ndim)))
     return [*states, *outputs]

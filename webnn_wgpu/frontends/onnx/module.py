@@ -111,7 +111,9 @@ class Module:
             return None
         graph = onnx.GraphProto(name=node.op_type, node=function.node)
         graph.input.extend(onnx.ValueInfoProto(name=name) for name in function.input)
-        graph.output.extend(onnx.ValueInfoProto(name=name) for name in function.output)
+        # A body defines an optional output only if the node asks for it.
+        made = {name for inner in function.node for name in inner.output} | set(function.input)
+        graph.output.extend(onnx.ValueInfoProto(name=name) for name in function.output if name in made)
         inlined = onnx_ir.from_proto(graph)
         versions = {o.domain: o.version for o in function.opset_import}
         nodes = list(inlined)
@@ -126,7 +128,9 @@ class Module:
                 omit(inner)
             else:
                 aliases[inner] = value
-        return Inline(nodes, inlined.outputs[: len(node.outputs)], aliases)
+        produced = {value.name: value for value in inlined.outputs}
+        outputs = [produced.get(name, onnx_ir.Value(name=name)) for name in function.output]
+        return Inline(nodes, outputs[: len(node.outputs)], aliases)
 
     # refusals -----------------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ import onnx_ir
 from webnn_wgpu import MLGraph
 
 from . import host
-from .loops import run_loop, run_scan
+from .loops import run_batched_scan, run_loop, run_scan
 from .lowering import Evaluator, Feed, Lowered, Lowering, Placed, resolve
 from .tensors import OnHost, ValueNeeded
 from .types import HELD, Array, DType, decode, encode
@@ -229,7 +229,8 @@ class Program:
         """Run a Loop or Scan whose end the device cannot know: the host counts, the body runs as a program of its own."""
         body = self.body(node)
         outer = {v: self._look_up(v, environment, aliases) for v in self.module.captures(node)}
-        run = run_loop if node.op_type == "Loop" else run_scan
+        old = node.op_type == "Scan" and self.module.version(node) < 9
+        run = run_loop if node.op_type == "Loop" else run_batched_scan if old else run_scan
         return run(node, arrays, lambda given: body.run({**dict(zip(body.inputs, given, strict=False)), **outer}))
 
     def body(self, node: onnx_ir.Node) -> Program:

@@ -10,6 +10,7 @@ from .hyperbolic import HyperbolicExtensions
 from .remainder import RemainderExtensions
 from .rounding import RoundingExtensions
 from .sampling import SamplingExtensions
+from .scatter import ScatterExtensions
 from .sorting import SortingExtensions
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class Extensions(
     RemainderExtensions,
     RoundingExtensions,
     SamplingExtensions,
+    ScatterExtensions,
     SortingExtensions,
 ):
     """Operators that are not of the specification. They are checked, fused and run as the others are.

@@ -116,7 +116,7 @@ class SamplingExtensions(ExtensionMethods):
             ("coordinate_transformation_mode", coordinate_transformation_mode, COORDINATES),
         ):
             if value not in allowed:
-                raise fail(f"{name} is not known", got=quoted(value), allowed=", ".join(allowed))
+                raise fail(f"Invalid {name}", got=quoted(value), allowed=", ".join(allowed))
         if mode == "nearest" and antialias:
             raise fail("antialias needs a mode of weights", got="mode='nearest'", allowed="linear, cubic")
         if mode != "nearest" and input.data_type not in ("float32", "float16"):
