@@ -1,4 +1,4 @@
-"""Extension operators that put elements in order."""
+"""Extension operators along one dimension."""
 
 from __future__ import annotations
 
@@ -12,7 +12,35 @@ if TYPE_CHECKING:
 
 
 class SortingExtensions(OperatorMethods):
-    """top_k."""
+    """cumulative_product, top_k."""
+
+    @with_options()
+    def cumulative_product(
+        self, input: MLOperand, axis: int, *, exclusive: bool = False, reversed: bool = False, label: str = ""
+    ) -> MLOperand:
+        """Product of all elements up to each, along one dimension.
+
+        Args:
+            input: float32, float16, int32, uint32, int64 or uint64; rank 1 to 8.
+            axis: The dimension.
+            exclusive: Whether an element's own value is left out of its product; the first is 1 then.
+            reversed: Whether products start at the end of the dimension.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape.
+
+        Raises:
+            MLTypeError: An axis or data type that is not allowed, or an operand of another builder.
+
+        Numerics: Floats are multiplied in float32, in blocks, and rounded once; integers wrap.
+
+        Example:
+            >>> b.ext.cumulative_product(x, 1).shape
+            (2, 3)
+        """
+        options = {"axis": axis, "exclusive": exclusive, "reversed": reversed}
+        return self._output("x.cumulative_product", [input], options, label)
 
     @with_options()
     def top_k(
