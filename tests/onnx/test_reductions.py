@@ -48,7 +48,7 @@ def test_nothing_and_scalars(context: wn.MLContext, name: str) -> None:
         agree(
             context, f"Reduce{name}", {"x": empty}, opset=max(opset, 20), constants={"axes": np.array([1])}, oracle="reference"
         )
-    agree(context, f"Reduce{name}", {"x": np.float32(2.5)}, opset=opset)
+    agree(context, f"Reduce{name}", {"x": np.array(2.5, np.float32)}, opset=opset)
 
 
 @pytest.mark.parametrize("name", ["L1", "L2", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"])

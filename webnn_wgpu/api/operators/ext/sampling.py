@@ -204,7 +204,7 @@ def _dimensions(
     if any(not -rank <= a < rank for a in axes) or len({a % rank for a in axes}) != len(axes):
         raise fail("axes must be dimensions of input, each once", got=f"axes={axes}", allowed=f"{-rank}..{rank - 1}")
     if sizes is None and scales is None:
-        raise fail("sizes or scales must be given", got="neither")
+        raise fail("sizes, scales or both must be given", got="neither")
     for given in (sizes, scales):
         if given is not None and (len(given) != len(axes) or any(not (math.isfinite(n) and n > 0) for n in given)):
             raise fail(

@@ -105,42 +105,13 @@ def arg_extreme(call: Call) -> Result:
     )
 
 
-@lowers("CumSum")
-def cumulative_sum(call: Call) -> Result:
-    """Running sums along an axis."""
+@lowers("CumSum", "CumProd")
+def cumulative(call: Call) -> Result:
+    """Running sums or products along an axis."""
     x = call.operand(0)
-    exclusive, reverse = bool(call.attribute("exclusive", 0)), bool(call.attribute("reverse", 0))
-    axis = call.axis(call.number(1), len(x.shape))
-    return call.build.cumulative_sum(x, axis, exclusive=exclusive, reversed=reverse)
-
-
-@lowers("CumProd")
-def cumulative_product(call: Call) -> Result:
-    """Running products along an axis, of runs that double in length from step to step."""
-    x, build = call.operand(0), call.build
-    axis = call.axis(call.number(1), len(x.shape))
-    size = int(x.shape[axis])
-    reverse = bool(call.attribute("reverse", 0))
-
-    def moved(operand: MLOperand, by: int) -> MLOperand:
-        """Move elements along the axis, ones coming in."""
-        starts, sizes = [0] * len(x.shape), list(operand.shape)
-        starts[axis], sizes[axis] = by if reverse else 0, size - by
-        kept = build.slice(operand, starts, sizes)
-        padding = [0] * len(sizes)
-        padding[axis] = by
-        begin, end = ([0] * len(sizes), padding) if reverse else (padding, [0] * len(sizes))
-        return build.pad(kept, begin, end, value=1)
-
-    narrow = x.data_type
-    product = call.cast(x, "float32") if narrow == "float16" else x
-    if call.attribute("exclusive", 0):
-        product = moved(product, 1) if size > 1 else build.expand(call.like(1, product), list(x.shape))
-    step = 1
-    while step < size:
-        product = build.mul(product, moved(product, step))
-        step *= 2
-    return call.cast(product, narrow)
+    axis = call.axis(int(call.number(1)), len(x.shape))
+    build = call.build.cumulative_sum if call.node.op_type == "CumSum" else call.build.ext.cumulative_product
+    return build(x, axis, exclusive=bool(call.attribute("exclusive", 0)), reversed=bool(call.attribute("reverse", 0)))
 
 
 def _along(call: Call) -> tuple[MLOperand, int]:
