@@ -32,8 +32,8 @@ def centred(call: Call, x: Tensor, zero_point: MLOperand | None) -> tuple[MLOper
     bits = BITS[x.dtype.name]
     values = call.cast(call.hold(x), "float32")
     if zero_point is None:
-        return values, bits
-    return call.build.sub(values, call.cast(zero_point, "float32")), bits + (x.dtype.kind == "i")
+        return values, bits - x.dtype.name.startswith("int")
+    return call.build.sub(values, call.cast(zero_point, "float32")), bits
 
 
 def digits(call: Call, x: MLOperand, bits: int, count: int) -> list[tuple[MLOperand, int]]:

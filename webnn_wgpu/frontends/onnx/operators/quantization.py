@@ -144,7 +144,7 @@ def dequantize_linear(call: Call) -> Result:
             values = call.build.sub(values, expanded(call, blocks.laid(call.cast(call.operand(2), computed)), values))
         y = call.build.mul(values, expanded(call, scales, values))
     else:
-        y = call.build.dequantize_linear(*integers(call, blocks), scales, packed_zero(call, blocks))
+        y = call.build.dequantize_linear(integers(call, blocks), scales, zero_points(call, blocks))
     if computed == "float32" and HELD[dtype] == "float16":
         y = call.cast(y, "float16")
     return Tensor(x.shape, dtype, operand=call.lowering.module.rounded(call, y, dtype))
@@ -156,15 +156,13 @@ def stays_packed(call: Call, blocks: Blocks) -> bool:
     return known and call.tensor(0).dtype in PACKED and blocks.gathered is None
 
 
-def integers(call: Call, blocks: Blocks) -> tuple[MLOperand]:
+def integers(call: Call, blocks: Blocks) -> MLOperand:
     """Return the quantized elements."""
     array = call.tensor(0).array
-    if array is not None and stays_packed(call, blocks):
-        return (call.lowering.constant(array),)
-    return (call.operand(0),)
+    return call.lowering.constant(array) if array is not None and stays_packed(call, blocks) else call.operand(0)
 
 
-def packed_zero(call: Call, blocks: Blocks) -> MLOperand:
+def zero_points(call: Call, blocks: Blocks) -> MLOperand:
     """Return the zero points, in the type of the quantized elements."""
     dtype = call.tensor(0).dtype
     if not stays_packed(call, blocks):
