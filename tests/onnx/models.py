@@ -1,4 +1,4 @@
-"""Models of one node, and the comparison of what they give with what onnxruntime or onnx's reference implementation gives."""
+"""Small ONNX models for tests, and the comparison of what they give with what onnxruntime or onnx's own implementation gives."""
 
 from __future__ import annotations
 
@@ -17,6 +17,30 @@ import webnn_wgpu as wn
 MICROSOFT = "com.microsoft"
 IR_VERSION = 10
 TOLERANCES = {"float16": 2e-3, "bfloat16": 1.6e-2}
+
+
+def model_of(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Mapping[str, tuple[Any, Sequence[Any]]],
+    outputs: Sequence[str],
+    initializers: Mapping[str, np.ndarray] | None = None,
+    opset: int = 21,
+    **options: Any,
+) -> onnx.ModelProto:
+    """Return a model of nodes; inputs are name -> (numpy type, sizes), outputs have no declared type but float32."""
+    graph = helper.make_graph(
+        list(nodes),
+        "test",
+        [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(np.dtype(t)), s) for n, (t, s) in inputs.items()],
+        [helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, None) for n in outputs],
+        [numpy_helper.from_array(a, n) for n, a in (initializers or {}).items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10, **options)
+
+
+def parsed(text: str, opset: int = 21) -> onnx.ModelProto:
+    """Return the model of a graph in ONNX's text form."""
+    return onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : {opset}]> {text}')
 
 
 def node_model(
@@ -104,8 +128,7 @@ def check(
     with wn.load_onnx(model, context, fallback="error" if device_only else "host") as loaded:
         results = loaded.run(dict(feeds))
         got = [np.asarray(results[o.name]) for o in model.graph.output]
-    for output, a, b in zip(model.graph.output, got, expected, strict=True):
-        b = np.asarray(b)
+    for output, a, b in zip(model.graph.output, got, map(np.asarray, expected), strict=True):
         assert a.shape == b.shape, f"{output.name}: shape {a.shape} instead of {b.shape}"
         assert a.dtype == b.dtype, f"{output.name}: {a.dtype} instead of {b.dtype}"
         if b.dtype.kind in "iub" or b.dtype in (ml_dtypes.int4, ml_dtypes.uint4, ml_dtypes.int2, ml_dtypes.uint2):
