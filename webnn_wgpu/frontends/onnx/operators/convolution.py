@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -100,7 +101,9 @@ def conv(call: Call) -> Result:
 # transposed -----------------------------------------------------------------------------------------------------------
 
 
-def transposed(call: Call, x: MLOperand, w: MLOperand, windows: Sequence[Window], sizes: Sequence[int], groups: int) -> MLOperand:
+def transposed(
+    call: Call, x: MLOperand, w: MLOperand, windows: Sequence[Window], sizes: Sequence[int], groups: int
+) -> MLOperand:
     """Return a transposed convolution.
 
     Args:
@@ -190,6 +193,53 @@ def conv_transpose(call: Call) -> Result:
 # deformable -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Side:
+    """The elements below or above a position along one dimension: where they are within the input, and their share.
+
+    Attributes:
+        place: index, limited to the input, as int32.
+        share: part of the element that counts, as float32; 0 outside the input.
+        size: elements of the input.
+    """
+
+    place: MLOperand
+    share: MLOperand
+    size: int
+
+
+def sides(call: Call, position: MLOperand, size: int) -> list[Side]:
+    """Return the elements on both sides of positions along a dimension."""
+    # One element outside nothing is met; limited so, positions are exact integers.
+    position = call.build.clamp(position, min_value=-1, max_value=size)
+    one = call.constant(1, "float32")
+    low = call.build.floor(position)
+    part = call.build.sub(position, low)
+    found: list[Side] = []
+    for place, share in ((low, call.build.sub(one, part)), (call.build.add(low, one), part)):
+        inside = call.build.clamp(place, min_value=0, max_value=size - 1)
+        counts = call.cast(call.build.equal(place, inside), "float32")
+        found.append(Side(call.cast(inside, "int32"), call.build.mul(share, counts), size))
+    return found
+
+
+def interpolated(call: Call, image: MLOperand, positions: Sequence[Sequence[Side]]) -> MLOperand:
+    """Return an image [N, groups, channels, elements] at positions [N, groups, P]: [N, groups, channels, P]."""
+    total: MLOperand | None = None
+    for corner in itertools.product(*positions):
+        index, share = corner[0].place, corner[0].share
+        for side in corner[1:]:
+            index = call.build.add(call.build.mul(index, call.constant(side.size, "int32")), side.place)
+            share = call.build.mul(share, side.share)
+        n, groups, count = index.shape
+        spread = call.build.expand(call.reshape(index, [n, groups, 1, count]), [n, groups, image.shape[2], count])
+        met = call.build.gather_elements(image, spread, axis=3)
+        part = call.build.mul(met, call.reshape(share, [n, groups, 1, count]))
+        total = part if total is None else call.build.add(total, part)
+    assert total is not None
+    return total
+
+
 @lowers("DeformConv")
 def deform_conv(call: Call) -> Result:
     """Convolution whose taps are moved by offsets; between elements the input is interpolated, outside it is 0."""
@@ -203,48 +253,23 @@ def deform_conv(call: Call) -> Result:
     if outputs != [v.count(s) for v, s in zip(windows, sizes, strict=True)]:
         call.fail(f"offsets of shape {offsets.shape} do not fit the result's spatial shape")
     pixels = math.prod(outputs)
-    # [N, offset groups, taps, dimensions, pixels]; every position is that of its tap plus its offset.
+    # Every position is that of its tap plus its offset.
     moved = call.reshape(call.cast(call.operand(2), "float32"), [n, offset_groups, taps, count, pixels])
-    weights: list[list[MLOperand]] = []
-    places: list[list[MLOperand]] = []
+    positions: list[list[Side]] = []
     for i, (size, window) in enumerate(zip(sizes, windows, strict=True)):
-        own = np.arange(kernel[i]).reshape([-1 if j == i else 1 for j in range(count)]) * window.dilation - window.begin
-        tap_at = np.broadcast_to(own, kernel).reshape(taps, 1)
-        start = np.arange(outputs[i]).reshape([-1 if j == i else 1 for j in range(count)]) * window.stride
-        base = tap_at + np.broadcast_to(start, outputs).reshape(1, pixels)
+        alone = [-1 if j == i else 1 for j in range(count)]
+        tap_at = np.broadcast_to(np.arange(kernel[i]).reshape(alone) * window.dilation - window.begin, kernel)
+        start = np.broadcast_to(np.arange(outputs[i]).reshape(alone) * window.stride, outputs)
+        own = call.constant(tap_at.reshape(taps, 1) + start.reshape(1, pixels), "float32")
         offset = call.build.slice(moved, [0, 0, 0, i, 0], [n, offset_groups, taps, 1, pixels])
-        position = call.build.add(call.reshape(offset, [n, offset_groups, taps, pixels]), call.constant(base, "float32"))
-        # Beyond one element outside nothing is met; limited so, positions are exact integers.
-        position = call.build.clamp(position, min_value=-1, max_value=size)
-        low = call.build.floor(position)
-        part = call.build.sub(position, low)
-        one = call.constant(1, "float32")
-        weights.append([call.build.sub(one, part), part])
-        places.append([low, call.build.add(low, one)])
+        position = call.build.add(call.reshape(offset, [n, offset_groups, taps, pixels]), own)
+        positions.append(sides(call, call.reshape(position, [n, offset_groups, taps * pixels]), size))
     image = call.reshape(call.cast(call.operand(0), "float32"), [n, offset_groups, channels // offset_groups, math.prod(sizes)])
-    total: MLOperand | None = None
-    shape = [n, offset_groups, 1, taps * pixels]
-    for corner in itertools.product((0, 1), repeat=count):
-        weight: MLOperand | None = None
-        index: MLOperand | None = None
-        for i, side in enumerate(corner):
-            place, size = places[i][side], sizes[i]
-            inside = call.build.clamp(place, min_value=0, max_value=size - 1)
-            share = call.build.mul(weights[i][side], call.cast(call.build.equal(place, inside), "float32"))
-            weight = share if weight is None else call.build.mul(weight, share)
-            step = call.cast(inside, "int32")
-            if index is not None:
-                step = call.build.add(call.build.mul(index, call.constant(size, "int32")), step)
-            index = step
-        assert weight is not None
-        assert index is not None
-        spread = call.build.expand(call.reshape(index, shape), [*shape[:2], channels // offset_groups, shape[3]])
-        met = call.build.mul(call.build.gather_elements(image, spread, axis=3), call.reshape(weight, shape))
-        total = met if total is None else call.build.add(total, met)
-    assert total is not None
+    met = interpolated(call, image, positions)
     if call.has(4):
-        total = call.build.mul(total, call.cast(call.reshape(call.operand(4), shape), "float32"))
-    columns = call.reshape(total, [n, groups, channels // groups * taps, pixels])
+        mask = call.reshape(call.operand(4), [n, offset_groups, 1, taps * pixels])
+        met = call.build.mul(met, call.cast(mask, "float32"))
+    columns = call.reshape(met, [n, groups, channels // groups * taps, pixels])
     filters = call.reshape(call.cast(call.operand(1), "float32"), [1, groups, w.shape[0] // groups, channels // groups * taps])
     y = call.reshape(call.build.matmul(filters, columns), [n, w.shape[0], *outputs])
     if call.has(3):

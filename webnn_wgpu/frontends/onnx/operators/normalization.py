@@ -69,7 +69,9 @@ def batch_normalization(call: Call) -> Result:
     x, scale, bias, mean, variance = (call.cast(call.operand(i), computed) for i in range(5))
     if rank == 1:
         # One channel, and an image for each element.
-        y = call.build.batch_normalization(call.reshape(x, [x.shape[0], 1]), mean, variance, scale=scale, bias=bias, epsilon=epsilon)
+        y = call.build.batch_normalization(
+            call.reshape(x, [x.shape[0], 1]), mean, variance, scale=scale, bias=bias, epsilon=epsilon
+        )
         return call.reshape(y, x.shape)
     return call.build.batch_normalization(x, mean, variance, scale=scale, bias=bias, epsilon=epsilon)
 
@@ -182,9 +184,7 @@ def layer_normalization(call: Call) -> Result:
     return [y, typed(mean, stash, call), typed(inverse, stash, call)]
 
 
-def rms_normalized(
-    call: Call, x: MLOperand, axis: int, epsilon: float, scale: MLOperand | None
-) -> tuple[MLOperand, MLOperand]:
+def rms_normalized(call: Call, x: MLOperand, axis: int, epsilon: float, scale: MLOperand | None) -> tuple[MLOperand, MLOperand]:
     """Return elements divided by the root of their mean square from an axis on, scaled; and the inverse of that root."""
     x = call.cast(x, "float32")
     squares = call.build.reduce_mean(call.build.mul(x, x), axes=list(range(axis, len(x.shape))), keep_dimensions=True)

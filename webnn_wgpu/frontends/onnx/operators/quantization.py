@@ -200,7 +200,7 @@ def along(call: Call, index: int, axis: int, rank: int) -> MLOperand | None:
 
 
 def requantized(call: Call, sums: MLOperand, scale: MLOperand, index: int, dtype: DType) -> MLOperand:
-    """Return sums of products, of the given scale, quantized with the scale and zero point that are inputs number `index` on."""
+    """Return sums of products of the given scale, quantized with the scale and zero point that are inputs from `index` on."""
     y_scale = call.cast(along(call, index, -1, 1) or call.fail(f"input {index} is missing"), "float32")
     steps = call.build.mul(call.cast(sums, "float32"), call.build.div(scale, y_scale))
     ones = [1] * len(steps.shape)

@@ -7,7 +7,7 @@ reset gate stays 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -209,9 +209,10 @@ class Network:
 
 
 Step = tuple[MLOperand, ...]
+Cell = Callable[..., Step]
 
 
-def unrolled(net: Network, direction: int, step: Step, cell: object, inputs: MLOperand) -> list[MLOperand]:
+def unrolled(net: Network, direction: int, step: Step, cell: Cell, inputs: MLOperand) -> list[MLOperand]:
     """Run a cell over all steps of a direction; return the states after the last one and the hidden states of all.
 
     Args:
@@ -221,7 +222,6 @@ def unrolled(net: Network, direction: int, step: Step, cell: object, inputs: MLO
         cell: called with the step's part of `inputs` and the states; returns the new states.
         inputs: [steps, N, width].
     """
-    assert callable(cell)
     call, masks = net.call, net.masks()
     width = inputs.shape[2]
     zero = call.constant(0, "float32")
@@ -229,7 +229,7 @@ def unrolled(net: Network, direction: int, step: Step, cell: object, inputs: MLO
     order = range(net.steps) if net.directions[direction] == "forward" else reversed(range(net.steps))
     for t in order:
         part = call.reshape(call.build.slice(inputs, [t, 0, 0], [1, net.batch, width]), [net.batch, width])
-        new: Step = cell(part, *step)
+        new = cell(part, *step)
         output = new[0]
         if masks is not None:
             mask = call.reshape(call.build.slice(masks, [t, 0, 0], [1, net.batch, 1]), [net.batch, 1])
@@ -248,11 +248,23 @@ def both_biases(net: Network, direction: int) -> MLOperand | None:
     return None if first is None or second is None else net.call.build.add(first, second)
 
 
-def webnn_direction(net: Network) -> tuple[list[str], list[int]]:
-    """Return the directions to build and their numbers: one for both where their activations agree."""
+Part = Callable[[MLOperand | None], MLOperand | None]
+
+
+def by_webnn(net: Network, build: Callable[[str, Part, list[MLActivation]], list[MLOperand]]) -> list[MLOperand]:
+    """Return what WebNN's network gives: one for both directions where their activations agree, else one for each.
+
+    Args:
+        net: the network.
+        build: called with a direction, what takes its part of an operand, and its activations.
+    """
     if len(net.directions) == 2 and net.activations[0] == net.activations[1]:
-        return ["both"], [-1]
-    return net.directions, list(range(len(net.directions)))
+        return build("both", lambda operand: operand, [a.of_webnn(net.call) for a in net.activations[0]])
+    results: list[list[MLOperand]] = []
+    for i, direction in enumerate(net.directions):
+        own = [a.of_webnn(net.call) for a in net.activations[i]]
+        results.append(build(direction, partial(net.one, direction=i), own))
+    return net.joined(results)
 
 
 # LSTM -----------------------------------------------------------------------------------------------------------------
@@ -275,30 +287,28 @@ def lstm(call: Call) -> Result:
         *states, sequence = net.joined([unrolled_lstm(net, d, coupled) for d in range(len(net.directions))])
         return net.outputs(states, sequence)
     bias, recurrent_bias = net.biases()
-    results: list[list[MLOperand]] = []
-    for direction, number in zip(*webnn_direction(net), strict=True):
-        part = partial(net.one, direction=number) if number >= 0 else lambda operand: operand
+
+    def build(direction: str, part: Part, activations: list[MLActivation]) -> list[MLOperand]:
         weight, recurrent_weight = part(call.operand(1)), part(call.operand(2))
         assert weight is not None
         assert recurrent_weight is not None
-        results.append(
-            call.build.lstm(
-                net.x,
-                weight,
-                recurrent_weight,
-                net.steps,
-                net.hidden,
-                bias=part(bias),
-                recurrent_bias=part(recurrent_bias),
-                peephole_weight=part(call.optional(7)),
-                initial_hidden_state=part(net.state(5)),
-                initial_cell_state=part(net.state(6)),
-                return_sequence=True,
-                direction=direction,
-                activations=[a.of_webnn(call) for a in net.activations[max(number, 0)]],
-            )
+        return call.build.lstm(
+            net.x,
+            weight,
+            recurrent_weight,
+            net.steps,
+            net.hidden,
+            bias=part(bias),
+            recurrent_bias=part(recurrent_bias),
+            peephole_weight=part(call.optional(7)),
+            initial_hidden_state=part(net.state(5)),
+            initial_cell_state=part(net.state(6)),
+            return_sequence=True,
+            direction=direction,
+            activations=activations,
         )
-    *states, sequence = net.joined(results)
+
+    *states, sequence = by_webnn(net, build)
     return net.outputs(states, sequence)
 
 
@@ -333,38 +343,46 @@ def unrolled_lstm(net: Network, direction: int, coupled: bool) -> list[MLOperand
 # GRU and plain networks -----------------------------------------------------------------------------------------------
 
 
+def gru_of(
+    net: Network,
+    weights: tuple[MLOperand, MLOperand],
+    biases: tuple[MLOperand | None, MLOperand | None],
+    reset_after: bool,
+    gate: MLActivation | None = None,
+) -> Result:
+    """Return the outputs of WebNN's gated recurrent unit; `gate` takes the place of the gates' activation."""
+
+    def build(direction: str, part: Part, activations: list[MLActivation]) -> list[MLOperand]:
+        weight, recurrent_weight = (part(w) for w in weights)
+        assert weight is not None
+        assert recurrent_weight is not None
+        return net.call.build.gru(
+            net.x,
+            weight,
+            recurrent_weight,
+            net.steps,
+            net.hidden,
+            bias=part(biases[0]),
+            recurrent_bias=part(biases[1]),
+            initial_hidden_state=part(net.state(5)),
+            reset_after=reset_after,
+            return_sequence=True,
+            direction=direction,
+            activations=activations if gate is None else [gate, *activations],
+        )
+
+    state, sequence = by_webnn(net, build)
+    return net.outputs([state], sequence)
+
+
 @lowers("GRU")
 def gru(call: Call) -> Result:
     """Gated recurrent unit."""
     net = Network(call, 3, ("Sigmoid", "Tanh"))
     reset_after = bool(call.attribute("linear_before_reset", 0))
-    if not net.plain:
-        state, sequence = net.joined([unrolled_gru(net, d, reset_after) for d in range(len(net.directions))])
-        return net.outputs([state], sequence)
-    bias, recurrent_bias = net.biases()
-    results: list[list[MLOperand]] = []
-    for direction, number in zip(*webnn_direction(net), strict=True):
-        part = partial(net.one, direction=number) if number >= 0 else lambda operand: operand
-        weight, recurrent_weight = part(call.operand(1)), part(call.operand(2))
-        assert weight is not None
-        assert recurrent_weight is not None
-        results.append(
-            call.build.gru(
-                net.x,
-                weight,
-                recurrent_weight,
-                net.steps,
-                net.hidden,
-                bias=part(bias),
-                recurrent_bias=part(recurrent_bias),
-                initial_hidden_state=part(net.state(5)),
-                reset_after=reset_after,
-                return_sequence=True,
-                direction=direction,
-                activations=[a.of_webnn(call) for a in net.activations[max(number, 0)]],
-            )
-        )
-    state, sequence = net.joined(results)
+    if net.plain:
+        return gru_of(net, (call.operand(1), call.operand(2)), net.biases(), reset_after)
+    state, sequence = net.joined([unrolled_gru(net, d, reset_after) for d in range(len(net.directions))])
     return net.outputs([state], sequence)
 
 
@@ -407,38 +425,14 @@ def rnn(call: Call) -> Result:
         before = [0, 2 * net.hidden, *[0] * (len(operand.shape) - 2)]
         return call.build.pad(operand, before, [0] * len(operand.shape))
 
-    first, recurrent_bias = net.biases()
+    first, second = net.biases()
     # A hard sigmoid of 0 is 0 and of 1 is 1: nothing of the state is kept beside the new one, nothing is reset.
     fixed = np.repeat([[0.0, 1.0, 0.0]], net.hidden, axis=1).repeat(len(net.directions), axis=0)
     bias = call.constant(fixed, net.x.data_type)
-    bias = bias if first is None else call.build.add(bias, padded(first))
-    results: list[list[MLOperand]] = []
-    for direction, number in zip(*webnn_direction(net), strict=True):
-        part = partial(net.one, direction=number) if number >= 0 else lambda operand: operand
-        weight, recurrent_weight = part(padded(call.operand(1))), part(padded(call.operand(2)))
-        assert weight is not None
-        assert recurrent_weight is not None
-        results.append(
-            call.build.gru(
-                net.x,
-                weight,
-                recurrent_weight,
-                net.steps,
-                net.hidden,
-                bias=part(bias),
-                recurrent_bias=None if recurrent_bias is None else part(padded(recurrent_bias)),
-                initial_hidden_state=part(net.state(5)),
-                reset_after=False,
-                return_sequence=True,
-                direction=direction,
-                activations=[
-                    call.build.hard_sigmoid(alpha=1, beta=0),
-                    net.activations[max(number, 0)][0].of_webnn(call),
-                ],
-            )
-        )
-    state, sequence = net.joined(results)
-    return net.outputs([state], sequence)
+    if first is not None and second is not None:
+        bias = call.build.add(bias, padded(call.build.add(first, second)))
+    weights = (padded(call.operand(1)), padded(call.operand(2)))
+    return gru_of(net, weights, (bias, None), False, call.build.hard_sigmoid(alpha=1, beta=0))
 
 
 def unrolled_rnn(net: Network, direction: int) -> list[MLOperand]:
