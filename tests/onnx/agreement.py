@@ -38,7 +38,6 @@ def agree(
         opset: version of ai.onnx.
         oracle: "reference" to ask that one alone.
         expected: what it should give, instead of asking an oracle.
-        expected: what it should give, instead of asking an oracle.
         rtol: see `check`.
         atol: see `check`.
         device_only: see `check`.

@@ -1,4 +1,4 @@
-"""Small ONNX models for tests, and the comparison of what they give with what onnxruntime or onnx's own implementation gives."""
+"""Small ONNX models for tests, and the comparison of what they give with what onnxruntime or onnx itself gives."""
 
 from __future__ import annotations
 
