@@ -14,7 +14,10 @@ from .tensors import OnHost
 from .types import Array
 
 MOST_FOLDED = 1 << 24
-"""Most elements that are computed while a graph is compiled."""
+"""Most elements that are computed while a graph is compiled, if the device can compute them as well."""
+
+MOST_COMPUTED = 1 << 28
+"""Most elements that the host computes at all."""
 
 RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
 """Operators whose results differ from call to call."""
@@ -34,6 +37,9 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
     Raises:
         OnHost: the `onnx` package has no implementation, or the implementation refused these inputs; the message says so.
     """
+    expected = expected_size(node, arrays)
+    if expected > MOST_COMPUTED:
+        raise OnHost(f"its result would have {expected} elements")
     proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name or "")
     for attribute in node.attributes.values():
         proto.attribute.append(onnx_ir.to_proto(attribute))
