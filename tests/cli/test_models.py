@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,6 +137,30 @@ def test_what_goes_wrong_is_said_in_a_line(folder: Path, tmp_path: Path) -> None
     assert call("run", tmp_path / "broken.onnx", exit_code=1).stderr.splitlines()[-1].startswith("Error: broken.onnx")
     assert "NonZero" in call("run", folder / "nonzero.onnx", "--fallback", "error", exit_code=1).stderr
     assert "Strange" in call("run", folder / "strange.onnx", exit_code=1).stderr
+
+
+@pytest.mark.parametrize("command", ["run", "info", "check", "bench", "diff"])
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("-f N=-3", "'N=-3' is not NAME=SIZE"),
+        ("-f N=many", "'N=many' is not NAME=SIZE"),
+        ("-f M=3", "no symbolic dimension is called 'M'; there are N"),
+        ("--input-shape z=3", "no input is called 'z'; there are x"),
+        ("--input-shape x=3,-4", "'x=3,-4' is not NAME=SIZES"),
+    ],
+)
+def test_sizes_that_make_no_sense(model: Path, command: str, option: str, message: str) -> None:
+    assert message in call(command, model, *option.split(), exit_code=2).stderr
+
+
+@pytest.mark.parametrize("command", ["run", "info", "check", "bench", "diff"])
+def test_without_the_onnx_package_it_says_what_to_install(model: Path, command: str, repository: Path) -> None:
+    arguments = ["webnn-wgpu", command, str(model)]
+    program = f"import sys; sys.modules['onnx'] = None; sys.argv = {arguments!r}\nfrom webnn_wgpu.cli import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", program], cwd=repository, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "Error: models need the package 'onnx': pip install 'webnn-wgpu[onnx]'"
 
 
 # info, check ------------------------------------------------------------------------------------------------------

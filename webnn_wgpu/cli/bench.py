@@ -162,12 +162,11 @@ def measure(
         warmup: runs before them, the first one not counted.
         delay: seconds between runs.
     """
-    from webnn_wgpu.frontends.onnx import load, sidecar
+    from webnn_wgpu.frontends.onnx import load
 
-    inputs.dims = {**sidecar(path), **inputs.dims}
     with loading(path) as progress:
         start = time.perf_counter()
-        model = load(path, context, fallback=fallback, override_dims=inputs.dims, simplify=simplify, progress=progress)
+        model = load(path, context, fallback=fallback, override_dims=inputs.sizes, simplify=simplify, progress=progress)
         loaded = time.perf_counter()
         feeds = inputs.feeds(model.inputs)
         first = time.perf_counter()

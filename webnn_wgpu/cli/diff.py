@@ -86,13 +86,12 @@ def diff(
 
     Exits with 0 if all are within tolerance, else with 1.
     """
-    from webnn_wgpu.frontends.onnx import load, sidecar
+    from webnn_wgpu.frontends.onnx import load
 
     given = values(model, rest)
-    given.dims = {**sidecar(model), **given.dims}
     name, expect = other(against, fallback)
     with open_context(device) as context, loading(model) as progress:
-        with load(model, context, fallback=fallback, override_dims=given.dims, simplify=simplify, progress=progress) as loaded:
+        with load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress) as loaded:
             feeds = given.feeds(loaded.inputs)
             results = loaded.run(feeds)
             placement = loaded.placement.summary()

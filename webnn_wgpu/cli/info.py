@@ -16,6 +16,7 @@ from rich.text import Text
 
 from webnn_wgpu import MLContext
 
+from .inputs import check_names
 from .models import (
     device_option,
     failing_well,
@@ -110,7 +111,9 @@ def _analysed(
 ) -> Analysis:
     from webnn_wgpu.frontends.onnx import analyse
 
-    return analyse(model, context, override_dims=dims, input_shapes=shapes, simplify=simplify)
+    found = analyse(model, context, override_dims=dims, input_shapes=shapes, simplify=simplify)
+    check_names(dims, shapes, found.inputs)
+    return found
 
 
 def _typed(info: Any) -> str:

@@ -6,14 +6,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 import numpy.typing as npt
 
 from webnn_wgpu.frontends.images import Preprocessing, image_tensor
-from webnn_wgpu.frontends.onnx import ValueInfo, settle
+
+if TYPE_CHECKING:
+    from webnn_wgpu.frontends.onnx import ValueInfo
 
 Array = npt.NDArray[Any]
 
@@ -29,6 +31,7 @@ class Values:
     Attributes:
         given: the texts of `-i`, by name of the input.
         dims: sizes of symbolic dimensions.
+        beside: those that the file beside the model gives; `dims` win.
         shapes: whole shapes, by name of the input.
         preprocessing: what is done with pictures.
         tokenizer: a `tokenizer.json`, for text.
@@ -38,11 +41,17 @@ class Values:
 
     given: Mapping[str, str]
     dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    beside: Mapping[str, int] = field(default_factory=dict[str, int])
     shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     tokenizer: Path | None = None
     seed: int = 0
     notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Return the sizes of symbolic dimensions, from wherever they are."""
+        return {**self.beside, **self.dims}
 
     def feeds(self, inputs: Sequence[ValueInfo]) -> dict[str, Array]:
         """Return an array for each input.
@@ -50,6 +59,9 @@ class Values:
         Raises:
             click.BadParameter: a value that cannot be made sense of, or a name that no input has.
         """
+        from webnn_wgpu.frontends.onnx import settle
+
+        check_names(self.dims, self.shapes, inputs)
         names = [i.name for i in inputs]
         given = {name or names[0]: text for name, text in self.given.items()} if names else dict(self.given)
         for name in given:
@@ -61,7 +73,7 @@ class Values:
                 found |= {
                     n: a for n, a in self._read(info, given[info.name], inputs).items() if n == info.name or n not in given
                 }
-        sizes = dict(self.dims)
+        sizes = self.sizes
         for info in inputs:
             if info.name in found and info.shape is not None:
                 sizes |= {d: s for d, s in zip(info.shape, found[info.name].shape, strict=False) if isinstance(d, str)}
@@ -87,7 +99,7 @@ class Values:
                 return {info.name: converted(arrays[key], info)}
         if path.suffix.lower() in PICTURES:
             shape = self.shapes.get(info.name) or info.shape or (1, 3, *self.preprocessing.size)
-            shape = tuple(self.dims.get(d, d) if isinstance(d, str) else d for d in shape)
+            shape = tuple(self.sizes.get(d, d) if isinstance(d, str) else d for d in shape)
             return {info.name: image_tensor(path, shape, info.dtype, self.preprocessing)}
         numbers = numbers_in(text)
         if numbers is not None:
@@ -98,7 +110,7 @@ class Values:
         array = np.array(values).astype(info.dtype)
         shape = self.shapes.get(info.name)
         if shape is None and info.shape is not None:
-            sizes = [self.dims.get(d, -1) if isinstance(d, str) else -1 if d is None else d for d in info.shape]
+            sizes = [self.sizes.get(d, -1) if isinstance(d, str) else -1 if d is None else d for d in info.shape]
             # One size may be left to the number of values; where there are more, the others are 1.
             last = max((i for i, s in enumerate(sizes) if s == -1), default=-1)
             shape = [1 if s == -1 and i != last else s for i, s in enumerate(sizes)]
@@ -122,7 +134,7 @@ class Values:
         tokenizer: Any = Tokenizer.from_file(str(self.tokenizer))
         tokenizer.no_padding()
         length = (self.shapes.get(info.name) or info.shape or [None])[-1]
-        length = self.dims.get(length) if isinstance(length, str) else length
+        length = self.sizes.get(length) if isinstance(length, str) else length
         if length is not None:
             tokenizer.enable_truncation(int(length))
             tokenizer.enable_padding(length=int(length))
@@ -191,9 +203,28 @@ def pairs(what: str, kind: Callable[[str], Any] = str) -> Callable[..., dict[str
     return parse
 
 
+def check_names(dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], inputs: Sequence[ValueInfo]) -> None:
+    """Refuse sizes of dimensions, and shapes of inputs, that a model does not have."""
+    symbols = {d for i in inputs for d in i.shape or () if isinstance(d, str)}
+    symbols |= {part.strip() for d in symbols for part in d.split("+")}
+    for given, there, what, option in (
+        (dims, sorted(symbols), "symbolic dimension", "-f"),
+        (shapes, [i.name for i in inputs], "input", "--input-shape"),
+    ):
+        for name in given:
+            if name not in there:
+                known = f"there are {', '.join(there)}" if there else "there is none"
+                raise click.BadParameter(f"no {what} is called {name!r}; {known}", param_hint=option)
+
+
+def size_of(text: str) -> int:
+    """Return the size that a text is."""
+    size = int(text)
+    if size < 0:
+        raise ValueError(text)
+    return size
+
+
 def sizes_of(text: str) -> list[int]:
     """Return the sizes in "1,3,224,224" or "1x3x224x224"."""
-    found = [int(part) for part in re.split(r"[,x]", text)]
-    if min(found) < 0:
-        raise ValueError(text)
-    return found
+    return [size_of(part) for part in re.split(r"[,x]", text)]

@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from webnn_wgpu import MLContext, WebNNError, ml
 from webnn_wgpu.frontends.images import NORMALISATIONS, Preprocessing
 
-from .inputs import Values, pairs, sizes_of
+from .inputs import Values, pairs, size_of, sizes_of
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -53,7 +53,7 @@ shape_options = (
         "dims",
         multiple=True,
         metavar="NAME=SIZE",
-        callback=pairs("SIZE", int),
+        callback=pairs("SIZE", size_of),
         help="Size of a symbolic dimension. Others: NAME.dims.json beside the model, else 1 for a batch, 128 for a sequence.",
     ),
     click.option(
@@ -131,10 +131,13 @@ def options(*groups: Any) -> Callable[[Command], Command]:
 
 def values(model: Path, options: dict[str, Any]) -> Values:
     """Return what the options of `input_options` and `shape_options` say; they are taken out of `options`."""
+    from webnn_wgpu.frontends.onnx import sidecar
+
     beside = model.with_name("tokenizer.json")
     return Values(
         options.pop("given"),
         options.pop("dims"),
+        sidecar(model),
         options.pop("shapes"),
         Preprocessing(
             options.pop("normalise"),
@@ -156,7 +159,12 @@ def failing_well(command: Command) -> Command:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
-        except (WebNNError, OSError, ImportError) as error:
+        except ModuleNotFoundError as error:
+            package = (error.name or "").partition(".")[0].replace("_", "-")
+            if package not in ("onnx", "onnx-ir"):
+                raise
+            raise click.ClickException(f"models need the package '{package}': pip install 'webnn-wgpu[onnx]'") from error
+        except (WebNNError, OSError) as error:
             raise click.ClickException(str(error)) from error
 
     return wrapped

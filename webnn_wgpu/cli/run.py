@@ -52,13 +52,12 @@ def run(
     **rest: Any,
 ) -> None:
     """Run the ONNX file MODEL once and print its outputs."""
-    from webnn_wgpu.frontends.onnx import load, sidecar
+    from webnn_wgpu.frontends.onnx import load
 
     given = values(model, rest)
-    given.dims = {**sidecar(model), **given.dims}
     names = None if labels is None else read_labels(labels)
     with open_context(device) as context, loading(model) as progress:
-        loaded = load(model, context, fallback=fallback, override_dims=given.dims, simplify=simplify, progress=progress)
+        loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
         with loaded:
             feeds = given.feeds(loaded.inputs)
             results = loaded.run(feeds)
