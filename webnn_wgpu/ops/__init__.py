@@ -7,6 +7,7 @@ from types import MappingProxyType
 from . import (
     activation,
     arg,
+    attention,
     batch_normalization,
     cast,
     concat,
@@ -62,6 +63,7 @@ _MODULES = (
     pool2d,
     resample2d,
     cumulative_sum,
+    attention,
     fused,
 )
 
