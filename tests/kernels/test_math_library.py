@@ -213,6 +213,7 @@ UNARY = {
     "cos": Unary(np.cos, -100, 100),
     "erf": Unary(each(math.erf), -4.5, 4.5),
     "exp": Unary(np.exp, -104, 89),
+    "exp_falling": Unary(lambda x: np.where(x < -87, 0.0, np.exp(np.minimum(x, 0))), -90, 1),
     "expm1": Unary(np.expm1, -20, 89),
     "gelu": Unary(gelu, -14.5, 8),
     "hard_swish": Unary(hard_swish, -4, 4),

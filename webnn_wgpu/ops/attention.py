@@ -42,7 +42,6 @@ DECODE_ROWS = 4
 
 _TILE_ROWS = {"tiled": 32, "decode": 1}
 _DECODE_KEYS = 256
-_KEY_QUADS = 2
 _UNBOUNDED = 2**30
 """A window that holds all keys there may be."""
 
@@ -234,7 +233,7 @@ class _Lowering:
         if plan.variant != "decode":
             kernel.params["quads"] = plan.quads
         if plan.variant == "subgroup":
-            kernel.params |= {"lanes": self.low.caps.subgroup_size, "rows": plan.rows, "key_quads": _KEY_QUADS}
+            kernel.params |= {"lanes": self.low.caps.subgroup_size, "rows": plan.rows, "key_quads": self._key_quads(plan.rows)}
             kernel.features.append("subgroup")
         reason = plan.reason + (f", keys in {parts} parts" if parts > 1 else "")
         return [kernel.call(_TEMPLATES[plan.variant], grid_1d(workgroups, self.low.caps), reason), *combine]
@@ -312,10 +311,18 @@ class _Lowering:
             return _Plan(variant, reason, 32, -(-self.v.size // 32), self._part_keys(32, iterations, 32))
         lanes = caps.subgroup_size
         quads = -(-self.v.size // (QUAD * lanes))
-        rows = next((r for r in (1, 2, 4, 8) if self.rows <= r), 8 if quads > 4 else 16)
-        block = _KEY_QUADS * lanes
+        # More rows share each load of keys and values; but their sums, and then the keys of a block, must not be so many that
+        # compiling takes long.
+        most = 32 if quads <= 3 else 16 if quads == 4 else 8
+        rows = next((r for r in (1, 2, 4, 8, 16) if self.rows <= r < most), most)
+        block = self._key_quads(rows) * lanes
         part_keys = self._part_keys(block * QUAD, self.q.size // QUAD + 2 * block + 3, rows)
         return _Plan(variant, reason, rows, quads, part_keys)
+
+    @staticmethod
+    def _key_quads(rows: int) -> int:
+        """Return how many quads of keys each lane of the subgroup kernel takes at once."""
+        return 1 if rows == 32 else 2
 
     def _part_keys(self, block: int, iterations: int, rows: int) -> int:
         """Return how many keys one invocation takes.
