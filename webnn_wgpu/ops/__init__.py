@@ -1,4 +1,7 @@
-"""The operators. `OPS` holds every one by its specification name; the list of modules below is all there is to registering."""
+"""The operators. `OPS` holds every one by name; the list of modules below is all there is to registering.
+
+A name is the specification's, or `x.name` for an extension operator, which is a method of `MLGraphBuilder.ext`.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from . import (
     arg,
     attention,
     batch_normalization,
+    bitwise,
     cast,
     concat,
     conv2d,
@@ -65,6 +69,8 @@ _MODULES = (
     cumulative_sum,
     attention,
     fused,
+    # Extension operators.
+    bitwise,
 )
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})
@@ -72,5 +78,5 @@ OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS}
 
 
 def operator(name: str) -> OpDef:
-    """Return the definition of an operator by its specification name."""
+    """Return the definition of an operator by its name."""
     return OPS[name]
