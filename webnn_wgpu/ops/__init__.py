@@ -32,6 +32,7 @@ from . import (
     quantization,
     reduce,
     resample2d,
+    rms_normalization,
     scatter,
     softmax,
     strided,
@@ -67,9 +68,10 @@ _MODULES = (
     pool2d,
     resample2d,
     cumulative_sum,
-    attention,
     fused,
     # Extension operators.
+    attention,
+    rms_normalization,
     bitwise,
 )
 
