@@ -33,6 +33,7 @@ from . import (
     reduce,
     resample2d,
     rms_normalization,
+    rotary_embedding,
     scatter,
     softmax,
     strided,
@@ -72,6 +73,7 @@ _MODULES = (
     # Extension operators.
     attention,
     rms_normalization,
+    rotary_embedding,
     bitwise,
 )
 
