@@ -27,6 +27,7 @@ from . import (
     layer_normalization,
     lstm,
     matmul,
+    matmul_nbits,
     pad,
     pool2d,
     quantization,
@@ -74,6 +75,7 @@ _MODULES = (
     attention,
     rms_normalization,
     rotary_embedding,
+    matmul_nbits,
     bitwise,
 )
 
