@@ -28,9 +28,11 @@ def numbers(seed: int, *shape: int, data_type: str = "float32") -> Array:
     return np.random.default_rng(seed).standard_normal(shape).astype(data_type)
 
 
-def qkv(heads: tuple[int, int], S: int, T: int, sizes: tuple[int, int], batch: int = 1, data_type: str = "float32") -> list[Array]:
+def qkv(
+    heads: tuple[int, int], queries: int, keys: int, sizes: tuple[int, int], batch: int = 1, data_type: str = "float32"
+) -> list[Array]:
     size, columns = sizes
-    shapes = ((heads[0], S, size), (heads[1], T, size), (heads[1], T, columns))
+    shapes = ((heads[0], queries, size), (heads[1], keys, size), (heads[1], keys, columns))
     return [numbers(seed, batch, *shape, data_type=data_type) for seed, shape in enumerate(shapes)]
 
 
@@ -47,18 +49,23 @@ def check(
 def by_hand(arrays: Sequence[Array], allowed: Array | None = None, bias: Array | None = None, softcap: float = 0) -> Array:
     """Attention of [B, H, S, D], one query after the other, in float64."""
     q, k, v = (a.astype(np.float64) for a in arrays)
-    batch, heads, S, size = q.shape
+    batch, heads, queries, size = q.shape
     group = heads // k.shape[1]
-    result = np.zeros((batch, heads, S, v.shape[3]))
-    for b, h, s in np.ndindex(batch, heads, S):
+    result = np.zeros((batch, heads, queries, v.shape[3]))
+    for b, h, s in np.ndindex(batch, heads, queries):
         scores = [float(q[b, h, s] @ key) / math.sqrt(size) for key in k[b, h // group]]
         if softcap:
             scores = [softcap * math.tanh(x / softcap) for x in scores]
         if bias is not None:
-            scores = [x + float(np.broadcast_to(bias, (batch, heads, S, len(scores)))[b, h, s, t]) for t, x in enumerate(scores)]
+            scores = [
+                x + float(np.broadcast_to(bias, (batch, heads, queries, len(scores)))[b, h, s, t]) for t, x in enumerate(scores)
+            ]
         weights = [math.exp(x) for x in scores]
         if allowed is not None:
-            weights = [w * bool(np.broadcast_to(allowed, (batch, heads, S, len(scores)))[b, h, s, t]) for t, w in enumerate(weights)]
+            weights = [
+                w * bool(np.broadcast_to(allowed, (batch, heads, queries, len(scores)))[b, h, s, t])
+                for t, w in enumerate(weights)
+            ]
         total = sum(weights)
         if total:
             result[b, h, s] = sum(w / total * value for w, value in zip(weights, v[b, h // group], strict=True))
@@ -78,23 +85,23 @@ CASES = (
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("data_type", ["float32", "float16"])
 def test_variants(device: Device, data_type: str, variant: str) -> None:
-    for heads, S, T, sizes in CASES:
-        arrays = qkv(heads, S, T, sizes, 2, data_type)
+    for heads, queries, keys, sizes in CASES:
+        arrays = qkv(heads, queries, keys, sizes, 2, data_type)
         result = check(device, arrays, variant)
         assert np.abs(result - by_hand(arrays)).max() < ATOL[data_type]
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_causal(device: Device, variant: str) -> None:
-    for S, T in ((40, 40), (5, 40), (40, 5)):
-        arrays = qkv((2, 1), S, T, (32, 32))
+    for queries, keys in ((40, 40), (5, 40), (40, 5)):
+        arrays = qkv((2, 1), queries, keys, (32, 32))
         # The last query sees the last key.
-        allowed = np.arange(T) <= np.arange(S)[:, None] + T - S
+        allowed = np.arange(keys) <= np.arange(queries)[:, None] + keys - queries
         result = check(device, arrays, variant, causal=True)
         assert np.abs(result - by_hand(arrays, allowed)).max() < 4e-6
         assert np.all((result == 0).all(axis=3)[0, 0] == ~allowed.any(axis=1))
         result = check(device, arrays, variant, causal=True, offset=0)
-        assert np.abs(result - by_hand(arrays, np.arange(T) <= np.arange(S)[:, None])).max() < 4e-6
+        assert np.abs(result - by_hand(arrays, np.arange(keys) <= np.arange(queries)[:, None])).max() < 4e-6
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -105,14 +112,16 @@ def test_windows(device: Device, variant: str) -> None:
         allowed = (distance >= -(1000 if left is None else left)) & (distance <= (1000 if right is None else right))
         result = check(device, arrays, variant, left=left, right=right)
         assert np.abs(result - by_hand(arrays, allowed)).max() < 4e-6
-    assert np.array_equal(check(device, arrays, variant, left=33, right=0), check(device, arrays, variant, left=33, causal=True))
+    assert np.array_equal(
+        check(device, arrays, variant, left=33, right=0), check(device, arrays, variant, left=33, causal=True)
+    )
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("shape", [(2, 2, 9, 40), (9, 40), (2, 1, 1, 40), (1, 2, 9, 39), (39,), (1,), ()])
 def test_masks(device: Device, shape: tuple[int, ...], variant: str) -> None:
-    T = shape[-1] if shape and shape[-1] > 1 else 40
-    arrays = qkv((2, 2), 9, T, (32, 32), 2)
+    keys = shape[-1] if shape and shape[-1] > 1 else 40
+    arrays = qkv((2, 2), 9, keys, (32, 32), 2)
     bias = np.asarray(numbers(7, *shape), np.float32)
     assert np.abs(check(device, [*arrays, bias], variant) - by_hand(arrays, bias=bias)).max() < 4e-6
     allowed = (bias > -0.5).astype(np.uint8) * np.uint8(3)
@@ -190,9 +199,9 @@ def test_wide_heads(device: Device, columns: int) -> None:
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("S", [1, 33])
-def test_long_keys(device: Device, S: int, variant: str) -> None:
-    arrays = qkv((2, 2), S, 3000, (32, 32))
+@pytest.mark.parametrize("queries", [1, 33])
+def test_long_keys(device: Device, queries: int, variant: str) -> None:
+    arrays = qkv((2, 2), queries, 3000, (32, 32))
     arrays[1] *= 4
     check(device, arrays, variant, causal=True)
 
@@ -217,10 +226,10 @@ def test_nan_and_infinity(device: Device, variant: str) -> None:
 
 def test_profiles(profile_device: Device) -> None:
     for data_type in ("float32", "float16"):
-        for heads, S, T, sizes in (*CASES[1:3], ((2, 1), 5, 11, (7, 5))):
-            arrays = qkv(heads, S, T, sizes, data_type=data_type)
+        for heads, queries, keys, sizes in (*CASES[1:3], ((2, 1), 5, 11, (7, 5))):
+            arrays = qkv(heads, queries, keys, sizes, data_type=data_type)
             check(profile_device, arrays, causal=True)
-            check(profile_device, [*arrays, numbers(5, T, data_type=data_type), np.uint32([T - 1])])
+            check(profile_device, [*arrays, numbers(5, keys, data_type=data_type), np.uint32([keys - 1])])
     for variant in VARIANTS[1:]:
         check(profile_device, qkv((2, 1), 5, 300, (16, 16), data_type="float16"), variant)
 
@@ -234,8 +243,10 @@ def test_more_units_than_a_grid_dimension(device: Device) -> None:
     assert_within(run_plan(device, plan, arrays), wanted.astype(np.float32), "ATOL", 4e-6)
 
 
-def kernels(caps: Caps, heads: tuple[int, int], S: int, T: int, sizes: tuple[int, int], forced: Mapping[str, str] | None = None) -> str:
-    plan = plan_of(caps, "x.attention", [*qkv(heads, S, T, sizes), None, None], {}, forced)
+def kernels(
+    caps: Caps, heads: tuple[int, int], queries: int, keys: int, sizes: tuple[int, int], forced: Mapping[str, str] | None = None
+) -> str:
+    plan = plan_of(caps, "x.attention", [*qkv(heads, queries, keys, sizes), None, None], {}, forced)
     return ", ".join(d.spec.template.removeprefix("attention.") for d in plan.dispatches)
 
 

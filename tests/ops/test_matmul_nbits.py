@@ -72,7 +72,13 @@ def check(device: Device, inputs: Sequence[Array | None], bits: int, size: int, 
 @pytest.mark.parametrize("zeros", ["", "uint8", "float"])
 def test_variants(device: Device, zeros: str, bits: int, variant: str) -> None:
     # Whole blocks, blocks that end within, rows that are no quads, one element.
-    for leading, K, N, size in (((1,), 64, 40, 32), ((2, 3), 72, 24, 16), ((5,), 35, 7, 16), ((19,), 128, 36, 64), ((1,), 1, 1, 16)):
+    for leading, K, N, size in (
+        ((1,), 64, 40, 32),
+        ((2, 3), 72, 24, 16),
+        ((5,), 35, 7, 16),
+        ((19,), 128, 36, 64),
+        ((1,), 1, 1, 16),
+    ):
         check(device, factors(leading, K, N, bits, size, zeros=zeros), bits, size, variant)
 
 
@@ -112,7 +118,9 @@ def test_epilogues(device: Device) -> None:
     product = sketch.apply("x.matmul_nbits", x, sketch.constant(b), sketch.constant(scales), sketch.constant(zeros))
     added = sketch.apply("add", product, sketch.input(np.float32(np.arange(120).reshape(5, 24))))
     graph = sketch.graph(sketch.apply("relu", sketch.apply("mul", added, sketch.constant(np.float32(np.linspace(-1, 1, 24))))))
-    assert_same(run_graph(device, graph, sketch.feeds), run_graph(device, graph, sketch.feeds, disabled_passes=["fuse_epilogues"]))
+    assert_same(
+        run_graph(device, graph, sketch.feeds), run_graph(device, graph, sketch.feeds, disabled_passes=["fuse_epilogues"])
+    )
 
 
 def test_profiles(profile_device: Device) -> None:
@@ -142,8 +150,8 @@ def test_refusals() -> None:
 
     a, b, scales = typed("float32", 2, 64), typed("uint8", 8, 2, 16), typed("float32", 8, 2)
     assert message(a, typed("uint8", 8, 3, 16), scales) == (
-        "ext.matmul_nbits('here'): Incompatible shapes: b must be [N, blocks, block_size * bits / 8], as many blocks as the rows "
-        "of a fill; got a float32[2, 64], b uint8[8, 3, 16], scales float32[8, 2]; allowed: [8, 2, 16]"
+        "ext.matmul_nbits('here'): Incompatible shapes: b must be [N, blocks, block_size * bits / 8], as many blocks as the "
+        "rows of a fill; got a float32[2, 64], b uint8[8, 3, 16], scales float32[8, 2]; allowed: [8, 2, 16]"
     )
     assert "bits is not allowed; got bits=3" in message(a, b, scales, bits=3)
     assert "block_size must be a power of 2" in message(a, b, scales, block_size=24)

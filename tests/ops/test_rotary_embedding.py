@@ -115,8 +115,8 @@ def test_refusals() -> None:
 
     x, table = typed("float32", 1, 2, 5, 8), typed("float32", 5, 4)
     assert message(x, table, typed("float32", 5, 3)) == (
-        "ext.rotary_embedding('here'): Incompatible shapes: cos and sin must have the same shape; got input float32[1, 2, 5, 8], "
-        "cos float32[5, 4], sin float32[5, 3]; allowed: [5, 4]"
+        "ext.rotary_embedding('here'): Incompatible shapes: cos and sin must have the same shape; got input "
+        "float32[1, 2, 5, 8], cos float32[5, 4], sin float32[5, 3]; allowed: [5, 4]"
     )
     assert "must be half of rotary_dim" in message(x, table, table, rotary_dim=6)
     assert "rotary_dim must be even" in message(x, table, table, rotary_dim=10)

@@ -87,9 +87,7 @@ def normalization_call(
         *((Binding(name, "read", x.data_type, quad=quads and of_items), low.value(i)) for i, name in given),
         (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
     ]
-    return [
-        row_call(NORMALIZATION, low, view, variant, shape, resources, fields, parameters=parameters, centered=centered)
-    ]
+    return [row_call(NORMALIZATION, low, view, variant, shape, resources, fields, parameters=parameters, centered=centered)]
 
 
 def items_call(low: Lowering, *, centered: bool = True) -> list[KernelCall]:

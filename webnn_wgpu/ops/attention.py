@@ -79,9 +79,13 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
     heads = _head_counts(call, types)
     q, k, v = (Heads.of(t.shape, heads[name]) for name, t in types.items())
     call.require(
-        q.batch == k.batch == v.batch, "Incompatible shapes: query, key and value must have the same batch size", allowed=f"{q.batch}"
+        q.batch == k.batch == v.batch,
+        "Incompatible shapes: query, key and value must have the same batch size",
+        allowed=f"{q.batch}",
     )
-    call.require(k.heads == v.heads, "Incompatible shapes: key and value must have the same number of heads", allowed=f"{k.heads}")
+    call.require(
+        k.heads == v.heads, "Incompatible shapes: key and value must have the same number of heads", allowed=f"{k.heads}"
+    )
     call.require(
         q.heads % k.heads == 0,
         "Incompatible shapes: the heads of query must be a multiple of those of key",
@@ -120,13 +124,15 @@ def _head_counts(call: Call, types: dict[str, TensorType]) -> dict[str, int]:
         heads = types["query"].shape[1]
     if kv_heads is None:
         kv_heads = next((types[name].shape[1] for name in ("key", "value") if types[name].rank == 4), heads)
-    found = {"query": heads, "key": kv_heads, "value": kv_heads}
+    given: dict[str, int | None] = {"query": heads, "key": kv_heads, "value": kv_heads}
+    found: dict[str, int] = {}
     for name, t in types.items():
         option = "heads" if name == "query" else "kv_heads"
-        count: int | None = found[name]
+        count = given[name]
         if count is None:
             raise call.fail(f"{option} is required where {name} has rank 3", got=f"{name} {t}")
         call.require(count > 0, f"{option} must be positive", got=f"{option}={count}", allowed=">= 1")
+        found[name] = count
         if t.rank == 4:
             call.require(t.shape[1] == count, f"{option} must be {name}.shape[1]", got=f"{option}={count}, {name} {t}")
         else:
@@ -144,12 +150,11 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
         layouts.append(Heads.of(array.shape, heads))
         split.append(wide(layouts[-1].split(array)))
     q, k, v = split
-    S, T = q.shape[2], k.shape[2]
     group = q.shape[1] // k.shape[1]
-    seen = _seen(attrs, length, q.shape[0], S, T)
+    seen: Any = _seen(attrs, length, q.shape[0], q.shape[2], k.shape[2])
     with np.errstate(all="ignore"):
         # What no query sees may hold anything.
-        used = seen.any(axis=2)[..., None]
+        used: Array = np.any(seen, axis=2)[..., None]
         k, v = (np.repeat(np.where(used, x, 0.0), group, axis=1) for x in (k, v))
         scores: Any = q @ k.swapaxes(-1, -2) * attrs["scale"]
         if attrs["softcap"]:
@@ -168,13 +173,15 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     return [to_type(result if len(shape) == 4 else result.swapaxes(1, 2).reshape(shape), out[0])]
 
 
-def _seen(attrs: Attrs, length: Array | None, batch: int, S: int, T: int) -> Array:  # noqa: N803 - sizes are called so
-    """Return which keys each query sees, as [batch, 1, S, T]."""
-    keys = np.full(batch, T) if length is None else np.broadcast_to(length.reshape(-1).astype(np.int64), batch).clip(0, T)
-    offset = keys - S if attrs["offset"] is None else np.full(batch, attrs["offset"])
-    distance = np.arange(T) - (np.arange(S)[:, None] + offset[:, None, None])
+def _seen(attrs: Attrs, length: Array | None, batch: int, queries: int, keys: int) -> Array:
+    """Return which keys each query sees, as [batch, 1, queries, keys]."""
+    counts: Array = np.full(batch, keys)
+    if length is not None:
+        counts = np.broadcast_to(length.reshape(-1).astype(np.int64), (batch,)).clip(0, keys)
+    offset: Array = counts - queries if attrs["offset"] is None else np.full(batch, attrs["offset"])
+    distance: Array = np.arange(keys) - (np.arange(queries)[:, None] + offset[:, None, None])
     left, right = _window(attrs)
-    return ((distance >= -left) & (distance <= right) & (np.arange(T) < keys[:, None, None]))[:, None]
+    return ((distance >= -left) & (distance <= right) & (np.arange(keys) < counts[:, None, None]))[:, None]
 
 
 def _window(attrs: Attrs) -> tuple[int, int]:

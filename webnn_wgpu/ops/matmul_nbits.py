@@ -58,9 +58,7 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
     a, b, scales = (call.input(i) for i in range(3))
     bits, size = call.attrs["bits"], call.attrs["block_size"]
     call.require(bits in BITS, "bits is not allowed", got=f"bits={bits}", allowed=", ".join(map(str, BITS)))
-    call.require(
-        size >= 16 and size & (size - 1) == 0, "block_size must be a power of 2, 16 or more", got=f"block_size={size}"
-    )
+    call.require(size >= 16 and size & (size - 1) == 0, "block_size must be a power of 2, 16 or more", got=f"block_size={size}")
     K, (N, blocks, width) = a.shape[-1], b.shape
     wanted = -(-K // size), size * bits // 8
     call.require(
@@ -76,7 +74,9 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
     zero_points, bias = call.inputs[3:]
     if zero_points is not None:
         call.require(
-            zero_points.data_type in ("uint8", a.data_type), "zeroPoints data type is not allowed", allowed=f"uint8, {a.data_type}"
+            zero_points.data_type in ("uint8", a.data_type),
+            "zeroPoints data type is not allowed",
+            allowed=f"uint8, {a.data_type}",
         )
         columns = zero_point_bytes(blocks, bits) if zero_points.data_type == "uint8" else blocks
         call.require(

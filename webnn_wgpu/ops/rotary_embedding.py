@@ -42,7 +42,9 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
         "rotary_dim must be even and at most the size of a head",
         got=f"rotary_dim={rotary}, heads of {layout.size} elements",
     )
-    call.require(cos.shape == sin.shape, "Incompatible shapes: cos and sin must have the same shape", allowed=str(list(cos.shape)))
+    call.require(
+        cos.shape == sin.shape, "Incompatible shapes: cos and sin must have the same shape", allowed=str(list(cos.shape))
+    )
     call.require(
         cos.shape[-1] == rotary // 2,
         "Incompatible shapes: the last dimension of cos must be half of rotary_dim",
@@ -81,7 +83,9 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     # [batch, 1, length, half]
     c, s = (np.broadcast_to(wide(table), shape)[:, None] for table in (cos, sin))
     result = wide(layout.split(x)).copy()
-    first, second = (slice(0, 2 * half, 2), slice(1, 2 * half, 2)) if attrs["interleaved"] else (slice(half), slice(half, 2 * half))
+    first, second = (
+        (slice(0, 2 * half, 2), slice(1, 2 * half, 2)) if attrs["interleaved"] else (slice(half), slice(half, 2 * half))
+    )
     with np.errstate(all="ignore"):
         a, b = result[..., first].copy(), result[..., second].copy()
         result[..., first], result[..., second] = a * c - b * s, a * s + b * c
@@ -109,12 +113,13 @@ def _lower(low: Lowering) -> list[KernelCall]:
         resources.append((Binding(name, "read", table.data_type, quad=quad and not interleaved), low.value(i)))
     places = (layout.batch, layout.length)
     if low.has(3):
-        batch, row = broadcast_strides(low.input(3).shape, places)
+        steps = broadcast_strides(low.input(3).shape, places)
         resources.append((index_binding(low.input(3).data_type, "positions"), low.value(3)))
-        fields += [("positions_batch", "u32", batch), ("positions_row", "u32", row), ("table_rows", "u32", table.shape[0])]
+        named = {"positions_batch": steps[0], "positions_row": steps[1], "table_rows": table.shape[0]}
     else:
-        batch, row = (s * (rotary // 2) for s in broadcast_strides(table.shape[:-1], places))
-        fields += [("table_batch", "u32", batch), ("table_row", "u32", row)]
+        steps = broadcast_strides(table.shape[:-1], places)
+        named = {"table_batch": steps[0] * (rotary // 2), "table_row": steps[1] * (rotary // 2)}
+    fields.extend((name, "u32", value) for name, value in named.items())
     resources.append((Binding("output", "write", x.data_type, quad=True), low.node.outputs[0]))
     spec = ROTARY_EMBEDDING.spec(
         [binding for binding, _ in resources],

@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...options import camel_attribute
+from .attention import AttentionExtensions
 from .bitwise import BitwiseExtensions
+from .normalization import NormalizationExtensions
+from .quantized import QuantizedExtensions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -14,7 +17,7 @@ if TYPE_CHECKING:
     from .._base import OperatorMethods
 
 
-class Extensions(BitwiseExtensions):
+class Extensions(AttentionExtensions, BitwiseExtensions, NormalizationExtensions, QuantizedExtensions):
     """Operators that are not of the specification. They are checked, fused and run as the others are.
 
     What their methods return are operands of the builder they belong to. Methods also go by camelCase names.

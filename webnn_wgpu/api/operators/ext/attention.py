@@ -89,3 +89,47 @@ class AttentionExtensions(OperatorMethods):
             "offset": offset,
         }
         return self._output("x.attention", [query, key, value, mask, length], attrs, label=label)
+
+    @with_options()
+    def rotary_embedding(
+        self,
+        input: MLOperand,
+        cos: MLOperand,
+        sin: MLOperand,
+        *,
+        positions: MLOperand | None = None,
+        heads: int | None = None,
+        interleaved: bool = False,
+        rotary_dim: int = 0,
+        label: str = "",
+    ) -> MLOperand:
+        """Pairs (x, y) of elements of every head become `(x cos - y sin, x sin + y cos)`, as ONNX RotaryEmbedding has it.
+
+        Args:
+            input: float32 or float16 [batch, heads, length, size], or [batch, length, heads * size].
+            cos: The same data type [rows, rotary_dim / 2]: the row to take for each position is named by `positions`. Without
+                them a shape that broadcasts to [batch, length, rotary_dim / 2].
+            sin: The same data type and shape.
+            positions: int32, uint32 or int64; a shape that broadcasts to [batch, length]. Negative ones count from the end of
+                the rows, and what is out of range is clamped.
+            heads: Required where `input` has rank 3.
+            interleaved: Whether a pair is two neighbours, rather than one element of each half of the rotated part.
+            rotary_dim: How many elements of a head are rotated, the first ones; 0 for all.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape.
+
+        Raises:
+            MLTypeError: A data type, rank or shape that is not allowed, an odd or too large `rotary_dim`, or an operand of
+                another builder.
+
+        Example:
+            >>> tokens = b.constant(np.ones([1, 5, 8], np.float32))
+            >>> table = b.constant(np.ones([16, 2], np.float32))
+            >>> positions = b.constant(np.arange(5, dtype=np.int32))
+            >>> b.ext.rotary_embedding(tokens, table, table, positions=positions, heads=2)
+            MLOperand(float32[1, 5, 8])
+        """
+        attrs = {"heads": heads, "interleaved": interleaved, "rotary_dim": rotary_dim}
+        return self._output("x.rotary_embedding", [input, cos, sin, positions], attrs, label=label)
