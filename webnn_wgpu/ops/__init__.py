@@ -21,6 +21,7 @@ from . import (
     elementwise,
     fused,
     gather,
+    gather_block_quantized,
     gemm,
     gru,
     instance_normalization,
@@ -76,6 +77,7 @@ _MODULES = (
     rms_normalization,
     rotary_embedding,
     matmul_nbits,
+    gather_block_quantized,
     bitwise,
 )
 
