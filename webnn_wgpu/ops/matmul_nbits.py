@@ -20,11 +20,9 @@ from ..kernels.select import Choice, ProductSize
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
+from ._nbits import check_bits, unpacked, zero_point_bytes, zeros_of
 from ._product import FORCED, Addend, Kernel, finish
 from ._rows import to_type, wide
-
-BITS = (2, 4, 8)
-"""Bits that an element may have."""
 
 VARIANTS = ("subgroup", "tiled", "gemv", "plain")
 """The kernels; `subgroup` and `plain` share a template."""
@@ -35,30 +33,9 @@ _TILED = KernelTemplate("matmul_nbits.tiled", ("side", *_COMMON))
 _GEMV = KernelTemplate("matmul_nbits.gemv", ("rows", *_COMMON))
 
 
-def zero_point_bytes(blocks: int, bits: int) -> int:
-    """Return the bytes of the packed zero points of one column, which start at a whole byte.
-
-    >>> zero_point_bytes(3, 4)
-    2
-    """
-    return -(-blocks * bits // 8)
-
-
-def unpacked(packed: Array, bits: int) -> Array:
-    """Return the numbers that bytes hold along the last dimension, the first in the low bits.
-
-    >>> unpacked(np.array([[0x21, 0x43]], np.uint8), 4)
-    array([[1, 2, 3, 4]], dtype=uint8)
-    """
-    shifts = np.arange(0, 8, bits, dtype=np.uint8)
-    return (packed[..., None] >> shifts & np.uint8(2**bits - 1)).reshape(*packed.shape[:-1], -1)
-
-
 def _infer(call: Call) -> tuple[TensorType, ...]:
     a, b, scales = (call.input(i) for i in range(3))
-    bits, size = call.attrs["bits"], call.attrs["block_size"]
-    call.require(bits in BITS, "bits is not allowed", got=f"bits={bits}", allowed=", ".join(map(str, BITS)))
-    call.require(size >= 16 and size & (size - 1) == 0, "block_size must be a power of 2, 16 or more", got=f"block_size={size}")
+    bits, size = check_bits(call)
     K, (N, blocks, width) = a.shape[-1], b.shape
     wanted = -(-K // size), size * bits // 8
     call.require(
@@ -95,12 +72,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     assert scales is not None
     bits = attrs["bits"]
     N, blocks, _ = b.shape
-    if zero_points is None:
-        zeros = np.full((N, blocks), 2.0 ** (bits - 1))
-    elif zero_points.dtype == np.uint8:
-        zeros = unpacked(zero_points.reshape(N, -1), bits)[:, :blocks].astype(np.float64)
-    else:
-        zeros = wide(zero_points.reshape(N, blocks))
+    zeros = zeros_of(zero_points, N, blocks, bits)
     with np.errstate(all="ignore"):
         numbers = (unpacked(b, bits) - zeros[..., None]) * wide(scales.reshape(N, blocks, 1))
         result: Array = wide(a) @ numbers.reshape(N, -1)[:, : a.shape[-1]].T
