@@ -82,14 +82,14 @@ def tables(rows: int, width: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def grouped(batch, count, past, capacity, rotary, **attributes):
-    cos, sin = tables(32, 4)
+    cos, sin = tables(32, 8)
     total = past + count
     return {
-        "q": normal(batch, count, 32),
-        "k": normal(batch, count, 16),
-        "v": normal(batch, count, 16),
-        "past_key": normal(batch, 2, capacity, 8),
-        "past_value": normal(batch, 2, capacity, 8),
+        "q": normal(batch, count, 64),
+        "k": normal(batch, count, 32),
+        "v": normal(batch, count, 32),
+        "past_key": normal(batch, 2, capacity, 16),
+        "past_value": normal(batch, 2, capacity, 16),
         "lengths": np.full(batch, total - 1, np.int32),
         "total": np.int32(total).reshape(1),
         "cos": cos if rotary else None,
@@ -133,7 +133,7 @@ def test_grouped_queries_over_caches_of_different_lengths(context):
 
 def test_packed_grouped_queries(context):
     inputs, attributes = grouped(1, 4, 0, 4, True)
-    inputs.update(q=normal(1, 4, 64), k=None, v=None, past_key=None, past_value=None)
+    inputs.update(q=normal(1, 4, 128), k=None, v=None, past_key=None, past_value=None)
     attend(context, "GroupQueryAttention", inputs, attributes, outputs=3)
 
 

@@ -37,16 +37,16 @@ class ValueInfo:
     Attributes:
         name: its name.
         shape: sizes; a string is a symbolic dimension, None an unknown one. The whole is None where the rank is unknown.
-        dtype: its type, as a numpy dtype.
+        dtype: its type, as a numpy dtype; None where the model does not declare the type of an output.
     """
 
     name: str
     shape: tuple[Dimension, ...] | None
-    dtype: DType
+    dtype: DType | None
 
     def __str__(self) -> str:
         sizes = "?" if self.shape is None else ", ".join("?" if d is None else str(d) for d in self.shape)
-        return f"{self.name}: {self.dtype}[{sizes}]"
+        return f"{self.name}: {self.dtype or '?'}[{sizes}]"
 
 
 class Placement(tuple[Placed, ...]):
@@ -100,7 +100,9 @@ class Model:
         self._module = Module(model, fallback, name)
         given = [v for v in graph.inputs if v.const_value is None]
         self.inputs = tuple(_info(v, name) for v in given)
-        self.outputs = tuple(_info(v, name) for v in graph.outputs)
+        self.outputs = tuple(
+            _info(v, name) if v.type is not None else ValueInfo(v.name or "", None, None) for v in graph.outputs
+        )
         self._program = Program(self._module, context, list(graph), given, graph.outputs, cache_size)
         self._reported: tuple[Placed, ...] = ()
         shapes = [self._pinned(info) for info in self.inputs]
@@ -185,9 +187,9 @@ class Model:
 
     def _prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Compile the first stage for shapes of the inputs."""
-        self._program.prepare(
-            {v: (s, i.dtype) for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)}, self._progress
-        )
+        types = [i.dtype for i in self.inputs if i.dtype is not None]
+        given = zip(self._program.inputs, shapes, types, strict=True)
+        self._program.prepare({v: (s, t) for v, s, t in given}, self._progress)
         self._report()
 
     def _report(self) -> None:

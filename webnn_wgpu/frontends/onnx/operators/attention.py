@@ -275,7 +275,7 @@ def group_query_attention(call: Call) -> Result:
         scale=call.attribute("scale", 0.0) or None,
         softcap=call.attribute("softcap", 0.0),
         causal=True,
-        left=window if window >= 0 else None,
+        left=window - 1 if window > 0 else None,
         offset=0 if first else None,
     )
     return [merged(call, y), k, v]

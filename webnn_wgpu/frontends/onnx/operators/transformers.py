@@ -85,13 +85,15 @@ def embed_layer_normalization(call: Call) -> Result:
     y = call.build.layer_normalization(
         total, scale=call.operand(5), bias=call.operand(6), axes=[2], epsilon=call.attribute("epsilon", 1e-12)
     )
-    mask: MLOperand | Tensor | None = None
+    dtype = call.tensor(2).dtype
+    mask: Tensor | None = None
     if call.wants(1):
         if call.has(7):
-            mask = call.build.reduce_sum(call.cast(call.operand(7), "int32"), axes=[1])
+            counts = call.build.reduce_sum(call.cast(call.operand(7), "int32"), axes=[1])
+            mask = Tensor((batch,), np.dtype(np.int32), operand=counts)
         else:
             mask = Tensor.known(np.zeros(batch, np.int32))
-    return [y, mask, total]
+    return [Tensor(tuple(y.shape), dtype, operand=y), mask, Tensor(tuple(y.shape), dtype, operand=total)]
 
 
 @lowers("MatMulNBits", domain=MICROSOFT, folds=False)
@@ -153,8 +155,7 @@ def gather_block_quantized(call: Call) -> Result:
     width, blocks = int(values.shape[-1]), int(scales.shape[-1])
     head = list(values.shape[:-1])
     if blocks * block != width:
-        ending = [0] * (len(head) + 1)
-        ending[-1] = blocks * block - width
+        ending = [*[0] * len(head), blocks * block - width]
         values = call.build.pad(values, [0] * len(ending), ending)
     values = call.reshape(values, [*head, blocks, block])
     if points is not None:
@@ -164,7 +165,7 @@ def gather_block_quantized(call: Call) -> Result:
     scaled = call.build.mul(values, call.cast(call.reshape(scales, [*head, blocks, 1]), "float32"))
     result = call.reshape(scaled, [*head, blocks * block])
     if blocks * block != width:
-        result = call.build.slice(result, [0] * len(ending), [*head, width])
+        result = call.build.slice(result, [0] * (len(head) + 1), [*head, width])
     dtype = call.tensor(2).dtype
     return Tensor((*indices.shape, *data.shape[1:-1], width), dtype, operand=call.cast(result, call.operand(2).data_type))
 
