@@ -23,7 +23,9 @@ from . import (
     gather,
     gather_block_quantized,
     gemm,
+    grid_sample,
     gru,
+    hyperbolic,
     instance_normalization,
     layer_normalization,
     lstm,
@@ -33,14 +35,19 @@ from . import (
     pool2d,
     quantization,
     reduce,
+    remainder,
     resample2d,
     rms_normalization,
     rotary_embedding,
+    rounding,
     scatter,
+    scatter_reduce,
     softmax,
     strided,
+    top_k,
     triangular,
     views,
+    weighted_gather,
 )
 from ._def import OpDef
 
@@ -79,6 +86,13 @@ _MODULES = (
     matmul_nbits,
     gather_block_quantized,
     bitwise,
+    grid_sample,
+    hyperbolic,
+    remainder,
+    rounding,
+    scatter_reduce,
+    top_k,
+    weighted_gather,
 )
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})

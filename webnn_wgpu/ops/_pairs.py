@@ -37,6 +37,8 @@ _FORMULAS = {
     "x.bitwise_not": "~{0}",
     "x.bitwise_or": "({0} | {1})",
     "x.bitwise_xor": "({0} ^ {1})",
+    "x.fmod": "fmod_{value}({0}, {1})",
+    "x.mod": "mod_{value}({0}, {1})",
     "x.shift_left": "shifted_left_pair({0}, {1})",
     "x.shift_right": "shifted_right_{value}({0}, {1})",
 }
@@ -45,6 +47,8 @@ _FORMULAS = {
 _LIBRARY = {
     "div": ("div_{value}",),
     "pow": ("pow_{value}",),
+    "x.fmod": ("remainder_{value}",),
+    "x.mod": ("remainder_{value}",),
     "x.shift_left": ("shifts_pair",),
     "x.shift_right": ("shifts_pair",),
 }

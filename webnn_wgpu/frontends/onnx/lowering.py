@@ -222,6 +222,8 @@ class Lowering:
             if tensor is None:
                 if end.const_value is not None:
                     self.result.known[end] = self.module.initializer(end)
+                elif end not in self._missing:
+                    raise NotSupportedError(f"{self.module.name}: nothing computes '{end.name}'")
             elif tensor.array is not None:
                 self.result.known[end] = tensor.array
             elif tensor.feed is None:
@@ -341,6 +343,8 @@ class Lowering:
 
     def _elide(self, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int) -> None:
         """Settle a node with inputs of no elements: its results are known unless they depend on the other inputs."""
+        if any(t is not None and t.array is None and t.size > MOST_DEMANDED for t in inputs):
+            raise OnHost("an input has no elements")
         fillings: list[list[Array]] = []
         for filling in (np.zeros, np.ones):
             arrays = [None if t is None else filling(t.shape, t.dtype) if t.array is None else t.array for t in inputs]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +14,12 @@ from onnx_ir.passes.common import InlinePass
 
 from webnn_wgpu import NotSupportedError
 
+from .embedded import Malformed, without_weights
 from .module import all_nodes
 from .types import logical
 
 MOST_NODES = 1_000_000
 """Most nodes of a model after its local functions were put in place of their calls."""
-
-Source = "str | os.PathLike[str] | bytes | onnx.ModelProto"
 
 
 def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx_ir.Model, str]:
@@ -38,18 +38,13 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
     folder: Path | None = None
     if isinstance(source, onnx.ModelProto):
         proto, name = source, source.graph.name or "the model"
+    elif isinstance(source, bytes):
+        name = "the model"
+        proto = _parsed(source, name)
     else:
-        if isinstance(source, bytes):
-            data, name = source, "the model"
-        else:
-            path = Path(source)
-            data, name, folder = path.read_bytes(), path.name, path.resolve().parent
-        proto = onnx.ModelProto()
-        try:
-            proto.ParseFromString(data)
-        except DecodeError as error:
-            raise NotSupportedError(f"{name} is not an ONNX model, or a truncated one: {error}") from error
-        del data
+        path = Path(source)
+        name, folder = path.name, path.resolve().parent
+        proto = _parsed(_light(path), name)
     if not proto.HasField("graph"):
         raise NotSupportedError(f"{name} is not an ONNX model: it holds no graph")
     if not proto.opset_import:
@@ -73,6 +68,28 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         if isinstance(tensor, onnx_ir.ExternalTensor):
             _settle(tensor, folder, name)
     return model, name
+
+
+def _light(path: Path) -> bytes:
+    """Return the bytes of a file whose large initialisers are external data in the same file."""
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return b""
+        # Not closed by hand: what is sliced from it, also by an error's traceback, keeps it open.
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        return without_weights(memoryview(mapped), path.name)
+    except Malformed as error:
+        raise NotSupportedError(f"{path.name} is not an ONNX model, or a truncated one: {error}") from error
+
+
+def _parsed(data: bytes, name: str) -> onnx.ModelProto:
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError as error:
+        raise NotSupportedError(f"{name} is not an ONNX model, or a truncated one: {error}") from error
+    return proto
 
 
 def _inline(model: onnx_ir.Model, name: str) -> None:

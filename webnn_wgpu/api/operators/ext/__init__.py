@@ -2,22 +2,41 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ...options import camel_attribute
 from .attention import AttentionExtensions
 from .bitwise import BitwiseExtensions
+from .hyperbolic import HyperbolicExtensions
 from .normalization import NormalizationExtensions
 from .quantized import QuantizedExtensions
+from .remainder import RemainderExtensions
+from .rounding import RoundingExtensions
+from .sampling import SamplingExtensions
+from .scatter import ScatterExtensions
+from .sorting import SortingExtensions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from ....core.data_types import Array
+    from ...builder import MLGraphBuilder
     from ...operand import MLOperand
     from .._base import OperatorMethods
 
 
-class Extensions(AttentionExtensions, BitwiseExtensions, NormalizationExtensions, QuantizedExtensions):
+class Extensions(
+    AttentionExtensions,
+    BitwiseExtensions,
+    HyperbolicExtensions,
+    NormalizationExtensions,
+    QuantizedExtensions,
+    RemainderExtensions,
+    RoundingExtensions,
+    SamplingExtensions,
+    ScatterExtensions,
+    SortingExtensions,
+):
     """Operators that are not of the specification. They are checked, fused and run as the others are.
 
     What their methods return are operands of the builder they belong to. Methods also go by camelCase names.
@@ -38,6 +57,9 @@ class Extensions(AttentionExtensions, BitwiseExtensions, NormalizationExtensions
         self, name: str, operands: Sequence[MLOperand | None], attrs: Mapping[str, Any], label: str
     ) -> list[MLOperand]:
         return self._builder._operator(name, operands, attrs, label)
+
+    def _constant(self, array: Array) -> MLOperand:
+        return cast("MLGraphBuilder", self._builder).constant(array)
 
     def __getattr__(self, name: str) -> Any:
         return camel_attribute(self, name)
