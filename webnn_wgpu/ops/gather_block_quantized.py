@@ -50,7 +50,8 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     bits, blocks = attrs["bits"], scales.shape[-1]
     rows = math.prod(x.shape[:-1])
     numbers = unpacked(x.reshape(rows, -1), bits)
-    block: Array = np.floor_divide(np.arange(numbers.shape[1]), attrs["block_size"])
+    length, size = int(numbers.shape[1]), int(attrs["block_size"])
+    block = np.arange(length) // size
     with np.errstate(all="ignore"):
         table = (numbers - zeros_of(zero_points, rows, blocks, bits)[:, block]) * wide(scales.reshape(rows, blocks))[:, block]
     table = table.reshape(*x.shape[:-1], -1)
