@@ -27,7 +27,12 @@ from ._quads import MOST_ITERATIONS
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
 
-_PARAMS = {"subgroup": ("lanes", "rows", "key_quads", "quads", "whole"), "tiled": ("quads",), "decode": (), "plain": ("rows", "quads")}
+_PARAMS = {
+    "subgroup": ("lanes", "rows", "key_quads", "quads", "whole"),
+    "tiled": ("quads",),
+    "decode": (),
+    "plain": ("rows", "quads"),
+}
 VARIANTS = tuple(_PARAMS)
 """The kernels; each is a template `shaders/ops/attention.<variant>.wgsl.j2`."""
 
