@@ -27,7 +27,12 @@ from ._quads import MOST_ITERATIONS
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
 
-_PARAMS = {"subgroup": ("lanes", "rows", "key_quads", "quads", "whole"), "tiled": ("quads",), "decode": (), "plain": ("quads",)}
+_PARAMS = {
+    "subgroup": ("lanes", "rows", "key_quads", "quads", "whole"),
+    "tiled": ("quads",),
+    "decode": (),
+    "plain": ("rows", "quads"),
+}
 VARIANTS = tuple(_PARAMS)
 """The kernels; each is a template `shaders/ops/attention.<variant>.wgsl.j2`."""
 
@@ -239,7 +244,10 @@ class _Lowering:
         if plan.variant == "plain":
             panels = -(-self.v.size // (QUAD * plan.quads))
             kernel.uniforms(panels=panels)
-            workgroups = -(-units * panels * self.rows // 64)
+            # Hardware has registers for one row; elsewhere several rows share each load of keys and values.
+            rows = 4 if self.low.caps.is_cpu and self.rows >= 4 else 1
+            kernel.params["rows"] = rows
+            workgroups = -(-units * panels * -(-self.rows // rows) // 64)
         if plan.variant != "decode":
             kernel.params["quads"] = plan.quads
         if plan.variant == "subgroup":

@@ -50,7 +50,8 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     bits, blocks = attrs["bits"], scales.shape[-1]
     rows = math.prod(x.shape[:-1])
     numbers = unpacked(x.reshape(rows, -1), bits)
-    block = np.arange(numbers.shape[1]) // attrs["block_size"]
+    length, size = int(numbers.shape[1]), int(attrs["block_size"])
+    block = np.arange(length) // size
     with np.errstate(all="ignore"):
         table = (numbers - zeros_of(zero_points, rows, blocks, bits)[:, block]) * wide(scales.reshape(rows, blocks))[:, block]
     table = table.reshape(*x.shape[:-1], -1)
@@ -80,10 +81,13 @@ def _lower(low: Lowering) -> list[KernelCall]:
     }
     fields: list[tuple[str, UniformType, int]] = list(launch)
     fields.extend((name, "u32", value) for name, value in sizes.items())
-    quad = length % QUAD == 0
-    bindings, values = zip(*resources, strict=True)
-    uniforms = [(name, type_) for name, type_, _ in fields]
-    spec = GATHER_BLOCK_QUANTIZED.spec(bindings, uniforms, bits=bits, quad=quad)
+    spec = GATHER_BLOCK_QUANTIZED.spec(
+        [binding for binding, _ in resources],
+        [(name, type_) for name, type_, _ in fields],
+        bits=bits,
+        quad=length % QUAD == 0,
+    )
+    values = tuple(value for _, value in resources)
     return [KernelCall(spec, values, tuple(v for _, _, v in fields), grid, f"numbers of {bits} bits")]
 
 

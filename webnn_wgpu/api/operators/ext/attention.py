@@ -69,9 +69,8 @@ class AttentionExtensions(OperatorMethods):
                 operand of another builder.
 
         Numerics:
-            Computed in float32 and rounded once. NaN in a query, key or value reaches every row that it is weighed for, also
-            with a weight of 0; keys outside of `left`, `right` and `length` are not weighed in rows that none of their
-            neighbours in a block sees.
+            Computed in float32 and rounded once. A value that is not finite may spoil rows that do not see its key, unless that
+            lies behind `length`.
 
         Example:
             >>> tokens = b.constant(np.ones([1, 5, 8], np.float32))
