@@ -44,16 +44,16 @@ class ValueInfo:
     Attributes:
         name: its name.
         shape: sizes; a string is a symbolic dimension, None an unknown one. The whole is None where the rank is unknown.
-        dtype: its type, as a numpy dtype.
+        dtype: its type, as a numpy dtype; None where the model does not declare the type of an output.
     """
 
     name: str
     shape: tuple[Dimension, ...] | None
-    dtype: DType
+    dtype: DType | None
 
     def __str__(self) -> str:
         sizes = "?" if self.shape is None else ", ".join("?" if d is None else str(d) for d in self.shape)
-        return f"{self.name}: {self.dtype}[{sizes}]"
+        return f"{self.name}: {self.dtype or '?'}[{sizes}]"
 
 
 class Placement(tuple[Placed, ...]):
@@ -114,7 +114,7 @@ class Model:
         self._module = Module(model, fallback, name)
         given = [v for v in graph.inputs if v.const_value is None]
         self.inputs = tuple(value_info(v, name) for v in given)
-        self.outputs = tuple(value_info(v, name) for v in graph.outputs)
+        self.outputs = tuple(value_info(v, name, declared=False) for v in graph.outputs)
         self._program = Program(self._module, context, list(graph), given, graph.outputs, cache_size)
         self._reported: tuple[Placed, ...] = ()
         self._loading: tuple[Span, ...] = ()
@@ -225,9 +225,9 @@ class Model:
 
     def _prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Compile the first stage for shapes of the inputs."""
-        self._program.prepare(
-            {v: (s, i.dtype) for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)}, self._progress
-        )
+        types = [i.dtype for i in self.inputs if i.dtype is not None]
+        given = zip(self._program.inputs, shapes, types, strict=True)
+        self._program.prepare({v: (s, t) for v, s, t in given}, self._progress)
         self._report()
 
     def _report(self) -> None:
@@ -283,8 +283,16 @@ class Model:
         return f"Model({self.name}: {', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))})"
 
 
-def value_info(value: onnx_ir.Value, name: str) -> ValueInfo:
-    """Return what a value is called, its shape and type; refuse what is no tensor of numbers."""
+def value_info(value: onnx_ir.Value, name: str, declared: bool = True) -> ValueInfo:
+    """Return what a value is called, its shape and type; refuse what is no tensor of numbers.
+
+    Args:
+        value: an input or output.
+        name: what messages call the model.
+        declared: whether its type must be.
+    """
+    if value.type is None and not declared:
+        return ValueInfo(value.name or "", None, None)
     dtype = logical(value.dtype) if value.dtype is not None else None
     if dtype is None or not isinstance(value.type, onnx_ir.TensorType):
         kind = value.type if value.dtype is None else value.dtype.name
