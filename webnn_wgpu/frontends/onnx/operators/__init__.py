@@ -1,8 +1,46 @@
 """One module per family of ONNX operators; each registers what lowers its operators."""
 
-from . import activations, control_flow, elementwise, indexing, linear, movement, reductions, regions, sampling, shapes
+from . import (
+    activations,
+    control_flow,
+    convolution,
+    einsum,
+    elementwise,
+    indexing,
+    linear,
+    losses,
+    movement,
+    normalization,
+    pooling,
+    quantization,
+    recurrent,
+    reductions,
+    regions,
+    sampling,
+    shapes,
+    signal,
+)
 from ._registry import MICROSOFT, Handler, Inline, Result, handled, handler, lowers
 
 __all__ = ["MICROSOFT", "Handler", "Inline", "Result", "handled", "handler", "lowers"]
 
-_ = (activations, control_flow, elementwise, indexing, linear, movement, reductions, regions, sampling, shapes)
+_ = (
+    activations,
+    control_flow,
+    convolution,
+    einsum,
+    elementwise,
+    indexing,
+    linear,
+    losses,
+    movement,
+    normalization,
+    pooling,
+    quantization,
+    recurrent,
+    reductions,
+    regions,
+    sampling,
+    shapes,
+    signal,
+)
