@@ -2,6 +2,7 @@
 
 from . import (
     activations,
+    attention,
     control_flow,
     convolution,
     einsum,
@@ -19,6 +20,7 @@ from . import (
     sampling,
     shapes,
     signal,
+    transformers,
 )
 from ._registry import MICROSOFT, Handler, Inline, Result, handled, handler, lowers
 
@@ -26,6 +28,7 @@ __all__ = ["MICROSOFT", "Handler", "Inline", "Result", "handled", "handler", "lo
 
 _ = (
     activations,
+    attention,
     control_flow,
     convolution,
     einsum,
@@ -43,4 +46,5 @@ _ = (
     sampling,
     shapes,
     signal,
+    transformers,
 )
