@@ -39,4 +39,6 @@ def test_dropout_outside_training(context: wn.MLContext) -> None:
     agree(context, "Dropout", {"x": X}, {"ratio": 0.4}, 10, outputs=2, oracle="reference")
     constants = {"ratio": np.float32(0.3), "training": np.array(False)}
     agree(context, "Dropout", {"x": X}, opset=13, constants=constants, outputs=2)
+    constants = {"ratio": np.float32(0), "training": np.array(True)}
+    agree(context, "Dropout", {"x": X}, opset=13, constants=constants, outputs=2)
     agree(context, "Identity", {"x": X}, opset=7)
