@@ -140,7 +140,7 @@ def analyse(
     }
     tensors = [v.const_value for v in model.graph.initializers.values() if v.const_value is not None]
     operators = Counter(_operator(n) for n in all_nodes(list(model.graph)))
-    outputs = tuple(value_info(v, name) for v in model.graph.outputs)
+    outputs = tuple(value_info(v, name, declared=False) for v in model.graph.outputs)
     walk = _walk(model, name, context, given, shapes)
     return Analysis(
         name=name,

@@ -18,7 +18,9 @@ _TYPE_NAMES = {"float32": "float", "float64": "double", "float8_e8m0fnu": "float
 
 
 def type_name(dtype: DType) -> str:
-    """Return a type as onnxruntime writes it: "tensor(float)"."""
+    """Return a type as onnxruntime writes it: "tensor(float)"; "" for one that is not declared."""
+    if dtype.kind == "V" and not dtype.itemsize:
+        return ""
     name = _TYPE_NAMES.get(dtype.name, dtype.name.replace("float8_", "float8"))
     return f"tensor({name})"
 
