@@ -53,7 +53,7 @@ class ValueInfo:
 
     def __str__(self) -> str:
         sizes = "?" if self.shape is None else ", ".join("?" if d is None else str(d) for d in self.shape)
-        return f"{self.name}: {'?' if self.dtype.kind == 'V' else self.dtype}[{sizes}]"
+        return f"{self.name}: {'?' if self.dtype == np.dtype(np.void) else self.dtype}[{sizes}]"
 
 
 class Placement(tuple[Placed, ...]):
