@@ -105,7 +105,7 @@ def _convolutions() -> Iterator[Call]:
             shape = x if layout == "nchw" else (n, h, w, c)
             for constants in (frozenset[int](), frozenset({1})):
                 name = f"{what}-{layout}" + ("-constant" if constants else "")
-                limit = 4096 if what == "winograd" else 2048
+                limit = 4096 if what in ("winograd", "depthwise-filter") else 2048
                 inputs = [shape, weights, (weights[0],)]
                 yield Call("conv2d", name, inputs, attrs | {"input_layout": layout}, constants=constants, limit=limit)
                 if what != "winograd":
@@ -129,7 +129,7 @@ def _pools() -> Iterator[Call]:
                 ("large-window", (2, 4, 30, 9), {"window_dimensions": [8, 8]}),
             ):
                 shape = (n, c, h, w) if layout == "nchw" else (n, h, w, c)
-                limit = 4096 if what == "large-window" else 1024
+                limit = 4096 if what == "large-window" else 2048
                 yield Call(name, f"{what}-{layout}", [shape], attrs | {"layout": layout}, limit=limit)
 
 
