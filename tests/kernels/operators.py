@@ -152,7 +152,8 @@ def _recurrent() -> Iterator[Call]:
             ("steps", 9, 3, 5, 8),
             ("odd-steps", 9, 3, 5, 7),
             ("inputs", 2, 2, 70, 4),
-            ("hidden", 3, 2, 4, 20),
+            ("hidden", 3, 2, 4, 24),
+            ("odd-hidden", 3, 2, 4, 23),,
         ):
             for direction in ("forward", "backward", "both"):
                 d = 2 if direction == "both" else 1
@@ -160,13 +161,14 @@ def _recurrent() -> Iterator[Call]:
                 weights = [(d, gates * hidden, inputs), (d, gates * hidden, hidden)]
                 shapes = [(steps, batch, inputs), *weights, *[(d, gates * hidden)] * 2]
                 shapes += [(d, 3 * hidden)] * (vectors - 2) + [(d, batch, hidden)] * states
-                yield Call(name, f"{what}-{direction}", shapes, attrs)
+                limit = 2048 if "hidden" in what else 1024
+                yield Call(name, f"{what}-{direction}", shapes, attrs, limit=limit)
                 if name == "gru":
-                    yield Call(name, f"{what}-{direction}-reset-before", shapes, attrs | {"reset_after": False})
-        for what, batch, inputs, hidden in (("inputs", 3, 90, 4), ("hidden", 2, 4, 20), ("batch", 40, 5, 5)):
+                    yield Call(name, f"{what}-{direction}-reset-before", shapes, attrs | {"reset_after": False}, limit=limit)
+        for what, batch, inputs, hidden in (("inputs", 3, 90, 4), ("hidden", 2, 4, 24), ("batch", 40, 5, 5)):
             shapes = [(batch, inputs), (gates * hidden, inputs), (gates * hidden, hidden), *[(batch, hidden)] * states]
             shapes += [(gates * hidden,)] * 2 + [(3 * hidden,)] * (vectors - 2)
-            yield Call(f"{name}Cell", what, shapes, {"hidden_size": hidden})
+            yield Call(f"{name}Cell", what, shapes, {"hidden_size": hidden}, limit=2048 if what == "hidden" else 1024)
 
 
 def _scatters() -> Iterator[Call]:

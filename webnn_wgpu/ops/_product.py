@@ -208,9 +208,9 @@ def _parts_of_sums(
 ) -> list[KernelCall]:
     """Return the calls that compute a product whose sums are too long for one kernel: the products of parts, added up."""
     size, batch = _size(a, b)
-    K = size.K
-    count = -(-K // most)
-    step = -(-K // (count * QUAD)) * QUAD if most >= QUAD else 1
+    K, unit = size.K, QUAD if most >= QUAD else 1
+    count = -(-K // (most // unit * unit))
+    step = -(-K // (count * unit)) * unit
     shape = (*batch, size.M, size.N)
     sums = [Temp(f"sums {i}", math.prod(shape) * 4) for i in range(2)]
     calls: list[KernelCall] = []
