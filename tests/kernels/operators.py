@@ -153,7 +153,7 @@ def _recurrent() -> Iterator[Call]:
             ("odd-steps", 9, 3, 5, 7),
             ("inputs", 2, 2, 70, 4),
             ("hidden", 3, 2, 4, 24),
-            ("odd-hidden", 3, 2, 4, 23),,
+            ("odd-hidden", 3, 2, 4, 23),
         ):
             for direction in ("forward", "backward", "both"):
                 d = 2 if direction == "both" else 1

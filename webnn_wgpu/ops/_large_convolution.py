@@ -75,21 +75,27 @@ class Images:
         """Return whether a device can bind what runs of so many neighbouring output pixels touch."""
         size = self.size
         total = size.images * math.prod(size.output)
-        pixels = min(pixels, total)
-        # The widest runs: at an image's start, across the end of its first rows, or across the end of an image.
-        columns, of_image = size.output[1], math.prod(size.output)
-        starts = {0, columns - 1, columns // 2, of_image // 2 // columns * columns + columns - 1, of_image - 1}
-        starts |= {of_image - columns - 1, of_image - columns, of_image - pixels // 2}
-        runs = [(max(0, min(s, total - pixels)), pixels) for s in starts]
-        for name, data_bytes, count in (
-            ("input", input_bytes, size.images * math.prod(size.input) * size.groups * size.depth),
-            ("output", output_bytes, total * size.channels),
-        ):
-            touched: Callable[[int, int], Interval] = getattr(self, name)
-            widest = max(past - low for low, past in (touched(s, s + n) for s, n in runs))
-            if padded_bytes(count * data_bytes) > _limit(caps) and widest * data_bytes > _room(caps):
-                return False
+        tensors: tuple[tuple[Callable[[int, int], Interval], int, int], ...] = (
+            (self.input, input_bytes, size.images * math.prod(size.input) * size.groups * size.depth),
+            (self.output, output_bytes, total * size.channels),
+        )
+        for touched, data_bytes, count in tensors:
+            if padded_bytes(count * data_bytes) > _limit(caps):
+                widest = max(past - low for low, past in (touched(*run) for run in self._runs(min(pixels, total))))
+                if widest * data_bytes > _room(caps):
+                    return False
         return True
+
+    def _runs(self, pixels: int) -> list[Interval]:
+        """Return runs of so many output pixels: those that start at the end of a row touch the most others.
+
+        Rows far from the edges are all alike, but for the stride.
+        """
+        (height, width), total = self.size.output, self.size.images * math.prod(self.size.output)
+        near = {row + k for row in (0, height // 4, height // 2, height - 1) for k in range(-32, 33)}
+        rows = sorted(row for row in near if 0 <= row < height)
+        starts = {min(row * width + width - 1, total - pixels) for row in rows} | {0}
+        return [(start, start + pixels) for start in starts]
 
 
 def _limit(caps: Caps) -> int:

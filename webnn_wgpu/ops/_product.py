@@ -440,7 +440,7 @@ def _columns(low: Lowering, factor: Factor, block: Block, calls: list[KernelCall
     if is_constant(low, factor.value) and math.prod(factor.batch) == 1:
         return _packed(factor.value, Columns(block.first, block.end, factor.rows, factor.transposed))
     dims = (*factor.batch, factor.rows, block.columns)
-    temp = Temp(f"columns {block.first}", math.prod(dims) * DATA_TYPES[factor.data_type].size_bytes)
+    temp = Temp(f"columns {block.first} of {dims}", math.prod(dims) * DATA_TYPES[factor.data_type].size_bytes)
     base, steps = block.first * columns, (*batch, rows, columns)
     reason = f"columns {block.first} to {block.end} of b"
     calls.append(strided_call(factor.value, factor.data_type, base, dims, steps, temp, low.caps, reason))

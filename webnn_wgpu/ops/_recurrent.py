@@ -527,6 +527,8 @@ def _step_work(network: _Network, numbers: Mapping[str, int], rows: int, names: 
         weights = sizes.H * numbers["weight_row"]
         touched["recurrent_weight"] = [(d * weights, (d + 1) * weights) for d in directions]
         touched |= {name: touched["state"] for name in _STATES}
+        for vector in network.cell.vectors:
+            touched[vector.binding] = [(d * vector.row * sizes.H, (d + 1) * vector.row * sizes.H) for d in directions]
         found = [touched.get(name) for name in names]
         return [None if f is None else (min(low for low, _ in f), max(past for _, past in f)) for f in found]
 

@@ -77,6 +77,7 @@ class _Planner:
         if temp.key not in named:
             named[temp.key] = max(self.graph.values, default=0) + 1 + len(self.temps)
             self.temps[named[temp.key]] = temp.size_bytes
+        assert temp.size_bytes <= self.temps[named[temp.key]], f"scratch memory {temp.key!r} has two sizes"
         return named[temp.key]
 
     def _copy_output(self, name: str, value: int) -> None:
