@@ -75,10 +75,12 @@ def _elementwise() -> Iterator[Call]:
             continue
         attrs = {"data_type": "float16"} if op.name == "cast" else {}
         operands = [o for o in op.operands if o.required]
-        yield Call(op.name, "all", [(3, 211)] * len(operands), attrs)
+        limit = 512 if op.operands[0].data_types == ("uint8",) else 1024
+        yield Call(op.name, "all", [(3, 211)] * len(operands), attrs, limit=limit)
         for i in range(len(operands) if len(operands) > 1 else 0):
             if (op.name, i) != ("prelu", 0):
-                yield Call(op.name, f"all-but-{i}", [(1, 1) if d == i else (3, 211) for d in range(len(operands))], attrs)
+                shapes = [(1, 1) if d == i else (3, 211) for d in range(len(operands))]
+                yield Call(op.name, f"all-but-{i}", shapes, attrs, limit=limit)
 
 
 _CONVOLUTIONS: tuple[tuple[str, Shape, Shape, dict[str, Any]], ...] = (
@@ -211,11 +213,13 @@ def _rows() -> Iterator[Call]:
             for axis in (0, 1):
                 yield Call(op.name, f"rows-{axis}", [(40, 41)], {"axes": [axis]})
             yield Call(op.name, "one-row", [(1300,)])
+            yield Call(op.name, "many-rows", [(1100, 5)], {"axes": [1]})
     for name in ("argMax", "argMin"):
         yield Call(name, "rows-0", [(40, 41)], {"axis": 0})
         yield Call(name, "rows-1", [(40, 41)], {"axis": 1})
         yield Call(name, "one-row", [(1300,)], {"axis": 0})
-    for shape, axis in (((40, 41), 0), ((40, 41), 1), ((40, 40), 0), ((40, 40), 1), ((1300,), 0), ((3, 401), 1), ((401, 3), 0)):
+        yield Call(name, "many-rows", [(1100, 5)], {"axis": 1})
+    for shape, axis in (((40, 41), 0), ((40, 41), 1), ((40, 40), 0), ((40, 40), 1), ((1300,), 0), ((3, 401), 1), ((401, 3), 0), ((1100, 5), 1)):
         what = f"{'x'.join(map(str, shape))}-{axis}"
         yield Call("softmax", what, [shape], {"axis": axis})
         for data_type in ("float32", "int64", "float16"):
@@ -223,6 +227,8 @@ def _rows() -> Iterator[Call]:
                 attrs = {"axis": axis, "exclusive": exclusive, "reversed": backward}
                 yield Call("cumulativeSum", f"{what}-{data_type}-{exclusive}", [shape], attrs, data_type)
     yield Call("layerNormalization", "rows", [(40, 41), (41,), (41,)], {"axes": [1]})
+    yield Call("layerNormalization", "many-rows", [(1100, 5), (5,), (5,)], {"axes": [1]})
+    yield Call("instanceNormalization", "many-images", [(550, 2, 2, 2), (2,), (2,)])
     yield Call("layerNormalization", "one-row", [(1300,), None, None], {"axes": [0]})
     yield Call("instanceNormalization", "nchw", [(2, 3, 20, 17), (3,), (3,)])
     yield Call("instanceNormalization", "nhwc", [(2, 20, 17, 3), (3,), (3,)], {"layout": "nhwc"})
