@@ -226,7 +226,7 @@ def parts_of_sums(caps: Caps, size: ConvolutionSize, element_bytes: int, pixels:
     def fits() -> bool:
         own = part((0, 0, 0)).of(size)
         steps = own.taps * own.depth
-        if caps.is_cpu and _iterations(own) > MOST_ITERATIONS:
+        if caps.is_cpu and _iterations(own, single=size.depth % QUAD > 0) > MOST_ITERATIONS:
             return False
         if padded_bytes(steps * min(QUAD, size.columns) * element_bytes) > _room(caps):
             return False
@@ -248,15 +248,15 @@ def _step(length: int, count: int) -> int:
     return step if step <= QUAD else -(-step // QUAD) * QUAD
 
 
-def _iterations(size: ConvolutionSize) -> int:
+def _iterations(size: ConvolutionSize, *, single: bool) -> int:
     """Return how many iterations the loops of one invocation make, at most, whichever the kernel.
 
-    Under each tap there are quads of channels, three single ones, and rows of a texture; where channels are no whole quads, a
-    kernel whose factors pass through workgroup memory takes them one by one.
+    Under each tap there are quads of channels, three single ones, and rows of a texture; where channels are no whole quads
+    (`single`), a kernel whose factors pass through workgroup memory takes them one by one.
     """
     of_tap = size.depth // QUAD + size.depth // 256 + 6
-    single = 9 * (size.depth // 16 + 1) if size.depth % QUAD else 0
-    return size.kernel[0] + size.taps * max(of_tap, single) + 100
+    one_by_one = 9 * (size.depth // 16 + 1) if single else 0
+    return size.kernel[0] + size.taps * max(of_tap, one_by_one) + 100
 
 
 def part_of_input(low: Lowering, size: ConvolutionSize, part: Part, calls: list[KernelCall]) -> Operand:
