@@ -12,6 +12,9 @@ Example:
      [3. 0.]]
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .api.activation import MLActivation
 from .api.builder import MLGraphBuilder
 from .api.context import MLComputeResult, MLContext, MLContextLostInfo
@@ -36,7 +39,27 @@ from .core.errors import (
     WebNNError,
 )
 
+if TYPE_CHECKING:
+    from .frontends.onnx import Model, load, load_onnx
+
 __version__ = "0.1.0"
+
+_FRONTENDS = {"Model": "onnx", "load": "onnx", "load_onnx": "onnx"}
+"""Names that need an optional dependency, and the frontend that has them: imported when they are first used."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FRONTENDS:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    try:
+        return getattr(import_module(f".frontends.{_FRONTENDS[name]}", __name__), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith(__name__):
+            raise
+        raise NotSupportedError(
+            f"{name} needs the package '{error.name}'", hint=f"pip install 'webnn-wgpu[{_FRONTENDS[name]}]'"
+        ) from error
+
 
 __all__ = [
     "ML",
@@ -57,11 +80,14 @@ __all__ = [
     "MLTensor",
     "MLTensorStateError",
     "MLTypeError",
+    "Model",
     "NotSupportedError",
     "OperationError",
     "OutOfMemoryError",
     "SecurityError",
     "UnknownError",
     "WebNNError",
+    "load",
+    "load_onnx",
     "ml",
 ]

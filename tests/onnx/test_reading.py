@@ -1,0 +1,228 @@
+"""Model files: those that are broken or hostile are refused with a reason, large weights stay where they lie."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import helper, numpy_helper
+
+import webnn_wgpu as wn
+from tests.onnx.models import model_of, parsed
+from webnn_wgpu.frontends.onnx.embedded import Malformed, fields, without_weights
+
+RELU = "g (float[2] x) => (float[2] y) { y = Relu (x) }"
+
+
+def weighted(rows: int = 400) -> onnx.ModelProto:
+    w = np.random.default_rng(0).standard_normal((rows, 3)).astype(np.float32)
+    node = helper.make_node("MatMul", ["x", "w"], ["y"])
+    return model_of([node], {"x": (np.float32, [2, rows])}, ["y"], {"w": w})
+
+
+def test_weights_stay_in_the_file(context, tmp_path):
+    path = tmp_path / "m.onnx"
+    data = weighted().SerializeToString()
+    path.write_bytes(data)
+    light = without_weights(memoryview(data), path.name)
+    assert len(light) < len(data) / 4
+    x = np.ones((2, 400), np.float32)
+    expected = x @ numpy_helper.to_array(weighted().graph.initializer[0])
+    for source in (path, data, weighted()):
+        np.testing.assert_allclose(wn.load_onnx(source, context).run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_external_data(context, tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    onnx.save(weighted(), folder / "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    x = np.ones((2, 400), np.float32)
+    expected = x @ numpy_helper.to_array(weighted().graph.initializer[0])
+    np.testing.assert_allclose(wn.load(folder / "m.onnx", context).run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
+    with pytest.raises(wn.NotSupportedError, match=r"keeps 'w' in the file 'w.bin': load it by its path"):
+        wn.load_onnx((folder / "m.onnx").read_bytes(), context)
+    (folder / "w.bin").write_bytes((folder / "w.bin").read_bytes()[:-1])
+    with pytest.raises(wn.NotSupportedError, match=r"m.onnx: 'w' reaches beyond the end of 'w.bin'"):
+        wn.load(folder / "m.onnx", context)
+    (folder / "w.bin").unlink()
+    with pytest.raises(wn.NotSupportedError, match=r"keeps 'w' in 'w.bin', which is not there"):
+        wn.load(folder / "m.onnx", context)
+
+
+@pytest.mark.parametrize("location", ["../secret", "/etc/passwd", "a/../../secret", "link/secret"])
+def test_external_data_outside_the_folder_is_refused(context, tmp_path, location):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (tmp_path / "secret").write_bytes(bytes(4800))
+    (folder / "a").mkdir()
+    (folder / "link").symlink_to(tmp_path)
+    model = weighted()
+    tensor = model.graph.initializer[0]
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    (folder / "m.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(wn.NotSupportedError, match="outside the model's folder"):
+        wn.load(folder / "m.onnx", context)
+
+
+def test_every_truncation_is_refused_or_whole(context, tmp_path):
+    data = weighted().SerializeToString()
+    path = tmp_path / "m.onnx"
+    for end in (0, 1, 2, 7, 20, 100, len(data) // 2, len(data) - 40, len(data) - 3, len(data) - 1):
+        path.write_bytes(data[:end])
+        for source in (path, data[:end]):
+            with pytest.raises(wn.NotSupportedError):
+                wn.load_onnx(source, context)
+
+
+def test_not_a_model(context, tmp_path):
+    path = tmp_path / "text.onnx"
+    path.write_text("import onnx\n" * 100)
+    with pytest.raises(wn.NotSupportedError, match=r"text.onnx is not an ONNX model"):
+        wn.load(path, context)
+    with pytest.raises(FileNotFoundError):
+        wn.load(tmp_path / "none.onnx", context)
+    with pytest.raises(wn.NotSupportedError, match=r"models of this kind cannot be read; got '.txt'"):
+        wn.load("model.txt", context)
+
+
+def broken(change) -> onnx.ModelProto:
+    model = parsed("g (float[2] x) => (float[2] y) <float[2] c = {1, 2}> { h = Add (x, c) y = Relu (h) }")
+    change(model)
+    return model
+
+
+def cycle(model):
+    model.graph.node[0].input[0] = "y"
+
+
+def unknown_value(model):
+    model.graph.node[1].input[0] = "nobody"
+
+
+def unknown_output(model):
+    model.graph.output[0].name = "nobody"
+
+
+def short_weights(model):
+    model.graph.initializer[0].dims[0] = 3
+
+
+def absurd_weights(model):
+    model.graph.initializer[0].dims[0] = 2**62
+
+
+def negative_size(model):
+    model.graph.input[0].type.tensor_type.shape.dim[0].dim_value = -3
+
+
+def newer(model):
+    model.opset_import[0].version = 99
+
+
+def no_operator_sets(model):
+    del model.opset_import[:]
+
+
+def of_strings(model):
+    model.graph.input[0].type.tensor_type.elem_type = onnx.TensorProto.STRING
+
+
+def unknown_operator(model):
+    model.graph.node[1].op_type = "Frobnicate"
+
+
+def unknown_domain(model):
+    model.graph.node[1].domain = "org.example"
+
+
+def two_producers(model):
+    model.graph.node[1].output[0] = "h"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (cycle, "cycle|Cycle"),
+        (unknown_value, "reads 'nobody', which nothing defines"),
+        (unknown_output, "output 'nobody' is defined by nothing"),
+        (short_weights, "initialiser 'c' of 'g' cannot be read"),
+        (absurd_weights, "initialiser 'c' of 'g' cannot be read"),
+        (negative_size, "'x' has a size of -3"),
+        (newer, "uses operator set 99; allowed: up to"),
+        (no_operator_sets, "does not say which operator sets it uses"),
+        (of_strings, "'x' is STRING, not a tensor of numbers"),
+        (unknown_operator, r"node '.*' \(Frobnicate, ai.onnx opset 21\)"),
+        (unknown_domain, r"node '.*' \(Relu, org.example opset 1\)"),
+        (two_producers, "broken|defined by nothing"),
+    ],
+    ids=lambda p: getattr(p, "__name__", ""),
+)
+def test_broken_models_are_refused(context, change, message):
+    with pytest.raises(wn.NotSupportedError, match=message):
+        wn.load_onnx(broken(change), context).run({"x": np.ones(2, np.float32)})
+
+
+def test_functions_that_call_themselves_are_refused(context):
+    text = """<ir_version: 10, opset_import: ["" : 21, "f" : 1]> g (float[2] x) => (float[2] y) { y = f.a (x) }
+    <domain: "f", opset_import: ["" : 21, "f" : 1]> a (x) => (y) { y = f.b (x) }
+    <domain: "f", opset_import: ["" : 21, "f" : 1]> b (x) => (y) { y = f.a (x) }"""
+    with pytest.raises(wn.NotSupportedError, match="function f::a calls itself"):
+        wn.load_onnx(onnx.parser.parse_model(text), context)
+
+
+def test_functions_that_would_grow_without_end_are_refused(context):
+    functions = "".join(
+        f"""<domain: "f", opset_import: ["" : 21, "f" : 1]> a{i} (x) => (y) {{ t = f.a{i + 1} (x) y = f.a{i + 1} (t) }}\n"""
+        for i in range(40)
+    )
+    text = f"""<ir_version: 10, opset_import: ["" : 21, "f" : 1]> g (float[2] x) => (float[2] y) {{ y = f.a0 (x) }}
+    {functions} <domain: "f", opset_import: ["" : 21, "f" : 1]> a40 (x) => (y) {{ y = Relu (x) }}"""
+    with pytest.raises(wn.NotSupportedError, match="nodes once its functions are inlined; allowed: up to 1000000"):
+        wn.load_onnx(onnx.parser.parse_model(text), context)
+
+
+def test_local_functions_are_inlined(context):
+    text = """<ir_version: 10, opset_import: ["" : 21, "f" : 1]>
+    g (float[2] x) => (float[2] y) { y = f.scaled <alpha = 3.0> (x) }
+    <domain: "f", opset_import: ["" : 21]>
+    scaled <alpha> (x) => (y) { c = Constant <value_float : float = @alpha> () y = Mul (x, c) }"""
+    model = wn.load_onnx(onnx.parser.parse_model(text), context, fallback="error")
+    assert model.run({"x": np.float32([1, 2])})["y"].tolist() == [3, 6]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g () => (float[N] y) <int64[1] n = {1099511627776}> { y = ConstantOfShape (n) }",
+        "g (float[1] x) => (float[N] y) <int64[1] n = {1099511627776}> { y = Expand (x, n) }",
+        "g () => (int64[N] y) <int64 a = {0}, int64 b = {9007199254740992}, int64 s = {1}> { y = Range (a, b, s) }",
+        "g (float[2] x) => (float[N] y) <int64[1] n = {1099511627776}> { y = Tile (x, n) }",
+        "g (float[2] x) => (float[N] y) <int64[2] n = {0, 1099511627776}> { y = Pad (x, n) }",
+    ],
+    ids=["ConstantOfShape", "Expand", "Range", "Tile", "Pad"],
+)
+def test_absurd_sizes_are_refused_before_anything_is_allocated(context, text):
+    model = parsed(text)
+    with pytest.raises(wn.WebNNError):
+        wn.load_onnx(model, context).run({i.name: np.ones([d.dim_value for d in i.type.tensor_type.shape.dim], np.float32)
+                                          for i in model.graph.input})  # fmt: skip
+
+
+def test_walking_a_message():
+    data = memoryview(onnx.TensorProto(dims=[1, 300], name="w", raw_data=b"12").SerializeToString())
+    assert [f.number for f in fields(data, 0, len(data))] == [1, 1, 8, 9]
+    for bad in (b"\xff" * 11, b"\x0a\x05abc", b"\x0b", b"\x0d\x01"):
+        with pytest.raises(Malformed):
+            list(fields(memoryview(bad), 0, len(bad)))
+
+
+def test_loading_without_the_onnx_package(monkeypatch):
+    import sys
+
+    for name in [n for n in sys.modules if n.startswith("webnn_wgpu.frontends.onnx")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "onnx_ir", None)
+    with pytest.raises(wn.NotSupportedError, match=r"needs the package 'onnx_ir'. pip install 'webnn-wgpu\[onnx\]'"):
+        wn.load_onnx  # noqa: B018

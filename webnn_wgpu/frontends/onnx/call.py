@@ -1,0 +1,189 @@
+"""What a lowering function sees of the node that it lowers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+import numpy as np
+import onnx_ir
+
+from webnn_wgpu import MLGraphBuilder, MLOperand
+
+from .tensors import OnHost, Shape, Tensor
+from .types import HELD, Array, DType
+
+if TYPE_CHECKING:
+    from .lowering import Lowering
+
+
+class _Labelled:
+    """A builder whose operators carry a label."""
+
+    def __init__(self, builder: Any, label: str) -> None:
+        self._builder, self._label = builder, label
+
+    def __getattr__(self, name: str) -> Any:
+        member = getattr(self._builder, name)
+        if name == "ext":
+            return _Labelled(member, self._label)
+        return member if name == "constant" else partial(member, label=self._label)
+
+
+class Call:
+    """A node, its inputs' tensors and the builder to lower it with.
+
+    Attributes:
+        node: the node.
+        inputs: tensors of its inputs; None for those left out.
+        version: version of its operator set.
+        label: its name, which every operator built for it carries.
+        build: the builder; each operator gets `label`.
+    """
+
+    def __init__(self, lowering: Lowering, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int) -> None:
+        self.lowering = lowering
+        self.node = node
+        self.inputs = inputs
+        self.version = version
+        self.label = node.name or next((o.name for o in node.outputs if o.name), "") or node.op_type
+        self.build = cast("MLGraphBuilder", _Labelled(lowering.builder, self.label))
+
+    # what the node says -------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def has(self, index: int) -> bool:
+        """Whether an input is given."""
+        return index < len(self.inputs) and self.inputs[index] is not None
+
+    def wants(self, index: int) -> bool:
+        """Whether an output is asked for."""
+        return index < len(self.node.outputs) and bool(self.node.outputs[index].name)
+
+    def tensor(self, index: int) -> Tensor:
+        """Return the tensor of an input that must be given."""
+        tensor = self.inputs[index] if index < len(self.inputs) else None
+        return tensor if tensor is not None else self.fail(f"input {index} is missing")
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """Return an attribute: int, float, str, list, array or graph; `default` where it is left out."""
+        attribute = self.node.attributes.get(name)
+        if attribute is None:
+            return default
+        if attribute.type == onnx_ir.AttributeType.TENSOR:
+            return attribute.value.numpy()
+        return list(attribute.value) if isinstance(attribute.value, tuple) else attribute.value
+
+    def output_dtype(self, index: int = 0) -> DType | None:
+        """Return the type that the operator's schema gives an output, if it follows from the inputs'."""
+        return self.lowering.schema_dtype(self, index)
+
+    # elements -----------------------------------------------------------------------------------------------------
+
+    def value(self, index: int) -> Array:
+        """Return the elements of an input. The graph is then compiled for these elements.
+
+        Raises:
+            ValueNeeded: they are known only at run time; the lowering goes on after they were read back.
+        """
+        self.tensor(index)
+        return self.lowering.demand(self.node.inputs[index])
+
+    def ints(self, index: int, attribute: str | None = None) -> list[int] | None:
+        """Return integers given as input `index` or, in older versions, as an attribute; None where left out."""
+        if self.has(index):
+            return [int(v) for v in np.atleast_1d(self.value(index))]
+        return None if attribute is None else self.attribute(attribute)
+
+    def number(self, index: int, default: float | None = None) -> Any:
+        """Return an input of one element as a Python number."""
+        if not self.has(index):
+            return default
+        array = self.value(index)
+        return array.reshape(-1)[0].item() if array.size == 1 else self.fail(f"input {index} must have one element")
+
+    # operands -----------------------------------------------------------------------------------------------------
+
+    def operand(self, index: int) -> MLOperand:
+        """Return an input on the device.
+
+        Raises:
+            OnHost: it has no elements, which no operand can hold.
+        """
+        return self.hold(self.tensor(index))
+
+    def optional(self, index: int) -> MLOperand | None:
+        """Return an input on the device, or None where it is left out."""
+        return self.operand(index) if self.has(index) else None
+
+    def hold(self, tensor: Tensor) -> MLOperand:
+        """Return the operand of a tensor, made of its elements if there is none yet."""
+        return self.lowering.hold(tensor)
+
+    def constant(self, value: Any, data_type: str) -> MLOperand:
+        """Return a constant of the given WebNN data type: of an array, a list or a number."""
+        array = np.asarray(value)
+        return self.lowering.constant(array.astype(data_type))
+
+    def like(self, value: float, operand: MLOperand) -> MLOperand:
+        """Return a number as a scalar of an operand's data type."""
+        return self.constant(value, operand.data_type)
+
+    def cast(self, operand: MLOperand, data_type: str) -> MLOperand:
+        """Return an operand in a WebNN data type: itself if it has it."""
+        return operand if operand.data_type == data_type else self.build.cast(operand, data_type)
+
+    def reshape(self, operand: MLOperand, shape: Sequence[int]) -> MLOperand:
+        """Return an operand in a shape: itself if it has it."""
+        return operand if tuple(operand.shape) == tuple(shape) else self.build.reshape(operand, list(shape))
+
+    def transpose(self, operand: MLOperand, permutation: Sequence[int]) -> MLOperand:
+        """Return an operand with its dimensions permuted: itself where the order stays."""
+        if list(permutation) == list(range(len(permutation))):
+            return operand
+        return self.build.transpose(operand, permutation=list(permutation))
+
+    def filled(self, shape: Shape, value: float, dtype: DType) -> MLOperand | Tensor:
+        """Return a tensor of one repeated number; a known one if it has no elements."""
+        if 0 in shape:
+            return Tensor.known(np.zeros(shape, dtype))
+        scalar = self.constant(value, HELD[dtype])
+        return self.build.expand(scalar, list(shape)) if shape else scalar
+
+    def axis(self, axis: int, rank: int) -> int:
+        """Return an axis counted from the front."""
+        if not -rank <= axis < max(rank, 1):
+            self.fail(f"axis {axis} is out of range of rank {rank}")
+        return axis + rank if axis < 0 else axis
+
+    def axes(self, axes: Sequence[int], rank: int) -> list[int]:
+        """Return axes counted from the front."""
+        return [self.axis(a, rank) for a in axes]
+
+    def fold(self, function: Callable[[MLOperand, MLOperand], MLOperand], operands: Sequence[MLOperand]) -> MLOperand:
+        """Combine any number of operands from left to right."""
+        result = operands[0]
+        for operand in operands[1:]:
+            result = function(result, operand)
+        return result
+
+    # refusals -----------------------------------------------------------------------------------------------------
+
+    def fail(self, reason: str) -> NoReturn:
+        """Refuse a node that no backend can run.
+
+        Raises:
+            NotSupportedError: always; it names node, operator, operator set and reason.
+        """
+        raise self.lowering.refusal(self.node, reason)
+
+    def on_host(self, reason: str) -> NoReturn:
+        """Leave a node to the host.
+
+        Raises:
+            OnHost: always.
+        """
+        raise OnHost(reason)

@@ -1,0 +1,102 @@
+"""Evaluates single ONNX operators on the host, with the `onnx` package's reference implementation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx_ir
+from onnx.reference import ReferenceEvaluator
+
+from .tensors import OnHost
+from .types import Array
+
+MOST_FOLDED = 1 << 24
+"""Most elements that are computed while a graph is compiled, if the device can compute them as well."""
+
+MOST_COMPUTED = 1 << 28
+"""Most elements that the host computes at all."""
+
+RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
+"""Operators whose results differ from call to call."""
+
+CONTROL = frozenset({"If", "Loop", "Scan"})
+"""Operators that hold graphs."""
+
+
+def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -> list[Array]:
+    """Return the outputs of an operator.
+
+    Args:
+        node: an operator that holds no graphs.
+        arrays: its inputs; None for those left out.
+        version: version of its operator set.
+
+    Raises:
+        OnHost: the `onnx` package has no implementation, or the implementation refused these inputs; the message says so.
+    """
+    expected = expected_size(node, arrays)
+    if expected > MOST_COMPUTED:
+        raise OnHost(f"its result would have {expected} elements")
+    proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name or "")
+    for attribute in node.attributes.values():
+        proto.attribute.append(onnx_ir.to_proto(attribute))
+    feeds: dict[str, Any] = {}
+    for i, array in enumerate(arrays):
+        proto.input.append("" if array is None else f"i{i}")
+        if array is not None:
+            feeds[f"i{i}"] = array
+    proto.output.extend(f"o{i}" if output.name else "" for i, output in enumerate(node.outputs))
+    wanted = [name for name in proto.output if name]
+    try:
+        with np.errstate(all="ignore"):
+            results: Any = ReferenceEvaluator(proto, opsets={node.domain: version}).run(wanted, feeds)
+    except Exception as error:
+        raise OnHost(f"onnx's reference implementation says: {type(error).__name__}: {error}") from error
+    named = dict(zip(wanted, results, strict=True))
+    outputs: list[Array] = []
+    for name in proto.output:
+        result = named.get(name)
+        if name and not isinstance(result, (np.ndarray, np.generic)):
+            raise OnHost(f"its result is a {type(result).__name__}, not a tensor")
+        outputs.append(np.zeros(0) if result is None else np.asarray(result))
+    return outputs
+
+
+def expected_size(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> int:
+    """Return how many elements an operator's result will have at least, where its inputs' elements decide; else 0."""
+    given: Mapping[int, Array] = {i: a for i, a in enumerate(arrays) if a is not None}
+
+    def product(values: Any) -> int:
+        count = 1
+        for value in np.ravel(values).tolist():
+            count *= max(int(value), 0)
+        return count
+
+    match node.op_type:
+        case "ConstantOfShape" if 0 in given:
+            return product(given[0])
+        case "Expand" if 0 in given and 1 in given:
+            return max(product(given[1]), given[0].size)
+        case "Tile" if 0 in given and 1 in given:
+            return product(given[1]) * given[0].size
+        case "Pad" if 0 in given and 1 in given and given[1].size == 2 * given[0].ndim:
+            begin, end = np.split(given[1], 2)
+            return product(np.array(given[0].shape) + begin + end)
+        case "Range" if len(given) == 3 and given[2].item():
+            span = (float(given[1].item()) - float(given[0].item())) / float(given[2].item())
+            return int(max(0.0, min(span, 1e18)))
+        case "OneHot" if 0 in given and 1 in given:
+            return product(given[1]) * given[0].size
+        case "Resize" | "Upsample" if 0 in given:
+            sizes = given.get(3)
+            scales = given.get(2, given.get(1)) if node.op_type == "Resize" else given.get(1)
+            if sizes is not None and sizes.size:
+                return product(sizes)
+            return int(min(given[0].size * float(np.prod(scales)), 1e18)) if scales is not None and scales.size else 0
+        case "BlackmanWindow" | "HammingWindow" | "HannWindow" if 0 in given:
+            return product(given[0])
+        case _:
+            return 0

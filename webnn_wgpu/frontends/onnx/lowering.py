@@ -1,0 +1,402 @@
+"""Turns ONNX nodes into operators of a WebNN graph, as far as they can be: one stage of a program.
+
+Every shape is known, since a graph is lowered for the shapes of actual inputs. What is known without running anything
+(initialisers, shapes, all that is computed from them) is evaluated at once; what is left becomes operators. A node may ask for
+the elements of a value (`Call.value`): if they follow from what the program was given, they are computed, and the stage holds
+for these elements alone (a guard); otherwise the node waits for a later stage, before which the value is read back.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx_ir
+
+from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSupportedError
+
+from . import host
+from .call import Call
+from .module import Module
+from .operators import Handler, Inline, Result, handler
+from .tensors import OnHost, Shape, Tensor, ValueNeeded
+from .types import HELD, Array, DType, encode
+
+MOST_DEMANDED = 1 << 16
+"""Most elements of a value that is computed on the host because an operator asks for its elements."""
+DEEPEST_DEMAND = 200
+"""Longest chain of operators that is."""
+CHEAP = 4096
+"""Results of as many elements at most are computed on the host where all inputs are known."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """Where a node runs.
+
+    Attributes:
+        name: the node's name, or that of its first output.
+        op: its operator, with the domain where that is not ai.onnx.
+        where: "device", "host", or "folded" where it was evaluated when the graph was compiled.
+        note: why, if it does not run on the device.
+    """
+
+    name: str
+    op: str
+    where: str
+    note: str = ""
+
+
+@dataclass
+class Feed:
+    """What a program is given: shape and type, and the elements where they are at hand."""
+
+    shape: Shape
+    dtype: DType
+    array: Array | None = None
+
+
+@dataclass
+class Lowered:
+    """A stage: what `Lowering.run` made of a program's nodes.
+
+    Attributes:
+        outputs: values that the device computes and their operands, by the names of the graph's outputs.
+        known: values that are known.
+        inputs: values to feed, by the names of the graph's inputs.
+        guards: elements that the stage holds for.
+        host: nodes that the host evaluates after the graph has run, with the reason.
+        rest: nodes of later stages.
+        aliases: values that stand for others.
+        placed: where each node went.
+    """
+
+    builder: MLGraphBuilder
+    outputs: dict[str, tuple[onnx_ir.Value, MLOperand, DType]] = field(default_factory=dict)
+    known: dict[onnx_ir.Value, Array] = field(default_factory=dict)
+    inputs: dict[str, onnx_ir.Value] = field(default_factory=dict)
+    guards: dict[onnx_ir.Value, Array] = field(default_factory=dict)
+    host: list[onnx_ir.Node] = field(default_factory=list)
+    rest: list[onnx_ir.Node] = field(default_factory=list)
+    aliases: dict[onnx_ir.Value, onnx_ir.Value] = field(default_factory=dict)
+    placed: list[Placed] = field(default_factory=list)
+
+
+def resolve(value: onnx_ir.Value, aliases: Mapping[onnx_ir.Value, onnx_ir.Value]) -> onnx_ir.Value:
+    """Follow the aliases of a value."""
+    while value in aliases:
+        value = aliases[value]
+    return value
+
+
+class Evaluator:
+    """Computes values on the host from what a program was given, following their producers."""
+
+    def __init__(
+        self, module: Module, aliases: Mapping[onnx_ir.Value, onnx_ir.Value], known: dict[onnx_ir.Value, Array]
+    ) -> None:
+        self._module, self._aliases, self._known = module, aliases, known
+
+    def __call__(self, value: onnx_ir.Value, depth: int = 0) -> Array:
+        """Return a value's elements.
+
+        Raises:
+            ValueNeeded: they do not follow from what was given by few and small operators.
+        """
+        value = resolve(value, self._aliases)
+        if value in self._known:
+            return self._known[value]
+        if value.const_value is not None:
+            return self._module.initializer(value)
+        node = value.producer()
+        if node is None or depth > DEEPEST_DEMAND or node.op_type in host.CONTROL | host.RANDOM:
+            raise ValueNeeded((value,))
+        arrays = [None if i is None else self(i, depth + 1) for i in node.inputs]
+        if any(a is not None and a.size > MOST_DEMANDED for a in arrays) or host.expected_size(node, arrays) > MOST_DEMANDED:
+            raise ValueNeeded((value,))
+        try:
+            results = host.evaluate(node, arrays, self._module.version(node))
+        except OnHost:
+            raise ValueNeeded((value,)) from None
+        self._known.update(zip(node.outputs, results, strict=True))
+        return self._known[value]
+
+
+class Lowering:
+    """Lowers the nodes of one stage. `run` does it; the rest is for `Call`.
+
+    Args:
+        module: the model that the nodes belong to.
+        context: where the graph will run.
+        feeds: what is given at run time.
+        aliases: values that stand for others, from earlier stages.
+    """
+
+    def __init__(
+        self,
+        module: Module,
+        context: MLContext,
+        feeds: Mapping[onnx_ir.Value, Feed],
+        aliases: Mapping[onnx_ir.Value, onnx_ir.Value],
+    ) -> None:
+        self.module = module
+        self.builder = MLGraphBuilder(context)
+        self.result = Lowered(self.builder, aliases=dict(aliases))
+        self._feeds = feeds
+        self._tensors: dict[onnx_ir.Value, Tensor] = {}
+        self._constants: dict[int, tuple[Array, MLOperand]] = {}
+        self._leaves: set[MLOperand] = set()
+        self._missing: set[onnx_ir.Value] = set()
+        self._host_nodes: dict[onnx_ir.Node, str] = {}
+        self._evaluator = Evaluator(module, self.result.aliases, {v: f.array for v, f in feeds.items() if f.array is not None})
+        for value, feed in feeds.items():
+            known = feed.array if 0 not in feed.shape else np.zeros(feed.shape, feed.dtype)
+            self._tensors[value] = Tensor(feed.shape, feed.dtype, known if 0 in feed.shape else None, feed=value)
+
+    # the walk -----------------------------------------------------------------------------------------------------
+
+    def run(self, nodes: Iterable[onnx_ir.Node], wanted: Sequence[onnx_ir.Value]) -> Lowered:
+        """Lower nodes, in topological order.
+
+        Args:
+            nodes: the nodes that are left of the program.
+            wanted: the program's outputs.
+
+        Raises:
+            NotSupportedError: a node that neither device nor host can run, or, with `fallback="error"`, not the device.
+            ValueNeeded: a node needs elements that the program will be given, but they are not at hand yet.
+        """
+        work = deque(nodes)
+        needed: set[onnx_ir.Value] = set()
+        while work:
+            node = work.popleft()
+            if any(self._absent(v) for v in self.module.uses(node, inner=node.op_type not in ("If",))):
+                self._postpone(node)
+                continue
+            try:
+                result = self._lower(node)
+            except ValueNeeded as wait:
+                if any(v in self._feeds and self._feeds[v].array is None for v in wait.values):
+                    raise
+                self.module.refuse_host(node, "it needs the elements of a value that the device computes")
+                needed.update(wait.values)
+                self._postpone(node)
+            except OnHost as reason:
+                self._leave_to_host(node, str(reason))
+            else:
+                if result is not None:
+                    self.result.aliases.update(zip(node.outputs, result.outputs, strict=False))
+                    self.result.aliases.update(result.aliases)
+                    self._tensors.update({v: Tensor.known(a) for v, a in result.known.items()})
+                    work.extendleft(reversed(result.nodes))
+        self._collect(wanted, needed)
+        return self.result
+
+    def _absent(self, value: onnx_ir.Value) -> bool:
+        value = self.resolve(value)
+        return value not in self._tensors and value.const_value is None
+
+    def _postpone(self, node: onnx_ir.Node) -> None:
+        self._missing.update(node.outputs)
+        self.result.rest.append(node)
+
+    def _leave_to_host(self, node: onnx_ir.Node, reason: str) -> None:
+        self.module.refuse_host(node, reason)
+        self._missing.update(node.outputs)
+        self.result.host.append(node)
+        self._place(node, "host", reason)
+
+    def _place(self, node: onnx_ir.Node, where: str, note: str = "") -> None:
+        op = f"{node.domain}.{node.op_type}" if node.domain else node.op_type
+        self.result.placed.append(Placed(node.name or node.outputs[0].name or "", op, where, note))
+
+    def _collect(self, wanted: Sequence[onnx_ir.Value], needed: set[onnx_ir.Value]) -> None:
+        """Make outputs of what the program returns, the host reads and later stages use."""
+        ends = [*wanted, *needed]
+        for node in (*self.result.host, *self.result.rest):
+            ends.extend(self.module.uses(node))
+        for end in dict.fromkeys(self.resolve(v) for v in ends):
+            tensor = self._tensors.get(end)
+            if tensor is None:
+                if end.const_value is not None:
+                    self.result.known[end] = self.module.initializer(end)
+                elif end not in self._missing:
+                    raise NotSupportedError(f"{self.module.name}: nothing computes '{end.name}'")
+            elif tensor.array is not None:
+                self.result.known[end] = tensor.array
+            elif tensor.feed is None:
+                operand = self.hold(tensor)
+                if operand in self._leaves:
+                    operand = self.builder.identity(operand)
+                name = end.name or f"value_{len(self.result.outputs)}"
+                while name in self.result.outputs:
+                    name += "'"
+                self.result.outputs[name] = (end, operand, tensor.dtype)
+            elif tensor.feed is not end:
+                self.result.aliases[end] = tensor.feed
+
+    # one node -----------------------------------------------------------------------------------------------------
+
+    def resolve(self, value: onnx_ir.Value) -> onnx_ir.Value:
+        """Follow the aliases of a value."""
+        return resolve(value, self.result.aliases)
+
+    def tensor(self, value: onnx_ir.Value) -> Tensor:
+        """Return the tensor of a value."""
+        value = self.resolve(value)
+        if value not in self._tensors:
+            self._tensors[value] = Tensor.known(self.module.initializer(value))
+        return self._tensors[value]
+
+    def _lower(self, node: onnx_ir.Node) -> Inline | None:
+        """Lower a node: set its outputs' tensors, or return what stands for it."""
+        if node.op_type in host.RANDOM and not node.domain:
+            raise OnHost("its results are random")
+        version = self.module.version(node)
+        inputs = [None if i is None else self.tensor(i) for i in node.inputs]
+        call = Call(self, node, inputs, version)
+        chosen = handler(node.domain, node.op_type, version)
+        if node.op_type not in host.CONTROL and (chosen is None or chosen.folds) and self._fold(node, inputs, version, chosen):
+            return None
+        if chosen is None:
+            body = self.module.body(node, inputs, version)
+            if body is None:
+                raise OnHost("no lowering for this operator")
+            return body
+        if not chosen.empty and any(t is not None and not t.size for t in inputs):
+            self._elide(node, inputs, version)
+            return None
+        try:
+            result = chosen.lower(call)
+        except OnHost:
+            if all(t is None or t.array is not None for t in inputs) and node.op_type not in host.CONTROL:
+                self._evaluate(node, inputs, version)
+                return None
+            raise
+        except MLTypeError as error:
+            # An operand of a type or rank that WebNN's operator does not take.
+            raise OnHost(str(error)) from error
+        except (TypeError, ValueError, IndexError, KeyError) as error:
+            raise self.refusal(node, f"{type(error).__name__}: {error}") from error
+        if isinstance(result, Inline):
+            return result
+        self._take(call, chosen, result)
+        known = all(o not in self._tensors or self._tensors[o].array is not None for o in node.outputs)
+        self._place(node, "folded" if known else "device")
+        return None
+
+    def _take(self, call: Call, chosen: Handler, result: Result) -> None:
+        results = list(result) if isinstance(result, (list, tuple)) else [result]
+        for i, output in enumerate(call.node.outputs):
+            item = results[i] if i < len(results) else None
+            if item is None:
+                if output.name and (output.uses() or output.is_graph_output()):
+                    raise OnHost(f"output {i} ('{output.name}') cannot be computed on the device")
+                continue
+            self._tensors[output] = item if isinstance(item, Tensor) else self._typed(call, chosen, i, item)  # pyright: ignore[reportArgumentType]
+
+    def _typed(self, call: Call, chosen: Handler, index: int, operand: MLOperand) -> Tensor:
+        """Give an operator's result the type that ONNX's schema asks for."""
+        dtype = self.schema_dtype(call, index)
+        if dtype is None:
+            first = next(t for t in call.inputs if t is not None)
+            dtype = first.dtype
+        operand = call.cast(operand, HELD[dtype])
+        if not chosen.moves:
+            operand = self.module.rounded(call, operand, dtype)
+        return Tensor(tuple(operand.shape), dtype, operand=operand)
+
+    def schema_dtype(self, call: Call, index: int) -> DType | None:
+        """Return the type that a node's schema gives an output, if it follows from the inputs'."""
+        return self.module.output_dtype(call.node, index, [None if t is None else t.dtype for t in call.inputs], call.version)
+
+    # what is known ------------------------------------------------------------------------------------------------
+
+    def _fold(self, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int, chosen: Handler | None) -> bool:
+        """Evaluate a node whose inputs are known, unless the device is the better place."""
+        arrays = [None if t is None else t.array for t in inputs]
+        if any(a is None and t is not None for a, t in zip(arrays, inputs, strict=True)):
+            return False
+        if chosen is not None:
+            expected = host.expected_size(node, arrays)
+            if expected > host.MOST_FOLDED:
+                return False
+            whole = all(a is None or a.dtype.kind in "iub" or a.size <= CHEAP for a in arrays)
+            if not whole and not chosen.moves:
+                return False
+        try:
+            self._evaluate(node, inputs, version)
+        except OnHost:
+            return False
+        return True
+
+    def _evaluate(self, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int) -> None:
+        results = host.evaluate(node, [None if t is None else t.array for t in inputs], version)
+        for output, result in zip(node.outputs, results, strict=True):
+            if output.name:
+                if result.dtype not in HELD:
+                    raise OnHost(f"its results are {result.dtype}, which no tensor holds")
+                self._tensors[output] = Tensor.known(result)
+        self._place(node, "folded")
+
+    def _elide(self, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int) -> None:
+        """Settle a node with inputs of no elements: its results are known unless they depend on the other inputs."""
+        if any(t is not None and t.array is None and t.size > MOST_DEMANDED for t in inputs):
+            raise OnHost("an input has no elements")
+        fillings: list[list[Array]] = []
+        for filling in (np.zeros, np.ones):
+            arrays = [None if t is None else filling(t.shape, t.dtype) if t.array is None else t.array for t in inputs]
+            fillings.append(host.evaluate(node, arrays, version))
+        for first, second in zip(*fillings, strict=True):
+            if not np.array_equal(first, second, equal_nan=first.dtype.kind == "f"):
+                raise OnHost("an input has no elements")
+        for output, array in zip(node.outputs, fillings[0], strict=True):
+            self._tensors[output] = Tensor.known(array)
+        self._place(node, "folded", "an input has no elements")
+
+    def demand(self, value: onnx_ir.Value | None) -> Array:
+        """Return a value's elements, for which the stage is then compiled."""
+        assert value is not None
+        value = self.resolve(value)
+        tensor = self.tensor(value)
+        if tensor.array is None:
+            tensor.array = np.array(self._evaluator(tensor.feed or value))  # a copy: the caller may change what he fed
+            self.result.guards[tensor.feed or value] = tensor.array
+        return tensor.array
+
+    # operands -----------------------------------------------------------------------------------------------------
+
+    def hold(self, tensor: Tensor) -> MLOperand:
+        """Return the operand of a tensor."""
+        if tensor.operand is None:
+            if not tensor.size:
+                raise OnHost("an input has no elements")
+            if tensor.array is not None:
+                tensor.operand = self.constant(encode(tensor.array))
+            else:
+                assert tensor.feed is not None
+                name = tensor.feed.name or f"input_{len(self.result.inputs)}"
+                while name in self.result.inputs:
+                    name += "'"
+                tensor.operand = self.builder.input(name, tensor.shape, HELD[tensor.dtype])
+                self.result.inputs[name] = tensor.feed
+                self._leaves.add(tensor.operand)
+        return tensor.operand
+
+    def constant(self, array: Array) -> MLOperand:
+        """Return a constant operand, one for each array."""
+        if id(array) not in self._constants:
+            if not array.size:
+                raise OnHost("an input has no elements")
+            fixed = np.ascontiguousarray(array).reshape(array.shape)
+            fixed.flags.writeable = False
+            operand = self.builder.constant(fixed)
+            self._leaves.add(operand)
+            self._constants[id(array)] = (array, operand)
+        return self._constants[id(array)][1]
+
+    def refusal(self, node: onnx_ir.Node, reason: str) -> NotSupportedError:
+        """Return the error that names a node, its operator and the reason why it cannot run."""
+        return self.module.refusal(node, reason)

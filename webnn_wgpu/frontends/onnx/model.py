@@ -1,0 +1,332 @@
+"""`Model`: an ONNX model that runs on a WebNN context."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+import onnx_ir
+
+from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError, ml
+
+from .lowering import Placed
+from .module import FALLBACKS, Module
+from .program import Program
+from .reading import read
+from .types import Array, DType, logical
+
+log = logging.getLogger(__name__)
+
+Dimension = int | str | None
+Fallback = Literal["warn", "host", "error"]
+
+
+@dataclass(frozen=True)
+class ValueInfo:
+    """An input or output of a model.
+
+    Attributes:
+        name: its name.
+        shape: sizes; a string is a symbolic dimension, None an unknown one. The whole is None where the rank is unknown.
+        dtype: its type, as a numpy dtype.
+    """
+
+    name: str
+    shape: tuple[Dimension, ...] | None
+    dtype: DType
+
+    def __str__(self) -> str:
+        sizes = "?" if self.shape is None else ", ".join("?" if d is None else str(d) for d in self.shape)
+        return f"{self.name}: {self.dtype}[{sizes}]"
+
+
+class Placement(tuple[Placed, ...]):
+    """Where each node of a model runs, as a tuple of `Placed`."""
+
+    __slots__ = ()
+
+    def on(self, where: str) -> list[Placed]:
+        """Return the nodes at a place: "device", "host" or "folded"."""
+        return [p for p in self if p.where == where]
+
+    def summary(self) -> str:
+        """Return one line: how many nodes run where, and which on the host."""
+        counts = Counter(p.where for p in self)
+        text = f"{counts['device']} nodes on the device, {counts['host']} on the host, {counts['folded']} evaluated beforehand"
+        if counts["host"]:
+            text += "; on the host: " + ", ".join(f"{p.op} '{p.name}' ({p.note})" for p in self.on("host"))
+        return text
+
+
+class Model:
+    """An ONNX model on a context. Made by `load` and `load_onnx`.
+
+    A model is compiled for the shapes of its inputs: when it is loaded if they are known then, else by the first `run` with
+    shapes that are new. The graphs of the last few sets of shapes are kept.
+
+    Example:
+        >>> model = wn.load_onnx(mlp)
+        >>> model.inputs[0].name, model.run({"x": np.ones((2, 4), np.float32)})["y"].shape
+        ('x', (2, 3))
+    """
+
+    def __init__(
+        self,
+        model: onnx_ir.Model,
+        name: str,
+        context: MLContext,
+        *,
+        fallback: Fallback = "warn",
+        override_dims: Mapping[str, int] | None = None,
+        cache_size: int = 8,
+        progress: Callable[[int, int, str], None] | None = None,
+    ) -> None:
+        if fallback not in FALLBACKS:
+            raise MLTypeError("unknown fallback", operator="load", got=repr(fallback), allowed=", ".join(FALLBACKS))
+        self.context = context
+        self.name = name
+        self.dims = dict(override_dims or {})
+        self._progress = progress
+        graph = model.graph
+        self._module = Module(model, fallback, name)
+        given = [v for v in graph.inputs if v.const_value is None]
+        self.inputs = tuple(_info(v, name) for v in given)
+        self.outputs = tuple(_info(v, name) for v in graph.outputs)
+        self._program = Program(self._module, context, list(graph), given, graph.outputs, cache_size)
+        self._reported: tuple[Placed, ...] = ()
+        shapes = [self._pinned(info) for info in self.inputs]
+        if all(s is not None for s in shapes):
+            self._prepare([s for s in shapes if s is not None])
+
+    # running ------------------------------------------------------------------------------------------------------
+
+    def run(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> dict[str, Array]:
+        """Run the model.
+
+        Args:
+            feeds: an array for each input, by name. Lists and numbers are converted; arrays must have the input's type.
+            outputs: names of the outputs that are wanted; all by default.
+
+        Returns:
+            The outputs by name, in the model's order.
+
+        Raises:
+            MLTypeError: a missing or unknown input, a wrong type or shape.
+            NotSupportedError: an operator that cannot run; the message names node, operator, operator set and reason.
+
+        Example:
+            >>> wn.load_onnx(mlp).run({"x": np.zeros((1, 4), np.float32)}).keys()
+            dict_keys(['y'])
+        """
+        arrays = self._check_feeds(feeds)
+        wanted = None if outputs is None else set(outputs)
+        for name in wanted or ():
+            if name not in {o.name for o in self.outputs}:
+                raise MLTypeError(
+                    "unknown output", operator="run", got=repr(name), allowed=", ".join(o.name for o in self.outputs)
+                )
+        results = self._program.run(dict(zip(self._program.inputs, arrays, strict=True)), self._progress)
+        self._report()
+        pairs = zip(self.outputs, results, strict=True)
+        return {info.name: array for info, array in pairs if wanted is None or info.name in wanted}
+
+    def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
+        """Run the model in the background and return a promise of what `run` returns."""
+        return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
+
+    def _check_feeds(self, feeds: Mapping[str, Any]) -> list[Array]:
+        unknown = set(feeds).difference(i.name for i in self.inputs)
+        if unknown:
+            raise MLTypeError(
+                "unknown input", operator="run", got=repr(min(unknown)), allowed=", ".join(i.name for i in self.inputs)
+            )
+        sizes: dict[str, int] = dict(self.dims)
+        return [self._check_feed(info, feeds, sizes) for info in self.inputs]
+
+    def _check_feed(self, info: ValueInfo, feeds: Mapping[str, Any], sizes: dict[str, int]) -> Array:
+        if info.name not in feeds:
+            raise MLTypeError("missing input", operator="run", got=f"no '{info.name}'", allowed=str(info))
+        value = feeds[info.name]
+        array = np.asarray(value, None if hasattr(value, "dtype") else info.dtype)
+        if array.dtype != info.dtype:
+            raise MLTypeError("wrong type of input", operator="run", got=f"{info.name}: {array.dtype}", allowed=str(info))
+        if info.shape is not None:
+            fits = len(info.shape) == array.ndim
+            for wanted, size in zip(info.shape, array.shape, strict=False):
+                expected = sizes.setdefault(wanted, size) if isinstance(wanted, str) else wanted
+                fits = fits and expected in (None, size)
+            if not fits:
+                pinned = ", ".join(f"{n} = {s}" for n, s in sizes.items())
+                raise MLTypeError(
+                    "wrong shape of input",
+                    operator="run",
+                    got=f"{info.name}: {list(array.shape)}",
+                    allowed=str(info) + (f" with {pinned}" if pinned else ""),
+                )
+        return array
+
+    # compiling ----------------------------------------------------------------------------------------------------
+
+    def _pinned(self, info: ValueInfo) -> tuple[int, ...] | None:
+        """Return an input's shape if every size is known."""
+        if info.shape is None:
+            return None
+        sizes = [self.dims.get(d) if isinstance(d, str) else d for d in info.shape]
+        return None if None in sizes else tuple(s for s in sizes if s is not None)
+
+    def _prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
+        """Compile the first stage for shapes of the inputs."""
+        self._program.prepare(
+            {v: (s, i.dtype) for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)}, self._progress
+        )
+        self._report()
+
+    def _report(self) -> None:
+        """Log where the nodes run, once for each placement."""
+        placed = self._program.placements()
+        if placed and placed != self._reported:
+            self._reported = placed
+            level = logging.WARNING if self._module.fallback == "warn" and self.placement.on("host") else logging.INFO
+            log.log(level, "%s: %s", self.name, self.placement.summary())
+
+    @property
+    def placement(self) -> Placement:
+        """Where each node runs, for the shapes compiled last; empty before the first."""
+        return Placement(self._reported)
+
+    @property
+    def graph(self) -> MLGraph:
+        """The WebNN graph compiled last.
+
+        Raises:
+            NotSupportedError: nothing has been compiled yet, or the model needed no graph.
+        """
+        graphs = self._program.graphs()
+        if not graphs:
+            raise NotSupportedError(
+                "the model has no graph yet", operator="graph", hint="Run it, or pin its symbolic dimensions"
+            )
+        return graphs[0]
+
+    @property
+    def compiled(self) -> int:
+        """How many WebNN graphs were compiled so far."""
+        return self._program.compiled
+
+    # the end ------------------------------------------------------------------------------------------------------
+
+    def destroy(self) -> None:
+        """Free the graphs and the weights that no other graph uses."""
+        self._program.destroy()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.destroy()
+
+    def __repr__(self) -> str:
+        return f"Model({self.name}: {', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))})"
+
+
+def _info(value: onnx_ir.Value, name: str) -> ValueInfo:
+    dtype = logical(value.dtype) if value.dtype is not None else None
+    if dtype is None or not isinstance(value.type, onnx_ir.TensorType):
+        kind = value.type if value.dtype is None else value.dtype.name
+        raise NotSupportedError(f"{name}: '{value.name}' is {kind}, not a tensor of numbers")
+    if value.shape is None:
+        return ValueInfo(value.name or "", None, dtype)
+    sizes = [d if isinstance(d, int) else d.value for d in value.shape]
+    for d in sizes:
+        if isinstance(d, int) and d < 0:
+            raise NotSupportedError(f"{name}: '{value.name}' has a size of {d}")
+    return ValueInfo(value.name or "", tuple(sizes), dtype)
+
+
+def load_onnx(
+    source: str | os.PathLike[str] | bytes | onnx.ModelProto,
+    context: MLContext | None = None,
+    *,
+    fallback: Fallback = "warn",
+    override_dims: Mapping[str, int] | None = None,
+    cache_size: int = 8,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Model:
+    """Load an ONNX model.
+
+    Args:
+        source: path of a file, the bytes of one, or a parsed model. A file `NAME.dims.json` beside `NAME.onnx` pins symbolic
+            dimensions: `{"batch": 1}`.
+        context: where to run; the default context by default.
+        fallback: "warn" runs on the host what cannot run on the device, and logs a warning that names it; "host" logs it as
+            information; "error" refuses such models.
+        override_dims: sizes of symbolic dimensions, by name.
+        cache_size: number of sets of input shapes whose graphs are kept.
+        progress: called as `progress(done, total, kernel)` while kernels are compiled.
+
+    Returns:
+        The model, compiled already if the shapes of its inputs are known.
+
+    Raises:
+        FileNotFoundError: no such file.
+        NotSupportedError: not an ONNX model, a broken one, or one with an operator that cannot run.
+
+    Example:
+        >>> wn.load_onnx(mlp)
+        Model(mlp: x: float32[N, 4] -> y: float32[N, 3])
+    """
+    model, name = read(source)
+    dims: dict[str, int] = {}
+    if isinstance(source, (str, os.PathLike)):
+        sidecar = Path(source).with_suffix(".dims.json")
+        if sidecar.is_file():
+            dims.update(_sidecar(sidecar))
+    dims.update(override_dims or {})
+    if context is None:
+        context = ml.create_context()
+    return Model(model, name, context, fallback=fallback, override_dims=dims, cache_size=cache_size, progress=progress)
+
+
+def _sidecar(path: Path) -> dict[str, int]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise NotSupportedError(f"{path.name} is not JSON: {error}") from error
+    if not isinstance(content, dict) or not all(isinstance(v, int) and v >= 0 for v in content.values()):
+        raise NotSupportedError(f"{path.name} must map names of dimensions to sizes")
+    return content
+
+
+def load(
+    path: str | os.PathLike[str],
+    context: MLContext | None = None,
+    *,
+    fallback: Fallback = "warn",
+    override_dims: Mapping[str, int] | None = None,
+    cache_size: int = 8,
+    progress: Callable[[int, int, str], None] | None = None,
+) -> Model:
+    """Load a model file; its kind is told by its suffix. See `load_onnx` for the arguments.
+
+    Raises:
+        FileNotFoundError: no such file.
+        NotSupportedError: a kind of file that cannot be read, or a reason that `load_onnx` has.
+
+    Example:
+        >>> wn.load("model.tflite")
+        Traceback (most recent call last):
+        webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.tflite'; allowed: .onnx
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".onnx", ".pb"):
+        raise NotSupportedError("models of this kind cannot be read", operator="load", got=repr(suffix), allowed=".onnx")
+    return load_onnx(path, context, fallback=fallback, override_dims=override_dims, cache_size=cache_size, progress=progress)

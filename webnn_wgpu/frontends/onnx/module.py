@@ -1,0 +1,262 @@
+"""A model as its programs see it: initialisers, versions of operator sets, schemas, bodies of functions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx
+import onnx_ir
+
+from webnn_wgpu import MLOperand, NotSupportedError
+
+from .operators import Inline
+from .tensors import OnHost, Tensor
+from .types import FLOAT32, HELD, Array, DType, logical
+
+if TYPE_CHECKING:
+    from .call import Call
+
+log = logging.getLogger(__name__)
+
+FALLBACKS = ("warn", "host", "error")
+
+
+class Module:
+    """A model and what its nodes mean.
+
+    Args:
+        model: the model, its local functions inlined.
+        fallback: "host" lets nodes run on the host, "warn" too, "error" refuses them.
+        name: what messages call it.
+    """
+
+    def __init__(self, model: onnx_ir.Model, fallback: str, name: str) -> None:
+        self.model, self.fallback, self.name = model, fallback, name
+        self._initializers: dict[onnx_ir.Value, Array] = {}
+        self._captures: dict[onnx_ir.Node, tuple[onnx_ir.Value, ...]] = {}
+
+    # values -------------------------------------------------------------------------------------------------------
+
+    def initializer(self, value: onnx_ir.Value) -> Array:
+        """Return the elements of an initialiser.
+
+        Raises:
+            NotSupportedError: its type cannot be held, or its bytes do not match its shape.
+        """
+        if value not in self._initializers:
+            tensor = value.const_value
+            assert tensor is not None
+            if logical(tensor.dtype) is None:
+                raise NotSupportedError(f"initialiser '{value.name}' of '{self.name}' has type {tensor.dtype.name}")
+            try:
+                array = tensor.numpy()
+            except (ValueError, TypeError, OSError) as error:
+                raise NotSupportedError(f"initialiser '{value.name}' of '{self.name}' cannot be read: {error}") from error
+            self._initializers[value] = array
+        return self._initializers[value]
+
+    def uses(self, node: onnx_ir.Node, inner: bool = True) -> Iterator[onnx_ir.Value]:
+        """Return the values that a node reads; with `inner` also those that its graphs take from outside."""
+        yield from (v for v in node.inputs if v is not None)
+        if inner:
+            yield from self.captures(node)
+
+    def captures(self, node: onnx_ir.Node) -> tuple[onnx_ir.Value, ...]:
+        """Return the values that the graphs within a node take from outside."""
+        if node not in self._captures:
+            found: dict[onnx_ir.Value, None] = {}
+            for attribute in node.attributes.values():
+                graphs = (
+                    [attribute.value]
+                    if attribute.type == onnx_ir.AttributeType.GRAPH
+                    else attribute.value
+                    if attribute.type == onnx_ir.AttributeType.GRAPHS
+                    else []
+                )
+                for graph in graphs:
+                    found.update(dict.fromkeys(captured(graph)))
+            self._captures[node] = tuple(found)
+        return self._captures[node]
+
+    # schemas ------------------------------------------------------------------------------------------------------
+
+    def version(self, node: onnx_ir.Node) -> int:
+        """Return the version of a node's operator set."""
+        if node.version is not None:
+            return node.version
+        return self.model.opset_imports.get(node.domain, 1)
+
+    def output_dtype(self, node: onnx_ir.Node, index: int, inputs: Sequence[DType | None], version: int) -> DType | None:
+        """Return an output's type, if it follows from the node's schema and the types of its inputs."""
+        schema = find_schema(node.op_type, version, node.domain)
+        if schema is None or not schema.outputs:
+            return None
+        wanted = schema.outputs[min(index, len(schema.outputs) - 1)].type_str
+        for i, dtype in enumerate(inputs):
+            if dtype is not None and schema.inputs[min(i, len(schema.inputs) - 1)].type_str == wanted:
+                return dtype
+        allowed = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == wanted), [wanted])
+        return dtype_of(allowed[0]) if len(allowed) == 1 else None
+
+    def body(self, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int) -> Inline | None:
+        """Return the nodes that ONNX defines an operator by, if it does."""
+        schema = find_schema(node.op_type, version, node.domain)
+        if schema is None or not (schema.has_function or schema.has_context_dependent_function):
+            return None
+        proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain)
+        proto.input.extend("" if t is None else f"i{i}" for i, t in enumerate(inputs))
+        proto.output.extend(o.name or "" for o in node.outputs)
+        proto.attribute.extend(onnx_ir.to_proto(a) for a in node.attributes.values())
+        function = function_body(schema, proto, inputs, version)
+        if function is None:
+            return None
+        graph = onnx.GraphProto(name=node.op_type, node=function.node)
+        graph.input.extend(onnx.ValueInfoProto(name=name) for name in function.input)
+        # A body defines an optional output only if the node asks for it.
+        made = {name for inner in function.node for name in inner.output} | set(function.input)
+        graph.output.extend(onnx.ValueInfoProto(name=name) for name in function.output if name in made)
+        inlined = onnx_ir.from_proto(graph)
+        versions = {o.domain: o.version for o in function.opset_import}
+        nodes = list(inlined)
+        label = node.name or (node.outputs[0].name or "")
+        for i, inner in enumerate(all_nodes(nodes)):
+            inner.version = versions.get(inner.domain, version)
+            inner.name = f"{label}/{inner.name or f'{inner.op_type}_{i}'}"
+        aliases: dict[onnx_ir.Value, onnx_ir.Value] = {}
+        for index, inner in enumerate(inlined.inputs):
+            value = node.inputs[index] if index < len(node.inputs) else None
+            if value is None:
+                omit(inner)
+            else:
+                aliases[inner] = value
+        produced = {value.name: value for value in inlined.outputs}
+        outputs = [produced.get(name, onnx_ir.Value(name=name)) for name in function.output]
+        return Inline(nodes, outputs[: len(node.outputs)], aliases)
+
+    def rounded(self, call: Call, operand: MLOperand, dtype: DType) -> MLOperand:
+        """Bring a computed value into the range and precision of a type that it is merely held for."""
+        if HELD[dtype] == dtype.name or dtype in (np.dtype(bool), np.dtype(np.float64)):
+            return operand
+        raise OnHost(f"results of type {dtype} would need rounding")
+
+    # refusals -----------------------------------------------------------------------------------------------------
+
+    def describe(self, node: onnx_ir.Node) -> str:
+        """Return a node's name, operator and operator set, for messages."""
+        name = node.name or (node.outputs[0].name if node.outputs else "") or "?"
+        domain = node.domain or "ai.onnx"
+        return f"node '{name}' ({node.op_type}, {domain} opset {self.version(node)})"
+
+    def refusal(self, node: onnx_ir.Node, reason: str) -> NotSupportedError:
+        """Return the error of a node that cannot run."""
+        return NotSupportedError(f"{self.name}: {self.describe(node)}: {reason}", operator=node.op_type, label=node.name or "")
+
+    def refuse_host(self, node: onnx_ir.Node, reason: str) -> None:
+        """Refuse to run a node on the host, where that is not allowed.
+
+        Raises:
+            NotSupportedError: the host is not allowed.
+        """
+        if self.fallback == "error":
+            raise self.refusal(node, f"cannot run on the device: {reason}")
+
+
+def captured(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:
+    """Return the values that a graph, or a graph within it, takes from outside."""
+    own: set[onnx_ir.Value] = set(graph.inputs)
+    own.update(graph.initializers.values())
+    for node in graph:
+        for value in node.inputs:
+            if value is not None and value not in own:
+                yield value
+        for attribute in node.attributes.values():
+            if attribute.type == onnx_ir.AttributeType.GRAPH:
+                yield from (v for v in captured(attribute.value) if v not in own)
+        own.update(node.outputs)
+    yield from (v for v in graph.outputs if v not in own)
+
+
+def all_nodes(nodes: Sequence[onnx_ir.Node]) -> Iterator[onnx_ir.Node]:
+    """Return nodes and those of the graphs within them."""
+    for node in nodes:
+        yield node
+        for attribute in node.attributes.values():
+            if attribute.type == onnx_ir.AttributeType.GRAPH:
+                yield from all_nodes(list(attribute.value))
+
+
+def omit(value: onnx_ir.Value) -> None:
+    """Leave a value out of the inputs of its users."""
+    for user, index in list(value.uses()):
+        user.replace_input_with(index, None)
+
+
+@cache
+def find_schema(op_type: str, version: int, domain: str) -> onnx.defs.OpSchema | None:
+    """Return an operator's schema, or None if the `onnx` package does not know it."""
+    try:
+        return onnx.defs.get_schema(op_type, version, domain)
+    except onnx.defs.SchemaError:
+        return None
+
+
+def dtype_of(type_string: str) -> DType | None:
+    """Return the type that "tensor(float)" and its like name."""
+    name = type_string.removeprefix("tensor(").removesuffix(")").upper()
+    return logical(onnx_ir.DataType[name]) if name in onnx_ir.DataType.__members__ else None
+
+
+def function_body(
+    schema: onnx.defs.OpSchema, node: onnx.NodeProto, inputs: Sequence[Tensor | None], version: int
+) -> onnx.FunctionProto | None:
+    """Return the body of an operator for a node, its attributes filled in."""
+    function = onnx.FunctionProto()
+    if schema.has_function:
+        versions = [v for v in schema.function_opset_versions if v <= version]
+        body = schema.get_function_with_opset_version(max(versions)) if versions else None
+        if body is None:
+            return None
+        function.CopyFrom(body) if isinstance(body, onnx.FunctionProto) else function.ParseFromString(body)
+    else:
+        versions = [v for v in schema.context_dependent_function_opset_versions if v <= version]
+        if not versions:
+            return None
+        types = [
+            b""
+            if t is None
+            else onnx.helper.make_tensor_type_proto(
+                onnx.helper.np_dtype_to_tensor_dtype(t.dtype or FLOAT32), t.shape
+            ).SerializeToString()
+            for t in inputs
+        ]
+        bytes_ = schema.get_context_dependent_function_with_opset_version(max(versions), node.SerializeToString(), types)
+        if not bytes_:
+            return None
+        function.ParseFromString(bytes_)
+    given = {a.name: a for a in node.attribute}
+    for name, attribute in schema.attributes.items():
+        if name not in given and attribute.default_value.name:
+            given[name] = attribute.default_value
+    for inner in function.node:
+        fill_in(inner, given)
+    return function
+
+
+def fill_in(node: onnx.NodeProto, given: dict[str, onnx.AttributeProto]) -> None:
+    """Replace a body's references to attributes of its caller."""
+    for i in reversed(range(len(node.attribute))):
+        attribute = node.attribute[i]
+        if attribute.ref_attr_name:
+            value = given.get(attribute.ref_attr_name)
+            if value is None:
+                del node.attribute[i]
+                continue
+            name = attribute.name
+            attribute.CopyFrom(value)
+            attribute.name = name
+        for inner in attribute.g.node:
+            fill_in(inner, given)

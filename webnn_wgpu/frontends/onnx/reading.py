@@ -1,0 +1,162 @@
+"""Reads ONNX files into `onnx_ir` models and refuses what is broken or hostile, before anything of it is used."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+import onnx_ir
+from google.protobuf.message import DecodeError
+from onnx_ir.passes.common import InlinePass
+
+from webnn_wgpu import NotSupportedError
+
+from .embedded import Malformed, without_weights
+from .module import all_nodes
+from .types import logical
+
+MOST_NODES = 1_000_000
+"""Most nodes of a model after its local functions were put in place of their calls."""
+
+
+def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx_ir.Model, str]:
+    """Read a model.
+
+    Args:
+        source: path of a file, the bytes of one, or a parsed model.
+
+    Returns:
+        The model, local functions inlined and nodes in topological order; and what messages call it.
+
+    Raises:
+        FileNotFoundError: no such file.
+        NotSupportedError: not an ONNX model, or a broken one; the message says what is wrong.
+    """
+    folder: Path | None = None
+    if isinstance(source, onnx.ModelProto):
+        proto, name = source, source.graph.name or "the model"
+    elif isinstance(source, bytes):
+        name = "the model"
+        proto = _parsed(source, name)
+    else:
+        path = Path(source)
+        name, folder = path.name, path.resolve().parent
+        proto = _parsed(_light(path), name)
+    if not proto.HasField("graph"):
+        raise NotSupportedError(f"{name} is not an ONNX model: it holds no graph")
+    if not proto.opset_import:
+        raise NotSupportedError(f"{name} does not say which operator sets it uses")
+    newest = onnx.defs.onnx_opset_version()
+    for opset in proto.opset_import:
+        if opset.domain in ("", "ai.onnx") and opset.version > newest:
+            raise NotSupportedError(
+                f"{name} uses operator set {opset.version}", allowed=f"up to {newest}", hint="A newer onnx package may know it"
+            )
+    try:
+        model = onnx_ir.from_proto(proto)
+        _inline(model, name)
+        model.graph.sort()
+    except NotSupportedError:
+        raise
+    except Exception as error:  # whatever a broken file makes onnx_ir stumble over
+        raise NotSupportedError(f"{name} is broken: {type(error).__name__}: {error}") from error
+    _check(model.graph, name, set())
+    for tensor in _tensors(model):
+        if isinstance(tensor, onnx_ir.ExternalTensor):
+            _settle(tensor, folder, name)
+    return model, name
+
+
+def _light(path: Path) -> bytes:
+    """Return the bytes of a file whose large initialisers are external data in the same file."""
+    with path.open("rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return b""
+        # Not closed by hand: what is sliced from it, also by an error's traceback, keeps it open.
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        return without_weights(memoryview(mapped), path.name)
+    except Malformed as error:
+        raise NotSupportedError(f"{path.name} is not an ONNX model, or a truncated one: {error}") from error
+
+
+def _parsed(data: bytes, name: str) -> onnx.ModelProto:
+    proto = onnx.ModelProto()
+    try:
+        proto.ParseFromString(data)
+    except DecodeError as error:
+        raise NotSupportedError(f"{name} is not an ONNX model, or a truncated one: {error}") from error
+    return proto
+
+
+def _inline(model: onnx_ir.Model, name: str) -> None:
+    """Put the bodies of local functions in place of their calls, unless that would take no end."""
+    if not model.functions:
+        return
+    sizes: dict[onnx_ir.OperatorIdentifier, int] = {}
+
+    def size(nodes: Iterator[onnx_ir.Node], callers: tuple[onnx_ir.OperatorIdentifier, ...]) -> int:
+        count = 0
+        for node in nodes:
+            called = node.op_identifier()
+            if called in callers:
+                raise NotSupportedError(f"{name}: function {called[0]}::{called[1]} calls itself")
+            if called in model.functions:
+                if called not in sizes:
+                    sizes[called] = size(iter(model.functions[called].all_nodes()), (*callers, called))
+                count += sizes[called]
+            count += 1
+        return count
+
+    total = size(iter(model.graph.all_nodes()), ())
+    if total > MOST_NODES:
+        raise NotSupportedError(f"{name} has {total} nodes once its functions are inlined", allowed=f"up to {MOST_NODES}")
+    InlinePass()(model)
+
+
+def _check(graph: onnx_ir.Graph, name: str, outer: set[onnx_ir.Value]) -> None:
+    """Refuse values that nothing defines."""
+    known = outer | set(graph.inputs) | set(graph.initializers.values())
+    for node in graph:
+        for value in node.inputs:
+            if value is not None and value not in known:
+                raise NotSupportedError(
+                    f"{name}: node '{node.name}' ({node.op_type}) reads '{value.name}', which nothing defines"
+                )
+        for attribute in node.attributes.values():
+            if attribute.type == onnx_ir.AttributeType.GRAPH:
+                _check(attribute.value, name, known)
+        known.update(node.outputs)
+    for value in graph.outputs:
+        if value not in known:
+            raise NotSupportedError(f"{name}: output '{value.name}' is defined by nothing")
+
+
+def _tensors(model: onnx_ir.Model) -> Iterator[onnx_ir.TensorProtocol]:
+    yield from (v.const_value for v in model.graph.initializers.values() if v.const_value is not None)
+    for node in all_nodes(list(model.graph)):
+        for attribute in node.attributes.values():
+            if attribute.type == onnx_ir.AttributeType.TENSOR:
+                yield attribute.value
+            elif attribute.type == onnx_ir.AttributeType.GRAPH:
+                yield from (v.const_value for v in attribute.value.initializers.values() if v.const_value is not None)
+
+
+def _settle(tensor: onnx_ir.ExternalTensor, folder: Path | None, name: str) -> None:
+    """Find the file of external data, which must lie in the model's folder and be long enough."""
+    if folder is None:
+        raise NotSupportedError(f"{name} keeps '{tensor.name}' in the file '{tensor.location}': load it by its path")
+    location = Path(tensor.location)
+    path = (folder / location).resolve()
+    if location.is_absolute() or folder not in path.parents:
+        raise NotSupportedError(f"{name} keeps '{tensor.name}' in '{tensor.location}', which is outside the model's folder")
+    if not path.is_file():
+        raise NotSupportedError(f"{name} keeps '{tensor.name}' in '{tensor.location}', which is not there")
+    dtype = logical(tensor.dtype)
+    length = tensor.length if tensor.length is not None else path.stat().st_size - (tensor.offset or 0)
+    if dtype is not None and (tensor.offset or 0) + length > path.stat().st_size:
+        raise NotSupportedError(f"{name}: '{tensor.name}' reaches beyond the end of '{tensor.location}'")
+    tensor.base_dir = str(folder)
