@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -50,13 +49,13 @@ class Call:
         op = OPS[self.name]
         found: list[Array | None] = []
         for i, given in enumerate(self.inputs):
-            operand = op.operands[0 if op.variadic else i]
-            data_type = self.data_type if self.data_type in operand.data_types else operand.data_types[0]
-            if isinstance(given, tuple):
-                given = random_array(rng, data_type, given, 1.0)
-                if data_type.startswith("float") and self.name in _POSITIVE:
-                    given = np.abs(given)
-            found.append(given)
+            if not isinstance(given, tuple):
+                found.append(given)
+                continue
+            types = op.operands[0 if op.variadic else i].data_types
+            data_type = self.data_type if self.data_type in types else types[0]
+            array = random_array(rng, data_type, given, 1.0)
+            found.append(np.abs(array) if self.name in _POSITIVE and array.dtype.kind == "f" else array)
         return found
 
 
@@ -180,14 +179,19 @@ def _scatters() -> Iterator[Call]:
             given = [table, indices(table[0], updates), updates]
             limit = 256 if data_type == "uint8" else 1024
             yield Call("scatterElements", f"{what}-{data_type}", given, {"axis": 0}, data_type, limit=limit)
-            yield Call("scatterND", f"{what}-{data_type}", [table, indices(table[0], (count, 1)), updates], {}, data_type, limit=limit)
+            yield Call(
+                "scatterND", f"{what}-{data_type}", [table, indices(table[0], (count, 1)), updates], {}, data_type, limit=limit
+            )
             given = [table, indices(9, (count * 5, 2)), (count * 5,)]
             yield Call("scatterND", f"{what}-elements-{data_type}", given, {}, data_type, limit=limit)
 
 
 def _movers() -> Iterator[Call]:
     for data_type in ("float32", "uint8", "float16"):
-        def call(name: str, what: str, inputs: Sequence[Shape | Array | None], data_type: str = data_type, **attrs: Any) -> Call:
+
+        def call(
+            name: str, what: str, inputs: Sequence[Shape | Array | None], data_type: str = data_type, **attrs: Any
+        ) -> Call:
             return Call(name, f"{what}-{data_type}", inputs, attrs, data_type, limit=512)
 
         yield call("reshape", "all", [(31, 41)], new_shape=[41, 31])
@@ -219,7 +223,16 @@ def _rows() -> Iterator[Call]:
         yield Call(name, "rows-1", [(40, 41)], {"axis": 1})
         yield Call(name, "one-row", [(1300,)], {"axis": 0})
         yield Call(name, "many-rows", [(1100, 5)], {"axis": 1})
-    for shape, axis in (((40, 41), 0), ((40, 41), 1), ((40, 40), 0), ((40, 40), 1), ((1300,), 0), ((3, 401), 1), ((401, 3), 0), ((1100, 5), 1)):
+    for shape, axis in (
+        ((40, 41), 0),
+        ((40, 41), 1),
+        ((40, 40), 0),
+        ((40, 40), 1),
+        ((1300,), 0),
+        ((3, 401), 1),
+        ((401, 3), 0),
+        ((1100, 5), 1),
+    ):
         what = f"{'x'.join(map(str, shape))}-{axis}"
         yield Call("softmax", what, [shape], {"axis": axis})
         for data_type in ("float32", "int64", "float16"):
@@ -276,8 +289,3 @@ def calls() -> list[Call]:
     assert {c.name for c in found} == {op.name for op in OPS.values() if not op.internal}
     assert len({str(c) for c in found}) == len(found)
     return found
-
-
-def elements(call: Call) -> int:
-    """Return the elements of a call's largest operand."""
-    return max(math.prod(a.shape) for a in call.arrays() if a is not None)

@@ -77,7 +77,9 @@ def test_tensors_larger_than_a_binding(call: Call, profile: str) -> None:
 def test_more_workgroups_than_a_grid_dimension_holds(name: str, profile: str) -> None:
     device = open_profile(profile)
     limit = 2
-    caps = limited(device.caps, device.caps.limit("max-storage-buffer-binding-size"), max_compute_workgroups_per_dimension=limit)
+    caps = limited(
+        device.caps, device.caps.limit("max-storage-buffer-binding-size"), max_compute_workgroups_per_dimension=limit
+    )
     folded = 0
     for call in (call for call in CALLS if call.name == name):
         plan = check(device, call, caps)

@@ -370,7 +370,8 @@ def test_rows_too_long_for_a_tile_are_taken_one_by_one(device: Device) -> None:
 @pytest.mark.parametrize("variant", ["implicit", "tiled", "plain"])
 @pytest.mark.parametrize("constants", [(), (1,)])
 @pytest.mark.parametrize(
-    ("x", "weights", "groups"), [((2, 4, 24, 9), (8, 4, 3, 3), 1), ((1, 6, 20, 9), (6, 3, 3, 2), 2), ((1, 8, 5, 5), (50, 8, 3, 3), 1)]
+    ("x", "weights", "groups"),
+    [((2, 4, 24, 9), (8, 4, 3, 3), 1), ((1, 6, 20, 9), (6, 3, 3, 2), 2), ((1, 8, 5, 5), (50, 8, 3, 3), 1)],
 )
 def test_convolutions(
     device: Device,
@@ -394,7 +395,12 @@ def test_convolutions(
 @pytest.mark.parametrize("layout", ["nchw", "nhwc"])
 @pytest.mark.parametrize(
     ("x", "weights", "groups"),
-    [((1, 4, 40, 9), (4, 4, 3, 3), 1), ((5, 4, 6, 6), (4, 4, 3, 3), 1), ((2, 4, 20, 9), (4, 1, 3, 3), 4), ((1, 300, 3, 3), (4, 300, 2, 2), 1)],
+    [
+        ((1, 4, 40, 9), (4, 4, 3, 3), 1),
+        ((5, 4, 6, 6), (4, 4, 3, 3), 1),
+        ((2, 4, 20, 9), (4, 1, 3, 3), 4),
+        ((1, 300, 3, 3), (4, 300, 2, 2), 1),
+    ],
 )
 def test_epilogues_of_divided_convolutions(
     device: Device, x: tuple[int, ...], weights: tuple[int, ...], groups: int, layout: str, data_type: str

@@ -33,7 +33,11 @@ LARGE_KERNEL = {"padding": [299, 298, 299, 299]}
 
 CALLS: Sequence[tuple[str, Sequence[tuple[int, ...] | None], Mapping[str, Any]]] = [
     ("conv2d", [(1, 300_001, 2, 1), (3, 300_001, 1, 1), None], {"strides": [2, 1]}),
-    ("conv2d", [(1, 2, 1, 300_004), (4, 1, 1, 300_004), (4,)], {"input_layout": "nhwc", "filter_layout": "ohwi", "strides": [2, 1]}),
+    (
+        "conv2d",
+        [(1, 2, 1, 300_004), (4, 1, 1, 300_004), (4,)],
+        {"input_layout": "nhwc", "filter_layout": "ohwi", "strides": [2, 1]},
+    ),
     ("conv2d", [(1, 300_000, 1, 1), (3, 300_000, 1, 1), (3,)], {}),
     ("conv2d", [(1, 1, 300, 302), (2, 1, 300, 300), (2,)], {}),
     ("conv2d", [(1, 2, 300, 301), (2, 1, 300, 300), None], {"groups": 2}),
@@ -57,9 +61,7 @@ CALLS: Sequence[tuple[str, Sequence[tuple[int, ...] | None], Mapping[str, Any]]]
 
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize(("name", "shapes", "attrs"), CALLS)
-def test_long_loops(
-    name: str, shapes: Sequence[tuple[int, ...] | None], attrs: Mapping[str, Any], profile: str
-) -> None:
+def test_long_loops(name: str, shapes: Sequence[tuple[int, ...] | None], attrs: Mapping[str, Any], profile: str) -> None:
     inputs = [None if shape is None else numbers(*shape) for shape in shapes]
     check_op(open_profile(profile), name, inputs, attrs, tolerance=4)
 

@@ -30,8 +30,8 @@ from ._large_convolution import (
     tile_work,
 )
 from ._patches import patch_uniforms
-from ._product import TEMPLATES as PRODUCTS
 from ._product import FORCED, HIGHEST_TILE, Addend, Factor, Kernel, Read, finish, product_calls
+from ._product import TEMPLATES as PRODUCTS
 from ._shapes import strides_of
 from ._winograd import TEMPLATES as WINOGRAD
 from ._winograd import winograd_calls

@@ -234,9 +234,7 @@ def _steps(low: Lowering, factor: Factor, side: str, first: int, end: int, calls
     temp = Temp(f"{side} {first}", math.prod(shape) * DATA_TYPES[factor.data_type].size_bytes)
     base = first * (columns if side == "a" else rows)
     reason = f"steps {first} to {end} of {side}"
-    calls.append(
-        strided_call(factor.value, factor.data_type, base, shape, (*batch, rows, columns), temp, low.caps, reason)
-    )
+    calls.append(strided_call(factor.value, factor.data_type, base, shape, (*batch, rows, columns), temp, low.caps, reason))
     return Factor(temp, factor.data_type, shape)
 
 

@@ -497,9 +497,7 @@ def _step_calls(
         names = [b.binding.name for b in bound]
         work = _step_work(network, numbers, rows, names)
         calls.append(
-            network.call(
-                _STEPS, bound, fields, tiles, reason, work, width=width, sources=sources, rows=rows, shares=shares
-            )
+            network.call(_STEPS, bound, fields, tiles, reason, work, width=width, sources=sources, rows=rows, shares=shares)
         )
     return calls
 
