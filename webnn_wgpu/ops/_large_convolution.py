@@ -165,13 +165,13 @@ def row_work(kernel: Kernel, size: ConvolutionSize, per_row: int, workgroup: int
 
 def depthwise_fits(low: Lowering, size: ConvolutionSize, output: TensorType) -> bool:
     """Return whether a kernel for one input channel per group can take a filter, and a row of output pixels at a time."""
-    bytes_of = [DATA_TYPES[t.data_type].size_bytes for t in (low.input(), output)]
-    if padded_bytes(low.input(1).num_elements * bytes_of[0]) > _limit(low.caps):
+    input_bytes, output_bytes = (DATA_TYPES[t.data_type].size_bytes for t in (low.input(), output))
+    if padded_bytes(low.input(1).num_elements * input_bytes) > _limit(low.caps):
         return False
     if low.caps.is_cpu and size.kernel[0] + size.taps > MOST_ITERATIONS:
         return False
     images = Images(size) if size.nhwc else _planes(size)
-    return images.fit(*bytes_of, size.output[1], low.caps)
+    return images.fit(input_bytes, output_bytes, size.output[1], low.caps)
 
 
 def _planes(size: ConvolutionSize) -> Images:
@@ -290,8 +290,8 @@ def blocks_of_columns(size: ConvolutionSize, element_bytes: int, caps: Caps) -> 
 
 def nchw_fits(low: Lowering, size: ConvolutionSize, output: TensorType) -> bool:
     """Return whether a convolution of nchw images can be divided: an image of all channels is bound whole."""
-    bytes_of = [DATA_TYPES[t.data_type].size_bytes for t in (low.input(), output)]
-    return Images(size).fit(*bytes_of, HIGHEST_TILE, low.caps)
+    input_bytes, output_bytes = (DATA_TYPES[t.data_type].size_bytes for t in (low.input(), output))
+    return Images(size).fit(input_bytes, output_bytes, HIGHEST_TILE, low.caps)
 
 
 def in_nhwc(
