@@ -9,7 +9,7 @@ import pytest
 
 from tests.kernels.operators import Call, calls
 from tests.kernels.test_large import limited, run_limited
-from tests.support import op_graph, open_profile
+from tests.support import new_profile, op_graph
 from webnn_wgpu.core.errors import OutOfMemoryError
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan import make_plan
@@ -17,6 +17,8 @@ from webnn_wgpu.reference import interpret
 from webnn_wgpu.testing.compare import assert_within
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from webnn_wgpu.core.caps import Caps
     from webnn_wgpu.ir.graph import Array, Graph
     from webnn_wgpu.runtime.device import Device
@@ -53,10 +55,17 @@ def check(device: Device, call: Call, caps: Caps) -> Any:
     return plan
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.fixture(scope="module", params=PROFILES)
+def own_device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    """A device that forgets the many kernels of these tests when they are done."""
+    device = new_profile(request.param)
+    yield device
+    device.close()
+
+
 @pytest.mark.parametrize("call", CALLS, ids=str)
-def test_tensors_larger_than_a_binding(call: Call, profile: str) -> None:
-    device = open_profile(profile)
+def test_tensors_larger_than_a_binding(own_device: Device, call: Call) -> None:
+    device = own_device
     caps = limited(device.caps, call.limit)
     if str(call) in REFUSED:
         with pytest.raises(OutOfMemoryError) as raised:
@@ -72,10 +81,9 @@ def test_tensors_larger_than_a_binding(call: Call, profile: str) -> None:
     assert any(b.window or b.access == "texture" for b in bindings) or len(plan.dispatches) > 1, "nothing is tested"
 
 
-@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("name", [op.name for op in OPS.values() if not op.internal])
-def test_more_workgroups_than_a_grid_dimension_holds(name: str, profile: str) -> None:
-    device = open_profile(profile)
+def test_more_workgroups_than_a_grid_dimension_holds(own_device: Device, name: str) -> None:
+    device = own_device
     limit = 2
     caps = limited(
         device.caps, device.caps.limit("max-storage-buffer-binding-size"), max_compute_workgroups_per_dimension=limit
