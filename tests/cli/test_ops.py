@@ -26,7 +26,8 @@ def test_the_table_has_every_operator() -> None:
 def test_json_holds_the_support_limits(context: wn.MLContext) -> None:
     result = CliRunner().invoke(app, ["ops", "--json"])
     limits = context.op_support_limits()
-    assert json.loads(result.stdout) == {name: limits[name] for name, op in OPS.items() if not op.internal}
+    own = {name: limits[name] for name, op in OPS.items() if not op.internal and not op.extension}
+    assert json.loads(result.stdout) == own | {f"x.{name}": members for name, members in limits["extensions"].items()}
 
 
 def test_without_an_adapter_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -200,3 +200,36 @@ def test_refusals() -> None:
     for data_type in ("int8", "uint8"):
         assert "input data type is not allowed" in refusal("cumulativeSum", [typed(data_type, 2)], {"axis": 0})
     assert "unknown option 'reverse'" in refusal("cumulativeSum", [typed("int32", 2)], {"axis": 0, "reverse": True})
+
+
+# products ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data_type", TYPES)
+@pytest.mark.parametrize("variant", [*VARIANTS, None])
+def test_products(device: Device, data_type: str, variant: str | None) -> None:
+    if variant and not runs(variant, data_type):
+        return
+    rng = np.random.default_rng(11)
+    forced = {"cumulative_sum": variant} if variant else None
+    for shape, way in product(((7,), (64,), (9001,), (2, 40, 8), (2, 40, 3)), (WAYS[0], WAYS[-1])):
+        attrs = {"axis": len(shape) // 2, **way}
+        if data_type in ("float32", "float16"):
+            x = np.exp(rng.standard_normal(shape) * 0.02).astype(data_type)
+            check_op(device, "x.cumulative_product", [x], attrs, forced=forced, tolerance=100)
+        else:
+            # Odd numbers: an even one would soon leave nothing but zeros.
+            x = (rng.integers(0, 100, shape) * 2 + 1).astype(data_type)
+            check_op(device, "x.cumulative_product", [x], attrs, forced=forced)
+
+
+def test_products_by_example(profile_device: Device) -> None:
+    def of_product(values: list[Any], data_type: str, **way: bool) -> list[Any]:
+        return check_op(profile_device, "x.cumulative_product", [np.array(values, data_type)], {"axis": 0, **way})[0].tolist()
+
+    for data_type in TYPES:
+        assert of_product([1, 2, 3, 4], data_type) == [1, 2, 6, 24]
+        assert of_product([5, 2, 3], data_type, exclusive=True) == [1, 5, 10]
+        assert of_product([1, 2, 3, 4], data_type, exclusive=True, reversed=True) == [24, 12, 4, 1]
+    assert of_product([2**62, 2, 2, 3], "int64") == [2**62, -(2**63), 0, 0]
+    assert of_product([2, 0, math.inf], "float32")[:2] == [2, 0]

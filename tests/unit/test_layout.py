@@ -26,7 +26,7 @@ def header(template: Path) -> tuple[list[str], str]:
     lines = template.read_text(encoding="utf-8").splitlines()
     first = " ".join(line.removeprefix("// op: ") for line in lines if line.startswith("// op: "))
     assert lines[0].startswith("// op: ")
-    match = re.fullmatch(r"(\w+(?:, \w+)*)  \(webnn_wgpu/ops/(\w+)\.py\)", first)
+    match = re.fullmatch(r"([\w.]+(?:, [\w.]+)*)  \(webnn_wgpu/ops/(\w+)\.py\)", first)
     assert match, f"{template.name} begins with {lines[0]!r}"
     return match[1].split(", "), match[2]
 
@@ -87,7 +87,8 @@ def test_names_are_unique() -> None:
 @pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)
 def test_an_operator_is_whole(op: ops.OpDef) -> None:
     assert op.operands
-    assert op.internal or op.spec.startswith("#api-mlgraphbuilder-")
+    assert (not op.spec) if op.internal or op.extension else op.spec.startswith("#api-mlgraphbuilder-")
+    assert re.fullmatch(r"x\.[a-z][a-z0-9_]*" if op.extension else r"[a-zA-Z0-9]+", op.name)
     assert op.internal or op.reference is not None
     assert (op.lower is None) <= (not op.templates)
     assert op.elementwise is None or op.tolerance is not None

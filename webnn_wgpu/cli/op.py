@@ -15,6 +15,7 @@ from rich.console import Console
 
 import webnn_wgpu
 from webnn_wgpu import MLGraphBuilder, ops
+from webnn_wgpu.api.operators.ext import Extensions
 from webnn_wgpu.core.data_types import ANY
 from webnn_wgpu.core.errors import SPEC_URL
 from webnn_wgpu.kernels.templates import shader_root
@@ -60,8 +61,12 @@ def op(name: str) -> None:
 
 
 def find_operator(name: str) -> OpDef | None:
-    """Return the operator of a name, in the specification's spelling or in Python's; None where there is none."""
-    return OPS.get(name) or next((op for op in OPS.values() if op.python_name == name), None)
+    """Return the operator of a name, in the specification's spelling or in Python's; None where there is none.
+
+    An extension operator is found as `x.top_k`, `ext.top_k` and, where the specification has no such name, `top_k`.
+    """
+    found = OPS.get(name) or next((op for op in OPS.values() if op.python_name == name), None)
+    return found or OPS.get(f"x.{name}")
 
 
 def close_names(name: str) -> list[str]:
@@ -84,8 +89,7 @@ def places(op: OpDef) -> OperatorPlaces:
 
 def _rows(op: OpDef) -> Iterator[tuple[str, str]]:
     found = places(op)
-    method: Any = getattr(MLGraphBuilder, op.python_name, None)
-    yield "builder", f"MLGraphBuilder.{op.python_name}{_signature(method)}" if method else "none: passes make it"
+    yield "builder", _method(op)
     yield "specification", f"{SPEC_URL}{op.spec}" if op.spec else "none: an extension"
     yield "definition", _short(found.module)
     yield from _listed("templates", [f"{_short(t)} ({', '.join(p)})" for t, p in found.templates.items()], "none")
@@ -104,6 +108,12 @@ def _listed(name: str, values: list[str], otherwise: str) -> Iterator[tuple[str,
 
 def _short(path: Path) -> str:
     return str(path.relative_to(ROOT) if path.is_relative_to(ROOT) else path)
+
+
+def _method(op: OpDef) -> str:
+    owner, name = (Extensions, op.name.removeprefix("x.")) if op.extension else (MLGraphBuilder, op.python_name)
+    method: Any = getattr(owner, name, None)
+    return f"MLGraphBuilder.{op.python_name}{_signature(method)}" if method else "none: passes make it"
 
 
 def _signature(method: Any) -> str:

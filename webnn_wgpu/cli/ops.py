@@ -19,14 +19,18 @@ from webnn_wgpu.plan.forced import forceable
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, operator name to support limits.")
 def ops(as_json: bool) -> None:
-    """List all operators with the data types their first operand may have on the present adapter."""
+    """List all operators with the data types their first operand may have on the present adapter.
+
+    Extension operators, those of `builder.ext`, stand last, as x.NAME.
+    """
     try:
         context: MLContext = ml.create_context()
     except NotSupportedError as error:
         raise click.ClickException(str(error)) from error
     with context:
         limits = context.op_support_limits()
-        listed = {op.name: limits[op.name] for op in OPS.values() if not op.internal}
+        extensions = {f"x.{name}": members for name, members in limits["extensions"].items()}
+        listed = {op.name: limits[op.name] for op in OPS.values() if not (op.internal or op.extension)} | extensions
         if as_json:
             click.echo(json.dumps(listed))
             return
@@ -39,7 +43,7 @@ def _table(title: str, listed: dict[str, Any]) -> Table:
     for data_type in CONSTANT_TYPES:
         table.add_column(data_type.replace("float", "f").replace("uint", "u").replace("int", "i"), justify="center")
     table.add_column("kernel variants")
-    for name, members in sorted(listed.items()):
+    for name, members in sorted(listed.items(), key=lambda row: (row[0].startswith("x."), row[0])):
         taken: list[str] = next(iter(members.values()))["dataTypes"]
         marks = ["x" if data_type in taken else "" for data_type in CONSTANT_TYPES]
         table.add_row(name, *marks, ", ".join(forceable().get(name, ())))

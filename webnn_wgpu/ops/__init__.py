@@ -1,4 +1,7 @@
-"""The operators. `OPS` holds every one by its specification name; the list of modules below is all there is to registering."""
+"""The operators. `OPS` holds every one by name; the list of modules below is all there is to registering.
+
+A name is the specification's, or `x.name` for an extension operator, which is a method of `MLGraphBuilder.ext`.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from . import (
     activation,
     arg,
     batch_normalization,
+    bitwise,
     cast,
     concat,
     conv2d,
@@ -17,7 +21,9 @@ from . import (
     fused,
     gather,
     gemm,
+    grid_sample,
     gru,
+    hyperbolic,
     instance_normalization,
     layer_normalization,
     lstm,
@@ -26,12 +32,17 @@ from . import (
     pool2d,
     quantization,
     reduce,
+    remainder,
     resample2d,
+    rounding,
     scatter,
+    scatter_reduce,
     softmax,
     strided,
+    top_k,
     triangular,
     views,
+    weighted_gather,
 )
 from ._def import OpDef
 
@@ -63,6 +74,15 @@ _MODULES = (
     resample2d,
     cumulative_sum,
     fused,
+    # Extension operators.
+    bitwise,
+    grid_sample,
+    hyperbolic,
+    remainder,
+    rounding,
+    scatter_reduce,
+    top_k,
+    weighted_gather,
 )
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})
@@ -70,5 +90,5 @@ OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS}
 
 
 def operator(name: str) -> OpDef:
-    """Return the definition of an operator by its specification name."""
+    """Return the definition of an operator by its name."""
     return OPS[name]

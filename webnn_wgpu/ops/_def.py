@@ -241,7 +241,7 @@ class OpDef:
             None for nodes whose attribute `body` is a graph: that is interpreted instead.
         lower: chooses the kernels; None for views, which cost nothing.
         templates: the templates `lower` may use.
-        spec: anchor of the specification section.
+        spec: anchor of the specification section; "" for extension operators.
         elementwise: makes the formula, for operators that work element by element and can be fused.
         epilogue: whether `lower` applies `Lowering.epilogue`, so that element-wise operators can be fused behind it.
         epilogue_axis: along which dimension of the output, counted from its end (-1), a vector that an epilogue reads may lie.
@@ -275,9 +275,14 @@ class OpDef:
     variants: tuple[str, ...] = ()
 
     @property
+    def extension(self) -> bool:
+        """Whether it is an extension operator: not of the specification, a method of `MLGraphBuilder.ext`."""
+        return self.name.startswith("x.")
+
+    @property
     def python_name(self) -> str:
-        """Name of the builder method."""
-        return snake_case(self.name)
+        """Name of the builder method, `ext.top_k` for one of the extensions."""
+        return f"ext.{self.name.removeprefix('x.')}" if self.extension else snake_case(self.name)
 
     @property
     def variadic(self) -> bool:

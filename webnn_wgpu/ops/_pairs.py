@@ -33,10 +33,25 @@ _FORMULAS = {
     "sign": "sign_{value}({0})",
     "sub": "sub_pair({0}, {1})",
     "where": "select({2}, {1}, {0} != 0u)",
+    "x.bitwise_and": "({0} & {1})",
+    "x.bitwise_not": "~{0}",
+    "x.bitwise_or": "({0} | {1})",
+    "x.bitwise_xor": "({0} ^ {1})",
+    "x.fmod": "fmod_{value}({0}, {1})",
+    "x.mod": "mod_{value}({0}, {1})",
+    "x.shift_left": "shifted_left_pair({0}, {1})",
+    "x.shift_right": "shifted_right_{value}({0}, {1})",
 }
 """By operator; `{value}` is the WGSL type of the operands."""
 
-_LIBRARY = {"div": ("div_{value}",), "pow": ("pow_{value}",)}
+_LIBRARY = {
+    "div": ("div_{value}",),
+    "pow": ("pow_{value}",),
+    "x.fmod": ("remainder_{value}",),
+    "x.mod": ("remainder_{value}",),
+    "x.shift_left": ("shifts_pair",),
+    "x.shift_right": ("shifts_pair",),
+}
 """The library files that formulas call besides `pair` and the type's own."""
 
 

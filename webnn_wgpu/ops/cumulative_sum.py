@@ -1,4 +1,4 @@
-"""Sums of all elements up to each, along one dimension.
+"""Sums, or products, of all elements up to each, along one dimension.
 
 Floats are summed in float32, in blocks, and rounded once; integers wrap. Long rows are cut into parts: the sums of the parts
 are summed up first, and each part then starts where the parts before it end.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -24,7 +25,11 @@ from ._rows import to_type, wide
 from .reduce import REDUCE, SUMMABLE, Tensor, arithmetic, number_of_parts, parts_needed, totals_of_parts
 from .strided import STRIDED, strided_call
 
-CUMULATIVE_SUM = KernelTemplate("cumulative_sum", ("variant", "form", "exclusive", "reversed", "rows"), VARIANTS)
+CUMULATIVE_SUM = KernelTemplate(
+    "cumulative_sum", ("variant", "form", "operation", "neutral", "exclusive", "reversed", "rows"), VARIANTS
+)
+
+Operation: TypeAlias = Literal["sum", "product"]
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -34,31 +39,44 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
 
 
 def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    return _cumulated(arrays, attrs, outputs, np.add)
+
+
+def _product_reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    return _cumulated(arrays, attrs, outputs, np.multiply)
+
+
+def _cumulated(
+    arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...], operation: np.ufunc
+) -> list[Array]:
     x, axis = arrays[0], attrs["axis"]
     assert x is not None
     values = wide(x)
     if attrs["reversed"]:
         values = np.flip(values, axis)
     if attrs["exclusive"]:
-        first = np.zeros_like(values.take([0], axis))
+        first = np.full_like(values.take([0], axis), operation.identity)
         values = np.concatenate([first, values.take(range(x.shape[axis] - 1), axis)], axis)
     with np.errstate(all="ignore"):
-        sums = np.cumsum(values, axis, dtype=values.dtype)
+        sums = operation.accumulate(values, axis, dtype=values.dtype)
     return [to_type(np.flip(sums, axis) if attrs["reversed"] else sums, outputs[0])]
 
 
-def _scan_calls(low: Lowering, source: Tensor, axis: int, target: Tensor, *, exclusive: bool, key: str) -> list[KernelCall]:
+def _scan_calls(
+    low: Lowering, operation: Operation, source: Tensor, axis: int, target: Tensor, *, exclusive: bool, key: str
+) -> list[KernelCall]:
     """Return the calls that sum one tensor up along a dimension.
 
     Args:
         low: the node.
+        operation: what sums them up.
         source: what is read.
         axis: the dimension.
         target: what is written, of the same shape.
         exclusive: whether an element's own value is left out of its sum.
         key: what scratch memory is named after.
     """
-    step = arithmetic("sum", "x", "t", (), ELEMENTS[source.element].value)
+    step = arithmetic(operation, "x", "t", (), ELEMENTS[source.element].value)
     length, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
     view = view_rows(source.shape, (axis,))
     variant = choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
@@ -82,7 +100,7 @@ def _scan_calls(low: Lowering, source: Tensor, axis: int, target: Tensor, *, exc
         totals_call, totals = totals_of_parts(low, step, source, axis, chunk, f"{key} totals")
         scratch = Temp(f"{key} starts", math.prod(totals.shape) * ELEMENTS[step.element].size_bytes)
         starts = Tensor(scratch, step.element, totals.shape)
-        calls += [totals_call, *_scan_calls(low, totals, 0, starts, exclusive=True, key=key + "'")]
+        calls += [totals_call, *_scan_calls(low, operation, totals, 0, starts, exclusive=True, key=key + "'")]
     parts = -(-length // chunk)
     shape = replace(variant.shape(view, quads=form != "single"), kept_rank=1, reduced_rank=1)
     item = QUAD if form == "quads" else 1
@@ -112,6 +130,8 @@ def _scan_calls(low: Lowering, source: Tensor, axis: int, target: Tensor, *, exc
         features=variant.features,
         variant=variant.name,
         form=form,
+        operation=operation,
+        neutral=step.zero,
         exclusive=exclusive,
         reversed=low.attrs["reversed"],
         rows=shape,
@@ -146,12 +166,12 @@ def _side_by_side_calls(
     return [copy, *calls, back]
 
 
-def _lower(low: Lowering) -> list[KernelCall]:
+def _lower(low: Lowering, operation: Operation = "sum") -> list[KernelCall]:
     x = low.input()
     element = element_of(x.data_type, low.caps)
     source = Tensor(low.value(0), element, x.shape)
     target = Tensor(low.node.outputs[0], element, x.shape)
-    return _scan_calls(low, source, low.attrs["axis"], target, exclusive=bool(low.attrs["exclusive"]), key="parts")
+    return _scan_calls(low, operation, source, low.attrs["axis"], target, exclusive=bool(low.attrs["exclusive"]), key="parts")
 
 
 OPS = (
@@ -164,5 +184,14 @@ OPS = (
         attrs=(Attr("axis", "uint"), Attr("exclusive", "bool", False), Attr("reversed", "bool", False)),
         templates=(CUMULATIVE_SUM, REDUCE, STRIDED),
         spec="#api-mlgraphbuilder-cumulativesum",
+    ),
+    OpDef(
+        "x.cumulative_product",
+        (Operand("input", SUMMABLE, min_rank=1),),
+        _infer,
+        _product_reference,
+        lambda low: _lower(low, "product"),
+        attrs=(Attr("axis", "uint"), Attr("exclusive", "bool", False), Attr("reversed", "bool", False)),
+        templates=(CUMULATIVE_SUM, REDUCE),
     ),
 )

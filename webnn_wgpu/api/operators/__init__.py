@@ -9,6 +9,7 @@ from .activations import SmoothActivations
 from .argminmax import ArgMinMaxOperators
 from .binary import BinaryOperators
 from .convolution import ConvolutionOperators
+from .ext import Extensions
 from .indexing import IndexingOperators
 from .logic import LogicOperators
 from .matrix import MatrixOperators
@@ -44,6 +45,16 @@ class Operators(
     ViewOperators,
 ):
     """Every operator method. Methods also go by the camelCase names of the specification."""
+
+    @property
+    def ext(self) -> Extensions:
+        """The extension operators: what importers and others need beyond the specification, as methods.
+
+        Example:
+            >>> b.ext.bitwise_not(b.cast(x, "int32"))
+            MLOperand(int32[2, 3])
+        """
+        return Extensions(self)
 
     def __getattr__(self, name: str) -> Any:
         return camel_attribute(self, name)

@@ -34,10 +34,9 @@ def run_loop(node: onnx_ir.Node, arrays: Sequence[Array | None], body: Body) -> 
     slices: list[list[Array]] = [[] for _ in range(len(node.outputs) - len(states))]
     iteration = 0
     while condition and (count is None or iteration < count):
-        if iteration >= MOST_ITERATIONS:
-            raise OperationError(
-                f"the loop did not end after {MOST_ITERATIONS} iterations", operator="Loop", label=node.name or ""
-            )
+        if max(iteration, count or 0) >= MOST_ITERATIONS:
+            rule = f"loops of {MOST_ITERATIONS} and more iterations are taken for endless"
+            raise OperationError(rule, operator="Loop", label=node.name or "")
         results = body([np.array(iteration, np.int64), np.array(condition), *states])
         condition = bool(results[0].reshape(-1)[0])
         states = results[1 : 1 + len(states)]

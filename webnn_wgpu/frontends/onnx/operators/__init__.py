@@ -1,8 +1,44 @@
 """One module per family of ONNX operators; each registers what lowers its operators."""
 
-from . import control_flow, elementwise, linear, movement, shapes
+from . import (
+    activations,
+    control_flow,
+    convolution,
+    einsum,
+    elementwise,
+    indexing,
+    linear,
+    losses,
+    movement,
+    normalization,
+    pooling,
+    quantization,
+    recurrent,
+    reductions,
+    sampling,
+    shapes,
+    signal,
+)
 from ._registry import MICROSOFT, Handler, Inline, Result, handled, handler, lowers
 
 __all__ = ["MICROSOFT", "Handler", "Inline", "Result", "handled", "handler", "lowers"]
 
-_ = (control_flow, elementwise, linear, movement, shapes)
+_ = (
+    activations,
+    control_flow,
+    convolution,
+    einsum,
+    elementwise,
+    indexing,
+    linear,
+    losses,
+    movement,
+    normalization,
+    pooling,
+    quantization,
+    recurrent,
+    reductions,
+    sampling,
+    shapes,
+    signal,
+)

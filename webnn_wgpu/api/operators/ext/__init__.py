@@ -1,0 +1,59 @@
+"""The extension operators, `MLGraphBuilder.ext`: one class per kind of operator, and `Extensions`, which has them all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from ...options import camel_attribute
+from .bitwise import BitwiseExtensions
+from .hyperbolic import HyperbolicExtensions
+from .remainder import RemainderExtensions
+from .rounding import RoundingExtensions
+from .sampling import SamplingExtensions
+from .scatter import ScatterExtensions
+from .sorting import SortingExtensions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ....core.data_types import Array
+    from ...builder import MLGraphBuilder
+    from ...operand import MLOperand
+    from .._base import OperatorMethods
+
+
+class Extensions(
+    BitwiseExtensions,
+    HyperbolicExtensions,
+    RemainderExtensions,
+    RoundingExtensions,
+    SamplingExtensions,
+    ScatterExtensions,
+    SortingExtensions,
+):
+    """Operators that are not of the specification. They are checked, fused and run as the others are.
+
+    What their methods return are operands of the builder they belong to. Methods also go by camelCase names.
+
+    Args:
+        builder: The builder that the operators are added to.
+
+    Example:
+        >>> bits = b.cast(x, "int32")
+        >>> b.ext.bitwise_and(bits, b.constant("int32", 255))
+        MLOperand(int32[2, 3])
+    """
+
+    def __init__(self, builder: OperatorMethods) -> None:
+        self._builder = builder
+
+    def _operator(
+        self, name: str, operands: Sequence[MLOperand | None], attrs: Mapping[str, Any], label: str
+    ) -> list[MLOperand]:
+        return self._builder._operator(name, operands, attrs, label)
+
+    def _constant(self, array: Array) -> MLOperand:
+        return cast("MLGraphBuilder", self._builder).constant(array)
+
+    def __getattr__(self, name: str) -> Any:
+        return camel_attribute(self, name)

@@ -1,0 +1,84 @@
+"""Extension operators: rounding to data types that WebNN has not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...options import with_options
+from .._base import OperatorMethods
+
+if TYPE_CHECKING:
+    from ...operand import MLOperand
+
+
+class RoundingExtensions(OperatorMethods):
+    """round_bfloat16, round_float8, wrap_integer."""
+
+    @with_options()
+    def round_bfloat16(self, input: MLOperand, *, label: str = "") -> MLOperand:
+        """Each element rounded to bfloat16, and kept as float32.
+
+        Args:
+            input: float32; any shape.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape.
+
+        Raises:
+            MLTypeError: A data type that is not allowed, or an operand of another builder.
+
+        Numerics: Exact: halves go to even, what is too large becomes infinity, NaN stays NaN.
+
+        Example:
+            >>> b.ext.round_bfloat16(x)
+            MLOperand(float32[2, 3])
+        """
+        return self._output("x.round_bfloat16", [input], label=label)
+
+    @with_options()
+    def round_float8(self, input: MLOperand, *, format: str = "e4m3fn", saturate: bool = True, label: str = "") -> MLOperand:
+        """Each element rounded to a floating-point format of 8 bits, and kept as float32.
+
+        Args:
+            input: float32; any shape.
+            format: "e4m3fn", "e4m3fnuz", "e5m2" or "e5m2fnuz", as ONNX names them.
+            saturate: Whether what is too large, infinity included, becomes the largest number; else it becomes infinity
+                where the format has it, and NaN where it has not.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape.
+
+        Raises:
+            MLTypeError: Another format, a data type that is not allowed, or an operand of another builder.
+
+        Numerics: Exact: halves go to even, NaN stays NaN, and formats that end in `uz` have no negative zero.
+
+        Example:
+            >>> b.ext.round_float8(x, format="e5m2", saturate=False)
+            MLOperand(float32[2, 3])
+        """
+        return self._output("x.round_float8", [input], {"format": format, "saturate": saturate}, label)
+
+    @with_options()
+    def wrap_integer(self, input: MLOperand, *, bits: int = 8, signed: bool = True, label: str = "") -> MLOperand:
+        """The lowest bits of each element, read as an integer of that width, and kept as int32.
+
+        Args:
+            input: int32; any shape.
+            bits: The width, 1 to 32.
+            signed: Whether the highest of the bits is a sign.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape.
+
+        Raises:
+            MLTypeError: A width out of range, a data type that is not allowed, or an operand of another builder.
+
+        Example:
+            >>> b.ext.wrap_integer(b.cast(x, "int32"), bits=16)
+            MLOperand(int32[2, 3])
+        """
+        return self._output("x.wrap_integer", [input], {"bits": bits, "signed": signed}, label)

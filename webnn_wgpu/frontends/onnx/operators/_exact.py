@@ -1,0 +1,81 @@
+"""Sums of products of small integers, computed by float32 operators without rounding.
+
+float32 tells all integers up to 2^24 apart, so a sum of products is exact while the sum of their magnitudes stays below. Where
+it may not, factors are taken apart into digits, whose sums are put together again as integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from webnn_wgpu import MLOperand
+
+from ..call import Call
+from ..tensors import Tensor
+
+Bilinear = Callable[[MLOperand, MLOperand], MLOperand]
+
+EXACT_BITS = 24
+BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
+
+
+def centred(call: Call, x: Tensor, zero_point: MLOperand | None) -> tuple[MLOperand, int]:
+    """Return a quantized tensor less its zero point as float32, and how many bits its magnitude needs.
+
+    Args:
+        call: the node.
+        x: a tensor of a type of 16 bits at most.
+        zero_point: what to subtract, of a shape that broadcasts to the tensor's; None for 0.
+    """
+    bits = BITS[x.dtype.name]
+    values = call.cast(call.hold(x), "float32")
+    if zero_point is None:
+        return values, bits - x.dtype.name.startswith("int")
+    return call.build.sub(values, call.cast(zero_point, "float32")), bits
+
+
+def digits(call: Call, x: MLOperand, bits: int, count: int) -> list[tuple[MLOperand, int]]:
+    """Take integers apart: return float32 operands and the powers of 2 that they count, which add up to them."""
+    width = -(-bits // count)
+    parts: list[tuple[MLOperand, int]] = []
+    for i in range(count - 1):
+        base = call.constant(2.0**width, "float32")
+        higher = call.build.floor(call.build.mul(x, call.constant(2.0**-width, "float32")))
+        parts.append((call.build.sub(x, call.build.mul(higher, base)), i * width))
+        x = higher
+    return [*parts, (x, (count - 1) * width)]
+
+
+def exact_sums(call: Call, product: Bilinear, a: MLOperand, a_bits: int, b: MLOperand, b_bits: int, terms: int) -> MLOperand:
+    """Return sums of products as int32, which wrap around as int32 sums do.
+
+    Args:
+        call: the node.
+        product: the operator that multiplies and sums, on float32.
+        a: integers as float32.
+        a_bits: bits of their magnitudes.
+        b: the other factors.
+        b_bits: bits of their magnitudes.
+        terms: most products in a sum.
+    """
+    room = EXACT_BITS - int(np.ceil(np.log2(max(terms, 1))))
+    choices = [(m * n, m, n) for m in range(1, a_bits + 1) for n in range(1, b_bits + 1)]
+    fitting = [c for c in choices if -(-a_bits // c[1]) - (-b_bits // c[2]) <= room]
+    if not fitting:
+        call.on_host(f"sums of {terms} products are not exact")
+    _, a_count, b_count = min(fitting)
+    total: MLOperand | None = None
+    b_digits = digits(call, b, b_bits, b_count)
+    for left, left_power in digits(call, a, a_bits, a_count):
+        for right, right_power in b_digits:
+            part = call.cast(product(left, right), "int32")
+            power = left_power + right_power
+            if power >= 32:
+                continue
+            if power:
+                part = call.build.mul(part, call.constant(np.array(1 << power).astype(np.int32), "int32"))
+            total = part if total is None else call.build.add(total, part)
+    assert total is not None
+    return total

@@ -1,0 +1,101 @@
+"""Windows that slide over the spatial dimensions of an image: what convolutions and poolings share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from webnn_wgpu import MLOperand
+
+from ..call import Call
+
+
+@dataclass(frozen=True)
+class Window:
+    """Windows along one dimension.
+
+    Attributes:
+        taps: elements of a window.
+        stride: steps from one window to the next.
+        dilation: steps from one element of a window to the next.
+        begin: padding before the input.
+        end: padding behind it.
+    """
+
+    taps: int
+    stride: int
+    dilation: int
+    begin: int
+    end: int
+
+    @property
+    def span(self) -> int:
+        """Elements from a window's first to its last."""
+        return (self.taps - 1) * self.dilation + 1
+
+    def count(self, size: int) -> int:
+        """Return how many windows an input has that lie wholly in its padded range."""
+        return (size + self.begin + self.end - self.span) // self.stride + 1
+
+
+def windows_of(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[Window]:
+    """Return the windows that a node's attributes ask for, along each spatial dimension.
+
+    Args:
+        call: a node with the attributes auto_pad, dilations, pads and strides.
+        sizes: spatial sizes of the input.
+        kernel: taps of the window.
+    """
+    count = len(sizes)
+    if len(kernel) != count:
+        call.fail(f"a kernel of {len(kernel)} dimensions for {count} spatial dimensions")
+    strides = call.attribute("strides") or [1] * count
+    dilations = call.attribute("dilations") or [1] * count
+    pads = call.attribute("pads") or [0] * (2 * count)
+    automatic = call.attribute("auto_pad", "NOTSET")
+    if automatic not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        call.fail(f"auto_pad '{automatic}' is not one of NOTSET, VALID, SAME_UPPER, SAME_LOWER")
+    if (len(strides), len(dilations), len(pads)) != (count, count, 2 * count):
+        call.fail(f"strides, dilations or pads do not fit {count} spatial dimensions")
+    windows: list[Window] = []
+    for i, size in enumerate(sizes):
+        begin, end = pads[i], pads[i + count]
+        span = (kernel[i] - 1) * dilations[i] + 1
+        if automatic == "VALID":
+            begin = end = 0
+        elif automatic != "NOTSET":
+            total = max(0, (-(-size // strides[i]) - 1) * strides[i] + span - size)
+            begin, end = shared_padding(automatic, total)
+        windows.append(Window(kernel[i], strides[i], dilations[i], begin, end))
+    return windows
+
+
+def shared_padding(automatic: str, total: int) -> tuple[int, int]:
+    """Return padding before and behind; an odd element stands behind with SAME_UPPER, else before."""
+    less = total // 2
+    return (less, total - less) if automatic == "SAME_UPPER" else (total - less, less)
+
+
+def extended(call: Call, operand: MLOperand, axis: int, begin: int, end: int, value: float = 0) -> MLOperand:
+    """Return an operand with elements put before and behind along a dimension, or taken off where a number is negative."""
+    rank, size = len(operand.shape), int(operand.shape[axis])
+    low, high = max(0, -begin), size - max(0, -end)
+    if high <= low:
+        call.on_host("negative padding leaves no elements")
+    if (low, high) != (0, size):
+        starts, sizes = [0] * rank, list(operand.shape)
+        starts[axis], sizes[axis] = low, high - low
+        operand = call.build.slice(operand, starts, sizes)
+    if begin <= 0 and end <= 0:
+        return operand
+    before, behind = [0] * rank, [0] * rank
+    before[axis], behind[axis] = max(begin, 0), max(end, 0)
+    return call.build.pad(operand, before, behind, value=value)
+
+
+def tap(call: Call, operand: MLOperand, axis: int, window: Window, index: int, count: int) -> MLOperand:
+    """Return the elements that one tap of `count` windows meets, along a dimension that is padded already."""
+    starts, sizes, strides = [0] * len(operand.shape), list(operand.shape), [1] * len(operand.shape)
+    starts[axis], sizes[axis] = index * window.dilation, (count - 1) * window.stride + 1
+    strides[axis] = window.stride if count > 1 else 1
+    return call.build.slice(operand, starts, sizes, strides=strides)

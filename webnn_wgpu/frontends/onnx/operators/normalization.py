@@ -1,0 +1,252 @@
+"""Normalizations. What they compute in several steps is computed in float32 and rounded once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from webnn_wgpu import MLOperand
+
+from ..call import Call
+from ..tensors import Tensor
+from ..types import FLOAT32, HELD, DType
+from ._registry import MICROSOFT, Result, lowers
+
+
+def wide(call: Call, index: int) -> MLOperand:
+    """Return an input as float32."""
+    return call.cast(call.operand(index), "float32")
+
+
+def per_channel(call: Call, operand: MLOperand, rank: int) -> MLOperand:
+    """Return a vector of channels in a shape that broadcasts to [N, C, sizes...]."""
+    return call.reshape(operand, [1, operand.shape[0], *[1] * (rank - 2)]) if rank > 1 else operand
+
+
+def moments(call: Call, x: MLOperand, axes: Sequence[int]) -> tuple[MLOperand, MLOperand, MLOperand]:
+    """Return mean, what differs from it, and variance, over axes that stay with a size of 1."""
+    mean = call.build.reduce_mean(x, axes=list(axes), keep_dimensions=True)
+    apart = call.build.sub(x, mean)
+    return mean, apart, call.build.reduce_mean(call.build.mul(apart, apart), axes=list(axes), keep_dimensions=True)
+
+
+def scaled(call: Call, y: MLOperand, scale: MLOperand | None, bias: MLOperand | None) -> MLOperand:
+    """Return y * scale + bias, as far as they are given."""
+    y = y if scale is None else call.build.mul(y, call.cast(scale, y.data_type))
+    return y if bias is None else call.build.add(y, call.cast(bias, y.data_type))
+
+
+def number(call: Call, value: float) -> MLOperand:
+    """Return a scalar of float32."""
+    return call.constant(value, "float32")
+
+
+def typed(operand: MLOperand, dtype: DType, call: Call) -> Tensor:
+    """Return a result of a type that the inputs do not tell."""
+    held = call.cast(operand, HELD[dtype])
+    return Tensor(tuple(operand.shape), dtype, operand=call.lowering.module.rounded(call, held, dtype))
+
+
+# over images ----------------------------------------------------------------------------------------------------------
+
+
+@lowers("BatchNormalization")
+def batch_normalization(call: Call) -> Result:
+    """Channels normalized with given statistics; in training with their own, by which the given ones are moved."""
+    x, epsilon = call.operand(0), call.attribute("epsilon", 1e-5)
+    rank = len(x.shape)
+    training = call.attribute("training_mode", 0) if call.version >= 14 else any(map(call.wants, range(1, 5)))
+    if training:
+        return trained(call, wide(call, 0), epsilon)
+    if call.version < 9 and not call.attribute("spatial", 1):
+        scale, bias, mean, variance = (call.reshape(wide(call, i), [1, *x.shape[1:]]) for i in range(1, 5))
+        deviation = call.build.sqrt(call.build.add(variance, number(call, epsilon)))
+        return scaled(call, call.build.div(call.build.sub(wide(call, 0), mean), deviation), scale, bias)
+    types = {call.operand(i).data_type for i in range(5)}
+    computed = types.pop() if len(types) == 1 else "float32"
+    x, scale, bias, mean, variance = (call.cast(call.operand(i), computed) for i in range(5))
+    if rank == 1:
+        # One channel, and an image for each element.
+        y = call.build.batch_normalization(
+            call.reshape(x, [x.shape[0], 1]), mean, variance, scale=scale, bias=bias, epsilon=epsilon
+        )
+        return call.reshape(y, x.shape)
+    return call.build.batch_normalization(x, mean, variance, scale=scale, bias=bias, epsilon=epsilon)
+
+
+def trained(call: Call, x: MLOperand, epsilon: float) -> Result:
+    """Return what training gives: normalized images, moved statistics, and in older versions their own too."""
+    rank = len(x.shape)
+    mean, apart, variance = moments(call, x, [0, *range(2, rank)])
+    channels = [x.shape[1]]
+    y = call.build.div(apart, call.build.sqrt(call.build.add(variance, number(call, epsilon))))
+    y = scaled(call, y, per_channel(call, wide(call, 1), rank), per_channel(call, wide(call, 2), rank))
+    momentum = call.attribute("momentum", 0.9)
+    results: list[MLOperand | Tensor] = [y]
+    own = [call.reshape(mean, channels), call.reshape(variance, channels)]
+    for i, statistic in zip((3, 4), own, strict=True):
+        kept = call.build.mul(wide(call, i), number(call, momentum))
+        moved = call.build.add(kept, call.build.mul(statistic, number(call, 1 - momentum)))
+        results.append(typed(moved, call.tensor(i).dtype, call))
+    return [*results, *(typed(o, call.tensor(3).dtype, call) for o in own)]
+
+
+def normalized_images(call: Call, x: MLOperand, groups: int, scale: MLOperand | None, bias: MLOperand | None) -> MLOperand:
+    """Return each image's channels, or so many groups of them, normalized; scale and bias are one for each group."""
+    n = int(x.shape[0])
+    flat = call.reshape(x, [n, groups, 1, math.prod(int(d) for d in x.shape) // (n * groups)])
+    y = call.build.instance_normalization(flat, scale=scale, bias=bias, epsilon=call.attribute("epsilon", 1e-5))
+    return call.reshape(y, x.shape)
+
+
+@lowers("InstanceNormalization")
+def instance_normalization(call: Call) -> Result:
+    """Each image's channels normalized."""
+    x = call.operand(0)
+    return normalized_images(call, x, int(x.shape[1]), call.operand(1), call.operand(2))
+
+
+@lowers("GroupNormalization")
+def group_normalization(call: Call) -> Result:
+    """Groups of each image's channels normalized; scale and bias are one for each group, since version 21 for each channel."""
+    x, groups = call.operand(0), call.attribute("num_groups")
+    if call.version < 21:
+        return normalized_images(call, x, groups, call.operand(1), call.operand(2))
+    rank = len(x.shape)
+    y = normalized_images(call, wide(call, 0), groups, None, None)
+    return scaled(call, y, per_channel(call, call.operand(1), rank), per_channel(call, call.operand(2), rank))
+
+
+@lowers("GroupNorm", domain=MICROSOFT)
+def group_norm(call: Call) -> Result:
+    """Groups of each image's channels normalized, which may stand last, and Swish after it."""
+    x = wide(call, 0)
+    rank = len(x.shape)
+    if call.attribute("channels_last", 1):
+        x = call.transpose(x, [0, rank - 1, *range(1, rank - 1)])
+    y = normalized_images(call, x, call.attribute("groups"), None, None)
+    y = scaled(call, y, per_channel(call, call.operand(1), rank), per_channel(call, call.operand(2), rank))
+    y = call.build.mul(y, call.build.sigmoid(y)) if call.attribute("activation", 0) else y
+    return call.transpose(y, [0, *range(2, rank), 1]) if call.attribute("channels_last", 1) else y
+
+
+@lowers("LRN")
+def lrn(call: Call) -> Result:
+    """Each element divided by a power of its neighbouring channels' mean of squares."""
+    x, size = wide(call, 0), call.attribute("size")
+    n, c = (int(d) for d in x.shape[:2])
+    rest = math.prod(int(d) for d in x.shape[2:])
+    squares = call.reshape(call.build.mul(x, x), [n, 1, c, rest])
+    before = (size - 1) // 2
+    # Zeros outside the channels count: every mean is over `size` of them.
+    squares = call.build.pad(squares, [0, 0, before, 0], [0, 0, size - 1 - before, 0])
+    mean = call.reshape(call.build.average_pool2d(squares, window_dimensions=[size, 1]), x.shape)
+    base = call.build.linear(mean, alpha=call.attribute("alpha", 1e-4), beta=call.attribute("bias", 1.0))
+    return call.build.div(x, call.build.pow(base, number(call, call.attribute("beta", 0.75))))
+
+
+# over axes ------------------------------------------------------------------------------------------------------------
+
+
+def layer_normalized(
+    call: Call, x: MLOperand, axis: int, epsilon: float, scale: MLOperand | None, bias: MLOperand | None
+) -> MLOperand:
+    """Return elements normalized from an axis on, scaled and moved; scale and bias broadcast."""
+    shape = list(x.shape[axis:])
+    axes = list(range(axis, len(x.shape)))
+    own = [o is None or list(o.shape) == shape for o in (scale, bias)]
+    if all(own):
+        scale, bias = (None if o is None else call.cast(o, x.data_type) for o in (scale, bias))
+        return call.build.layer_normalization(x, scale=scale, bias=bias, axes=axes, epsilon=epsilon)
+    y = call.build.layer_normalization(call.cast(x, "float32"), axes=axes, epsilon=epsilon)
+    return scaled(call, y, scale, bias)
+
+
+def statistics(call: Call, x: MLOperand, axis: int, epsilon: float) -> tuple[MLOperand, MLOperand]:
+    """Return mean and inverse of the standard deviation, from an axis on, as float32."""
+    mean, _, variance = moments(call, call.cast(x, "float32"), range(axis, len(x.shape)))
+    deviation = call.build.sqrt(call.build.add(variance, number(call, epsilon)))
+    return mean, call.build.reciprocal(deviation)
+
+
+@lowers("LayerNormalization")
+def layer_normalization(call: Call) -> Result:
+    """Elements normalized from an axis on; the statistics have the type of `stash_type`."""
+    x, epsilon = call.operand(0), call.attribute("epsilon", 1e-5)
+    axis = call.axis(call.attribute("axis", -1), len(x.shape))
+    y = layer_normalized(call, x, axis, epsilon, call.operand(1), call.optional(2))
+    if not call.wants(1) and not call.wants(2):
+        return y
+    mean, inverse = statistics(call, x, axis, epsilon)
+    stash = FLOAT32 if call.attribute("stash_type", 1) == 1 else call.tensor(0).dtype
+    return [y, typed(mean, stash, call), typed(inverse, stash, call)]
+
+
+def rms_normalized(call: Call, x: MLOperand, axis: int, epsilon: float, scale: MLOperand | None) -> tuple[MLOperand, MLOperand]:
+    """Return elements divided by the root of their mean square from an axis on, scaled; and the inverse of that root."""
+    x = call.cast(x, "float32")
+    squares = call.build.reduce_mean(call.build.mul(x, x), axes=list(range(axis, len(x.shape))), keep_dimensions=True)
+    root = call.build.sqrt(call.build.add(squares, number(call, epsilon)))
+    return scaled(call, call.build.div(x, root), scale, None), call.build.reciprocal(root)
+
+
+@lowers("RMSNormalization")
+def rms_normalization(call: Call) -> Result:
+    """Elements divided by the root of their mean square, from an axis on."""
+    axis = call.axis(call.attribute("axis", -1), call.tensor(0).rank)
+    return rms_normalized(call, call.operand(0), axis, call.attribute("epsilon", 1e-5), call.operand(1))[0]
+
+
+@lowers("SimplifiedLayerNormalization")
+@lowers("SimplifiedLayerNormalization", domain=MICROSOFT)
+def simplified_layer_normalization(call: Call) -> Result:
+    """Elements divided by the root of their mean square, from an axis on, and the inverse of that root."""
+    axis = call.axis(call.attribute("axis", -1), call.tensor(0).rank)
+    y, inverse = rms_normalized(call, call.operand(0), axis, call.attribute("epsilon", 1e-5), call.operand(1))
+    return [typed(y, call.tensor(1).dtype, call), typed(inverse, FLOAT32, call)]
+
+
+def skipped(call: Call, bias: int) -> MLOperand:
+    """Return the sum of an input, what skipped the layer before it, and a bias."""
+    total = call.build.add(call.operand(0), call.operand(1))
+    return call.build.add(total, call.operand(bias)) if call.has(bias) else total
+
+
+@lowers("SkipLayerNormalization", domain=MICROSOFT)
+def skip_layer_normalization(call: Call) -> Result:
+    """The sum of two inputs and a bias, normalized over the last axis; statistics and the sum are returned too."""
+    total, epsilon = skipped(call, 4), call.attribute("epsilon", 1e-12)
+    axis = len(total.shape) - 1
+    y = layer_normalized(call, total, axis, epsilon, call.operand(2), call.optional(3))
+    mean = inverse = None
+    if call.wants(1) or call.wants(2):
+        mean, inverse = (typed(o, FLOAT32, call) for o in statistics(call, total, axis, epsilon))
+    return [y, mean, inverse, total]
+
+
+@lowers("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
+def skip_simplified_layer_normalization(call: Call) -> Result:
+    """The sum of two inputs and a bias divided by the root of its mean square; that root's inverse and the sum too."""
+    total = skipped(call, 3)
+    y, inverse = rms_normalized(call, total, len(total.shape) - 1, call.attribute("epsilon", 1e-12), call.operand(2))
+    return [y, None, typed(inverse, FLOAT32, call), total]
+
+
+@lowers("LpNormalization")
+def lp_normalization(call: Call) -> Result:
+    """Elements divided by their norm along an axis; 0 where that is 0."""
+    x, p = wide(call, 0), call.attribute("p", 2)
+    reduce = {1: call.build.reduce_l1, 2: call.build.reduce_l2}.get(p) or call.fail(f"p {p} is neither 1 nor 2")
+    norm = reduce(x, axes=[call.axis(call.attribute("axis", -1), len(x.shape))], keep_dimensions=True)
+    zero = number(call, 0)
+    return call.build.where(call.build.equal(norm, zero), zero, call.build.div(x, norm))
+
+
+@lowers("MeanVarianceNormalization")
+def mean_variance_normalization(call: Call) -> Result:
+    """Elements normalized over axes."""
+    x = wide(call, 0)
+    _, apart, variance = moments(call, x, call.axes(call.attribute("axes") or [0, 2, 3], len(x.shape)))
+    return call.build.div(apart, call.build.add(call.build.sqrt(variance), number(call, np.float32(1e-9).item())))

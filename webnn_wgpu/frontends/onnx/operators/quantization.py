@@ -1,0 +1,373 @@
+"""Quantized tensors: to and from floats, and operators on them.
+
+WebNN's scale and zero point have the input's rank and sizes that divide the input's, one element for each block. Sums of
+products of integers are exact.
+"""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import onnx_ir
+
+from webnn_wgpu import MLOperand
+
+from ..call import Call
+from ..tensors import Tensor
+from ..types import FLOAT32, HELD, DType, is_float, logical
+from ._exact import centred, exact_sums
+from ._registry import MICROSOFT, Result, lowers
+from ._windows import extended, windows_of
+from .convolution import check_channels, convolution, kernel_of
+from .linear import product
+
+PACKED = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
+"""Types whose constants stay packed on the device."""
+DIRECT = frozenset({"int8", "uint8", "int32"})
+"""Types that WebNN quantizes to."""
+LIMITS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3), "int16": (-32768, 32767), "uint16": (0, 65535)}
+"""Ranges of the integers that are held in wider ones."""
+
+
+def named_dtype(call: Call, name: str) -> DType | None:
+    """Return the type that an attribute names; None where it is left out or 0."""
+    wanted = call.attribute(name, 0)
+    if not wanted:
+        return None
+    return logical(onnx_ir.DataType(wanted)) or call.fail(f"{name} {onnx_ir.DataType(wanted).name} cannot be held")
+
+
+class Blocks:
+    """How scales and zero points lie over a tensor: one for all, one for each index of an axis, or one for each block."""
+
+    def __init__(self, call: Call, shape: tuple[int, ...], scale: tuple[int, ...]) -> None:
+        self.call, self.gathered = call, None
+        rank = len(shape)
+        block = call.attribute("block_size", 0)
+        if block:
+            axis = call.axis(call.attribute("axis", 1), rank)
+            if len(scale) != rank or any(d != s for i, (d, s) in enumerate(zip(shape, scale, strict=True)) if i != axis):
+                call.fail(f"a scale of shape {scale} does not fit blocks of {shape}")
+            if scale[axis] != -(-shape[axis] // block):
+                call.fail(f"{scale[axis]} blocks of {block} do not make {shape[axis]}")
+            self.shape = scale
+            if scale[axis] > 1 and scale[axis] * block != shape[axis]:
+                # The last block is shorter: each element gets its own.
+                self.gathered = (axis, np.arange(shape[axis]) // block)
+        elif int(np.prod(scale)) == 1:
+            self.shape = (1,) * rank
+        else:
+            axis = call.axis(call.attribute("axis", 1), rank)
+            if scale != (shape[axis],):
+                call.fail(f"a scale of shape {scale} does not fit axis {axis} of {shape}")
+            self.shape = tuple(d if i == axis else 1 for i, d in enumerate(shape))
+
+    def laid(self, operand: MLOperand) -> MLOperand:
+        """Return a scale or a zero point in the shape that WebNN takes."""
+        operand = self.call.reshape(operand, self.shape)
+        if self.gathered is None:
+            return operand
+        axis, indices = self.gathered
+        return self.call.build.gather(operand, self.call.constant(indices, "int32"), axis=axis)
+
+    def zeros(self, data_type: str) -> MLOperand:
+        """Return zero points of 0."""
+        shape = list(self.shape)
+        if self.gathered is not None:
+            shape[self.gathered[0]] = len(self.gathered[1])
+        return self.call.constant(np.zeros(shape), data_type)
+
+
+@lowers("QuantizeLinear")
+def quantize_linear(call: Call) -> Result:
+    """round(x / scale) + zero point, limited to the type's range; floats of 8 bits have no zero point."""
+    x, scale = call.tensor(0), call.tensor(1)
+    dtype = call.tensor(2).dtype if call.has(2) else named_dtype(call, "output_dtype") or np.dtype(np.uint8)
+    blocks = Blocks(call, x.shape, scale.shape)
+    precision = named_dtype(call, "precision")
+    half = np.dtype(np.float16)
+    in_half = precision == half or (precision is None and x.dtype == scale.dtype == half)
+    computed = "float16" if in_half else "float32"
+    values = call.cast(call.operand(0), computed)
+    scales = call.cast(blocks.laid(call.operand(1)), computed)
+    if precision is not None and HELD[precision] != precision.name:
+        values = call.build.div(call.lowering.module.rounded(call, values, precision), scales)
+        values, scales = call.lowering.module.rounded(call, values, precision), call.constant(np.ones(scales.shape), computed)
+    elif in_half:
+        # The quotient is rounded to float16 before it is rounded to an integer.
+        values, scales = call.build.div(values, scales), call.constant(np.ones(scales.shape), computed)
+    if is_float(dtype):
+        quotients = call.build.div(values, expanded(call, scales, values))
+        return Tensor(x.shape, dtype, operand=to_small_float(call, call.cast(quotients, "float32"), dtype))
+    if dtype.name in DIRECT:
+        held = dtype.name
+    elif dtype.name in LIMITS:
+        held = "int32"
+    else:
+        call.fail(f"{dtype} is no quantized type")
+    zero = blocks.laid(call.cast(call.operand(2), held)) if call.has(2) else blocks.zeros(held)
+    y = call.build.quantize_linear(values, scales, zero)
+    if dtype.name in LIMITS:
+        low, high = LIMITS[dtype.name]
+        y = call.cast(call.build.clamp(y, min_value=low, max_value=high), HELD[dtype])
+    return Tensor(x.shape, dtype, operand=y)
+
+
+def expanded(call: Call, blocks: MLOperand, like: MLOperand) -> MLOperand:
+    """Return scales repeated over their blocks, where broadcasting would not repeat them."""
+    for axis, (count, size) in enumerate(zip(blocks.shape, like.shape, strict=True)):
+        if count not in (1, size):
+            indices = np.arange(int(size)) // (int(size) // int(count))
+            blocks = call.build.gather(blocks, call.constant(indices, "int32"), axis=axis)
+    return blocks
+
+
+def to_small_float(call: Call, operand: MLOperand, dtype: DType) -> MLOperand:
+    """Return numbers rounded to a type of 8 bits or less, beyond whose range they become its greatest or what has none."""
+    if call.attribute("saturate", 1):
+        limit = float(ml_dtypes.finfo(dtype).max)
+        operand = call.build.clamp(operand, min_value=-limit, max_value=limit)
+    return call.lowering.module.rounded(call, operand, dtype)
+
+
+@lowers("DequantizeLinear", folds=False)
+def dequantize_linear(call: Call) -> Result:
+    """(x - zero point) * scale. Constants of 4 bits stay packed."""
+    x, scale = call.tensor(0), call.tensor(1)
+    dtype = named_dtype(call, "output_dtype") or scale.dtype
+    blocks = Blocks(call, x.shape, scale.shape)
+    computed = "float16" if dtype == np.dtype(np.float16) == scale.dtype else "float32"
+    scales = blocks.laid(call.cast(call.operand(1), computed))
+    if is_float(x.dtype):
+        values = call.cast(call.operand(0), computed)
+        if call.has(2):
+            values = call.build.sub(values, expanded(call, blocks.laid(call.cast(call.operand(2), computed)), values))
+        y = call.build.mul(values, expanded(call, scales, values))
+    else:
+        y = call.build.dequantize_linear(integers(call, blocks), scales, zero_points(call, blocks))
+    if computed == "float32" and HELD[dtype] == "float16":
+        y = call.cast(y, "float16")
+    return Tensor(x.shape, dtype, operand=call.lowering.module.rounded(call, y, dtype))
+
+
+def stays_packed(call: Call, blocks: Blocks) -> bool:
+    """Whether a node's quantized elements are a constant of 4 bits that the device reads as it is."""
+    known = call.tensor(0).array is not None and (not call.has(2) or call.tensor(2).array is not None)
+    return known and call.tensor(0).dtype in PACKED and blocks.gathered is None
+
+
+def integers(call: Call, blocks: Blocks) -> MLOperand:
+    """Return the quantized elements."""
+    array = call.tensor(0).array
+    return call.lowering.constant(array) if array is not None and stays_packed(call, blocks) else call.operand(0)
+
+
+def zero_points(call: Call, blocks: Blocks) -> MLOperand:
+    """Return the zero points, in the type of the quantized elements."""
+    dtype = call.tensor(0).dtype
+    if not stays_packed(call, blocks):
+        return blocks.laid(call.operand(2)) if call.has(2) else blocks.zeros(HELD[dtype])
+    array = call.tensor(2).array if call.has(2) else np.zeros(blocks.shape, dtype)
+    assert array is not None
+    return call.lowering.constant(np.ascontiguousarray(array.reshape(blocks.shape)))
+
+
+@lowers("DynamicQuantizeLinear")
+def dynamic_quantize_linear(call: Call) -> Result:
+    """Quantize to uint8 with the scale and the zero point that the elements' range, with 0 in it, asks for."""
+    x = call.operand(0)
+    zero, top = call.constant(0, "float32"), call.constant(255, "float32")
+    low = call.build.min(call.build.reduce_min(x), zero)
+    high = call.build.max(call.build.reduce_max(x), zero)
+    span = call.build.sub(high, low)
+    scale = call.build.div(call.build.where(call.build.equal(span, zero), call.constant(1, "float32"), span), top)
+    zero_point = call.build.neg(call.build.div(low, scale))
+    zero_point = call.cast(call.build.round_even(call.build.clamp(zero_point, min_value=0, max_value=255)), "uint8")
+    ones = [1] * len(x.shape)
+    y = call.build.quantize_linear(x, call.reshape(scale, ones), call.reshape(zero_point, ones))
+    return [y, scale, zero_point]
+
+
+# products -------------------------------------------------------------------------------------------------------------
+
+
+def along(call: Call, index: int, axis: int, rank: int) -> MLOperand | None:
+    """Return an input that is one number or a vector along an axis, in a shape that broadcasts; None where it is left out."""
+    if not call.has(index):
+        return None
+    size = call.tensor(index).size
+    return call.reshape(call.operand(index), [] if size == 1 else [size if i == axis else 1 for i in range(rank)])
+
+
+def requantized(call: Call, sums: MLOperand, scale: MLOperand, index: int, dtype: DType) -> MLOperand:
+    """Return sums of products of the given scale, quantized with the scale and zero point that are inputs from `index` on."""
+    y_scale = call.cast(along(call, index, -1, 1) or call.fail(f"input {index} is missing"), "float32")
+    steps = call.build.mul(call.cast(sums, "float32"), call.build.div(scale, y_scale))
+    ones = [1] * len(steps.shape)
+    zero = call.reshape(call.operand(index + 1), ones) if call.has(index + 1) else call.constant(np.zeros(ones), dtype.name)
+    return call.build.quantize_linear(steps, call.constant(np.ones(ones), "float32"), zero)
+
+
+def exact_matmul(call: Call, a: tuple[MLOperand, int], b: tuple[MLOperand, int]) -> MLOperand:
+    """Return the matrix product of centred tensors as int32."""
+    return exact_sums(call, lambda x, y: product(call, x, y), *a, *b, int(a[0].shape[-1]))
+
+
+def matrix_zero(call: Call, index: int, of: int, right: bool) -> MLOperand | None:
+    """Return the zero point or scale of a matrix: one number, one for each row of the left or column of the right one."""
+    shape = call.tensor(of).shape
+    if not call.has(index):
+        return None
+    given = call.tensor(index)
+    if given.rank < 2 and given.size > 1:
+        return call.reshape(call.operand(index), [1, given.size] if right else [given.size, 1])
+    return call.reshape(call.operand(index), []) if given.size == 1 and len(shape) else call.operand(index)
+
+
+@lowers("MatMulInteger")
+def matmul_integer(call: Call) -> Result:
+    """Matrix product of quantized tensors less their zero points."""
+    a = centred(call, call.tensor(0), matrix_zero(call, 2, 0, False))
+    b = centred(call, call.tensor(1), matrix_zero(call, 3, 1, True))
+    return exact_matmul(call, a, b)
+
+
+@lowers("MatMulIntegerToFloat", domain=MICROSOFT)
+def matmul_integer_to_float(call: Call) -> Result:
+    """Matrix product of quantized tensors as floats, with a bias."""
+    a = centred(call, call.tensor(0), matrix_zero(call, 4, 0, False))
+    b = centred(call, call.tensor(1), matrix_zero(call, 5, 1, True))
+    return to_floats(call, exact_matmul(call, a, b), scales(call, 2, 3, 0, 1), 6)
+
+
+@lowers("DynamicQuantizeMatMul", domain=MICROSOFT)
+def dynamic_quantize_matmul(call: Call) -> Result:
+    """Matrix product with a quantized matrix, before which the left one is quantized."""
+    found = dynamic_quantize_linear(call)
+    assert isinstance(found, list)
+    y, scale, zero_point = (o for o in found if isinstance(o, MLOperand))
+    a = centred(call, Tensor(call.tensor(0).shape, np.dtype(np.uint8), operand=y), zero_point)
+    b = centred(call, call.tensor(1), matrix_zero(call, 3, 1, True))
+    b_scale = matrix_zero(call, 2, 1, True)
+    assert b_scale is not None
+    return to_floats(call, exact_matmul(call, a, b), call.build.mul(scale, b_scale), 4)
+
+
+def scales(call: Call, a: int, b: int, of_a: int, of_b: int) -> MLOperand:
+    """Return the product of two matrices' scales as float32."""
+    left, right = matrix_zero(call, a, of_a, False), matrix_zero(call, b, of_b, True)
+    assert left is not None
+    assert right is not None
+    return call.build.mul(call.cast(left, "float32"), call.cast(right, "float32"))
+
+
+def to_floats(call: Call, sums: MLOperand, scale: MLOperand, bias: int) -> Tensor:
+    """Return sums times their scale, plus a bias."""
+    y = call.build.mul(call.cast(sums, "float32"), scale)
+    y = call.build.add(y, call.operand(bias)) if call.has(bias) else y
+    return Tensor(tuple(y.shape), FLOAT32, operand=y)
+
+
+@lowers("QLinearMatMul")
+@lowers("QLinearMatMul", domain=MICROSOFT)
+def qlinear_matmul(call: Call) -> Result:
+    """Matrix product of quantized tensors, quantized again."""
+    a = centred(call, call.tensor(0), matrix_zero(call, 2, 0, False))
+    b = centred(call, call.tensor(3), matrix_zero(call, 5, 3, True))
+    dtype = call.tensor(7).dtype
+    y = requantized(call, exact_matmul(call, a, b), scales(call, 1, 4, 0, 3), 6, dtype)
+    return Tensor(tuple(y.shape), dtype, operand=y)
+
+
+def exact_convolution(call: Call, x: int, w: int, x_zero: int, w_zero: int, bias: MLOperand | None = None) -> MLOperand:
+    """Return the convolution of quantized tensors, given as numbers of inputs, less their zero points as int32."""
+    image, weight, groups = call.tensor(x), call.tensor(w), call.attribute("group", 1)
+    check_channels(call, image.shape, weight.shape, groups)
+    windows = windows_of(call, image.shape[2:], kernel_of(call, weight.shape))
+    left = centred(call, image, along(call, x_zero, -1, image.rank))
+    filters, bits = centred(call, weight, along(call, w_zero, 0, weight.rank))
+    if [v.taps for v in windows[-2:]] == [3, 3]:
+        # A filter of 3 x 3 taps may be multiplied by Winograd's algorithm, which rounds; of 3 x 4 it is not.
+        last = windows[-1]
+        filters = extended(call, filters, weight.rank - 1, 0, 1)
+        windows[-1] = type(last)(4, last.stride, last.dilation, last.begin, last.end + last.dilation)
+    terms = int(np.prod(weight.shape[1:]))
+    y = exact_sums(call, lambda a, b: convolution(call, a, b, None, windows, groups), *left, filters, bits, terms)
+    if bias is None:
+        return y
+    return call.build.add(y, call.reshape(bias, [1, weight.shape[0], *[1] * (weight.rank - 2)]))
+
+
+@lowers("ConvInteger")
+def conv_integer(call: Call) -> Result:
+    """Convolution of quantized tensors less their zero points."""
+    return exact_convolution(call, 0, 1, 2, 3)
+
+
+@lowers("QLinearConv")
+@lowers("QLinearConv", domain=MICROSOFT)
+def qlinear_conv(call: Call) -> Result:
+    """Convolution of quantized tensors, quantized again; the bias counts steps of the product of both scales."""
+    if call.attribute("channels_last", 0):
+        call.on_host("channels_last")
+    y = exact_convolution(call, 0, 3, 2, 5, call.optional(8))
+    x_scale, w_scale = along(call, 1, -1, 1), along(call, 4, 1, len(y.shape))
+    assert x_scale is not None
+    assert w_scale is not None
+    scale = call.build.mul(call.cast(x_scale, "float32"), call.cast(w_scale, "float32"))
+    dtype = call.tensor(7).dtype if call.has(7) else call.tensor(0).dtype
+    return Tensor(tuple(y.shape), dtype, operand=requantized(call, y, scale, 6, dtype))
+
+
+# quantized element by element -----------------------------------------------------------------------------------------
+
+
+def dequantized(call: Call, index: int) -> MLOperand:
+    """Return a tensor that is followed by its scale and its zero point, as float32."""
+    x, _ = centred(call, call.tensor(index), along(call, index + 2, -1, 1))
+    scale = along(call, index + 1, -1, 1)
+    assert scale is not None
+    return call.build.mul(x, call.cast(scale, "float32"))
+
+
+def quantized(call: Call, y: MLOperand, index: int, dtype: DType) -> Tensor:
+    """Return floats quantized with the scale and zero point that are inputs number `index` on."""
+    ones = [1] * len(y.shape)
+    scale = call.reshape(call.operand(index), ones)
+    zero = call.reshape(call.operand(index + 1), ones) if call.has(index + 1) else call.constant(np.zeros(ones), dtype.name)
+    return Tensor(tuple(y.shape), dtype, operand=call.build.quantize_linear(y, scale, zero))
+
+
+@lowers("QLinearAdd", "QLinearMul", domain=MICROSOFT)
+def qlinear_binary(call: Call) -> Result:
+    """Sum or product of quantized tensors, quantized again."""
+    apply = call.build.add if call.node.op_type == "QLinearAdd" else call.build.mul
+    return quantized(call, apply(dequantized(call, 0), dequantized(call, 3)), 6, call.tensor(0).dtype)
+
+
+@lowers("QLinearSigmoid", "QLinearLeakyRelu", domain=MICROSOFT)
+def qlinear_unary(call: Call) -> Result:
+    """Sigmoid or leaky rectifier of a quantized tensor, quantized again."""
+    x = dequantized(call, 0)
+    if call.node.op_type == "QLinearSigmoid":
+        y = call.build.sigmoid(x)
+    else:
+        y = call.build.leaky_relu(x, alpha=call.attribute("alpha", 0.01))
+    return quantized(call, y, 3, call.tensor(0).dtype)
+
+
+@lowers("QLinearGlobalAveragePool", domain=MICROSOFT)
+def qlinear_global_average_pool(call: Call) -> Result:
+    """Mean of each image's channels of a quantized tensor, quantized again."""
+    rank = call.tensor(0).rank
+    axes = list(range(1, rank - 1)) if call.attribute("channels_last", 0) else list(range(2, rank))
+    y = call.build.reduce_mean(dequantized(call, 0), axes=axes, keep_dimensions=True)
+    return quantized(call, y, 3, call.tensor(0).dtype)
+
+
+@lowers("QLinearConcat", domain=MICROSOFT)
+def qlinear_concat(call: Call) -> Result:
+    """Quantized tensors of several scales, joined and quantized again."""
+    parts = [dequantized(call, i) for i in range(2, len(call), 3)]
+    axis = call.axis(call.attribute("axis"), call.tensor(2).rank)
+    return quantized(call, call.build.concat(parts, axis), 0, call.tensor(1).dtype)

@@ -1,0 +1,51 @@
+"""Extension operators on the bits of integers, element by element.
+
+A shift count is read as unsigned. Counts from the element's width on leave nothing of it: 0, or -1 where a negative number is
+shifted right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..core.data_types import DATA_TYPES
+from ..ir.graph import Attrs
+from ..kernels.element import ELEMENTS
+from ..kernels.expression import Formula
+from ._def import OpDef
+from ._rows import NumpyFunction, binary, unary
+
+INTEGERS = tuple(name for name, info in DATA_TYPES.items() if info.kind != "float")
+"""The data types of integers."""
+
+
+def _bitwise(name: str, code: str, function: NumpyFunction) -> OpDef:
+    return binary(name, "", function, types=INTEGERS, integer=code, spec="")
+
+
+def _shift(name: str, function: NumpyFunction) -> OpDef:
+    # Elements of 8 bits are computed in 32: what is shifted out of the 8 is cut off when they are rounded to their type.
+    def formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
+        value = ELEMENTS[inputs[0]].value
+        unsigned, highest = ("u64", "63lu") if DATA_TYPES[inputs[0]].size_bytes == 8 else ("u32", "31u")
+        # WGSL takes the count modulo the width.
+        if name == "x.shift_right" and value in ("i32", "i64"):
+            return Formula(f"({{0}} >> u32(min({unsigned}({{1}}), {highest})))")
+        operator = "<<" if name == "x.shift_left" else ">>"
+        shifted = f"{{0}} {operator} (u32({{1}}) & {highest.replace('l', '')})"
+        return Formula(f"select({shifted}, {ELEMENTS[inputs[0]].zero}, {unsigned}({{1}}) > {highest})")
+
+    return replace(binary(name, "", function, types=INTEGERS, spec=""), elementwise=formula)
+
+
+OPS = (
+    _bitwise("x.bitwise_and", "({0} & {1})", np.bitwise_and),
+    _bitwise("x.bitwise_or", "({0} | {1})", np.bitwise_or),
+    _bitwise("x.bitwise_xor", "({0} ^ {1})", np.bitwise_xor),
+    unary("x.bitwise_not", "", np.invert, types=INTEGERS, integer="~{0}", spec=""),
+    _shift("x.shift_left", np.left_shift),
+    _shift("x.shift_right", np.right_shift),
+)

@@ -1,0 +1,126 @@
+"""Extension operators: rounding to data types that WebNN has not. The results keep the data type that they are computed in.
+
+Importers take them for a cast to bfloat16, to one of the formats of 8 bits, or to an integer type of another width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import ml_dtypes
+import numpy as np
+
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.expression import Formula
+from ._attrs import Attr
+from ._def import Call, OpDef, Operand
+from ._elementwise import ELEMENTWISE
+from ._rows import lower_elementwise, unary
+
+_INFINITY, _NAN = 0x7F800000, 0x7FC00000
+
+
+class _Format(NamedTuple):
+    """A floating-point format of 8 bits: bits of its fraction, exponent of its lowest normal number, largest number."""
+
+    dtype: type[np.generic]
+    fraction: int
+    lowest: int
+    largest: float
+    infinity: bool
+    signed_zero: bool
+
+
+FORMATS = MappingProxyType(
+    {
+        "e4m3fn": _Format(ml_dtypes.float8_e4m3fn, 3, -6, 448.0, False, True),
+        "e4m3fnuz": _Format(ml_dtypes.float8_e4m3fnuz, 3, -7, 240.0, False, False),
+        "e5m2": _Format(ml_dtypes.float8_e5m2, 2, -14, 57344.0, True, True),
+        "e5m2fnuz": _Format(ml_dtypes.float8_e5m2fnuz, 2, -15, 57344.0, False, False),
+    }
+)
+"""The formats of ONNX by name; those that end in `fn` have no infinity, in `uz` no negative zero."""
+
+
+def _bfloat16(x: Array) -> Array:
+    return x.astype(np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+def _float8_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
+    found = FORMATS[attrs["format"]]
+    largest = int(np.float32(found.largest).view(np.uint32))
+    beyond = largest if attrs["saturate"] else _INFINITY if found.infinity else _NAN
+    return Formula(
+        "round_float8({0}, {fraction}, {lowest}, {largest}, {beyond}, {zero_sign})",
+        ("round_float8",),
+        (
+            ("fraction", "u32", found.fraction),
+            ("lowest", "i32", found.lowest),
+            ("largest", "f32", found.largest),
+            ("beyond", "u32", beyond),
+            ("zero_sign", "u32", 0xFFFFFFFF if found.signed_zero else 0),
+        ),
+    )
+
+
+def _float8_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    found = FORMATS[attrs["format"]]
+    with np.errstate(all="ignore"):
+        rounded = x.astype(np.float32)
+        if attrs["saturate"]:
+            # What lies between the largest number and the next one there would be is rounded to the largest either way.
+            rounded = np.clip(rounded, -found.largest, found.largest)
+        return [rounded.astype(found.dtype).astype(out[0].numpy)]
+
+
+def _infer_wrap(call: Call) -> tuple[TensorType, ...]:
+    bits = call.attrs["bits"]
+    call.require(1 <= bits <= 32, "bits is out of range", got=f"bits={bits}", allowed="1..32")
+    return (call.input(),)
+
+
+def _wrap_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
+    code = "extractBits({0}, 0u, {bits})"
+    if not attrs["signed"]:
+        code = "bitcast<i32>(extractBits(bitcast<u32>({0}), 0u, {bits}))"
+    return Formula(code, (), (("bits", "u32", attrs["bits"]),))
+
+
+def _wrap_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    size = 1 << attrs["bits"]
+    low = -(size >> 1) if attrs["signed"] else 0
+    return [((x.astype(np.int64) - low) % size + low).astype(np.int32)]
+
+
+OPS = (
+    unary("x.round_bfloat16", "round_bfloat16({0})", _bfloat16, types=("float32",), lib=("round_bfloat16",), spec=""),
+    OpDef(
+        "x.round_float8",
+        (Operand("input", ("float32",)),),
+        lambda call: (call.input(),),
+        _float8_reference,
+        lower_elementwise,
+        attrs=(Attr("format", "enum", "e4m3fn", tuple(FORMATS)), Attr("saturate", "bool", True)),
+        templates=(ELEMENTWISE,),
+        elementwise=_float8_formula,
+        tolerance=0,
+    ),
+    OpDef(
+        "x.wrap_integer",
+        (Operand("input", ("int32",)),),
+        _infer_wrap,
+        _wrap_reference,
+        lower_elementwise,
+        attrs=(Attr("bits", "uint", 8), Attr("signed", "bool", True)),
+        templates=(ELEMENTWISE,),
+        elementwise=_wrap_formula,
+        tolerance=0,
+    ),
+)

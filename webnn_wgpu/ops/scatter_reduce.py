@@ -1,0 +1,205 @@
+"""Extension operators: scattering that combines what stands at a place with the updates, and with smaller indices than WebNN's.
+
+Updates of one place are taken in the order in which they stand, on every device: they are sorted by place first.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.data_types import ANY
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import QUAD, bits_of, element_of
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, UniformType
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._places import INDEX_TYPES, check_coordinates, clamped_indices, coordinates, index_binding, places_at
+from ._quads import MOST_ITERATIONS, quad_launch
+from ._rows import to_type, wide
+from ._shapes import merge_dimensions, strides_of
+from .top_k import Rows, signed_axis, sorting_calls
+
+SCATTER_REDUCE = KernelTemplate("scatter_reduce", ("step", "form", "rank", "reduction", "resumed"))
+
+_REDUCTIONS = {"none": None, "add": np.add, "mul": np.multiply, "max": np.maximum, "min": np.minimum}
+
+_Fields = Sequence[tuple[str, UniformType, int]]
+
+
+def _scatter(low: Lowering, form: str, rank: int, fields: _Fields, updates: int, slice_length: int) -> list[KernelCall]:
+    """Return the calls that combine `updates` slices with the input; `form`, `rank` and `fields` say how places are named."""
+    caps, element = low.caps, element_of(low.input().data_type, low.caps)
+    named = Temp("named", 4 * updates)
+    launch, grid = quad_launch(updates, caps)
+    first_fields = [*launch, *fields]
+    spec = SCATTER_REDUCE.spec(
+        [index_binding(low.input(1).data_type), Binding("named", "write", "uint32", quad=True)],
+        [(name, type_) for name, type_, _ in first_fields],
+        step="name",
+        form=form,
+        rank=rank,
+        reduction="",
+        resumed=False,
+    )
+    name = KernelCall(spec, (low.value(1), named), tuple(v for *_, v in first_fields), grid, f"{updates} places")
+    calls, order = sorting_calls(Rows(named, "uint32", 1, updates), updates, False, caps)
+    reduction: str = low.attrs["reduction"]
+    if reduction == "none":
+        element = bits_of(element)
+    # An element may have to take in all updates: on software adapters so many in one dispatch as the driver has patience for.
+    most = MOST_ITERATIONS // QUAD - 2 * 32 if caps.is_cpu and reduction != "none" else updates
+    return [
+        name,
+        *calls,
+        *(_reduce(low, element, named, order, f, updates, most, slice_length) for f in range(0, updates, most)),
+    ]
+
+
+def _reduce(
+    low: Lowering, element: str, named: Temp, order: Temp, first: int, updates: int, most: int, slice_length: int
+) -> KernelCall:
+    """Return the call that takes in the sorted updates from `first` on, `most` of them."""
+    end = min(first + most, updates)
+    launch, grid = quad_launch(low.output().num_elements, low.caps, QUAD * (min(most, updates) + 2 * 32))
+    fields: _Fields = [
+        *launch,
+        ("updates", "u32", updates),
+        ("slice_length", "u32", slice_length),
+        ("first", "u32", first),
+        ("end", "u32", end),
+    ]
+    spec = SCATTER_REDUCE.spec(
+        [
+            Binding("input", "read", element, quad=True),
+            Binding("named", "read", "uint32"),
+            Binding("order", "read", "uint32"),
+            Binding("updates", "read", element),
+            Binding("output", "write", element, quad=True),
+        ],
+        [(name, type_) for name, type_, _ in fields],
+        step="reduce",
+        form="",
+        rank=0,
+        reduction=low.attrs["reduction"],
+        resumed=first > 0,
+    )
+    operands = (low.value(0), named, order, low.value(2), low.node.outputs[0])
+    return KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"updates {first} to {end - 1} of {updates}")
+
+
+def _combined(arrays: Sequence[Array | None], places: Array, slice_length: int, attrs: Attrs, out: TensorType) -> list[Array]:
+    """Return the input, seen as a table of slices, with the updates of every place combined one after the other."""
+    x, _, updates = arrays
+    assert x is not None
+    assert updates is not None
+    reduction = _REDUCTIONS[attrs["reduction"]]
+    slices = updates.reshape(-1, slice_length)
+    if reduction is None:
+        table = x.reshape(-1, slice_length).copy()
+        table[places.reshape(-1)] = slices
+        return [table.reshape(x.shape)]
+    table = wide(x).reshape(-1, slice_length).copy()
+    with np.errstate(all="ignore"):
+        reduction.at(table, places.reshape(-1), wide(slices))
+    return [to_type(table.reshape(x.shape), out)]
+
+
+# x.scatter_elements ---------------------------------------------------------------------------------------------------
+
+
+def _infer_elements(call: Call) -> tuple[TensorType, ...]:
+    x, indices, updates = (call.input(i) for i in range(3))
+    axis = signed_axis(call, x.rank)
+    call.require(indices.rank == x.rank, "Incompatible shapes: indices must have the rank of input")
+    call.require(
+        all(d == axis or n <= x.shape[d] for d, n in enumerate(indices.shape)),
+        f"Incompatible shapes: indices must not be larger than input in any dimension except axis {axis}",
+    )
+    call.require(updates.shape == indices.shape, "Incompatible shapes: updates must have the shape of indices")
+    return (x,)
+
+
+def _elements_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, indices, _ = arrays
+    assert x is not None
+    assert indices is not None
+    axis = attrs["axis"]
+    spots = list(np.indices(indices.shape))
+    spots[axis] = clamped_indices(indices, x.shape[axis])
+    return _combined(arrays, np.asarray(np.ravel_multi_index(tuple(spots), x.shape)), 1, attrs, out[0])
+
+
+def _lower_elements(low: Lowering) -> list[KernelCall]:
+    x, indices = low.input(), low.input(1)
+    axis: int = low.attrs["axis"]
+    steps = strides_of(x.shape)
+    own = tuple(0 if d == axis else step for d, step in enumerate(steps))
+    # The indices' own steps take part so that merged dimensions still number them in order.
+    dims, (_, table) = merge_dimensions(indices.shape, [strides_of(indices.shape), own])
+    fields: _Fields = [
+        *((f"dim_{d}", "u32", n) for d, n in enumerate(dims)),
+        *((f"table_stride_{d}", "u32", n) for d, n in enumerate(table)),
+        ("size", "u32", x.shape[axis]),
+        ("step", "u32", steps[axis]),
+    ]
+    return _scatter(low, "table", len(dims), fields, indices.num_elements, 1)
+
+
+# x.scatter_nd ---------------------------------------------------------------------------------------------------------
+
+
+def _infer_nd(call: Call) -> tuple[TensorType, ...]:
+    wanted = check_coordinates(call)
+    call.require(
+        call.input(2).shape == wanted,
+        "Incompatible shapes: updates must have the shape of indices without its last dimension, "
+        "followed by input's dimensions behind the coordinates",
+        allowed=f"updates of shape {list(wanted)}",
+    )
+    return (call.input(),)
+
+
+def _nd_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, indices, _ = arrays
+    assert x is not None
+    assert indices is not None
+    rank = indices.shape[-1]
+    places = np.asarray(np.ravel_multi_index(coordinates(indices, x.shape), x.shape[:rank]))
+    return _combined(arrays, places, math.prod(x.shape[rank:]), attrs, out[0])
+
+
+def _lower_nd(low: Lowering) -> list[KernelCall]:
+    places = places_at(low.input().shape, low.input(1).shape)
+    return _scatter(low, places.form, places.rank, places.fields, places.count, places.slice_length)
+
+
+_REDUCTION = Attr("reduction", "enum", "none", tuple(_REDUCTIONS))
+
+OPS = (
+    OpDef(
+        "x.scatter_elements",
+        (
+            Operand("input", ANY, min_rank=1),
+            Operand("indices", INDEX_TYPES, min_rank=1),
+            Operand("updates", same_as="input", min_rank=1),
+        ),
+        _infer_elements,
+        _elements_reference,
+        _lower_elements,
+        attrs=(Attr("axis", "int", 0), _REDUCTION),
+        templates=(SCATTER_REDUCE,),
+    ),
+    OpDef(
+        "x.scatter_nd",
+        (Operand("input", ANY, min_rank=1), Operand("indices", INDEX_TYPES, min_rank=1), Operand("updates", same_as="input")),
+        _infer_nd,
+        _nd_reference,
+        _lower_nd,
+        attrs=(_REDUCTION,),
+        templates=(SCATTER_REDUCE,),
+    ),
+)

@@ -1,0 +1,181 @@
+"""Extension operator: the largest or smallest elements along a dimension, in order, and where they are.
+
+Places in the row are sorted instead of elements. Blocks of some hundred are sorted first, each place counting those before it,
+and lose what cannot be among the k; so long as several of the runs that are left fit a block they are sorted so again. Longer
+runs are merged two by two: n log(n)^2 steps for all of a row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..core.caps import Caps
+from ..core.data_types import ANY
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import bits_of, element_of
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, UniformType, grid_1d
+from ..kernels.spec import Operand as Resource
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._quads import WORKGROUP, quad_launch
+
+TOP_K = KernelTemplate("top_k", ("step", "largest"))
+
+BLOCK = 256
+"""Most places that are sorted by counting: about as many steps as the merges of a million places take."""
+
+
+def signed_axis(call: Call, rank: int) -> int:
+    """Return the option `axis`, counted from the end where it is negative, and make it canonical."""
+    axis: int = call.attrs["axis"]
+    if axis < -rank:
+        raise call.fail("axis must be a dimension of input", got=f"axis={axis}", allowed=f"{-rank}..{rank - 1}")
+    axis = call.attrs["axis"] = call.axis(axis + rank if axis < 0 else axis, rank)
+    return axis
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x = call.input()
+    axis = signed_axis(call, x.rank)
+    k: int = call.attrs["k"]
+    call.require(
+        1 <= k <= x.shape[axis], "k must be a number of elements along axis", got=f"k={k}", allowed=f"1..{x.shape[axis]}"
+    )
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
+    return (call.output(x.data_type, shape), call.output(call.attrs["indices_data_type"], shape))
+
+
+def _keys(x: Array) -> Array:
+    """Return integers of the order of the elements: NaN is the largest float, and both zeros are one."""
+    if x.dtype.kind != "f":
+        return x
+    bits = (x.astype(np.float64) + 0.0).view(np.int64)
+    return np.where(np.isnan(x), np.iinfo(np.int64).max, bits ^ ((bits >> 63) & np.iinfo(np.int64).max))
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    axis = attrs["axis"]
+    keys = _keys(x)
+    order = np.argsort(~keys if attrs["largest"] else keys, axis, kind="stable").take(range(attrs["k"]), axis)
+    return [np.take_along_axis(x, order, axis), order.astype(out[1].numpy)]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows that are sorted.
+
+    Attributes:
+        source: what holds them.
+        element: name of its element kind.
+        count: how many rows there are.
+        length: elements in a row.
+        inner: from one element of a row to the next.
+    """
+
+    source: Resource
+    element: str
+    count: int
+    length: int
+    inner: int = 1
+
+
+def sorting_calls(rows: Rows, k: int, largest: bool, caps: Caps) -> tuple[list[KernelCall], Temp]:
+    """Return calls that sort rows, and where they leave the places of the first k elements of each row: uint32[count, k].
+
+    Args:
+        rows: the rows.
+        k: how many elements of each are wanted.
+        largest: whether the largest come first.
+        caps: the device.
+    """
+    calls: list[KernelCall] = []
+    run = min(k, BLOCK)
+    length, order = _step(calls, rows, rows.length, None, ("count", BLOCK, run), {"block": BLOCK}, largest, caps)
+    while length > run:
+        # Runs are shorter than a block only where k is: they keep their length then.
+        together = BLOCK // run
+        if together > 1:
+            how, own = ("count", together * run, run), {"block": together * run}
+        else:
+            how, own = ("merge", 2 * run, min(k, 2 * run)), {"run": run}
+        run = how[2]
+        length, order = _step(calls, rows, length, order, how, own, largest, caps)
+    return calls, order
+
+
+def _step(
+    calls: list[KernelCall],
+    rows: Rows,
+    length: int,
+    order: Temp | None,
+    how: tuple[str, int, int],
+    own: Mapping[str, int],
+    largest: bool,
+    caps: Caps,
+) -> tuple[int, Temp]:
+    """Add a step that makes a run of the first places of every block; return how many a row has left, and where they are."""
+    step, block, kept = how
+    blocks = -(-length // block)
+    left = (blocks - 1) * kept + min(kept, length - (blocks - 1) * block)
+    result = Temp(f"order {len(calls)}", 4 * rows.count * left)
+    bindings: list[tuple[Binding, Resource]] = [(Binding("input", "read", rows.element), rows.source)]
+    if order is not None:
+        bindings.append((Binding("order", "read", "uint32"), order))
+    bindings.append((Binding("result", "write", "uint32"), result))
+    count = rows.count * length
+    sizes = {"count": count, "inner": rows.inner, "row": rows.length, "length": length, "kept": kept, "left": left, **own}
+    types: list[tuple[str, UniformType]] = [(name, "u32") for name in sizes]
+    spec = TOP_K.spec([b for b, _ in bindings], types, step=step, largest=largest)
+    grid = grid_1d(-(-count // WORKGROUP), caps)
+    reason = f"{length} places into runs of {kept}"
+    calls.append(KernelCall(spec, tuple(r for _, r in bindings), tuple(sizes.values()), grid, reason))
+    return left, result
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    x, values = low.input(), low.output()
+    axis: int = low.attrs["axis"]
+    k: int = low.attrs["k"]
+    length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    rows = Rows(low.value(0), element_of(x.data_type, low.caps), x.num_elements // length, length, inner)
+    calls, order = sorting_calls(rows, k, low.attrs["largest"], low.caps)
+    launch, grid = quad_launch(values.num_elements, low.caps)
+    fields = [*launch, ("inner", "u32", inner), ("kept", "u32", k), ("length", "u32", length)]
+    bindings = [
+        Binding("input", "read", bits_of(values.data_type)),
+        Binding("order", "read", "uint32"),
+        Binding("values", "write", bits_of(values.data_type), quad=True),
+        Binding("indices", "write", bits_of(low.output(1).data_type), quad=True),
+    ]
+    operands = (low.value(0), order, *low.node.outputs)
+    spec = TOP_K.spec(bindings, [(name, "u32") for name, *_ in fields], step="take", largest=True)
+    return [*calls, KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{k} of {length}")]
+
+
+OPS = (
+    OpDef(
+        "x.top_k",
+        (Operand("input", min_rank=1),),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(
+            Attr("k", "uint"),
+            Attr("axis", "int", -1),
+            Attr("largest", "bool", True),
+            Attr("sorted", "bool", True),
+            Attr("indices_data_type", "data_type", "int64", ("int32", "int64")),
+        ),
+        templates=(TOP_K,),
+        outputs=("values", "indices"),
+        output_types=ANY,
+        tolerance=0,
+    ),
+)

@@ -1,0 +1,94 @@
+"""Extension operator: weighted sums of gathered elements along a dimension, the step that linear resamplings are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.data_types import FLOATS
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import QUAD
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._places import INDEX_TYPES, clamped_indices, index_binding
+from ._quads import MOST_ITERATIONS, quad_launch, quad_work
+from ._rows import to_type, wide
+
+WEIGHTED_GATHER = KernelTemplate("weighted_gather", ("quad",))
+
+_MOST_TAPS = MOST_ITERATIONS // QUAD
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x, indices, weights = (call.input(i) for i in range(3))
+    axis = call.axis(call.attrs["axis"], x.rank)
+    call.require(weights.shape == indices.shape, "Incompatible shapes: weights must have the shape of indices")
+    call.require(indices.shape[1] <= _MOST_TAPS, "too many elements in a sum", allowed=f"indices[n, 1..{_MOST_TAPS}]")
+    return (call.output(x.data_type, (*x.shape[:axis], indices.shape[0], *x.shape[axis + 1 :])),)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, indices, weights = arrays
+    assert x is not None
+    assert indices is not None
+    assert weights is not None
+    axis = attrs["axis"]
+    places = clamped_indices(indices, x.shape[axis])
+    total = np.zeros(out[0].shape)
+    spread = (-1,) + (1,) * (x.ndim - axis - 1)
+    with np.errstate(all="ignore"):
+        for tap in range(indices.shape[1]):
+            weight = weights[:, tap].astype(np.float64).reshape(spread)
+            total = np.where(weight == 0, total, total + weight * np.take(wide(x), places[:, tap], axis))
+    return [to_type(total, out[0])]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    x, indices, output = low.input(), low.input(1), low.output()
+    axis: int = low.attrs["axis"]
+    length, taps = indices.shape
+    size, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
+    quad = inner % QUAD == 0
+    iterations = taps * (1 if quad else QUAD)
+    launch, grid = quad_launch(output.num_elements, low.caps, iterations)
+    own = {"inner": inner // QUAD if quad else inner, "length": length, "size": size, "taps": taps}
+    fields = [*launch, *((name, "u32", value) for name, value in own.items())]
+    spec = WEIGHTED_GATHER.spec(
+        [
+            Binding("input", "read", x.data_type, quad=quad),
+            index_binding(indices.data_type),
+            Binding("weights", "read"),
+            Binding("output", "write", output.data_type, quad=True),
+        ],
+        [(name, "u32") for name, *_ in fields],
+        quad=quad,
+    )
+    operands = (*(low.value(i) for i in range(3)), low.node.outputs[0])
+
+    def reach(first: int, end: int) -> list[Interval | None]:
+        outer = first // (length * inner), -(-end // (length * inner))
+        return [(outer[0] * size * inner, outer[1] * size * inner), None, None, (first, end)]
+
+    work = quad_work(output.num_elements, low.caps, reach, iterations=iterations)
+    return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{taps} elements per sum", work)]
+
+
+OPS = (
+    OpDef(
+        "x.weighted_gather",
+        (
+            Operand("input", FLOATS, min_rank=1),
+            Operand("indices", INDEX_TYPES, min_rank=2, max_rank=2),
+            Operand("weights", ("float32",), min_rank=2, max_rank=2),
+        ),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(Attr("axis", "uint", 0),),
+        templates=(WEIGHTED_GATHER,),
+    ),
+)
