@@ -13,6 +13,7 @@ import onnx_ir
 from webnn_wgpu import MLOperand
 
 from ..call import Call
+from ..rounding import rounded
 from ..tensors import Tensor
 from ..types import FLOAT32, HELD, DType, is_float, logical
 from ._exact import centred, exact_sums
@@ -91,8 +92,8 @@ def quantize_linear(call: Call) -> Result:
     values = call.cast(call.operand(0), computed)
     scales = call.cast(blocks.laid(call.operand(1)), computed)
     if precision is not None and HELD[precision] != precision.name:
-        values = call.build.div(call.lowering.module.rounded(call, values, precision), scales)
-        values, scales = call.lowering.module.rounded(call, values, precision), call.constant(np.ones(scales.shape), computed)
+        values = call.build.div(rounded(call, values, precision), scales)
+        values, scales = rounded(call, values, precision), call.constant(np.ones(scales.shape), computed)
     elif in_half:
         # The quotient is rounded to float16 before it is rounded to an integer.
         values, scales = call.build.div(values, scales), call.constant(np.ones(scales.shape), computed)
@@ -127,7 +128,7 @@ def to_small_float(call: Call, operand: MLOperand, dtype: DType) -> MLOperand:
     if call.attribute("saturate", 1):
         limit = float(ml_dtypes.finfo(dtype).max)
         operand = call.build.clamp(operand, min_value=-limit, max_value=limit)
-    return call.lowering.module.rounded(call, operand, dtype)
+    return rounded(call, operand, dtype)
 
 
 @lowers("DequantizeLinear", folds=False)
@@ -147,7 +148,7 @@ def dequantize_linear(call: Call) -> Result:
         y = call.build.dequantize_linear(integers(call, blocks), scales, zero_points(call, blocks))
     if computed == "float32" and HELD[dtype] == "float16":
         y = call.cast(y, "float16")
-    return Tensor(x.shape, dtype, operand=call.lowering.module.rounded(call, y, dtype))
+    return Tensor(x.shape, dtype, operand=rounded(call, y, dtype))
 
 
 def stays_packed(call: Call, blocks: Blocks) -> bool:
