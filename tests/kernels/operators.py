@@ -239,6 +239,8 @@ def _rows() -> Iterator[Call]:
             for exclusive, backward in ((False, False), (True, True)):
                 attrs = {"axis": axis, "exclusive": exclusive, "reversed": backward}
                 yield Call("cumulativeSum", f"{what}-{data_type}-{exclusive}", [shape], attrs, data_type)
+        attrs = {"axis": axis, "exclusive": False, "reversed": False}
+        yield Call("x.cumulative_product", what, [shape], attrs, "int32")
     yield Call("layerNormalization", "rows", [(40, 41), (41,), (41,)], {"axes": [1]})
     yield Call("layerNormalization", "many-rows", [(1100, 5), (5,), (5,)], {"axes": [1]})
     yield Call("instanceNormalization", "many-images", [(550, 2, 2, 2), (2,), (2,)])

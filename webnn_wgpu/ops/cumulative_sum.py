@@ -91,7 +91,7 @@ def _scan_calls(
     parts = number_of_parts(rows, items, variant.lanes, low.caps)
     needed = parts_needed(view, source.element, low.caps)
     if 8 * needed > length and needed > 1:
-        return _side_by_side_calls(low, view, source, axis, target, exclusive=exclusive, key=key)
+        return _side_by_side_calls(low, operation, view, source, axis, target, exclusive=exclusive, key=key)
     parts = max(parts, needed)
     calls: list[KernelCall] = []
     chunk, starts = length, None
@@ -151,7 +151,15 @@ def _scan_calls(
 
 
 def _side_by_side_calls(
-    low: Lowering, view: RowView, source: Tensor, axis: int, target: Tensor, *, exclusive: bool, key: str
+    low: Lowering,
+    operation: Operation,
+    view: RowView,
+    source: Tensor,
+    axis: int,
+    target: Tensor,
+    *,
+    exclusive: bool,
+    key: str,
 ) -> list[KernelCall]:
     """Return the calls that sum up rows whose elements lie so far apart that few fit a binding: of a copy, and back."""
     length, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
@@ -159,7 +167,7 @@ def _side_by_side_calls(
     together, copy = side_by_side(view, source.resource, source.element, low.caps, f"{key} side by side")
     sums = Temp(f"{key} sums", together.size_bytes)
     rows = Tensor(together, source.element, shape)
-    calls = _scan_calls(low, rows, 1, Tensor(sums, source.element, shape), exclusive=exclusive, key=key + "'")
+    calls = _scan_calls(low, operation, rows, 1, Tensor(sums, source.element, shape), exclusive=exclusive, key=key + "'")
     strides = (inner * length, 1, length)
     dims = (outer, length, inner)
     back = strided_call(sums, source.element, 0, dims, strides, target.resource, low.caps, "rows apart")
