@@ -363,6 +363,67 @@ def test_rows_too_long_for_a_tile_are_taken_one_by_one(device: Device) -> None:
     assert plan.dispatches[0].spec.template == "matmul.gemv"
 
 
+# ---------------------------------------------------------------------------------------------------------- convolutions
+
+
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize("variant", ["implicit", "tiled", "plain"])
+@pytest.mark.parametrize("constants", [(), (1,)])
+@pytest.mark.parametrize(
+    ("x", "weights", "groups"),
+    [((2, 4, 24, 9), (8, 4, 3, 3), 1), ((1, 6, 20, 9), (6, 3, 3, 2), 2), ((1, 8, 5, 5), (50, 8, 3, 3), 1)],
+)
+def test_convolutions(
+    device: Device,
+    x: tuple[int, ...],
+    weights: tuple[int, ...],
+    groups: int,
+    variant: str,
+    constants: tuple[int, ...],
+    layout: str,
+) -> None:
+    rng = np.random.default_rng(18)
+    shape = x if layout == "nchw" else (x[0], x[2], x[3], x[1])
+    inputs = [random_array(rng, "float32", s) for s in (shape, weights, weights[:1])]
+    attrs = {"groups": groups, "input_layout": layout, "padding": [1, 0, 2, 1]}
+    caps = limited(device.caps, 16384 if weights[0] == 50 else 3072)
+    forced = {"conv2d": variant, "matmul": "plain"}
+    check_large(device, "conv2d", inputs, attrs, constants=constants, forced=forced, caps=caps, atol=1e-3, divided=False)
+
+
+@pytest.mark.parametrize("data_type", ["float32", "float16"])
+@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
+@pytest.mark.parametrize(
+    ("x", "weights", "groups"),
+    [
+        ((1, 4, 40, 9), (4, 4, 3, 3), 1),
+        ((5, 4, 6, 6), (4, 4, 3, 3), 1),
+        ((2, 4, 20, 9), (4, 1, 3, 3), 4),
+        ((1, 300, 3, 3), (4, 300, 2, 2), 1),
+    ],
+)
+def test_epilogues_of_divided_convolutions(
+    device: Device, x: tuple[int, ...], weights: tuple[int, ...], groups: int, layout: str, data_type: str
+) -> None:
+    rng = np.random.default_rng(19)
+    n, c, h, w = x
+    s = Sketch()
+    image = s.input(random_array(rng, data_type, x if layout == "nchw" else (n, h, w, c), 1.0))
+    filter_ = s.constant(random_array(rng, data_type, weights, 1.0))
+    y = s.apply("conv2d", image, filter_, groups=groups, input_layout=layout)
+    shape = s.type(y).shape
+    scale = s.input(random_array(rng, data_type, (4, 1, 1) if layout == "nchw" else (4,), 1.0))
+    y = s.apply("add", s.apply("relu", s.apply("mul", y, scale)), s.input(random_array(rng, data_type, shape, 1.0)))
+    graph, _ = run_passes(s.graph(y))
+    assert len(graph.nodes) == 1
+    caps = limited(device.caps, 2048 if data_type == "float32" else 1024)
+    plan, actual = run_limited(device, graph, s.feeds, caps)
+    assert len(plan.dispatches) > 1
+    wanted = interpret(graph, s.feeds)["0"]
+    close = {"float32": 1e-4, "float16": 1e-2}[data_type]
+    np.testing.assert_allclose(actual["0"], wanted, rtol=close, atol=close * 20)
+
+
 # ----------------------------------------------------------------------------------------------------------- many at once
 
 
@@ -436,7 +497,7 @@ def test_a_chain_of_large_results(device: Device) -> None:
     ("name", "shapes", "attrs", "got"),
     [
         ("argMax", [(600,)], {"axis": 0}, "input float32[600], 2400 bytes"),
-        ("matmul", [(2, 600), (600, 3)], {}, "a float32[2, 600], 4800 bytes"),
+        ("averagePool2d", [(1, 1, 30, 30)], {"window_dimensions": [20, 20]}, "input float32[1, 1, 30, 30], 3616 bytes"),
     ],
 )
 def test_what_does_not_fit_is_named(

@@ -19,11 +19,11 @@ from tests.ops.movers import (
     refusal,
     typed,
 )
-from tests.support import Sketch, assert_same, run_graph
+from tests.support import Sketch, assert_same, check_op, op_graph, run_graph
 from webnn_wgpu.core.caps import Caps
-from webnn_wgpu.core.errors import OutOfMemoryError
+from webnn_wgpu.core.errors import OperationError, OutOfMemoryError
 from webnn_wgpu.ops._places import INDEX_TYPES
-from webnn_wgpu.ops.scatter import _ranges
+from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
@@ -161,12 +161,19 @@ def test_tensors_larger_than_a_binding(device: Device, variant: str, data_type: 
     check_moves(device, "scatterND", [x, indices, updates], forced=variant, binding_bytes=1184)
 
 
-def test_updates_larger_than_a_binding_are_refused(device: Device) -> None:
-    x, indices = np.zeros((2, 8), np.float32), np.zeros((100, 1), np.int32)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_updates_larger_than_a_binding(device: Device, variant: str) -> None:
+    rng = np.random.default_rng(8)
+    x, updates = (random_bits(rng, "float32", (n, 8)) for n in (20, 100))
+    check_moves(device, "scatterND", [x, rng.integers(0, 20, (100, 1), np.int32), updates], forced=variant, binding_bytes=1024)
+
+
+def test_searching_takes_indices_that_fit_a_binding(device: Device) -> None:
+    x, indices = np.zeros((2, 8), np.float32), np.zeros((400, 1), np.int32)
     with pytest.raises(OutOfMemoryError) as raised:
-        check_moves(device, "scatterND", [x, indices, np.zeros((100, 8), np.float32)], binding_bytes=1024)
+        check_moves(device, "scatterND", [x, indices, np.zeros((400, 8), np.float32)], forced="search", binding_bytes=1024)
     assert (raised.value.operator, raised.value.label) == ("scatter_nd", "test")
-    assert raised.value.got == "updates float32[100, 8], 3200 bytes"
+    assert raised.value.got == "indices int32[400, 1], 1600 bytes"
 
 
 def test_more_workgroups_than_a_grid_dimension_holds(device: Device) -> None:
@@ -238,12 +245,19 @@ def test_refusals_of_coordinates() -> None:
     assert "rank(indices) is not allowed" in refusal("scatterND", [x, typed("int32"), updates])
 
 
-def test_a_table_of_many_places_is_bound_in_ranges_of_aligned_slices() -> None:
-    limit, alignment = Caps().limit("max-storage-buffer-binding-size"), Caps().limit("min-storage-buffer-offset-alignment")
-    for places, slice_bytes in ((2**28, 1), (2**26, 3), (10**6, 1000), (5, limit // 2), (1, limit)):
-        ranges = list(_ranges(places, slice_bytes, Caps()))
-        assert [first for first, _ in ranges] == [sum(n for _, n in ranges[:i]) for i in range(len(ranges))]
-        assert sum(n for _, n in ranges) == places
-        assert all(first * slice_bytes % alignment == 0 for first, _ in ranges)
-        assert all(n * slice_bytes <= limit and 4 * n <= limit for _, n in ranges)
-    assert math.ceil(2**28 * 4 / limit) == len(list(_ranges(2**28, 1, Caps())))
+def test_many_places_are_marked_in_ranges_that_a_binding_holds_a_word_for() -> None:
+    s = Sketch()
+    table, updates = (s.input(np.broadcast_to(np.uint8(0), n)) for n in (10**8, 1000))
+    graph = s.graph(s.apply("scatterElements", table, s.input(np.zeros(1000, np.int32)), updates))
+    plan = make_plan(graph, Caps())
+    limit = Caps().limit("max-storage-buffer-binding-size")
+    assert len(plan.dispatches) == 3 * math.ceil(10**8 * 4 / limit)
+    assert all(r.size_bytes <= limit for d in plan.dispatches for r in d.bindings)
+
+
+def test_more_updates_than_a_loop_can_look_through_are_not_searched(device: Device) -> None:
+    inputs = [np.arange(40, dtype=np.float32), np.full(70_000, 7, np.int32), np.arange(70_000, dtype=np.float32)]
+    (result,) = check_op(device, "scatterElements", inputs, {"axis": 0}, forced={"scatterElements": "winners"})
+    assert result[7] == 69_999
+    with pytest.raises(OperationError, match="got search, 70000 updates; allowed: winners"):
+        make_plan(op_graph("scatterElements", inputs, {"axis": 0}), device.caps, {"scatterElements": "search"})

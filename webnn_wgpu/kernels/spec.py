@@ -150,11 +150,12 @@ class Packing:
 
 @dataclass(frozen=True)
 class Window:
-    """A part of a value that is larger than one binding may be. The offset keeps the device's alignment."""
+    """A part of a value, or of a packed constant, larger than one binding may be. The offset keeps the device's alignment."""
 
     value: int
     offset_bytes: int
     size_bytes: int
+    packing: Packing | None = None
 
 
 Operand: TypeAlias = int | Temp | Packed | Window

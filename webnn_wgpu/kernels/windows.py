@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 from ..core.caps import Caps
 from .element import ELEMENTS, QUAD, STORAGE_ALIGNMENT_BYTES
-from .spec import Binding, Interval, KernelCall, Operand, UniformType, Window, Work
+from .spec import Binding, Interval, KernelCall, Operand, Packed, UniformType, Window, Work
 
 MOST_CALLS = 4096
 """Most calls that one is divided into; where more were needed, the operands do not fit."""
@@ -147,8 +147,11 @@ class _Divider:
         return calls
 
     def _window(self, operand: Operand, part: _Part | None) -> Window:
-        assert isinstance(operand, int)
-        return Window(operand, part.start, part.size) if part else Window(operand, 0, STORAGE_ALIGNMENT_BYTES)
+        assert isinstance(operand, int | Packed)
+        start, size = (part.start, part.size) if part else (0, STORAGE_ALIGNMENT_BYTES)
+        if isinstance(operand, Packed):
+            return Window(operand.value, start, size, operand.packing)
+        return Window(operand, start, size)
 
 
 def _fields(binding: Binding) -> list[tuple[str, UniformType]]:

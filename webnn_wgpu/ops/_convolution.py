@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ..core.data_types import DATA_TYPES, FLOATS
 from ..core.errors import OperationError
 from ..kernels import select
 from ..kernels.element import QUAD
-from ..kernels.packing import Chain, PanelTexture, Permuted
+from ..kernels.packing import Chain, Columns, PanelTexture, Permuted
 from ..kernels.select import Choice
 from ..kernels.select_convolution import VARIANTS, ConvolutionSize, choose_convolution, obstacle
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
 from ..kernels.spec import Operand as KernelOperand
 from ._attrs import Attr
 from ._def import Operand
+from ._large_convolution import (
+    Images,
+    Part,
+    blocks_of_columns,
+    depthwise_fits,
+    in_nhwc,
+    nchw_fits,
+    part_of_input,
+    parts_of_sums,
+    row_work,
+    tile_work,
+)
 from ._patches import patch_uniforms
+from ._product import FORCED, HIGHEST_TILE, Addend, Factor, Kernel, Read, finish, product_calls
 from ._product import TEMPLATES as PRODUCTS
-from ._product import Addend, Factor, Kernel, Read, finish, product_calls
 from ._shapes import strides_of
 from ._winograd import TEMPLATES as WINOGRAD
 from ._winograd import winograd_calls
@@ -30,12 +42,13 @@ if TYPE_CHECKING:
 
     from ..core.errors import MLTypeError
     from ..ir.graph import Attrs
+    from ..ir.types import TensorType
     from ._def import Call, Lowering
 
 _OWN_PARAMS = {
-    "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row"),
-    "tiled": ("side", "whole_taps"),
-    "plain": ("rows",),
+    "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row", "block"),
+    "tiled": ("side", "whole_taps", "block"),
+    "plain": ("rows", "block"),
     "depthwise": ("height", "width", "sliding", "multiplied"),
 }
 _COMMON_PARAMS = ("transposed", "form", "c_read", "expression", "extra_reads")
@@ -46,6 +59,9 @@ FORWARD_TEMPLATES = (*TEMPLATES, *WINOGRAD)
 """All templates, as conv2d has them."""
 
 INPUT_LAYOUTS = ("nchw", "nhwc")
+
+LOWEST_TILE = 8
+"""Pixels of the lowest tile of any variant."""
 
 WRITTEN_TAPS, WRITTEN_WIDTH = 25, 7
 """Most taps, and most taps in a row, that the depthwise kernel has written out instead of a loop.
@@ -160,6 +176,14 @@ def convolution_calls(low: Lowering, *, transposed: bool) -> list[KernelCall]:
     """
     size = convolution_size(low, transposed=transposed)
     choice = _choose(low, size)
+    output = low.graph.type(low.epilogue.output) if low.epilogue else low.output()
+    if choice.variant == "depthwise" and choice.reason != FORCED and not depthwise_fits(low, size, output):
+        choice = Choice("plain", "one input channel per group, too large for the kernel of those")
+    if choice.variant in _OWN_PARAMS and choice.variant != "depthwise" and not size.nhwc:
+        longer = len(parts_of_sums(low.caps, size, _element_bytes(low), HIGHEST_TILE)) > 1
+        if longer or not nchw_fits(low, size, output):
+            read = _read(size, "columns")
+            return in_nhwc(low, output, read, lambda inner: convolution_calls(inner, transposed=transposed))
     calls: list[KernelCall] = []
     match choice.variant:
         case "pointwise":
@@ -170,9 +194,9 @@ def convolution_calls(low: Lowering, *, transposed: bool) -> list[KernelCall]:
             return winograd_calls(low, size, weights, _bias(low), _read(size, "columns"), choice.reason)
         case "depthwise":
             calls.append(_depthwise_call(low, size, calls, choice.reason))
+            return calls
         case _:
-            calls.append(_product_call(low, size, choice, calls))
-    return calls
+            return _product_calls(low, size, choice, output)
 
 
 def _choose(low: Lowering, size: ConvolutionSize) -> Choice:
@@ -189,7 +213,7 @@ def _choose(low: Lowering, size: ConvolutionSize) -> Choice:
             got=f"{forced}: {why}",
             allowed=", ".join(v for v in VARIANTS if not obstacle(low.caps, size, v, constant_filter=constant)),
         )
-    return Choice(forced, "forced")
+    return Choice(forced, FORCED)
 
 
 def _filter(low: Lowering, size: ConvolutionSize, order: str, calls: list[KernelCall]) -> KernelOperand:
@@ -201,21 +225,46 @@ def _filter(low: Lowering, size: ConvolutionSize, order: str, calls: list[Kernel
         order: the letters g (groups), h, w, i (input channels of a group), o (output channels of a group).
         calls: gets the copy.
     """
-    layout: str = low.attrs["filter_layout"]
-    value, type_ = low.value(1), low.input(1)
-    letters = layout.replace("i", "gi") if size.transposed else layout.replace("o", "go")
-    sizes = sizes_of(type_.shape, layout) | {"g": size.groups, "i": size.depth, "o": size.columns}
-    dims, axes = tuple(sizes[letter] for letter in letters), tuple(letters.index(letter) for letter in order)
-    moving = [axis for axis in axes if dims[axis] > 1]
+    value, type_, held = low.value(1), low.input(1), _FilterOrder.of(low, size)
+    packing = held.packing(order)
+    moving = [axis for axis in packing.axes if packing.dims[axis] > 1]
     if low.is_constant(value):
-        return Packed(value, Permuted(dims, axes))
+        return Packed(value, packing)
     if moving == sorted(moving):
         return value
     temp = Temp("filter", type_.num_elements * DATA_TYPES[type_.data_type].size_bytes)
-    space, strides = [dims[axis] for axis in axes], [strides_of(dims)[axis] for axis in axes]
-    reason = f"filter from {layout} to {order}"
+    space, strides = [packing.dims[axis] for axis in packing.axes], [held.strides()[letter] for letter in order]
+    reason = f"filter from {low.attrs['filter_layout']} to {order}"
     calls.append(strided_call(value, type_.data_type, 0, space, strides, temp, low.caps, reason))
     return temp
+
+
+@dataclass(frozen=True)
+class _FilterOrder:
+    """The order in which a filter is held: the letters of its dimensions, as `_filter` names them, and their sizes."""
+
+    letters: str
+    dims: tuple[int, ...]
+
+    @classmethod
+    def of(cls, low: Lowering, size: ConvolutionSize) -> _FilterOrder:
+        """Return the order of a node's filter."""
+        layout: str = low.attrs["filter_layout"]
+        letters = layout.replace("i", "gi") if size.transposed else layout.replace("o", "go")
+        sizes = sizes_of(low.input(1).shape, layout) | {"g": size.groups, "i": size.depth, "o": size.columns}
+        return cls(letters, tuple(sizes[letter] for letter in letters))
+
+    def packing(self, order: str) -> Permuted:
+        """Return the packing that puts it into another order."""
+        return Permuted(self.dims, tuple(self.letters.index(letter) for letter in order))
+
+    def strides(self) -> dict[str, int]:
+        """Return the steps along the dimensions, by letter."""
+        return dict(zip(self.letters, strides_of(self.dims), strict=True))
+
+
+def _element_bytes(low: Lowering) -> int:
+    return DATA_TYPES[low.input().data_type].size_bytes
 
 
 def _bias(low: Lowering, shape: tuple[int, ...] | None = None) -> Addend | None:
@@ -247,34 +296,98 @@ def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCal
     return calls + [replace(call, reason=f"{reason}, {call.reason}") for call in products]
 
 
-def _start(low: Lowering, size: ConvolutionSize, weights: KernelOperand, texture: bool, quad: bool) -> Kernel:
+def _start(
+    low: Lowering, size: ConvolutionSize, source: KernelOperand, weights: KernelOperand, texture: bool, quad: bool
+) -> Kernel:
     """Return a kernel that reads the input and the filter and knows where patches lie."""
     data_type = low.input().data_type
     kernel = Kernel()
     # A quad of channels lies in one piece, and in one group.
     quads = size.nhwc and size.depth % QUAD == 0
-    kernel.bind(Binding("input", "read", data_type, quad=quads), low.value(0))
+    kernel.bind(Binding("input", "read", data_type, quad=quads), source)
     kernel.bind(Binding("weights", "texture") if texture else Binding("weights", "read", data_type, quad=quad), weights)
     kernel.params["transposed"] = size.transposed
     patch_uniforms(kernel, size)
     return kernel
 
 
-def _product_call(low: Lowering, size: ConvolutionSize, choice: Choice, calls: list[KernelCall]) -> KernelCall:
-    """Return the call of a kernel that computes matrix products of patches with the filter."""
-    product, reason = size.product, choice.reason
+def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output: TensorType) -> list[KernelCall]:
+    """Return the calls of kernels that compute matrix products of patches with the filter.
+
+    There is one, unless the filter or the sums must be divided: then there is one for each part of the sums and each block of
+    output channels. Those of a later part of the sums add to what those of the part before have made.
+    """
+    calls: list[KernelCall] = []
+    element_bytes = _element_bytes(low)
+    output_bytes = max(DATA_TYPES[output.data_type].size_bytes, element_bytes)
+    lowest = not Images(size).fit(element_bytes, output_bytes, HIGHEST_TILE, low.caps)
+    if lowest and choice.reason != FORCED:
+        choice = Choice("plain", "runs of few pixels: those of more do not fit a binding")
+    parts = parts_of_sums(low.caps, size, element_bytes, LOWEST_TILE if lowest and choice.variant == "plain" else HIGHEST_TILE)
+    addend = _bias(low)
+    sums = [Temp(f"sums {i}", low.output().num_elements * 4) for i in range(2)]
+    for number, part in enumerate(parts):
+        last = part is parts[-1]
+        own = part.of(size)
+        source = part_of_input(low, size, part, calls)
+        into = None if last else sums[number % 2]
+        for block in blocks_of_columns(own, element_bytes, low.caps):
+            weights, packing = _part_of_filter(low, size, choice, part, block, calls)
+            kernel = _product_call(low, own, choice, source, weights, packing, block, addend, into, lowest)
+            calls.append(kernel if len(parts) == 1 else replace(kernel, reason=f"{kernel.reason}, part {number} of the sums"))
+        addend = Addend(sums[number % 2], "float32", low.output().shape, 1)
+    return calls
+
+
+def _part_of_filter(
+    low: Lowering, size: ConvolutionSize, choice: Choice, part: Part, block: tuple[int, int], calls: list[KernelCall]
+) -> tuple[KernelOperand, PanelTexture | None]:
+    """Return a part of the filter in the order of its steps, and how it is packed into a texture if it is."""
+    own = part.of(size)
+    columns = block[1] - block[0]
+    if own.product == size.product and columns == size.columns:
+        weights = _filter(low, size, "ghwio", calls)
+        packing = _panel_texture(low, size) if choice.variant == "implicit" else None
+        if packing:
+            assert isinstance(weights, Packed)
+            return Packed(weights.value, Chain(weights.packing, packing)), packing
+        return weights, None
+    order = _FilterOrder.of(low, size)
+    if low.is_constant(low.value(1)) and size.groups == 1 and own.product == size.product:
+        return Packed(low.value(1), Chain(order.packing("ghwio"), Columns(*block, size.product.K))), None
+    starts = {"h": part.rows[0], "w": part.columns[0], "i": part.channels[0], "o": block[0]}
+    sizes = {"g": size.groups, "h": own.kernel[0], "w": own.kernel[1], "i": own.depth, "o": columns}
+    strides = order.strides()
+    base = sum(start * strides[letter] for letter, start in starts.items())
+    dims, steps = [sizes[letter] for letter in "ghwio"], [strides[letter] for letter in "ghwio"]
+    data_type = low.input(1).data_type
+    temp = Temp(f"filter {part} {block}", math.prod(dims) * DATA_TYPES[data_type].size_bytes)
+    calls.append(strided_call(low.value(1), data_type, base, dims, steps, temp, low.caps, f"{part} of the filter"))
+    return temp, None
+
+
+def _product_call(
+    low: Lowering,
+    size: ConvolutionSize,
+    choice: Choice,
+    source: KernelOperand,
+    weights: KernelOperand,
+    packing: PanelTexture | None,
+    block: tuple[int, int],
+    addend: Addend | None,
+    into: Temp | None,
+    lowest: bool,
+) -> KernelCall:
+    """Return the call of a kernel that computes a block of output channels of each group, in the `lowest` tiles if need be."""
+    first, end = block
+    product, reason = replace(size.product, N=end - first), choice.reason
     M, N, K = product.M, product.N, product.K
-    weights = _filter(low, size, "ghwio", calls)
-    packing = None
+    whole = N == size.columns
     own: dict[str, int | bool] = {}
     if choice.variant == "implicit":
         lanes = low.caps.subgroup_size
-        packing = _panel_texture(low, size)
         rows, quads = select.subgroup_tile(low.caps, product, texture=packing is not None)
-        if packing:
-            assert isinstance(weights, Packed)
-            weights = Packed(weights.value, Chain(weights.packing, packing))
-            reason += ", filter packed in a texture"
+        reason += ", filter packed in a texture" if packing else ""
         tile = (rows, lanes * quads * QUAD)
         own = {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": packing is not None}
         one_row = packing is not None and packing.wraps(size.depth) == 1
@@ -284,10 +397,10 @@ def _product_call(low: Lowering, size: ConvolutionSize, choice: Choice, calls: l
         tile = (side * QUAD, side * QUAD)
         own = {"side": side, "whole_taps": size.depth % QUAD == 0}
     else:
-        rows = select.plain_rows(product)
+        rows = 1 if lowest else select.plain_rows(product)
         tile = (8 * rows, 8 * QUAD)
         own = {"rows": rows}
-    kernel = _start(low, size, weights, packing is not None, N % QUAD == 0)
+    kernel = _start(low, size, source, weights, packing is not None, N % QUAD == 0)
     kernel.params |= own
     if choice.variant == "implicit":
         kernel.features.append("subgroup")
@@ -296,9 +409,14 @@ def _product_call(low: Lowering, size: ConvolutionSize, choice: Choice, calls: l
     kernel.uniforms(M=M, N=N, K=K, blocks=blocks, panels=panels, tiles=tiles)
     if packing:
         kernel.uniforms(wraps=packing.wraps(size.depth), wrap_steps=packing.wrap_steps(size.depth))
-    kernel.params["form"] = "nhwc" if size.nhwc else "nchw"
-    finish(kernel, low, size.nhwc and N % QUAD == 0, _read(size, "columns"), _bias(low))
-    return kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason)
+    if not whole:
+        kernel.uniforms(first_column=first, width=size.columns)
+        reason += f", channels {first} to {end} of {size.columns}"
+    kernel.params |= {"form": "nhwc" if size.nhwc else "nchw", "block": not whole}
+    quads = size.nhwc and N % QUAD == 0 and size.columns % QUAD == 0
+    finish(kernel, low, quads, _read(size, "columns"), addend, into=into)
+    work = tile_work(kernel, size, tile[0], low.caps)
+    return kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work)
 
 
 def _panel_texture(low: Lowering, size: ConvolutionSize) -> PanelTexture | None:
@@ -317,7 +435,7 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
     channels, (out_height, out_width) = size.channels, size.output
     multiplied = size.columns > 1
     whole = channels % QUAD == 0 if size.nhwc else out_width % QUAD == 0
-    kernel = _start(low, size, weights, False, size.nhwc and whole)
+    kernel = _start(low, size, low.value(0), weights, False, size.nhwc and whole)
     kernel.bindings[0] = replace(kernel.bindings[0], quad=size.nhwc and whole and not multiplied)
     row_quads, channel_quads = -(-out_width // QUAD), -(-channels // QUAD)
     items = size.images * out_height * row_quads * (channel_quads if size.nhwc else channels)
@@ -332,4 +450,5 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
     width = size.kernel[1] if size.kernel[1] <= WRITTEN_WIDTH else 0
     kernel.params |= {"form": form, "height": height, "width": width, "sliding": sliding, "multiplied": multiplied}
     finish(kernel, low, whole, _read(size, vector), _bias(low))
-    return kernel.call(_TEMPLATES["depthwise"], grid_1d(-(-items // 64), low.caps), reason)
+    work = row_work(kernel, size, row_quads * (channel_quads if size.nhwc else 1), 64, low.caps)
+    return kernel.call(_TEMPLATES["depthwise"], grid_1d(-(-items // 64), low.caps), reason, work)

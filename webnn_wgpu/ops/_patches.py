@@ -30,8 +30,9 @@ def patch_uniforms(kernel: Kernel, size: ConvolutionSize) -> None:
         stride_x=size.strides[1],
         dilation_y=size.dilations[0],
         dilation_x=size.dilations[1],
-        pad_y=size.padding[0],
-        pad_x=size.padding[1],
+        # Where the first rows of taps are left out it may be negative.
+        pad_y=size.padding[0] % 2**32,
+        pad_x=size.padding[1] % 2**32,
         depth=size.depth,
         channels=size.channels,
     )

@@ -30,6 +30,7 @@ from ..kernels.spec import (
 )
 from ..kernels.windows import strided_span
 from ._def import Lowering
+from ._quads import MOST_ITERATIONS
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 from .strided import strided_call
 
@@ -41,6 +42,9 @@ TEMPLATES = tuple(_TEMPLATES.values())
 
 FORCED = "forced"
 """Why a forced variant is taken."""
+
+_STEPS_AT_ONCE = {"subgroup": 4, "tiled": 16, "gemv": 16, "plain": 4}
+"""Steps of the sums that an iteration of each variant's loop makes."""
 
 PANEL, HIGHEST_TILE = 128, 64
 """Columns of the widest tile of any variant, and rows of the highest."""
@@ -80,7 +84,7 @@ class Factor:
 class Addend:
     """What is added to a single product: `beta` times a value that broadcasts to the matrix."""
 
-    value: int
+    value: Operand
     data_type: str
     shape: tuple[int, ...]
     beta: float
@@ -177,16 +181,76 @@ def product_calls(
     """
     size, batch = _size(a, b)
     choice = _choose(low, size)
+    read = read or (lambda shape: _read(shape, size))
+    most = _longest_sum(low, a, b, size, choice.variant)
+    if size.K > most:
+        return _parts_of_sums(low, a, b, most, alpha, addend, read, into)
     if choice.reason != FORCED and not _tiles_fit(low, a, size):
         choice = Choice("gemv", "rows so long that a tile's do not fit a binding")
     calls: list[KernelCall] = []
     a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
-    read = read or (lambda shape: _read(shape, size))
     width = _block_width(low, b, size, choice.variant)
     for first in range(0, size.N, width):
         block = Block(first, min(size.N, first + width), size.N)
         calls += _block_calls(low, a, b, size, batch, choice, block, alpha, addend, read, into)
     return calls
+
+
+def _parts_of_sums(
+    low: Lowering,
+    a: Factor,
+    b: Factor,
+    most: int,
+    alpha: float,
+    addend: Addend | None,
+    read: Read,
+    into: Temp | None,
+) -> list[KernelCall]:
+    """Return the calls that compute a product whose sums are too long for one kernel: the products of parts, added up."""
+    size, batch = _size(a, b)
+    K, unit = size.K, QUAD if most >= QUAD else 1
+    count = -(-K // (most // unit * unit))
+    step = -(-K // (count * unit)) * unit
+    shape = (*batch, size.M, size.N)
+    sums = [Temp(f"sums {i}", math.prod(shape) * 4) for i in range(2)]
+    calls: list[KernelCall] = []
+    for number, first in enumerate(range(0, K, step)):
+        end = min(K, first + step)
+        factors = [_steps(low, f, side, first, end, calls) for f, side in ((a, "a"), (b, "b"))]
+        # The last part's call gives the result.
+        target = sums[number % 2] if end < K else into
+        epilogue = low if end == K else replace(low, epilogue=None)
+        calls += product_calls(epilogue, *factors, alpha=alpha, addend=addend, read=read, into=target)
+        addend = Addend(sums[number % 2], "float32", shape, 1)
+    return calls
+
+
+def _steps(low: Lowering, factor: Factor, side: str, first: int, end: int, calls: list[KernelCall]) -> Factor:
+    """Return the columns (of `a`) or rows (of `b`) of a factor that are steps first..end-1 of the sums: a copy."""
+    *batch, rows, columns = strides_of(factor.shape)
+    if factor.transposed:
+        rows, columns = columns, rows
+    shape = (*factor.batch, factor.rows, end - first) if side == "a" else (*factor.batch, end - first, factor.columns)
+    temp = Temp(f"{side} {first}", math.prod(shape) * DATA_TYPES[factor.data_type].size_bytes)
+    base = first * (columns if side == "a" else rows)
+    reason = f"steps {first} to {end} of {side}"
+    calls.append(strided_call(factor.value, factor.data_type, base, shape, (*batch, rows, columns), temp, low.caps, reason))
+    return Factor(temp, factor.data_type, shape)
+
+
+def _longest_sum(low: Lowering, a: Factor, b: Factor, size: ProductSize, variant: str) -> int:
+    """Return how many steps the sums of one kernel may have, so that loops end and a row of `a` and a quad of columns fit."""
+    caps = low.caps
+    limit = caps.limit("max-storage-buffer-binding-size")
+    spare = limit - caps.limit("min-storage-buffer-offset-alignment") - STORAGE_ALIGNMENT_BYTES
+    most = size.K
+    if caps.is_cpu:
+        most = min(most, (MOST_ITERATIONS - 2000) * _STEPS_AT_ONCE[variant])
+    for factor, lines in ((a, 1), (b, min(QUAD, size.N))):
+        line_bytes = lines * DATA_TYPES[factor.data_type].size_bytes
+        if padded_bytes(math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes) > limit:
+            most = min(most, spare // line_bytes)
+    return max(1, most)
 
 
 def _block_calls(
@@ -233,12 +297,7 @@ def _block_calls(
     kernel.params |= {"alpha": alpha != 1, "beta": addend is not None and addend.beta != 1}
     if alpha != 1:
         kernel.uniform("alpha", alpha, "f32")
-    if into is None:
-        finish(kernel, low, quads, read, addend, scaled=alpha != 1)
-    else:
-        kernel.params |= {"c_read": "", "expression": None, "extra_reads": ()}
-        kernel.reads["output"] = "full"
-        kernel.bind(Binding("output", "write", "float32", quad=quads), into)
+    finish(kernel, low, quads, read, addend, scaled=alpha != 1, into=into)
     work = _work(kernel, replace(size, N=N), block.width, tile[0], steps, low.caps)
     calls.append(kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work))
     return calls
@@ -349,10 +408,12 @@ def _block_width(low: Lowering, b: Factor, size: ProductSize, variant: str) -> i
         if single and panels:
             return panels * packing.columns
     column_bytes = K * DATA_TYPES[b.data_type].size_bytes
-    if padded_bytes(N * column_bytes) <= limit:
+    # One of several matrices starts within what the offset of a binding is aligned to.
+    room = limit - (0 if single else low.caps.limit("min-storage-buffer-offset-alignment"))
+    if min(padded_bytes(math.prod(b.batch) * N * column_bytes) - limit, padded_bytes(N * column_bytes) - room) <= 0:
         return N
     # Whole panels, or at least whole quads; where not even one fits, the planner refuses what is bound.
-    columns = (limit - STORAGE_ALIGNMENT_BYTES) // column_bytes
+    columns = (room - STORAGE_ALIGNMENT_BYTES) // column_bytes
     return min(N, columns // PANEL * PANEL or max(QUAD, columns // QUAD * QUAD))
 
 
@@ -377,7 +438,7 @@ def _columns(low: Lowering, factor: Factor, block: Block, calls: list[KernelCall
     if is_constant(low, factor.value) and math.prod(factor.batch) == 1:
         return _packed(factor.value, Columns(block.first, block.end, factor.rows, factor.transposed))
     dims = (*factor.batch, factor.rows, block.columns)
-    temp = Temp(f"columns {block.first}", math.prod(dims) * DATA_TYPES[factor.data_type].size_bytes)
+    temp = Temp(f"columns {block.first} of {dims}", math.prod(dims) * DATA_TYPES[factor.data_type].size_bytes)
     base, steps = block.first * columns, (*batch, rows, columns)
     reason = f"columns {block.first} to {block.end} of b"
     calls.append(strided_call(factor.value, factor.data_type, base, dims, steps, temp, low.caps, reason))
@@ -388,12 +449,10 @@ def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) 
     """Return the factor's matrices in row-major order: a transposed one is copied, at build time if it is a constant."""
     if not factor.transposed:
         return factor.value
-    size = padded_bytes(math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes)
-    # Parts of packed constants cannot be bound.
-    if is_constant(low, factor.value) and size <= low.caps.limit("max-storage-buffer-binding-size"):
+    if is_constant(low, factor.value):
         return _packed(factor.value, Transposed())
     shape, strides = factor.shape, strides_of(factor.shape)
-    temp = Temp(key, size)
+    temp = Temp(key, math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes)
     dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])
     calls.append(strided_call(factor.value, factor.data_type, 0, dims, steps, temp, low.caps, f"{key} transposed"))
     return temp
@@ -412,7 +471,16 @@ def _number_batches(kernel: Kernel, batch: Sequence[int], *factors: tuple[Sequen
     return _Steps(dims, *merged)
 
 
-def finish(kernel: Kernel, low: Lowering, whole: bool, read: Read, addend: Addend | None, *, scaled: bool = False) -> None:
+def finish(
+    kernel: Kernel,
+    low: Lowering,
+    whole: bool,
+    read: Read,
+    addend: Addend | None,
+    *,
+    scaled: bool = False,
+    into: Temp | None = None,
+) -> None:
     """Declare what happens to a sum before it is stored, and where it goes.
 
     Args:
@@ -422,6 +490,7 @@ def finish(kernel: Kernel, low: Lowering, whole: bool, read: Read, addend: Adden
         read: where the addend and the epilogue's operands are found.
         addend: what is added.
         scaled: whether the sum is scaled before.
+        into: scratch memory for a float32 result, which gets no epilogue.
     """
     # Factors of 1 are left out: the product then shares its pipeline with all others that have none.
     kernel.params["c_read"] = c_read = read(addend.shape) if addend else ""
@@ -430,7 +499,7 @@ def finish(kernel: Kernel, low: Lowering, whole: bool, read: Read, addend: Adden
         kernel.bind(Binding("c", "read", addend.data_type, quad=whole and c_read in ("full", "columns")), addend.value)
         if addend.beta != 1:
             kernel.uniform("beta", addend.beta, "f32")
-    epilogue = low.epilogue
+    epilogue = None if into else low.epilogue
     reads: list[str] = []
     if epilogue:
         for i, value in enumerate(epilogue.operands):
@@ -444,6 +513,9 @@ def finish(kernel: Kernel, low: Lowering, whole: bool, read: Read, addend: Adden
         kernel.features += epilogue.expression.features
     kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
     kernel.reads["output"] = "full"
+    if into:
+        kernel.bind(Binding("output", "write", "float32", quad=whole), into)
+        return
     output = epilogue.output if epilogue else low.node.outputs[0]
     kernel.bind(Binding("output", "write", low.graph.type(output).data_type, quad=whole), output)
 

@@ -8,23 +8,26 @@ over the whole device. States are kept in float32 between steps; what leaves the
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import math
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ..core.caps import Caps
+from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
 from ..ir.graph import Node, Value
 from ..ir.types import TensorType
-from ..kernels.element import QUAD
+from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.select import Choice
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Temp, UniformType, grid_1d
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Operand, Temp, UniformType, Work, grid_1d
 from ._cells import ACTIVATIONS, is_forward
 from ._def import Lowering
 from ._product import TEMPLATES as PRODUCTS
 from ._product import Factor, product_calls, row_major
+from ._quads import MOST_ITERATIONS
 from .concat import CONCAT
-from .strided import STRIDED
+from .strided import STRIDED, strided_call
 
 _SEQUENCE = KernelTemplate("recurrent.sequence", ("cell", "width", "capacity", "invocations"))
 _STEPS = KernelTemplate("recurrent.steps", ("cell", "width", "sources", "rows", "shares"))
@@ -36,6 +39,9 @@ TEMPLATES = (_SEQUENCE, _STEPS, *PRODUCTS, STRIDED, CONCAT)
 SEQUENCE_WEIGHTS = 2**17
 """Recurrent weights of a direction up to which hardware takes `sequence`: one workgroup reads them all in every step, at
 some 100 GB/s, and beyond half a megabyte that takes longer than starting a dispatch. An estimate, not a measurement."""
+
+_STATES = ("hidden", "cell", "reset", "new_hidden", "new_cell", "new_reset")
+"""Bindings that hold a number per direction, batch row and unit."""
 
 STEPS_WORKGROUP = 64
 """Invocations per workgroup of the `steps` kernel; the template agrees."""
@@ -104,6 +110,15 @@ class _Bound:
 
 
 @dataclass(frozen=True)
+class _Block:
+    """Hidden units first..end-1 and their recurrent weights, [directions, H, gates, units]."""
+
+    first: int
+    end: int
+    weights: _Bound
+
+
+@dataclass(frozen=True)
 class _Network:
     """One node's parts, as both variants need them.
 
@@ -114,6 +129,7 @@ class _Network:
         common: the bindings that every kernel has: projection, weights, vectors.
         initial: the states before the first step, those that are given, by name.
         fields: uniforms that every kernel has.
+        blocks: the units, in blocks whose weights fit a binding; the weights of the first are among `common`.
     """
 
     low: Lowering
@@ -122,6 +138,7 @@ class _Network:
     common: tuple[_Bound, ...]
     initial: MappingProxyType[str, _Bound]
     fields: tuple[_Field, ...]
+    blocks: tuple[_Block, ...]
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -145,6 +162,7 @@ class _Network:
         fields: Sequence[_Field],
         workgroups: int,
         reason: str,
+        work: Work | None = None,
         **params: Hashable,
     ) -> KernelCall:
         """Return a kernel call with this network's own uniforms and `fields`."""
@@ -152,7 +170,7 @@ class _Network:
         uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in fields]
         spec = template.spec([b.binding for b in bound], uniforms, features=(), cell=self.cell, **params)
         operands = tuple(b.operand for b in bound)
-        return KernelCall(spec, operands, tuple(v for _, _, v in fields), grid_1d(workgroups, self.low.caps), reason)
+        return KernelCall(spec, operands, tuple(v for _, _, v in fields), grid_1d(workgroups, self.low.caps), reason, work)
 
 
 def recurrent_calls(low: Lowering, *vectors: str) -> list[KernelCall]:
@@ -173,14 +191,8 @@ def recurrent_calls(low: Lowering, *vectors: str) -> list[KernelCall]:
     sizes = _Sizes(directions, steps, batch, hidden, len(gates) * hidden)
     choice = _choose(low, sizes)
     calls, projection = _projection(low, sizes)
-    weight = low.input(2)
-    # Read along the units by neighbouring invocations: transposed.
-    factor = Factor(low.value(2), weight.data_type, weight.shape, transposed=True)
-    recurrent_weight = row_major(low, factor, "recurrent_weight", calls)
-    common = [
-        _Bound(Binding("projection", "read"), projection),
-        _Bound(Binding("recurrent_weight", "read", weight.data_type, quad=hidden % QUAD == 0), recurrent_weight),
-    ]
+    blocks = _blocks(low, sizes, calls)
+    common = [_Bound(Binding("projection", "read"), projection), blocks[0].weights]
     given = [name for name in vectors if _has(low, name)]
     found, bound = _vectors(low, given, _bindings_besides(low, choice.variant, steps), calls)
     activations, library, fields = _activations(low)
@@ -188,7 +200,7 @@ def recurrent_calls(low: Lowering, *vectors: str) -> list[KernelCall]:
     sizes_fields: list[_Field] = [(name, "u32", getattr(sizes, name)) for name in ("D", "S", "B", "H", "N")]
     backward = sum(1 << d for d in range(directions) if not is_forward(low.attrs.get("direction", "forward"), d))
     network = _Network(
-        low, cell, sizes, (*common, *bound), _initial(low), (*sizes_fields, ("backward", "u32", backward), *fields)
+        low, cell, sizes, (*common, *bound), _initial(low), (*sizes_fields, ("backward", "u32", backward), *fields), blocks
     )
     run = _sequence_calls if choice.variant == "sequence" else _steps_calls
     return [*calls, *run(network, choice.reason)]
@@ -223,6 +235,30 @@ def _projection(low: Lowering, sizes: _Sizes) -> tuple[list[KernelCall], Temp]:
     rows = Factor(low.value(0), x.data_type, (sizes.S * sizes.B, x.shape[-1]))
     columns = Factor(low.value(1), weight.data_type, weight.shape, transposed=True)
     return product_calls(low, rows, columns, into=temp), temp
+
+
+def _blocks(low: Lowering, sizes: _Sizes, calls: list[KernelCall]) -> tuple[_Block, ...]:
+    """Return the units in blocks whose recurrent weights fit a binding; they are read along the units: transposed."""
+    weight, limit = low.input(2), low.caps.limit("max-storage-buffer-binding-size")
+    element_bytes = DATA_TYPES[weight.data_type].size_bytes
+    binding = Binding("recurrent_weight", "read", weight.data_type, quad=sizes.H % QUAD == 0)
+    of_direction = sizes.H * sizes.N * element_bytes
+    room = limit - STORAGE_ALIGNMENT_BYTES - (0 if sizes.D == 1 else low.caps.limit("min-storage-buffer-offset-alignment"))
+    if of_direction <= room or padded_bytes(sizes.D * of_direction) <= limit:
+        factor = Factor(low.value(2), weight.data_type, weight.shape, transposed=True)
+        return (_Block(0, sizes.H, _Bound(binding, row_major(low, factor, "recurrent_weight", calls))),)
+    gates = sizes.N // sizes.H
+    width = max(QUAD, room // (sizes.H * gates * element_bytes) // QUAD * QUAD)
+    blocks: list[_Block] = []
+    for first in range(0, sizes.H, width):
+        end = min(sizes.H, first + width)
+        dims = (sizes.D, sizes.H, gates, end - first)
+        temp = Temp(f"recurrent_weight {first}", math.prod(dims) * element_bytes)
+        strides = (sizes.N * sizes.H, 1, sizes.H * sizes.H, sizes.H)
+        reason = f"recurrent weights of units {first} to {end}"
+        calls.append(strided_call(low.value(2), weight.data_type, first * sizes.H, dims, strides, temp, low.caps, reason))
+        blocks.append(_Block(first, end, _Bound(binding, temp)))
+    return tuple(blocks)
 
 
 def _bindings_besides(low: Lowering, variant: str, steps: int) -> int:
@@ -300,7 +336,16 @@ def _choose(low: Lowering, sizes: _Sizes) -> Choice:
     room = _sequence_memory(low, sizes) <= low.caps.limit("max-compute-workgroup-storage-size")
     forced = low.forced_variant
     if forced is None:
-        return choose(low.caps, sizes.S, sizes.H * sizes.N, room)
+        return choose(low.caps, sizes.S, sizes.H * sizes.N, room, whole=_fits(low, sizes))
+    iterations = _sequence_iterations(low.caps, sizes)
+    if forced == "sequence" and low.caps.is_cpu and iterations > MOST_ITERATIONS:
+        raise OperationError(
+            "the forced kernel variant cannot be had",
+            operator=op.python_name,
+            label=low.node.label,
+            got=f"{forced}, steps={sizes.S}, hidden_size={sizes.H}: {iterations} iterations",
+            allowed=f"steps; {MOST_ITERATIONS} iterations",
+        )
     if forced == "sequence" and not room:
         raise OperationError(
             "the forced kernel variant cannot be had",
@@ -312,7 +357,7 @@ def _choose(low: Lowering, sizes: _Sizes) -> Choice:
     return Choice(forced, "forced")
 
 
-def choose(caps: Caps, steps: int, weights: int, room: bool) -> Choice:
+def choose(caps: Caps, steps: int, weights: int, room: bool, *, whole: bool = True) -> Choice:
     """Return the variant for a device.
 
     Args:
@@ -320,6 +365,7 @@ def choose(caps: Caps, steps: int, weights: int, room: bool) -> Choice:
         steps: how many steps there are.
         weights: how many recurrent weights a direction has.
         room: whether workgroup memory holds a batch row's state.
+        whole: whether all that all steps read and write can be bound.
 
     Example:
         >>> choose(Caps(adapter_type="DiscreteGPU"), 20, 4 * 64 * 64, True).variant
@@ -329,6 +375,8 @@ def choose(caps: Caps, steps: int, weights: int, room: bool) -> Choice:
         return Choice("steps", "a single step")
     if not room:
         return Choice("steps", "the state does not fit workgroup memory")
+    if not whole:
+        return Choice("steps", "the parts of tensors that a step touches fit a binding, the tensors do not")
     if caps.is_cpu:
         # Measured on lavapipe for 16 to 256 units: `sequence` wins by a quarter for 16 units and one batch row, else `steps`,
         # which reads each weight once for several rows, by up to five times.
@@ -356,6 +404,22 @@ def _sequence_memory(low: Lowering, sizes: _Sizes) -> int:
     gates = sizes.N // sizes.H
     states = {3: 1, 4: 2}[gates] if low.attrs.get("reset_after", True) else 3
     return 4 * (max(4 * _invocations(low.caps), gates * _capacity(sizes.H)) + states * _capacity(sizes.H))
+
+
+def _sequence_iterations(caps: Caps, sizes: _Sizes) -> int:
+    """Return how many iterations the loops of an invocation of the `sequence` kernel make."""
+    columns = -(-sizes.N // (_invocations(caps) * (QUAD if sizes.H % QUAD == 0 else 1)))
+    units = -(-sizes.H // _invocations(caps))
+    # Of a step: products, units, and the sums of what invocations share.
+    return sizes.S * (1 + columns * (1 + sizes.H + QUAD) + 2 * units * (1 + sizes.N // sizes.H * QUAD)) + 2 * units
+
+
+def _fits(low: Lowering, sizes: _Sizes) -> bool:
+    """Return whether all that the `sequence` kernel binds can be bound."""
+    element_bytes = DATA_TYPES[low.input().data_type].size_bytes
+    projection, weights = 4 * sizes.D * sizes.S * sizes.B * sizes.N, element_bytes * sizes.D * sizes.H * sizes.N
+    sequence = element_bytes * sizes.S * sizes.D * sizes.B * sizes.H
+    return padded_bytes(max(projection, weights, sequence)) <= low.caps.limit("max-storage-buffer-binding-size")
 
 
 def _sequence_calls(network: _Network, reason: str) -> list[KernelCall]:
@@ -395,13 +459,13 @@ def _steps_calls(network: _Network, reason: str) -> list[KernelCall]:
             reads[0] = replace(reads[0], binding=replace(reads[0].binding, quad=quad))
         if network.cell.reset_after or "hidden" not in before:
             gates = network.cell.gates if "hidden" in before else ""
-            calls.append(_step_call(network, step, gates, reads, (*after, *sequence), reason))
+            calls += _step_calls(network, step, gates, reads, (*after, *sequence), reason)
         else:
             # Gru that resets before the product: all of r * h must be there before any of it is multiplied.
             reset = Temp("reset", state_bytes)
-            calls.append(_step_call(network, step, "r", reads, [_Bound(Binding("new_reset", "write"), reset)], reason))
+            calls += _step_calls(network, step, "r", reads, [_Bound(Binding("new_reset", "write"), reset)], reason)
             reads.append(_Bound(Binding("reset", "read", quad=quad), reset))
-            calls.append(_step_call(network, step, "zn", reads, (*after, *sequence), reason))
+            calls += _step_calls(network, step, "zn", reads, (*after, *sequence), reason)
         before = {
             state: _Bound(replace(b.binding, name=state, access="read"), b.operand)
             for state, b in zip(network.states, after, strict=True)
@@ -409,30 +473,61 @@ def _steps_calls(network: _Network, reason: str) -> list[KernelCall]:
     return calls
 
 
-def _step_call(
+def _step_calls(
     network: _Network, step: int, gates: str, reads: Sequence[_Bound], writes: Sequence[_Bound], reason: str
-) -> KernelCall:
-    """Return the call of one step that multiplies the state by the weights of `gates` and finishes what `writes` names."""
+) -> list[KernelCall]:
+    """Return the calls of one step that multiply the state by the weights of `gates` and finish what `writes` names."""
     sizes, caps = network.sizes, network.low.caps
     width = QUAD if sizes.H % QUAD == 0 else 1
     # Hardware has invocations to spare: they share each sum. A software adapter reuses each weight for more rows instead.
     shares = 1 if caps.is_cpu or not gates else 8
     rows = next((r for r in (1, 2) if sizes.B <= r), 4 if shares == 1 else 2)
     blocks = -(-sizes.B // rows)
-    panels = -(-sizes.H // (STEPS_WORKGROUP // shares * width))
-    tiles = sizes.D * blocks * panels
-    numbers = {"step": step, "blocks": blocks, "panels": panels, "tiles": tiles}
-    fields: list[_Field] = [(name, "u32", number) for name, number in numbers.items()]
     resets = any(b.binding.name == "reset" for b in reads)
     sources = tuple((gate, "reset" if resets and gate == "n" else "hidden") for gate in gates)
-    return network.call(
-        _STEPS,
-        (*network.common, *reads, *writes),
-        fields,
-        tiles,
-        reason,
-        width=width,
-        sources=sources,
-        rows=rows,
-        shares=shares,
-    )
+    calls: list[KernelCall] = []
+    for block in network.blocks:
+        units = block.end - block.first
+        panels = -(-units // (STEPS_WORKGROUP // shares * width))
+        tiles = sizes.D * blocks * panels
+        numbers = {"step": step, "blocks": blocks, "panels": panels, "tiles": tiles, "first": block.first, "end": block.end}
+        numbers["weight_row"] = units * (sizes.N // sizes.H)
+        fields: list[_Field] = [(name, "u32", number) for name, number in numbers.items()]
+        bound = [b if b.binding.name != "recurrent_weight" else block.weights for b in (*network.common, *reads, *writes)]
+        names = [b.binding.name for b in bound]
+        work = _step_work(network, numbers, rows, names)
+        calls.append(
+            network.call(_STEPS, bound, fields, tiles, reason, work, width=width, sources=sources, rows=rows, shares=shares)
+        )
+    return calls
+
+
+def _step_work(network: _Network, numbers: Mapping[str, int], rows: int, names: Sequence[str]) -> Work:
+    """Return how a step is divided; its tiles are numbered by direction, then by block of batch rows, then by panel."""
+    sizes, caps = network.sizes, network.low.caps
+    blocks, panels, step = numbers["blocks"], numbers["panels"], numbers["step"]
+    backward = next(int(value) for name, _, value in network.fields if name == "backward")
+
+    def reach(first: int, end: int) -> list[Interval | None]:
+        directions = first // (blocks * panels), (end - 1) // (blocks * panels)
+        batch = 0, sizes.B
+        if directions[0] == directions[1]:
+            batch = first // panels % blocks * rows, min(sizes.B, ((end - 1) // panels % blocks + 1) * rows)
+        touched: dict[str, list[Interval]] = {}
+        for d in directions:
+            time = sizes.S - 1 - step if backward >> d & 1 else step
+            for name, row, width in (
+                ("projection", (d * sizes.S + time) * sizes.B, sizes.N),
+                ("sequence", (time * sizes.D + d) * sizes.B, sizes.H),
+                ("state", d * sizes.B, sizes.H),
+            ):
+                touched.setdefault(name, []).append(((row + batch[0]) * width, (row + batch[1]) * width))
+        weights = sizes.H * numbers["weight_row"]
+        touched["recurrent_weight"] = [(d * weights, (d + 1) * weights) for d in directions]
+        touched |= {name: touched["state"] for name in _STATES}
+        for vector in network.cell.vectors:
+            touched[vector.binding] = [(d * vector.row * sizes.H, (d + 1) * vector.row * sizes.H) for d in directions]
+        found = [touched.get(name) for name in names]
+        return [None if f is None else (min(low for low, _ in f), max(past for _, past in f)) for f in found]
+
+    return Work(numbers["tiles"], lambda tiles: ({"tiles": tiles}, grid_1d(tiles, caps)), reach)

@@ -16,12 +16,14 @@ import numpy as np
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Temp
+from ..kernels.windows import strided_span
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._reduction import VARIANTS, Field, choose_variant, row_launch, view_rows
+from ._reduction import VARIANTS, Field, RowView, choose_variant, row_launch, row_work, side_by_side, view_rows
 from ._rows import to_type, wide
-from .reduce import REDUCE, SUMMABLE, Tensor, arithmetic, number_of_parts, totals_of_parts
+from .reduce import REDUCE, SUMMABLE, Tensor, arithmetic, number_of_parts, parts_needed, totals_of_parts
+from .strided import STRIDED, strided_call
 
 CUMULATIVE_SUM = KernelTemplate(
     "cumulative_sum", ("variant", "form", "operation", "neutral", "exclusive", "reversed", "rows"), VARIANTS
@@ -87,6 +89,10 @@ def _scan_calls(
     rows = view.kept.size // (QUAD if form == "columns" else 1)
     items = length // (QUAD if form == "quads" else 1)
     parts = number_of_parts(rows, items, variant.lanes, low.caps)
+    needed = parts_needed(view, source.element, low.caps)
+    if 8 * needed > length and needed > 1:
+        return _side_by_side_calls(low, operation, view, source, axis, target, exclusive=exclusive, key=key)
+    parts = max(parts, needed)
     calls: list[KernelCall] = []
     chunk, starts = length, None
     if parts > 1:
@@ -100,6 +106,8 @@ def _scan_calls(
     item = QUAD if form == "quads" else 1
     iterations = min(chunk, length) // item // variant.lanes * 34 // 32 + 2
     launch, grid = row_launch(shape, rows * parts, low.caps, "units", iterations)
+    # Rows that are counted together.
+    width = QUAD if form == "columns" else 1
     fields: list[Field] = [
         *launch,
         ("rows", "u32", rows),
@@ -129,7 +137,41 @@ def _scan_calls(
         rows=shape,
     )
     reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
-    return [*calls, KernelCall(spec, tuple(operands), tuple(v for *_, v in fields), grid, reason)]
+
+    def reach(first: int, end: int) -> list[Interval]:
+        one_part = first // rows == (end - 1) // rows
+        touched = (first % rows * width, ((end - 1) % rows + 1) * width) if one_part else (0, view.kept.size)
+        low_row, past_row = strided_span(view.kept.dims, view.kept.strides, *touched)
+        last = min(((end - 1) // rows + 1) * chunk, length) - 1
+        elements = low_row + first // rows * chunk * inner, past_row + last * inner
+        return [elements, *([(first * width, end * width)] if starts else []), elements]
+
+    work = row_work(shape, rows * parts, low.caps, reach, "units", iterations)
+    return [*calls, KernelCall(spec, tuple(operands), tuple(v for *_, v in fields), grid, reason, work)]
+
+
+def _side_by_side_calls(
+    low: Lowering,
+    operation: Operation,
+    view: RowView,
+    source: Tensor,
+    axis: int,
+    target: Tensor,
+    *,
+    exclusive: bool,
+    key: str,
+) -> list[KernelCall]:
+    """Return the calls that sum up rows whose elements lie so far apart that few fit a binding: of a copy, and back."""
+    length, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
+    outer, shape = math.prod(source.shape[:axis]), (view.kept.size, length)
+    together, copy = side_by_side(view, source.resource, source.element, low.caps, f"{key} side by side")
+    sums = Temp(f"{key} sums", together.size_bytes)
+    rows = Tensor(together, source.element, shape)
+    calls = _scan_calls(low, operation, rows, 1, Tensor(sums, source.element, shape), exclusive=exclusive, key=key + "'")
+    strides = (inner * length, 1, length)
+    dims = (outer, length, inner)
+    back = strided_call(sums, source.element, 0, dims, strides, target.resource, low.caps, "rows apart")
+    return [copy, *calls, back]
 
 
 def _lower(low: Lowering, operation: Operation = "sum") -> list[KernelCall]:
@@ -148,7 +190,7 @@ OPS = (
         _reference,
         _lower,
         attrs=(Attr("axis", "uint"), Attr("exclusive", "bool", False), Attr("reversed", "bool", False)),
-        templates=(CUMULATIVE_SUM, REDUCE),
+        templates=(CUMULATIVE_SUM, REDUCE, STRIDED),
         spec="#api-mlgraphbuilder-cumulativesum",
     ),
     OpDef(

@@ -17,11 +17,11 @@ from ..core.data_types import ANY, FLOATS, MAX_DIMENSION
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
-from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._quads import MOST_ITERATIONS, quad_launch
-from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, variant_of
+from ._quads import MOST_ITERATIONS, quad_launch, quad_work
+from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, row_work, variant_of
 from ._rows import to_type, wide
 from .reduce import REDUCE, Step, Tensor, arithmetic, extremum, reduce_calls
 
@@ -80,6 +80,13 @@ class Windows:
         """Return the range of window o's elements that lie within the input; empty where the second is not greater."""
         before = self.before - o * self.stride
         return max(0, -(-before // self.dilation)), min(self.window, -(-(before + self.size) // self.dilation))
+
+    def rows(self, o: int) -> Interval:
+        """Return the elements of the input that lie within window o, and between them; one at least."""
+        first, beyond = self.within(o)
+        at = o * self.stride - self.before
+        start = max(0, min(self.size - 1, at + first * self.dilation))
+        return start, max(start, min(self.size - 1, at + (beyond - 1) * self.dilation)) + 1
 
     @property
     def reach(self) -> int:
@@ -260,10 +267,20 @@ class _Pool:
         # Invocations that share a window take every so manieth element of it anyway.
         blocks = variant.lanes > 1 or max(down.reach, across.reach) > _LONGEST_LINE
         quads = -(-results // QUAD)
+
+        def reach(first: int, end: int) -> list[Interval]:
+            return [_touched(down, across, last, first, end), (first, end)]
+
+        def quads_reach(first: int, end: int) -> list[Interval]:
+            return reach(first * QUAD, min(end * QUAD, results))
+
+        iterations = 2 * windows * -(-taps // variant.lanes)
         if variant.lanes == 1:
-            launch, grid = quad_launch(results, low.caps, 2 * windows * taps)
+            launch, grid = quad_launch(results, low.caps, iterations)
+            work = quad_work(results, low.caps, reach, iterations=iterations)
         else:
-            launch, grid = row_launch(rows, quads, low.caps, "quads", 2 * windows * -(-taps // variant.lanes))
+            launch, grid = row_launch(rows, quads, low.caps, "quads", iterations)
+            work = row_work(rows, quads, low.caps, quads_reach, "quads", iterations)
         fields: list[Field] = [*launch, ("outputs", "u32", results)]
         if channels != "first":
             fields.append(("channels", "u32", last // QUAD if channels == "quads" else last))
@@ -283,7 +300,18 @@ class _Pool:
         )
         reason = f"{variant.reason} ({quads} quads of results, windows of {taps})"
         operands = (low.value(0), low.node.outputs[0])
-        return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, reason)]
+        return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, reason, work)]
+
+
+def _touched(down: Windows, across: Windows, channels: int, first: int, end: int) -> Interval:
+    """Return the elements of the input that lie within the windows of results first..end-1: whole rows of pixels.
+
+    `channels` are next to each other; images follow each other, as do the planes of one where channels do not.
+    """
+    lines = [o // (across.output * channels) for o in (first, end - 1)]
+    (low, top), (high, bottom) = ((line // down.output, down.rows(line % down.output)) for line in lines)
+    row = across.size * channels
+    return (low * down.size + top[0]) * row, max((low * down.size + top[1]), (high * down.size + bottom[1])) * row
 
 
 def _neutral(step: Step, data_type: str) -> str:

@@ -158,15 +158,13 @@ def reduce_calls(
     """
     view = view_rows(source.shape, axes)
     length = length or view.reduced.size
-    needed = _parts_needed(view, source.element, low.caps)
+    needed = parts_needed(view, source.element, low.caps)
     if 8 * needed > view.reduced.size and needed > 1:
         # The elements lie too far apart even for parts of a few of them.
         rows_of, copy = side_by_side(view, source.resource, source.element, low.caps, f"{key} side by side")
         source = Tensor(rows_of, source.element, (view.kept.size, view.reduced.size))
         return [copy, *reduce_calls(low, step, source, (1,), target, key=key, length=length, shift=shift, variant=variant)]
-    variant = variant or _choose(low, step, view)
-    if _form(step, view, variant) == "quad" and not rows_fit(view, source.element, low.caps, four=True):
-        variant = Variant("workgroup", PLAIN_WORKGROUP, "four rows do not fit a binding together")
+    variant = variant or _choose(low, step, source, view)
     plain = variant.lanes == 1
     item = _item_size(step, view, variant)
     items, rows = view.reduced.size // item, view.kept.size
@@ -200,11 +198,14 @@ def totals_of_parts(low: Lowering, step: Step, source: Tensor, axis: int, chunk:
     """
     view = view_rows(source.shape, (axis,))
     totals = _totals(step, view, chunk, key)
-    return _reduce_call(low, step, source, view, _choose(low, step, view), totals, chunk, chunk, None), totals
+    return _reduce_call(low, step, source, view, _choose(low, step, source, view), totals, chunk, chunk, None), totals
 
 
-def _choose(low: Lowering, step: Step, view: RowView) -> Variant:
-    return choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
+def _choose(low: Lowering, step: Step, source: Tensor, view: RowView) -> Variant:
+    variant = choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
+    if _form(step, view, variant) == "quad" and not rows_fit(view, source.element, low.caps, four=True):
+        return Variant("workgroup", PLAIN_WORKGROUP, "four rows do not fit a binding together")
+    return variant
 
 
 def _form(step: Step, view: RowView, variant: Variant) -> str:
@@ -276,7 +277,7 @@ def _reduce_call(
     return KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason, work)
 
 
-def _parts_needed(view: RowView, element: str, caps: Caps) -> int:
+def parts_needed(view: RowView, element: str, caps: Caps) -> int:
     """Return how many parts a row must be cut into so that a few of them fit a binding."""
     row_bytes = (view.reduced.reach + 1) * ELEMENTS[element].size_bytes
     return 1 if rows_fit(view, element, caps) else -(-4 * row_bytes // caps.limit("max-storage-buffer-binding-size"))

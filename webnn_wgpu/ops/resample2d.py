@@ -15,10 +15,11 @@ from ..core.data_types import FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import QUAD, bits_of
-from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
+from ..kernels.windows import span
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._quads import quad_launch
+from ._quads import quad_launch, quad_work
 from ._reduction import Field
 from ._rows import to_type, wide
 from ._shapes import strides_of
@@ -124,6 +125,18 @@ class _Dimension:
         """Whether positions need products of more than 32 bits."""
         return (2 * self.output + 1) * self.terms[0] >= 2**32
 
+    def source(self, position: int, mode: str) -> Interval:
+        """Return the first and last position of the input that a position of the output is read from."""
+        if not self.resized:
+            return position, position
+        top, bottom = self.terms
+        quotient, remainder = divmod((2 * position + 1) * top, 2 * bottom)
+        if mode == "nearest-neighbor":
+            nearest = quotient - (remainder == 0)
+            return nearest, nearest
+        low = max(0, quotient - (remainder < bottom))
+        return low, min(self.size - 1, low + 1)
+
     def fields(self, d: int, stride: int) -> list[Field]:
         """Return the uniforms of dimension d."""
         values = {"output": self.output, "stride": stride}
@@ -175,7 +188,20 @@ def _lower(low: Lowering) -> list[KernelCall]:
         wide=any(d.wide for d in dims if d.resized),
     )
     operands = (low.value(0), low.node.outputs[0])
-    return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{mode}, read {read}")]
+    # Elements per position of `dims`.
+    width = QUAD if quad else 1
+    outputs, strides = [d.output for d in dims], strides_of([d.size for d in dims])
+
+    def extent(d: int, first: int, last: int) -> Interval:
+        return dims[d].source(first, mode)[0] * strides[d], dims[d].source(last, mode)[1] * strides[d]
+
+    def reach(first: int, end: int) -> list[Interval]:
+        least, past = span(outputs, extent, first // width, -(-end // width))
+        return [(least * width, past * width), (first, end)]
+
+    moved = [0] if mode == "nearest-neighbor" else []
+    work = quad_work(math.prod(outputs) * width, low.caps, reach, moved)
+    return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{mode}, read {read}", work)]
 
 
 OPS = (

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..core.data_types import DATA_TYPES
+from ..core.errors import OperationError
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, UniformType, Window
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, UniformType
 from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
@@ -29,15 +29,15 @@ from ._places import (
     places_at,
     places_of_elements,
 )
-from ._quads import quad_launch
+from ._quads import MOST_ITERATIONS, quad_launch, quad_work
 from ._units import WORD_BYTES, Units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from ..core.caps import Caps
     from ..ir.graph import Array, Attrs
     from ..ir.types import TensorType
+    from ..kernels.spec import Interval, Reach
 
 SEARCH = KernelTemplate("scatter.search", ("form", "rank", "quad"))
 WINNERS = KernelTemplate("scatter.winners", ("step", "form", "rank", "quad"))
@@ -55,20 +55,21 @@ Bound: TypeAlias = tuple[Binding, Resource]
 
 @dataclass(frozen=True)
 class _Scatter:
-    """A scatter to `places`, its slices moved in `units`; the input is a table of `table` slices of `slice_bytes`."""
+    """A scatter to `places`, its slices moved in `units`; the input is a table of `table` slices."""
 
     low: Lowering
     places: Places
     units: Units
     table: int
-    slice_bytes: int
     reason: str
 
-    def search(self, first: int, count: int) -> list[KernelCall]:
-        """Return the calls that fill a range of the table, each place looking for its update."""
-        bindings = [self._input(first, count), self._indices, *self._written(first, count)]
-        fields: list[Field] = [*self._update_fields, ("first", "u32", first), self._length]
-        return [self._call(SEARCH, bindings, fields, self._elements(count), self._form(self.units.quad))]
+    def search(self) -> list[KernelCall]:
+        """Return the call in which each place looks for its update."""
+        written = [self._written[0], self._indices, *self._written[1:]]
+        fields, elements = [*self._update_fields, *self._fields(0)], self._elements(self.table)
+        form, reach = self._form(self.units.quad), self._written_reach(0)
+        # Each quad looks through all places.
+        return [self._call(SEARCH, written, fields, elements, form, reach, [2], self.places.count)]
 
     def winners(self, first: int, count: int) -> list[KernelCall]:
         """Return the calls that fill a range of the table, every update vying for its place."""
@@ -78,13 +79,16 @@ class _Scatter:
             (Binding("winner", "write", "atomic32"), winners),
             (Binding("winner", "read", "uint32"), winners),
         )
-        fields: list[Field] = [*self._update_fields, ("first", "u32", first), ("places", "u32", count)]
-        written = [self._input(first, count), read, *self._written(first, count)]
+        written = [self._written[0], read, *self._written[1:]]
+        places: list[Field] = [*self._update_fields, ("first", "u32", first), ("places", "u32", count)]
         no_form = {"form": "", "rank": 0, "quad": self.units.quad}
+        write, reach = {"step": "write"} | no_form, self._written_reach(self._elements(first))
         return [
             self._call(WINNERS, [cleared], [], count, {"step": "clear"} | no_form | {"quad": True}),
-            self._call(WINNERS, [self._indices, raised], fields, self.places.count, {"step": "mark"} | self._form(False)),
-            self._call(WINNERS, written, [self._length], self._elements(count), {"step": "write"} | no_form),
+            self._call(
+                WINNERS, [self._indices, raised], places, self.places.count, {"step": "mark"} | self._form(False), self._marked
+            ),
+            self._call(WINNERS, written, self._fields(first), self._elements(count), write, reach, [2]),
         ]
 
     def _call(
@@ -94,19 +98,40 @@ class _Scatter:
         fields: Sequence[Field],
         num_elements: int,
         params: Mapping[str, Any],
+        reach: Reach | None = None,
+        moved: Sequence[int] = (),
+        iterations: int = 1,
     ) -> KernelCall:
-        launch, grid = quad_launch(num_elements, self.low.caps)
+        launch, grid = quad_launch(num_elements, self.low.caps, iterations)
         fields = [*launch, *fields]
         spec = template.spec([b for b, _ in bindings], [(name, type_) for name, type_, _ in fields], **params)
-        return KernelCall(spec, tuple(r for _, r in bindings), tuple(v for *_, v in fields), grid, self.reason)
+        work = quad_work(num_elements, self.low.caps, reach, moved, iterations) if reach else None
+        return KernelCall(spec, tuple(r for _, r in bindings), tuple(v for *_, v in fields), grid, self.reason, work)
+
+    def _marked(self, first: int, end: int) -> list[Interval | None]:
+        """Return the indices of updates first..end-1; any place may be theirs."""
+        return [(first * self.places.rank, end * self.places.rank), None]
+
+    def _written_reach(self, start: int) -> Reach:
+        """Return what is touched of the input, the places' names or winners, the updates and the output from an element on.
+
+        Where a place has an update, that is all that is written there, once; elsewhere all runs write the input's element.
+        """
+
+        def reach(first: int, end: int) -> list[Interval | None]:
+            elements = start + first, start + end
+            return [elements, None, None, elements]
+
+        return reach
+
+    def _fields(self, first: int) -> list[Field]:
+        """Return the uniforms of what fills the table from a place on."""
+        quad: Field = ("first_quad", "u32", self._elements(first) // QUAD)
+        return [("slice_length", "u32", self.units.lengths[0]), quad]
 
     @property
     def _update_fields(self) -> list[Field]:
         return [*self.places.fields, ("updates", "u32", self.places.count)]
-
-    @property
-    def _length(self) -> Field:
-        return ("slice_length", "u32", self.units.lengths[0])
 
     @property
     def _indices(self) -> Bound:
@@ -118,45 +143,42 @@ class _Scatter:
     def _elements(self, count: int) -> int:
         return count * self.units.lengths[0] * (QUAD if self.units.quad else 1)
 
-    def _input(self, first: int, count: int) -> Bound:
-        return Binding("input", "read", self.units.element, quad=True), self._window(self.low.value(0), first, count)
-
-    def _written(self, first: int, count: int) -> list[Bound]:
-        element, output = self.units.element, self._window(self.low.node.outputs[0], first, count)
-        updates = Binding("updates", "read", element, quad=self.units.quad)
-        return [(updates, self.low.value(2)), (Binding("output", "write", element, quad=True), output)]
-
-    def _window(self, value: int, first: int, count: int) -> Resource:
-        if count == self.table:
-            return value
-        return Window(value, first * self.slice_bytes, padded_bytes(count * self.slice_bytes))
+    @property
+    def _written(self) -> list[Bound]:
+        element = self.units.element
+        return [
+            (Binding("input", "read", element, quad=True), self.low.value(0)),
+            (Binding("updates", "read", element, quad=self.units.quad), self.low.value(2)),
+            (Binding("output", "write", element, quad=True), self.low.node.outputs[0]),
+        ]
 
 
 def _scatter(low: Lowering, places: Places) -> list[KernelCall]:
     """Return the kernel calls that scatter updates to `places`."""
     x = low.input()
     units, table = places.units(x.data_type), x.num_elements // places.slice_length
-    slice_bytes = places.slice_length * DATA_TYPES[x.data_type].size_bytes
     variant, reason = low.forced_variant, "forced"
+    if variant == "search" and low.caps.is_cpu and places.count > MOST_ITERATIONS:
+        raise OperationError(
+            "the forced kernel variant cannot be had",
+            operator=low.ops[low.node.op].python_name,
+            label=low.node.label,
+            got=f"search, {places.count} updates",
+            allowed="winners",
+        )
+    limit = low.caps.limit("max-storage-buffer-binding-size")
     if variant is None:
         quads = table * units.lengths[0] // (1 if units.quad else QUAD)
+        # Searching reads all indices at once.
         few = places.count <= _FEW or places.count * quads <= _COMPARISONS
+        few &= padded_bytes(low.input(1).size_bytes) <= limit
         variant, reason = "search" if few else "winners", f"{places.count} update(s), {table} place(s)"
-    scatter = _Scatter(low, places, units, table, slice_bytes, reason)
-    calls = scatter.search if variant == "search" else scatter.winners
-    return [call for first, count in _ranges(table, slice_bytes, low.caps) for call in calls(first, count)]
-
-
-def _ranges(places: int, slice_bytes: int, caps: Caps) -> Iterator[tuple[int, int]]:
-    """Yield ranges of places as (first, count), so that their slices, and a word for each, can be bound; one if all can."""
-    limit = caps.limit("max-storage-buffer-binding-size") // STORAGE_ALIGNMENT_BYTES * STORAGE_ALIGNMENT_BYTES
-    alignment = caps.limit("min-storage-buffer-offset-alignment")
-    # Every range but the last holds whole multiples of the alignment of offsets.
-    step = alignment // math.gcd(alignment, slice_bytes)
-    most = limit // max(slice_bytes, WORD_BYTES)
-    most = most if places <= most else max(step, most // step * step)
-    for first in range(0, places, most):
-        yield first, min(most, places - first)
+    scatter = _Scatter(low, places, units, table, reason)
+    if variant == "search":
+        return scatter.search()
+    # A word for each place can be bound, and ranges start at whole quads of elements.
+    most = limit // STORAGE_ALIGNMENT_BYTES * STORAGE_ALIGNMENT_BYTES // WORD_BYTES
+    return [call for first in range(0, table, most) for call in scatter.winners(first, min(most, table - first))]
 
 
 def _given(arrays: Sequence[Array | None]) -> tuple[Array, Array, Array]:

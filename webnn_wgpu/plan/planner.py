@@ -77,6 +77,7 @@ class _Planner:
         if temp.key not in named:
             named[temp.key] = max(self.graph.values, default=0) + 1 + len(self.temps)
             self.temps[named[temp.key]] = temp.size_bytes
+        assert temp.size_bytes <= self.temps[named[temp.key]], f"scratch memory {temp.key!r} has two sizes"
         return named[temp.key]
 
     def _copy_output(self, name: str, value: int) -> None:
@@ -103,7 +104,7 @@ class _Planner:
         for call, node, label in self.calls:
             resources: list[Resource] = []
             for operand in call.operands:
-                packing = operand.packing if isinstance(operand, Packed) else None
+                packing = operand.packing if isinstance(operand, Packed | Window) else None
                 value = self.root(_value_of(operand))
                 offset = operand.offset_bytes if isinstance(operand, Window) else 0
                 size = self._bound_bytes(operand)
@@ -175,7 +176,7 @@ class _Planner:
         for binding, operand in zip(call.spec.bindings, call.operands, strict=True):
             if binding.access == "texture":
                 continue
-            held = operand if isinstance(operand, Packed) else _value_of(operand)
+            held = _whole(operand)
             for (name, rule), size in zip(too_large.items(), map(self._bound_bytes, (held, operand)), strict=True):
                 if size > self.caps.limit(name):
                     raise OutOfMemoryError(
@@ -227,6 +228,13 @@ def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) ->
     """
     check_forced(forced or {})
     return _Planner(graph, caps, forced or {}).plan()
+
+
+def _whole(operand: Operand) -> Operand:
+    """Return the value or packed constant that an operand is, or is a part of."""
+    if isinstance(operand, Window):
+        return Packed(operand.value, operand.packing) if operand.packing else operand.value
+    return operand
 
 
 def _value_of(operand: Operand) -> int:

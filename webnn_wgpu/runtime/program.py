@@ -136,9 +136,7 @@ class Program:
             weight = self._weights[int(resource.key)]
             if weight.buffer is None:
                 return weight.view
-            buffer, packed = weight.buffer, self.plan.constants[int(resource.key)].packing is not None
-            # A packed constant is bound whole: its size is the packing's business.
-            size = buffer.size_bytes if packed else resource.size_bytes
+            buffer, size = weight.buffer, resource.size_bytes
         elif resource.kind == "slot":
             buffer, size = self._slots[int(resource.key)], resource.size_bytes
         else:
