@@ -123,11 +123,22 @@ def expanded(call: Call, blocks: MLOperand, like: MLOperand) -> MLOperand:
 
 
 def to_small_float(call: Call, operand: MLOperand, dtype: DType) -> MLOperand:
-    """Return numbers rounded to a type of 8 bits or less, beyond whose range they become its greatest or what has none."""
-    if call.attribute("saturate", 1):
-        limit = float(ml_dtypes.finfo(dtype).max)
-        operand = call.build.clamp(operand, min_value=-limit, max_value=limit)
-    return call.lowering.module.rounded(call, operand, dtype)
+    """Return float32 numbers rounded to a type of 8 or of 4 bits."""
+    if dtype.itemsize == 1 and dtype.name.startswith("float8"):
+        saturate = bool(call.attribute("saturate", 1))
+        return call.build.ext.round_float8(operand, format=dtype.name.removeprefix("float8_"), saturate=saturate)
+    if dtype.name != "float4_e2m1fn":
+        call.fail(f"{dtype} is no quantized type")
+    # Numbers of four bits lie 1/2 apart below 2, 1 apart below 4 and 2 apart up to 6, which is the greatest.
+    operand = call.build.clamp(operand, min_value=-6, max_value=6)
+    size = call.build.abs(operand)
+
+    def from_on(limit: float, above: float, below: MLOperand) -> MLOperand:
+        far = call.build.greater_or_equal(size, call.constant(limit, "float32"))
+        return call.build.where(far, call.constant(above, "float32"), below)
+
+    step = from_on(4, 2, from_on(2, 1, call.constant(0.5, "float32")))
+    return call.build.mul(call.build.round_even(call.build.div(operand, step)), step)
 
 
 @lowers("DequantizeLinear", folds=False)
@@ -180,7 +191,7 @@ def dynamic_quantize_linear(call: Call) -> Result:
     low = call.build.min(call.build.reduce_min(x), zero)
     high = call.build.max(call.build.reduce_max(x), zero)
     span = call.build.sub(high, low)
-    scale = call.build.div(call.build.where(call.build.equal(span, zero), call.constant(1, "float32"), span), top)
+    scale = call.build.where(call.build.equal(span, zero), call.constant(1, "float32"), call.build.div(span, top))
     zero_point = call.build.neg(call.build.div(low, scale))
     zero_point = call.cast(call.build.round_even(call.build.clamp(zero_point, min_value=0, max_value=255)), "uint8")
     ones = [1] * len(x.shape)
