@@ -24,19 +24,34 @@ ensure_driver = $(has_adapter) || { \
 	"mesa-vulkan-drivers with libvulkan1 (Debian, Ubuntu), mesa-vulkan-drivers with vulkan-loader (Fedora)," \
 	"vulkan-swrast with vulkan-icd-loader (Arch), mesa-vulkan-swrast with vulkan-loader (Alpine)." >&2; exit 1; }
 
-.PHONY: help demo test lint bench venv driver clean
+# A second software Vulkan driver, to test with: it comes with Debian's chromium, in chromium-common. Where there is no such
+# package, name the ICD file of a SwiftShader of your own: make test-swiftshader SWIFTSHADER=/path/to/vk_swiftshader_icd.json
+SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
+
+.PHONY: help demo test test-all test-swiftshader swiftshader lint bench venv driver clean
 .NOTPARALLEL:
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
 demo: $(VENV)/.installed $(VENV)/.weights ## run the main job: sentence similarities by WGSL compute shaders
 	@$(ensure_driver)
 	$(BIN)/webnn-wgpu demo $(ARGS)
 
-test: lint $(VENV)/.weights ## linters, type checker, import rules, then pytest
+test: lint $(VENV)/.weights ## linters, type checker, import rules, then pytest: the full device profile, a share of the others
 	@$(ensure_driver)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --profiles=rotate $(ARGS)
+
+test-all: lint $(VENV)/.weights ## everything: all device profiles, the campaign of random graphs, SwiftShader
+	@$(ensure_driver)
+	$(BIN)/python -m pytest --profiles=all -m "not bench" $(ARGS)
+	@$(MAKE) test-swiftshader ARGS=
+
+test-swiftshader: $(VENV)/.installed-dev $(VENV)/.weights swiftshader ## conformance cases and tests of operators on SwiftShader
+	$(on_swiftshader) $(BIN)/webnn-wgpu doctor
+	$(on_swiftshader) $(BIN)/python -m pytest $(or $(ARGS),tests/conformance tests/ops tests/kernels/test_math_library.py)
+
+swiftshader: $(SWIFTSHADER) ## fetch the software Vulkan driver SwiftShader
 
 lint: $(VENV)/.installed-dev ## ruff, pyright and import-linter
 	$(BIN)/ruff check .
@@ -56,6 +71,20 @@ driver: $(VENV)/.installed ## install a software Vulkan driver if no WebGPU adap
 clean: ## remove the environment and whatever tools leave behind
 	rm -rf $(VENV) build dist .benchmarks .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find webnn_wgpu tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The loader takes drivers from its own list unless one of these, the second for older loaders, names others.
+on_swiftshader = VK_DRIVER_FILES=$(abspath $(SWIFTSHADER)) VK_ICD_FILENAMES=$(abspath $(SWIFTSHADER))
+
+# Of the package, of which it is a part, two files are taken, and nothing is installed.
+$(VENV)/swiftshader/vk_swiftshader_icd.json: | $(VENV)/.made
+	@mkdir -p $(@D)/package
+	@cd $(@D)/package && { apt-get -qq download chromium-common || { \
+		$(SUDO) apt-get -qq update && apt-get -qq download chromium-common; }; } || { \
+		echo "There is no package to take SwiftShader from: name its ICD file with SWIFTSHADER=" >&2; exit 1; }
+	@dpkg-deb --fsys-tarfile $(@D)/package/chromium-common_*.deb | \
+		tar -x -C $(@D) --wildcards --strip-components=4 '*/libvk_swiftshader.so' '*/vk_swiftshader_icd.json'
+	@rm -r $(@D)/package
+	@touch $@
 
 # The first Python that is new enough. Debian keeps the venv module's other half in a package of its own.
 $(VENV)/.made:

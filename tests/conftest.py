@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests.rotation import SHARES, in_turn, profile_of, share_of_today
 from tests.support import PROFILES, open_profile
 
 if TYPE_CHECKING:
@@ -91,6 +92,56 @@ class Everywhere:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Everywhere(), "webnn_wgpu-everywhere")
+
+
+# device profiles ------------------------------------------------------------------------------------------------------
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("device profiles")
+    group.addoption(
+        "--profiles",
+        choices=("all", "rotate", "full"),
+        default="all",
+        help="run tests that are repeated for device profiles for all of them (default), for the full one alone, or for the "
+        f"full one and of the others a share of 1 in {SHARES} that the commit picks",
+    )
+    group.addoption(
+        "--profile-share",
+        type=int,
+        choices=range(1, SHARES + 1),
+        help="the share that --profiles=rotate runs, instead of the commit's",
+    )
+
+
+def profile_share(config: pytest.Config) -> tuple[int | None, str]:
+    """Return the share that runs, None where there is no rotation, and a line about it."""
+    share: int | None = config.getoption("--profile-share")
+    profiles: str = config.getoption("--profiles")
+    if share is not None:
+        return share, f"full, and share {share} of {SHARES} of the others' tests"
+    if profiles == "rotate":
+        share, why = share_of_today(REPOSITORY)
+        return share, f"full, and share {share} of {SHARES} of the others' tests, by {why} (again: --profile-share={share})"
+    return None, profiles
+
+
+def pytest_report_header(config: pytest.Config) -> str:
+    return f"device profiles: {profile_share(config)[1]}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    share, profiles = profile_share(config)
+    if profiles == "all":
+        return
+
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
+    for item in items:
+        profile = profile_of(item.callspec.params.values()) if hasattr(item, "callspec") else None
+        (kept if in_turn(item.nodeid, profile, share) else left_out).append(item)
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import mmap
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,30 @@ def test_nothing_is_added_by_a_call_that_raises(anywhere: wn.MLContext) -> None:
     with pytest.raises(TypeError) as caught:
         builder.add(x, foreign, label="sum")
     assert str(caught.value) == "add('sum'): every operand must belong to this builder; got MLOperand('x', float32[3])"
+
+
+COMPOSITES: dict[str, Callable[[wn.MLGraphBuilder, wn.MLOperand], object]] = {
+    "hard_swish": lambda b, x: b.hard_swish(x, alpha=0.25, label="l"),
+    "squeeze": lambda b, x: b.squeeze(x, label="l"),
+    "unsqueeze": lambda b, x: b.unsqueeze(x, [0], label="l"),
+    "flatten": lambda b, x: b.flatten(x, label="l"),
+    "where": lambda b, x: b.where_(x, x, x, label="l"),
+    "global_average_pool": lambda b, x: b.global_average_pool(x, label="l"),
+    "global_l2_pool": lambda b, x: b.global_l2_pool(x, label="l"),
+    "global_max_pool": lambda b, x: b.global_max_pool(x, label="l"),
+}
+"""Methods that add operators of other names."""
+
+
+@pytest.mark.parametrize("name", COMPOSITES)
+def test_methods_made_of_operators_fail_under_their_own_name(anywhere: wn.MLContext, name: str) -> None:
+    builder, other = wn.MLGraphBuilder(anywhere), wn.MLGraphBuilder(anywhere)
+    x, foreign = (b.input("x", {"dataType": "float32", "shape": [1, 1, 4, 4]}) for b in (builder, other))
+    with pytest.raises(TypeError, match=rf"^{name}\('l'\): every operand must belong to this builder; got MLOperand\("):
+        COMPOSITES[name](builder, foreign)
+    builder.build({"y": builder.neg(x)}).destroy()
+    with pytest.raises(wn.InvalidStateError, match=rf"^{name}\('l'\): the builder has built its graph"):
+        COMPOSITES[name](builder, x)
 
 
 def test_errors_of_build_in_order(anywhere: wn.MLContext) -> None:

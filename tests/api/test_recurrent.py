@@ -207,3 +207,11 @@ def test_after_build_nothing_can_be_added(context: wn.MLContext) -> None:
     builder.build({"y": outputs[0]}).destroy()
     with pytest.raises(wn.InvalidStateError, match="gru: the builder has built its graph"):
         builder.gru(o["input"], o["weight"], o["recurrentWeight"], SIZES.steps, HIDDEN)
+
+
+def test_after_build_no_cell_can_be_added(context: wn.MLContext) -> None:
+    builder, o = builder_and_operands(context, "gruCell")
+    arguments = o["input"], o["weight"], o["recurrentWeight"], o["hiddenState"], HIDDEN
+    builder.build({"y": builder.gru_cell(*arguments)}).destroy()
+    with pytest.raises(wn.InvalidStateError, match="gru_cell: the builder has built its graph"):
+        builder.gru_cell(*arguments, activations=[builder.softmax(), builder.tanh()])

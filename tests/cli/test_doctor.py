@@ -56,6 +56,12 @@ def test_every_adapter_is_taken_or_not_for_a_reason() -> None:
             assert adapter["reason"] == "left out: OpenGL lacks limits and features that kernels need"
 
 
+def test_a_driver_that_tells_no_version_is_named() -> None:
+    assert devices.driver_of({"vendor": "llvmpipe", "description": "Mesa 22.3.6"}) == "Mesa 22.3.6"
+    assert devices.driver_of({"vendor": "SwiftShader driver", "description": ""}) == "SwiftShader driver"
+    assert all(adapter["driver"] for adapter in report()["adapters"])
+
+
 def test_the_text_has_the_same_sections(device: devices.Device) -> None:
     written = text()
     headings = [line for line in written.splitlines() if line and not line.startswith(" ")]

@@ -29,6 +29,11 @@ class Mode:
     disabled_passes: tuple[str, ...] = ()
     constants_as_inputs: bool = False
 
+    @property
+    def profile(self) -> str:
+        """The device profile, or "reference"."""
+        return {"device": "full"}.get(self.backend, self.backend)
+
 
 MODES = (
     Mode("as written"),

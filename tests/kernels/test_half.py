@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.random_graphs.graphs import graphs
 from tests.support import Sketch, assert_same, check_op, open_profile, random_array, run_graph
-from tests.unit.random_graphs import graphs
+from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
@@ -71,6 +72,13 @@ def test_products_round_once_before_what_follows(plain: Device, variant: str, N:
     np.testing.assert_allclose(fused["0"].astype(np.float64), interpret(graph, s.feeds)["0"].astype(np.float64), rtol=2e-3)
 
 
+SAME_BITS = (
+    *(op.name for op in OPS.values() if (op.elementwise is not None or op.moves) and not op.internal),
+    *("matmul", "softmax", "reduceSum", "reduceMax", "layerNormalization"),
+)
+"""Operators for which features choose no other order of summation."""
+
+
 def run_with(device: Device, graph: Graph, feeds: dict[str, Array], *without: str) -> dict[str, Array]:
     """Run a graph planned for the device without some of its features."""
     optimised, _ = run_passes(graph)
@@ -82,7 +90,7 @@ def run_with(device: Device, graph: Graph, feeds: dict[str, Array], *without: st
 
 
 @settings(max_examples=30)
-@given(drawn=graphs(data_types=("float16", "int64", "uint64", "float16", "float32")))
+@given(drawn=graphs(SAME_BITS, data_types=("float16", "int64", "uint64", "float16", "float32")))
 def test_random_graphs_give_the_same_bits(drawn: tuple[Graph, dict[str, Array]]) -> None:
     device = open_profile("full")
     graph, feeds = drawn

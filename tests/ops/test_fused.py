@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.random_graphs.graphs import graphs
 from tests.support import Sketch, assert_same, random_array, run_graph
-from tests.unit.random_graphs import graphs
 from webnn_wgpu.core.errors import MLTypeError
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops import OPS

@@ -17,7 +17,7 @@ from webnn_wgpu.core.data_types import ANY, CONSTANT_TYPES
 from webnn_wgpu.core.errors import SPEC_URL, MLTypeError
 from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.ir.types import TensorType
-from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops import OPS, OpDef
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,12 +45,15 @@ class Recorder(Operators):
         self.count += 1
         return MLOperand(self, self.count - 1, wanted, name)
 
+    def _require_own(self, op: OpDef, operands: Sequence[MLOperand | None], label: str) -> None:
+        for operand in operands:
+            if operand is not None and operand.builder is not self:
+                raise MLTypeError("every operand must belong to this builder", operator=op.python_name, label=label)
+
     def _operator(
         self, name: str, operands: Sequence[MLOperand | None], attrs: Mapping[str, Any], label: str
     ) -> list[MLOperand]:
-        for operand in operands:
-            if operand is not None and operand.builder is not self:
-                raise MLTypeError("every operand must belong to this builder", operator=OPS[name].python_name, label=label)
+        self._require_own(OPS[name], operands, label)
         types, canonical = OPS[name].check([None if o is None else o.type for o in operands], attrs, label)
         self.calls.append((name, list(operands), canonical, label))
         return [self.new(t) for t in types]

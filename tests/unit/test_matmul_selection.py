@@ -12,7 +12,7 @@ import pytest
 from tests.support import op_graph
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.kernels.packing import PanelTexture, Transposed
-from webnn_wgpu.kernels.select import VARIANTS, ProductSize, choose, plain_rows, subgroup_tile, supports, tile_side
+from webnn_wgpu.kernels.select import VARIANTS, Choice, ProductSize, choose, plain_rows, subgroup_tile, supports, tile_side
 from webnn_wgpu.kernels.spec import Packed, Temp
 from webnn_wgpu.kernels.templates import free_variables, render
 from webnn_wgpu.ops import OPS
@@ -68,10 +68,15 @@ def test_software_without_subgroups_is_plain() -> None:
     full = caps_of("lavapipe")
     for caps in (
         replace(full, features=full.features - {"subgroup"}, subgroup_size=0),
-        replace(full, subgroup_size=4),
+        replace(full, subgroup_size=2),
         Caps(adapter_type="CPU"),
     ):
         assert choose(caps, ProductSize(512, 512, 512)).variant == "plain"
+
+
+def test_software_with_narrow_vectors_has_subgroups_too() -> None:
+    narrow = replace(caps_of("lavapipe"), subgroup_size=4)
+    assert choose(narrow, ProductSize(512, 512, 512)) == Choice("subgroup", "software adapter with subgroups of 4")
 
 
 def test_reasons_name_the_device() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.random_graphs.graphs import graphs
 from tests.support import Sketch, assert_same
-from tests.unit.random_graphs import graphs
 from webnn_wgpu.core.errors import MLTypeError
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops import OPS

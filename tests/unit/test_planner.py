@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.random_graphs.graphs import graphs
 from tests.support import Sketch
 from tests.unit.plans import DEVICES, caps_of, check_plan
-from tests.unit.random_graphs import graphs
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError, OutOfMemoryError
 from webnn_wgpu.passes import run_passes

@@ -42,6 +42,17 @@ def test_nothing_comes_in_behind_a_kernels_back(path: Path) -> None:
     assert not [node for node in tree.find_all(jinja2.nodes.Import) if node.with_context]
 
 
+SOURCES = [*shader_root().rglob("*.wgsl*"), *Path(templates.__file__).parents[1].joinpath("ops").glob("*.py")]
+
+
+@pytest.mark.parametrize("path", sorted(SOURCES), ids=lambda path: path.name)
+def test_truth_values_are_joined_without_branches(path: Path) -> None:
+    # `&&` and `||` outside the condition of an `if` become a branch each: slow on GPUs, and SwiftShader takes twice as long to
+    # compile a loop for each of them, until it has eaten all memory. `&` and `|` give the same.
+    code = [line.partition("//")[0] for line in path.read_text(encoding="utf-8").splitlines()]
+    assert [line for line in code if re.search(r"&&|\|\|", line) and not re.match(r"\s*(\} else )?if \(", line)] == []
+
+
 @pytest.mark.parametrize("name", LIBRARY)
 def test_library_files_name_what_they_use(name: str) -> None:
     text = library(name)

@@ -20,6 +20,7 @@ from .promise import MLPromise
 from .tensor import MLTensor
 
 if TYPE_CHECKING:
+    from ..ops import OpDef
     from .context import MLContext
 
 PROFILES = ("2026", "2024")
@@ -164,16 +165,19 @@ class MLGraphBuilder(Operators):
 
     # operators ----------------------------------------------------------------------------------------------------
 
-    def _operator(
-        self, name: str, operands: Sequence[MLOperand | None], attrs: Mapping[str, Any], label: str
-    ) -> list[MLOperand]:
-        op = operator(name)
+    def _require_own(self, op: OpDef, operands: Sequence[MLOperand | None], label: str) -> None:
         self._check_can_build(op.python_name, label)
         for operand in operands:
             if operand is not None and operand.builder is not self:
                 raise MLTypeError(
                     "every operand must belong to this builder", operator=op.python_name, label=label, got=repr(operand)
                 )
+
+    def _operator(
+        self, name: str, operands: Sequence[MLOperand | None], attrs: Mapping[str, Any], label: str
+    ) -> list[MLOperand]:
+        op = operator(name)
+        self._require_own(op, operands, label)
         types, canonical = op.check([None if o is None else o.type for o in operands], attrs, label)
         number = len(self._nodes)
         origins = (Origin(number, label),)

@@ -154,7 +154,7 @@ def _adapters(device: devices.Device | None) -> Iterator[AdapterReport]:
             reason = "usable: another one is preferred"
         yield AdapterReport(
             name=str(info["device"]),
-            driver=str(info["description"]),
+            driver=devices.driver_of(info),
             backend=str(info["backend_type"]),
             type=str(info["adapter_type"]),
             taken=info == chosen,

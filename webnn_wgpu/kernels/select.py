@@ -9,8 +9,8 @@ from ..core.caps import Caps
 VARIANTS = ("subgroup", "tiled", "gemv", "plain")
 """The kernels of matrix products; each is a template `shaders/ops/matmul.<variant>.wgsl.j2`."""
 
-SUBGROUP_SIZES = (8, 16)
-"""Subgroup sizes the subgroup kernel is written for: those of software adapters."""
+SUBGROUP_SIZES = (4, 8, 16)
+"""Subgroup sizes the subgroup kernel is written for: those of software adapters, one to a lane of the processor's vectors."""
 
 GEMV_ROWS = 4
 """Most rows for which hardware takes the `gemv` kernel: a tile would compute 64 rows to keep these."""

@@ -61,7 +61,7 @@ def _sign(x: Array) -> Array:
 
 def _compare_floats_safely(name: str, code: str, function: Any, when_nan: str) -> OpDef:
     # Drivers may assume that no NaN occurs and turn one comparison into another: NaN is told by its bits.
-    nan = "is_nan_f32({0}) || is_nan_f32({1})"
+    nan = "is_nan_f32({0}) | is_nan_f32({1})"
     return binary(
         name,
         f"select(select(0u, 1u, {{0}} {code} {{1}}), {when_nan}, {nan})",
@@ -127,8 +127,8 @@ LOGIC = (
     _compare_floats_safely("greaterOrEqual", ">=", np.greater_equal, "0u"),
     _compare_floats_safely("lesser", "<", np.less, "0u"),
     _compare_floats_safely("lesserOrEqual", "<=", np.less_equal, "0u"),
-    _logic("logicalAnd", "({0} != 0u) && ({1} != 0u)", np.logical_and),
-    _logic("logicalOr", "({0} != 0u) || ({1} != 0u)", np.logical_or),
+    _logic("logicalAnd", "({0} != 0u) & ({1} != 0u)", np.logical_and),
+    _logic("logicalOr", "({0} != 0u) | ({1} != 0u)", np.logical_or),
     _logic("logicalXor", "({0} != 0u) != ({1} != 0u)", np.logical_xor),
     unary(
         "logicalNot",

@@ -269,6 +269,11 @@ def all_adapters() -> list[wgpu.GPUAdapter]:
     return wgpu.gpu.enumerate_adapters_sync()
 
 
+def driver_of(info: Mapping[str, Any]) -> str:
+    """Return an adapter's driver for people: its version, or at least its name, which is all that some drivers tell."""
+    return str(info.get("description") or info.get("vendor") or "")
+
+
 def tested_wgpu() -> bool:
     """Return whether what lies beneath wgpu's public API is known for the installed version."""
     return wgpu.__version__.startswith(("0.29.", "0.30.", "0.31.", "0.32."))
@@ -307,7 +312,7 @@ def _caps_of(gpu: wgpu.GPUDevice) -> Caps:
         "adapter_type": str(info.get("adapter_type", "Unknown")),
         "vendor": str(info.get("vendor", "")),
         "device": str(info.get("device", "")),
-        "driver": str(info.get("description", "")),
+        "driver": driver_of(info),
         "backend": str(info.get("backend_type", "")),
     }
     size = _subgroup_size(gpu, identity) if "subgroup" in features else 0

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 import tempfile
+from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 import platformdirs
 import wgpu
@@ -30,12 +32,20 @@ class Pipeline:
     layout: wgpu.GPUBindGroupLayout
 
 
+KEPT = 256
+"""Pipelines that are kept though no graph may use them: many models' worth. A software driver spends up to 2 MB on each."""
+
+
 class PipelineCache:
-    """The pipelines of one device; contexts on the same device share them."""
+    """The pipelines of one device; contexts on the same device share them.
+
+    Those that live graphs use are all found, of the others the `KEPT` newest.
+    """
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._pipelines: dict[KernelSpec, Pipeline] = {}
+        self._pipelines: WeakValueDictionary[KernelSpec, Pipeline] = WeakValueDictionary()
+        self._newest: OrderedDict[KernelSpec, Pipeline] = OrderedDict()
         self._layouts: dict[Any, tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]] = {}
 
     @classmethod
@@ -55,10 +65,14 @@ class PipelineCache:
         """
         with self._device.lock:
             found = self._pipelines.get(spec)
-            if found is not None:
-                return found, False
-            found = self._pipelines[spec] = self._create(spec)
-            return found, True
+            fresh = found is None
+            if found is None:
+                found = self._pipelines[spec] = self._create(spec)
+            self._newest[spec] = found
+            self._newest.move_to_end(spec)
+            if len(self._newest) > KEPT:
+                self._newest.popitem(last=False)
+            return found, fresh
 
     def _create(self, spec: KernelSpec) -> Pipeline:
         gpu = self._device.gpu

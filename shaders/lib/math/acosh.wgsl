@@ -9,5 +9,5 @@ fn acosh_f32(x: f32) -> f32 {
     let bits = bitcast<u32>(x);
     let value = select(select(large, small, x < 4096.0), inf_f32(), bits == 0x7f800000u);
     // Negative numbers, and NaN, have bits beyond infinity's.
-    return select(value, nan_f32(), bits < 0x3f800000u || bits > 0x7f800000u);
+    return select(value, nan_f32(), (bits < 0x3f800000u) | (bits > 0x7f800000u));
 }

@@ -5,7 +5,7 @@ fn atan_f32(x: f32) -> f32 {
     let a = min(abs(x), 1e9);
     // Around 0, pi/4 and pi/2, parted at tan(pi/8) and tan(3 pi/8).
     let above = a > 2.414213562373095;
-    let between = a > 0.4142135623730950 && !above;
+    let between = (a > 0.4142135623730950) & !above;
     let t = select(select(a, (a - 1.0) / (a + 1.0), between), -1.0 / a, above);
     let offset = select(select(0.0, 0.7853981852531433, between), 1.5707963705062866, above);
     let rest = select(select(0.0, -2.1855695e-8, between), -4.371139e-8, above);

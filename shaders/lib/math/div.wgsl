@@ -7,6 +7,6 @@ fn div_f32(x: f32, y: f32) -> f32 {
     let scale = select(1.0, 0.25, y_bits > 0x7e800000u);
     let quotient = select((x * scale) / (y * scale), flip_sign_f32(flip_sign_f32(inf_f32(), x), y), y_bits == 0u);
     // By bits, because x / x may be folded to 1.
-    let invalid = x_bits == y_bits && (y_bits == 0u || y_bits == 0x7f800000u);
-    return select(quotient, nan_f32(), invalid || max(x_bits, y_bits) > 0x7f800000u);
+    let invalid = (x_bits == y_bits) & ((y_bits == 0u) | (y_bits == 0x7f800000u));
+    return select(quotient, nan_f32(), invalid | (max(x_bits, y_bits) > 0x7f800000u));
 }

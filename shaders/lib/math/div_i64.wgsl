@@ -2,6 +2,6 @@
 fn div_i64(a: i64, b: i64) -> i64 {
     // Divisors 0 and -1 are replaced before the division: WGSL leaves neither overflow nor division by zero to us.
     let by_minus_one = b == -1li;
-    let quotient = a / select(b, 1li, b == 0li || by_minus_one);
+    let quotient = a / select(b, 1li, (b == 0li) | by_minus_one);
     return select(select(quotient, -a, by_minus_one), 0li, b == 0li);
 }

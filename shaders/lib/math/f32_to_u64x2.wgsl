@@ -15,6 +15,6 @@ fn truncated_magnitude_f32(x: f32) -> u64x2 {
 fn f32_to_u64x2(x: f32) -> u64x2 {
     let bits = bitcast<u32>(x);
     // 0x5f800000 is 2^64.
-    let inside = select(truncated_magnitude_f32(x), u64x2(0u, 0u), (bits >> 31u) != 0u || is_nan_f32(x));
-    return select(inside, u64x2(0xffffffffu, 0xffffffffu), bits >= 0x5f800000u && bits <= 0x7f800000u);
+    let inside = select(truncated_magnitude_f32(x), u64x2(0u, 0u), ((bits >> 31u) != 0u) | is_nan_f32(x));
+    return select(inside, u64x2(0xffffffffu, 0xffffffffu), (bits >= 0x5f800000u) & (bits <= 0x7f800000u));
 }

@@ -3,6 +3,6 @@
 fn f32_to_uint32(x: f32) -> u32 {
     // The upper end itself is not representable as a float: values at or above it are set apart, and converted as 0.
     let high = x >= 4294967296.0;
-    let inside = u32(select(max(x, 0.0), 0.0, high || is_nan_f32(x)));
+    let inside = u32(select(max(x, 0.0), 0.0, high | is_nan_f32(x)));
     return select(inside, 0xffffffffu, high);
 }

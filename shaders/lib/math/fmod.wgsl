@@ -19,5 +19,5 @@ fn fmod_f32(x: f32, y: f32) -> f32 {
     let magnitude = select(((exponent - lead - 1u) << 23u) + (rest << lead), 0u, rest == 0u);
     let sign = bitcast<u32>(x) & 0x80000000u;
     let bits = select(magnitude | sign, bitcast<u32>(x), a < b);
-    return bitcast<f32>(select(bits, 0x7fc00000u, a >= 0x7f800000u || b == 0u || b > 0x7f800000u));
+    return bitcast<f32>(select(bits, 0x7fc00000u, (a >= 0x7f800000u) | (b == 0u) | (b > 0x7f800000u)));
 }

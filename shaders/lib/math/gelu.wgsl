@@ -1,8 +1,8 @@
 // gelu_f32: x (1 + erf(x / sqrt(2))) / 2. At most 8 ULP on all x; -inf -> -0, inf -> inf, NaN -> NaN.
 // uses: bits, exp
 fn gelu_f32(x: f32) -> f32 {
-    // With a = |x| and h = a erfc(a / sqrt(2)) / 2, the result is -h below 0 and x - h above: no
-    // cancellation in the negative tail, where 1 + erf has none of its bits left. At 15 h underflows to 0.
+    // With a = |x| and t = erfc(a / sqrt(2)) / 2, the result is -a t below 0 and x (1 - t) above: no
+    // cancellation in the negative tail, where 1 + erf has none of its bits left. At 15 a t underflows to 0.
     let a = min(abs(x), 15.0);
     // erfcx(a / sqrt(2)) / 2 = e^(a^2 / 2) erfc(a / sqrt(2)) / 2 as a quotient of polynomials on [0, 14.5],
     // fitted by weighted least squares (Lawson); relative error of the rounded coefficients 4.0e-8.
@@ -20,7 +20,9 @@ fn gelu_f32(x: f32) -> f32 {
     // a^2 / 2 in two parts, the first exact: its rounding error would be the exponential's.
     let head = head_f32(a);
     let gauss = exp_parts_f32(-0.5 * head * head, -0.5 * (a - head) * (a + head));
+    let quotient = p / q;
     // The exponential last: it may be tiny where a times the quotient is not.
-    let h = a * p / q * gauss;
-    return keep_nan_f32(x, select(-h, x - h, x > 0.0));
+    let tail = a * quotient * gauss;
+    // The sign is that of x, set by its bits: drivers do not keep the sign of a 0 that arithmetic makes.
+    return keep_nan_f32(x, flip_sign_f32(select(tail, x * (1.0 - quotient * gauss), x > 0.0), x));
 }

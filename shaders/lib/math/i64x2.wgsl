@@ -3,7 +3,7 @@
 fn less_i64x2(a: i64x2, b: i64x2) -> bool {
     let a_high = bitcast<i32>(a.y);
     let b_high = bitcast<i32>(b.y);
-    return a_high < b_high || (a_high == b_high && a.x < b.x);
+    return (a_high < b_high) | ((a_high == b_high) & (a.x < b.x));
 }
 
 fn max_i64x2(a: i64x2, b: i64x2) -> i64x2 {

@@ -38,7 +38,7 @@ fn log_special_f32(x: f32, result: f32) -> f32 {
     let bits = bitcast<u32>(x);
     let positive = select(result, x, bits == 0x7f800000u);
     let non_negative = select(positive, -inf_f32(), abs_bits_f32(x) == 0u);
-    return select(non_negative, nan_f32(), bits > 0x7f800000u && bits != 0x80000000u);
+    return select(non_negative, nan_f32(), (bits > 0x7f800000u) & (bits != 0x80000000u));
 }
 
 fn log_f32(x: f32) -> f32 {

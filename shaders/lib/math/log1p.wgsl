@@ -5,7 +5,7 @@
 fn log1p_finite_f32(x: f32) -> f32 {
     // 1 + head is exact, and the rest of x joins again after the scaling by 2^-e. Below -1/2 already
     // 1 + x is exact, above 2^24 the 1 no longer counts.
-    let head = select(head_f32(x), x, x < -0.5 || x > 16777216.0);
+    let head = select(head_f32(x), x, (x < -0.5) | (x > 16777216.0));
     let split = log_split_f32(1.0 + head);
     let inverse_scale = bitcast<f32>(max(127 - i32(split.e), 1) << 23u);
     let f = (split.m - 1.0) + (x - head) * inverse_scale;

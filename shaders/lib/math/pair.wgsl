@@ -17,7 +17,7 @@ fn neg_pair(a: vec2<u32>) -> vec2<u32> {
 }
 
 fn equal_pair(a: vec2<u32>, b: vec2<u32>) -> bool {
-    return a.x == b.x && a.y == b.y;
+    return (a.x == b.x) & (a.y == b.y);
 }
 
 fn mul_pair(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {

@@ -6,5 +6,5 @@ fn fmod_i32(a: i32, b: i32) -> i32 {
 
 fn mod_i32(a: i32, b: i32) -> i32 {
     let rest = fmod_i32(a, b);
-    return select(rest, rest + b, rest != 0i && (rest ^ b) < 0i);
+    return select(rest, rest + b, (rest != 0i) & ((rest ^ b) < 0i));
 }

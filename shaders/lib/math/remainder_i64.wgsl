@@ -6,5 +6,5 @@ fn fmod_i64(a: i64, b: i64) -> i64 {
 
 fn mod_i64(a: i64, b: i64) -> i64 {
     let rest = fmod_i64(a, b);
-    return select(rest, rest + b, rest != 0li && (rest ^ b) < 0li);
+    return select(rest, rest + b, (rest != 0li) & ((rest ^ b) < 0li));
 }

@@ -6,5 +6,5 @@ fn fmod_i64x2(a: i64x2, b: i64x2) -> i64x2 {
 
 fn mod_i64x2(a: i64x2, b: i64x2) -> i64x2 {
     let rest = fmod_i64x2(a, b);
-    return select(rest, add_pair(rest, b), (rest.x | rest.y) != 0u && is_negative_i64x2(rest ^ b));
+    return select(rest, add_pair(rest, b), ((rest.x | rest.y) != 0u) & is_negative_i64x2(rest ^ b));
 }

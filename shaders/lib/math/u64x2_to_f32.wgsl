@@ -7,7 +7,7 @@ fn u64x2_to_f32(a: u64x2) -> f32 {
     // The leading 24 bits, and what they leave, its last bit standing for all bits below.
     let significand = shifted.y >> 8u;
     let rest = ((shifted.y & 0xffu) << 1u) | select(0u, 1u, shifted.x != 0u);
-    let up = rest > 0x100u || (rest == 0x100u && (significand & 1u) == 1u);
+    let up = (rest > 0x100u) | ((rest == 0x100u) & ((significand & 1u) == 1u));
     // The significand's leading bit adds 1 to the exponent, and a carry out of rounding another.
     return bitcast<f32>(((189u - zeros) << 23u) + significand + select(0u, 1u, up));
 }

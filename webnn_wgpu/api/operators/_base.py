@@ -20,6 +20,17 @@ class OperatorMethods(ABC):
     """Base of the classes that hold the operator methods."""
 
     @abstractmethod
+    def _require_own(self, op: OpDef, operands: Sequence[MLOperand | None], label: str) -> None:
+        """Raise unless the builder can still build and the operands are its own.
+
+        Methods made of several operators, or of one under another name, call it first, so that errors name the method.
+
+        Raises:
+            InvalidStateError: The builder can no longer build.
+            MLTypeError: An operand belongs to another builder.
+        """
+
+    @abstractmethod
     def _operator(
         self, name: str, operands: Sequence[MLOperand | None], attrs: Mapping[str, Any], label: str
     ) -> list[MLOperand]:

@@ -128,6 +128,7 @@ class PiecewiseActivations(OperatorMethods):
         """
         if input is not None:
             require_operands(HARD_SWISH, [input], label)
+            self._require_own(HARD_SWISH, [input], label)
         options = {"alpha": alpha, "beta": beta}
         _, options = HARD_SWISH.check([TensorType("float32", ()) if input is None else input.type], options, label)
         if options == {"alpha": 1 / 6, "beta": 0.5}:

@@ -326,5 +326,6 @@ class PoolingOperators(OperatorMethods):
     def _global(self, name: str, input: MLOperand, layout: str, label: str) -> MLOperand:
         helper = _GLOBAL[name]
         require_operands(helper, [input], label)
+        self._require_own(helper, [input], label)
         helper.check([input.type], {"layout": layout}, label)
         return self._output(name, [input], {"layout": layout}, label)

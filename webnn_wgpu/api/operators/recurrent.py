@@ -307,8 +307,9 @@ class RecurrentOperators(OperatorMethods):
         given = listed_activations(self, op, activations, label)
         attrs = {**options, "activations": None if given is None else [definition_form(a) for a in given]}
         by_operators = any(isinstance(a, MLActivation) and a.kind == "softmax" for a in given or ())
-        if given is None or not by_operators or not all(o is None or o.builder is self for o in operands):
+        if given is None or not by_operators:
             return self._outputs(name, operands, attrs, label)
+        self._require_own(op, operands, label)
         # Checked before anything is added: a call that fails adds nothing to the graph.
         _, canonical = op.check([None if o is None else o.type for o in operands], attrs, label)
         named = {declared.name: o for declared, o in zip(op.operands, operands, strict=True)}

@@ -95,7 +95,8 @@ class SelectionOperators(OperatorMethods):
         operands = [condition, true_value, false_value]
         op = operator("where")
         require_operands(op, operands, label)
-        if all(o.builder is self for o in operands) and condition.data_type != "uint8":
+        self._require_own(op, operands, label)
+        if condition.data_type != "uint8":
             # Checked before anything is added: a call that fails adds nothing to the graph.
             op.check([condition.type.with_data_type("uint8"), true_value.type, false_value.type], {}, label)
             # What differs from its difference with itself: all but 0, and NaN, which differs from everything.

@@ -169,5 +169,6 @@ class ViewOperators(OperatorMethods):
 
     def _reshaped(self, helper: OpDef, input: MLOperand, attrs: Mapping[str, Any], label: str) -> MLOperand:
         require_operands(helper, [input], label)
+        self._require_own(helper, [input], label)
         (output,), _ = helper.check([input.type], attrs, label)
         return self._output("reshape", [input], {"new_shape": output.shape}, label)

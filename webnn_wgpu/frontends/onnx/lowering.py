@@ -21,6 +21,7 @@ from . import host
 from .call import Call
 from .module import Module
 from .operators import Handler, Inline, Result, handler
+from .rounding import rounded
 from .tensors import OnHost, Shape, Tensor, ValueNeeded
 from .types import HELD, Array, DType, encode
 
@@ -305,7 +306,7 @@ class Lowering:
             dtype = first.dtype
         operand = call.cast(operand, HELD[dtype])
         if not chosen.moves:
-            operand = self.module.rounded(call, operand, dtype)
+            operand = rounded(call, operand, dtype)
         return Tensor(tuple(operand.shape), dtype, operand=operand)
 
     def schema_dtype(self, call: Call, index: int) -> DType | None:

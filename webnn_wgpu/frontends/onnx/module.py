@@ -5,20 +5,15 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
-import numpy as np
 import onnx
 import onnx_ir
 
-from webnn_wgpu import MLOperand, NotSupportedError
+from webnn_wgpu import NotSupportedError
 
 from .operators import Inline
-from .tensors import OnHost, Tensor
-from .types import FLOAT32, HELD, Array, DType, logical
-
-if TYPE_CHECKING:
-    from .call import Call
+from .tensors import Tensor
+from .types import FLOAT32, Array, DType, logical
 
 log = logging.getLogger(__name__)
 
@@ -136,12 +131,6 @@ class Module:
         produced = {value.name: value for value in inlined.outputs}
         outputs = [produced.get(name, onnx_ir.Value(name=name)) for name in function.output]
         return Inline(nodes, outputs[: len(node.outputs)], aliases)
-
-    def rounded(self, call: Call, operand: MLOperand, dtype: DType) -> MLOperand:
-        """Bring a computed value into the range and precision of a type that it is merely held for."""
-        if HELD[dtype] == dtype.name or dtype in (np.dtype(bool), np.dtype(np.float64)):
-            return operand
-        raise OnHost(f"results of type {dtype} would need rounding")
 
     # refusals -----------------------------------------------------------------------------------------------------
 

@@ -80,8 +80,8 @@ class SamplingExtensions(ExtensionMethods):
         Args:
             input: float32 or float16, or any data type where `mode` is "nearest"; rank 1 to 8.
             axes: The dimensions, all of them by default; negative numbers count from the last.
-            sizes: Elements along each of them afterwards; either these or `scales`.
-            scales: Ratios of elements afterwards to elements before; what is made is rounded down to whole elements.
+            sizes: Elements along each of them afterwards; by default the old ones times `scales`, rounded down.
+            scales: Ratios of elements afterwards to elements before, for coordinates; by default those of the sizes.
             mode: "nearest", "linear" or "cubic", along every dimension for itself.
             nearest_mode: "round_prefer_floor", "round_prefer_ceil", "floor" or "ceil".
             coordinate_transformation_mode: "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
@@ -203,21 +203,23 @@ def _dimensions(
     axes = [int(a) for a in axes] if axes is not None else list(range(rank))
     if any(not -rank <= a < rank for a in axes) or len({a % rank for a in axes}) != len(axes):
         raise fail("axes must be dimensions of input, each once", got=f"axes={axes}", allowed=f"{-rank}..{rank - 1}")
-    if (sizes is None) == (scales is None):
-        raise fail("either sizes or scales must be given", got="both" if sizes is not None else "neither")
-    given: Sequence[float] = sizes if sizes is not None else scales or ()
-    if len(given) != len(axes) or any(not (math.isfinite(n) and n > 0) for n in given):
-        raise fail("sizes or scales must be positive numbers, one per axis", got=quoted(list(given)), allowed=f"{len(axes)}")
+    if sizes is None and scales is None:
+        raise fail("sizes, scales or both must be given", got="neither")
+    for given in (sizes, scales):
+        if given is not None and (len(given) != len(axes) or any(not (math.isfinite(n) and n > 0) for n in given)):
+            raise fail(
+                "sizes or scales must be positive numbers, one per axis", got=quoted(list(given)), allowed=f"{len(axes)}"
+            )
     cropped = options.coordinates == "tf_crop_and_resize"
     if cropped and (roi is None or len(roi) != 2 * len(axes)):
         raise fail("roi must have a start and an end for every axis", got=quoted(roi), allowed=f"{2 * len(axes)} numbers")
     found: dict[int, Taps] = {}
     for i, axis in enumerate(a % rank for a in axes):
         size = shape[axis]
-        new = int(sizes[i]) if sizes is not None else math.floor(size * given[i])
+        scale = float(scales[i]) if scales is not None else sizes[i] / size if sizes is not None else 1.0
+        new = int(sizes[i]) if sizes is not None else math.floor(size * scale)
         if new < 1:
-            raise fail("no element would be left", got=f"scale {given[i]} of dimension {axis} of size {size}")
-        scale = new / size if sizes is not None else float(given[i])
+            raise fail("no element would be left", got=f"scale {scale} of dimension {axis} of size {size}")
         part = (float(roi[i]), float(roi[len(axes) + i])) if cropped and roi is not None else (0.0, 1.0)
         if new != size or scale != 1 or part != (0.0, 1.0):
             found[axis] = taps(size, new, scale, part, options)

@@ -1,10 +1,12 @@
 """One module per family of ONNX operators; each registers what lowers its operators."""
 
 from . import (
+    activations,
     control_flow,
     convolution,
     einsum,
     elementwise,
+    indexing,
     linear,
     losses,
     movement,
@@ -12,6 +14,8 @@ from . import (
     pooling,
     quantization,
     recurrent,
+    reductions,
+    sampling,
     shapes,
     signal,
 )
@@ -20,10 +24,12 @@ from ._registry import MICROSOFT, Handler, Inline, Result, handled, handler, low
 __all__ = ["MICROSOFT", "Handler", "Inline", "Result", "handled", "handler", "lowers"]
 
 _ = (
+    activations,
     control_flow,
     convolution,
     einsum,
     elementwise,
+    indexing,
     linear,
     losses,
     movement,
@@ -31,6 +37,8 @@ _ = (
     pooling,
     quantization,
     recurrent,
+    reductions,
+    sampling,
     shapes,
     signal,
 )

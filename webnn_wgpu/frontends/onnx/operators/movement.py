@@ -142,14 +142,6 @@ def slice_(call: Call) -> Result:
     return call.build.reverse(operand, axes=backward) if backward else operand
 
 
-@lowers("Gather", moves=True)
-def gather(call: Call) -> Result:
-    """Slices picked by indices, which count from the end where they are negative."""
-    x = call.tensor(0)
-    axis = call.axis(call.attribute("axis", 0), x.rank)
-    return call.build.gather(call.operand(0), call.operand(1), axis=axis)
-
-
 @lowers("Trilu", moves=True)
 def trilu(call: Call) -> Result:
     """The upper or lower triangle of the last two dimensions."""
@@ -175,7 +167,8 @@ def space_to_depth(call: Call) -> Result:
     """Blocks of pixels become blocks of channels."""
     n, c, h, w = call.tensor(0).shape
     b = call.attribute("blocksize")
-    moved = call.transpose(call.reshape(call.operand(0), [n, c, h // b, b, w // b, b]), [0, 3, 5, 1, 2, 4])
+    order = [0, 3, 5, 1, 2, 4] if call.attribute("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
+    moved = call.transpose(call.reshape(call.operand(0), [n, c, h // b, b, w // b, b]), order)
     return call.reshape(moved, [n, c * b * b, h // b, w // b])
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import onnx_ir
 
 from ..call import Call
+from ..rounding import rounded, width
 from ..tensors import Tensor
-from ..types import FLOAT32, HELD, logical
+from ..types import BOOL, HELD, DType, is_float, logical
 from ._registry import Result, lowers
 
 
@@ -62,22 +63,42 @@ def eye_like(call: Call) -> Result:
 def cast(call: Call) -> Result:
     """Another type."""
     x = call.tensor(0)
-    if call.node.op_type == "Cast":
-        wanted = onnx_ir.DataType(call.attribute("to", 1))
-        dtype = logical(wanted)
-        if dtype is None:
-            call.fail(f"type {wanted.name} cannot be held")
-    else:
-        dtype = call.tensor(1).dtype
+    dtype = _wanted(call) if call.node.op_type == "Cast" else call.tensor(1).dtype
     if dtype == x.dtype:
         return x
     if not x.size:
         return Tensor.known(np.zeros(x.shape, dtype))
     operand = call.operand(0)
-    if dtype == np.dtype(bool):
+    if dtype == BOOL:
         operand = call.build.not_equal(operand, call.like(0, operand))
     else:
+        if is_float(x.dtype) and HELD[dtype] in WIDER:
+            operand = call.cast(operand, WIDER[HELD[dtype]])
         operand = call.cast(operand, HELD[dtype])
-        if not (x.dtype == np.dtype(bool) or (x.dtype.itemsize < dtype.itemsize and dtype == FLOAT32)):
-            operand = call.lowering.module.rounded(call, operand, dtype)
+        if x.dtype != BOOL:
+            operand = rounded(call, operand, dtype, bool(call.attribute("saturate", 1)))
     return Tensor(x.shape, dtype, operand=operand)
+
+
+WIDER = {"int8": "int32", "uint8": "int32", "uint32": "int64"}
+"""Floats become integers of these types on the way to narrower ones: as in C, what is out of range loses its highest bits."""
+
+
+@lowers("BitCast", empty=True)
+def bit_cast(call: Call) -> Result:
+    """The same bits, read as another type."""
+    x, dtype = call.tensor(0), _wanted(call)
+    if dtype == x.dtype:
+        return x
+    if not x.size:
+        return Tensor.known(np.zeros(x.shape, dtype))
+    whole = not is_float(x.dtype) and not is_float(dtype) and dtype != BOOL
+    if not whole or width(x.dtype) != width(dtype):
+        call.on_host(f"no operator reads the bits of {x.dtype} as {dtype}")
+    return Tensor(x.shape, dtype, operand=rounded(call, call.cast(call.operand(0), HELD[dtype]), dtype))
+
+
+def _wanted(call: Call) -> DType:
+    wanted = onnx_ir.DataType(call.attribute("to", 1))
+    dtype = logical(wanted)
+    return call.fail(f"type {wanted.name} cannot be held") if dtype is None else dtype

@@ -1,0 +1,196 @@
+"""Comparison of a graph on a device with the reference, operator by operator, and of the graph as a whole with its parts.
+
+Errors of floats grow along a graph without bound: a rounding before a comparison, a quotient or an exponential can change
+everything behind it. So each operator is judged by itself, on the operands that the device had. And what the passes make of
+the graph must give the bits that its operators give one by one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tests.random_graphs.bounds import SMALLEST, bounds, evaluated
+from tests.support import assert_same
+from webnn_wgpu.core.data_types import FLOATS
+from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes import PASSES, run_passes
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.runtime.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from webnn_wgpu.core.caps import Caps
+    from webnn_wgpu.ir.graph import Array, Graph, Node
+    from webnn_wgpu.runtime.device import Device
+
+SIMPLIFYING = ("drop_dead_nodes", "fold_constants")
+"""The passes whose work an operator-by-operator run shares: what is dead or folded runs nowhere."""
+
+_OTHERS = tuple(each.name for each in PASSES if each.name not in SIMPLIFYING)
+
+
+class MismatchError(AssertionError):
+    """A device computes something else than it should."""
+
+
+@dataclass
+class Tally:
+    """What was compared.
+
+    Attributes:
+        nodes: operators that ran on a device, by name.
+        unjudged: those of them whose operands were beyond any promise of accuracy.
+    """
+
+    nodes: Counter[str] = field(default_factory=Counter[str])
+    unjudged: Counter[str] = field(default_factory=Counter[str])
+
+
+def check_graph(
+    device: Device,
+    graph: Graph,
+    feeds: Mapping[str, Array],
+    tally: Tally | None = None,
+    forced: Mapping[str, str] | None = None,
+    caps: Caps | None = None,
+) -> None:
+    """Run a graph on a device, operator by operator and as a whole, and compare.
+
+    Args:
+        device: where to run.
+        graph: the graph.
+        feeds: its inputs.
+        tally: counts what is compared.
+        forced: kernel variants to take, where the device and the shapes allow them.
+        caps: what to plan for, where that is not all the device can.
+
+    Raises:
+        MismatchError: an operator's result is out of its bounds, or the whole graph's outputs differ from its operators'.
+    """
+    tally = tally if tally is not None else Tally()
+    caps = device.caps if caps is None else caps
+    forced = {} if forced is None or not _possible(caps, graph, forced) else forced
+    simple, _ = run_passes(graph, _OTHERS)
+    # Every result is an output, but for views: those are the memory of what they view.
+    made = {str(o): o for node in simple.nodes if OPS[node.op].lower is not None for o in node.outputs}
+    values: dict[int, Array] = dict(simple.constants)
+    values |= {value: feeds[name] for name, value in simple.inputs.items()}
+    if made:
+        (found,) = run(device, replace(simple, outputs=made), feeds, _OTHERS, forced, caps)
+        values |= {made[name]: array for name, array in found.items()}
+    for node in simple.nodes:
+        operands = [None if i is None else values[i] for i in node.inputs]
+        if OPS[node.op].lower is None:
+            values[node.outputs[0]] = evaluated(OPS[node.op], operands, node, [simple.type(node.outputs[0])])[0]
+            continue
+        tally.unjudged[node.op] += not _check_node(
+            simple, node, operands, [values[o] for o in node.outputs], patches=forced.get(node.op) == "winograd"
+        )
+    tally.nodes.update(node.op for node in simple.nodes)
+    wanted = {name: values[value] for name, value in simple.outputs.items()}
+    # Twice, because the second run finds in the slots what the first has left there.
+    for when, whole in zip(("first", "second"), run(device, graph, feeds, (), forced, caps, times=2), strict=True):
+        try:
+            assert_same(whole, wanted)
+        except AssertionError as error:
+            raise MismatchError(f"the whole graph ({when} run) differs from its operators one by one: {error}") from error
+
+
+def _possible(caps: Caps, graph: Graph, forced: Mapping[str, str]) -> bool:
+    """Return whether variants can be taken for all of a graph's operators, as they are and fused."""
+    try:
+        for disabled in (_OTHERS, ()):
+            make_plan(run_passes(graph, disabled)[0], caps, forced)
+    except OperationError:
+        return False
+    return True
+
+
+def run(
+    device: Device,
+    graph: Graph,
+    feeds: Mapping[str, Array],
+    disabled_passes: Collection[str],
+    forced: Mapping[str, str],
+    caps: Caps,
+    times: int = 1,
+) -> list[dict[str, Array]]:
+    """Compile a graph, run it so many times and free it."""
+    optimised, _ = run_passes(graph, disabled_passes)
+    program = Program(device, make_plan(verify(optimised), caps, forced))
+    try:
+        return [program.start(feeds, list(graph.outputs)).result() for _ in range(times)]
+    finally:
+        program.destroy()
+
+
+def _check_node(graph: Graph, node: Node, operands: Sequence[Array | None], found: Sequence[Array], *, patches: bool) -> bool:
+    """Compare an operator's results with the reference; return False where no accuracy is promised for its operands."""
+    types = [graph.type(o) for o in node.outputs]
+    expected = evaluated(OPS[node.op], operands, node, types)
+    allowed = bounds(graph, node, operands, expected, patches=patches)
+    if allowed is None:
+        return False
+    # What devices may do to operands that are subnormal.
+    flushed = [None if a is None else _flushed(a) for a in operands]
+    same = all(a is b for a, b in zip(operands, flushed, strict=True))
+    others = expected if same else evaluated(OPS[node.op], flushed, node, types)
+    for i, (actual, wanted, bound, other) in enumerate(zip(found, expected, allowed, others, strict=True)):
+        wrong = differs(actual, wanted, bound)
+        if OPS[node.op].moves:
+            wrong = _bits(actual) != _bits(wanted)
+        elif other is not wanted:
+            wrong &= differs(actual, other, bound)
+        if np.any(wrong):
+            flat = int(np.flatnonzero(wrong)[0])
+            at = [int(c) for c in np.unravel_index(flat, wanted.shape)]
+            raise MismatchError(
+                f"{node.op} output {i}: {np.count_nonzero(wrong)} of {wanted.size} elements differ; at {at} "
+                f"{actual.reshape(-1)[flat]!r}, not {wanted.reshape(-1)[flat]!r} within {bound.reshape(-1)[flat]:.3g}"
+            )
+    return True
+
+
+def differs(actual: Array, expected: Array, bound: Array) -> Array:
+    """Return which elements are further from what is expected than their bounds.
+
+    The sign of zero and the payload of NaN do not count, nor do float32 numbers so small that a device may flush them. An
+    overflow may be missed by the bound.
+    """
+    if str(expected.dtype) not in FLOATS:
+        if not np.any(bound):
+            return np.asarray(actual != expected)
+        return np.asarray(np.abs(actual.astype(np.float64) - expected.astype(np.float64)) > bound)
+    a, e = actual.astype(np.float64), expected.astype(np.float64)
+    equal = (a == e) | (np.isnan(a) & np.isnan(e))
+    if expected.dtype == np.float32:
+        low, high = np.minimum(np.abs(a), np.abs(e)), np.maximum(np.abs(a), np.abs(e))
+        equal |= (low < SMALLEST) & (high <= SMALLEST)
+    with np.errstate(invalid="ignore"):
+        # False where either is NaN.
+        near = np.abs(_finite(a, expected.dtype) - _finite(e, expected.dtype)) <= bound
+    return np.asarray(~(equal | near))
+
+
+def _finite(array: Array, dtype: np.dtype[Any]) -> Array:
+    """Put infinities where the next number after the largest would be."""
+    limits = np.finfo(dtype)
+    return np.where(np.isinf(array), np.copysign(float(limits.max) * (1 + float(limits.eps) / 2), array), array)
+
+
+def _flushed(array: Array) -> Array:
+    if array.dtype != np.float32:
+        return array
+    tiny = (np.abs(array) < SMALLEST) & (array != 0)
+    return np.where(tiny, np.copysign(np.float32(0), array), array) if np.any(tiny) else array
+
+
+def _bits(array: Array) -> Array:
+    return np.asarray(array, order="C").reshape(-1).view(f"u{array.dtype.itemsize}").reshape(array.shape)

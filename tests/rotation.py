@@ -1,0 +1,48 @@
+"""Which of the tests that are repeated for every device profile run: all, or those of the full one and a share of the others.
+
+A share is a fixed part of these tests; the commit picks which, so that a run can be repeated and every test has its turn.
+"""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import subprocess
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from tests.support import PROFILES
+
+SHARES = 3
+"""Into how many shares the tests of the profiles other than the full one are divided."""
+
+
+def profile_of(parameters: Iterable[object]) -> str | None:
+    """Return the profile a test is repeated for: a parameter is its name, or has it as its attribute `profile`."""
+    names = [getattr(parameter, "profile", parameter) for parameter in parameters]
+    return next((name for name in names if isinstance(name, str) and name in PROFILES), None)
+
+
+def in_turn(test: str, profile: str | None, share: int | None) -> bool:
+    """Return whether a test runs.
+
+    Args:
+        test: its name in full.
+        profile: the profile it is repeated for; None where it is not.
+        share: which of the shares has its turn, 1 to `SHARES`; None for no share, but the full profile alone.
+    """
+    return profile in (None, "full") or (share is not None and zlib.crc32(test.encode()) % SHARES == share - 1)
+
+
+def share_of_today(repository: Path) -> tuple[int, str]:
+    """Return the share that has its turn, and what picked it: the commit that is checked out, or else the day."""
+    git = shutil.which("git")
+    if git is not None:
+        command = [git, "-C", str(repository), "rev-parse", "HEAD"]
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        if found.returncode == 0:
+            commit = found.stdout.strip()
+            return int(commit[:8], 16) % SHARES + 1, f"commit {commit[:8]}"
+    day = datetime.date.today()
+    return day.toordinal() % SHARES + 1, f"day {day}"

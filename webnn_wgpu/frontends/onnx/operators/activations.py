@@ -1,0 +1,158 @@
+"""Activation functions and clipping."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from webnn_wgpu import MLOperand
+
+from ..call import Call
+from ..types import HELD, DType, is_float
+from ._registry import Result, lowers
+from .elementwise import unsigned
+
+
+def wide(function: Callable[[Call, MLOperand], MLOperand]) -> Callable[[Call], Result]:
+    """Compute a function of the first input in float32, also for float16, and round once."""
+
+    def lower(call: Call) -> Result:
+        x = call.operand(0)
+        return call.cast(function(call, call.cast(x, "float32")), x.data_type)
+
+    return lower
+
+
+def _plain(name: str, **defaults: float) -> Callable[[Call], Result]:
+    """Lower to an operator of WebNN; `defaults` are the options that are attributes of ONNX's, with its defaults."""
+
+    def lower(call: Call) -> Result:
+        options = {option: call.attribute(option, default) for option, default in defaults.items()}
+        return getattr(call.build, name)(call.operand(0), **options)
+
+    return lower
+
+
+lowers("Sigmoid")(_plain("sigmoid"))
+lowers("Softplus")(_plain("softplus"))
+lowers("Softsign")(_plain("softsign"))
+lowers("HardSwish")(_plain("hard_swish"))
+lowers("Elu")(_plain("elu", alpha=1.0))
+lowers("HardSigmoid")(_plain("hard_sigmoid", alpha=0.2, beta=0.5))
+lowers("LeakyRelu")(_plain("leaky_relu", alpha=0.01))
+
+
+@lowers("Relu")
+def relu(call: Call) -> Result:
+    """The larger of the input and 0."""
+    return call.build.relu(call.operand(0))
+
+
+@lowers("PRelu")
+def prelu(call: Call) -> Result:
+    """The input, times a slope where it is negative."""
+    return call.tensor(0) if unsigned(call.tensor(0)) else call.build.prelu(call.operand(0), call.operand(1))
+
+
+@lowers("Selu")
+@wide
+def selu(call: Call, x: MLOperand) -> MLOperand:
+    """An elu, times gamma."""
+    alpha, gamma = call.attribute("alpha", 1.67326319217681884765625), call.attribute("gamma", 1.05070102214813232421875)
+    return call.build.mul(call.build.elu(x, alpha=alpha), call.like(gamma, x))
+
+
+@lowers("Celu")
+@wide
+def celu(call: Call, x: MLOperand) -> MLOperand:
+    """The sum of max(x, 0) and min(0, alpha (exp(x / alpha) - 1))."""
+    alpha, zero = call.attribute("alpha", 1.0), call.like(0, x)
+    curve = call.build.mul(call.build.elu(call.build.div(x, call.like(alpha, x))), call.like(alpha, x))
+    return call.build.where(call.build.greater(x, zero), x, call.build.min(curve, zero))
+
+
+@lowers("Gelu")
+def gelu(call: Call) -> Result:
+    """The input times the normal distribution function of it, exactly or by tanh."""
+    if call.attribute("approximate", "none") == "none":
+        return call.build.gelu(call.operand(0))
+    return wide(_tanh_gelu)(call)
+
+
+def _tanh_gelu(call: Call, x: MLOperand) -> MLOperand:
+    build = call.build
+    cubed = build.mul(build.mul(build.mul(x, x), x), call.like(0.044715, x))
+    inner = build.mul(build.add(x, cubed), call.like(math.sqrt(2 / math.pi), x))
+    return build.mul(build.mul(x, call.like(0.5, x)), build.add(build.tanh(inner), call.like(1, x)))
+
+
+@lowers("Mish")
+@wide
+def mish(call: Call, x: MLOperand) -> MLOperand:
+    """The input times tanh(softplus(x))."""
+    return call.build.mul(x, call.build.tanh(call.build.softplus(x)))
+
+
+@lowers("Swish")
+@wide
+def swish(call: Call, x: MLOperand) -> MLOperand:
+    """The input times sigmoid(alpha x)."""
+    alpha = call.attribute("alpha", 1.0)
+    return call.build.mul(x, call.build.sigmoid(x if alpha == 1 else call.build.mul(x, call.like(alpha, x))))
+
+
+@lowers("ThresholdedRelu")
+def thresholded_relu(call: Call) -> Result:
+    """The input where it is above alpha, else 0."""
+    x = call.operand(0)
+    return call.build.where(call.build.greater(x, call.like(call.attribute("alpha", 1.0), x)), x, call.like(0, x))
+
+
+@lowers("Shrink")
+def shrink(call: Call) -> Result:
+    """The input moved towards 0 by bias, and 0 where it is between -lambd and lambd. Integers lose fractions."""
+    bias, limit = call.attribute("bias", 0.0), call.attribute("lambd", 0.5)
+    x, build = call.operand(0), call.build
+    if not is_float(call.tensor(0).dtype):
+        if call.tensor(0).dtype.itemsize > 2:
+            call.on_host("32 bits of a fraction do not hold all these integers")
+        x = call.cast(x, "float32")
+    middle = build.where(build.greater(x, call.like(limit, x)), build.sub(x, call.like(bias, x)), call.like(0, x))
+    result = build.where(build.lesser(x, call.like(-limit, x)), build.add(x, call.like(bias, x)), middle)
+    return result if is_float(call.tensor(0).dtype) else call.cast(result, "int32")
+
+
+def limits(dtype: DType) -> tuple[Any, Any]:
+    """Return the lowest and the largest finite number of a type."""
+    info = ml_dtypes.finfo(dtype) if is_float(dtype) else np.iinfo(dtype)
+    if dtype == np.dtype(np.float64):
+        info = np.finfo(np.float32)  # in which it is held
+    return info.min, info.max
+
+
+@lowers("Clip")
+def clip(call: Call) -> Result:
+    """Elements moved into a range. A bound that is left out is the type's own, so that infinities become finite."""
+    dtype = call.tensor(0).dtype
+    x, held = call.operand(0), HELD[dtype]
+    bounds: list[Any] = []
+    for index, (name, limit) in enumerate(zip(("min", "max"), limits(dtype), strict=True), 1):
+        if call.version < 11:
+            bounds.append(np.array(call.attribute(name, limit)).astype(held))
+        elif not call.has(index):
+            bounds.append(np.array(limit).astype(held))
+        else:
+            known = call.tensor(index).array
+            bounds.append(None if known is None else known.reshape(-1)[0].astype(held))
+    low, high = bounds
+    if low is not None and high is not None and low <= high:
+        return call.build.clamp(x, min_value=low.item(), max_value=high.item())
+    low = call.operand(1) if low is None else call.constant(low, held)
+    high = call.operand(2) if high is None else call.constant(high, held)
+    # The upper bound decides where it is below the lower one.
+    shape: list[int] = []
+    return call.build.min(call.build.max(x, call.reshape(low, shape)), call.reshape(high, shape))

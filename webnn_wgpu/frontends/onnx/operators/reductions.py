@@ -1,0 +1,158 @@
+"""Reductions, positions of extremes, running sums and products, softmax and its kin."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from webnn_wgpu import MLOperand
+
+from .. import host
+from ..call import Call
+from ..tensors import Tensor
+from ..types import HELD, is_float
+from ._registry import Result, lowers
+from .elementwise import unsigned
+
+REDUCTIONS = {
+    "ReduceL1": "reduce_l1",
+    "ReduceL2": "reduce_l2",
+    "ReduceLogSum": "reduce_log_sum",
+    "ReduceLogSumExp": "reduce_log_sum_exp",
+    "ReduceMax": "reduce_max",
+    "ReduceMean": "reduce_mean",
+    "ReduceMin": "reduce_min",
+    "ReduceProd": "reduce_product",
+    "ReduceSum": "reduce_sum",
+    "ReduceSumSquare": "reduce_sum_square",
+}
+
+
+def reduced_axes(call: Call) -> list[int]:
+    """Return the axes of a reduction, given as an attribute or an input. All where none are, or none at all if so asked."""
+    rank = call.tensor(0).rank
+    axes = call.axes(call.ints(1, "axes") or [], rank)
+    return axes or ([] if call.attribute("noop_with_empty_axes", 0) else list(range(rank)))
+
+
+def _reduction(name: str) -> Callable[[Call], Result]:
+    def lower(call: Call) -> Result:
+        x, axes, keep = call.tensor(0), reduced_axes(call), bool(call.attribute("keepdims", 1))
+        if not x.size:
+            return _nothing_reduced(call, axes)
+        operand = call.operand(0)
+        if is_float(x.dtype):
+            return getattr(call.build, name)(operand, axes=axes, keep_dimensions=keep)
+        match name:
+            case "reduce_mean":
+                total = call.build.reduce_sum(call.cast(operand, _wide(x)), axes=axes, keep_dimensions=keep)
+                count = math.prod(x.shape[a] for a in axes)
+                return call.cast(call.build.div(total, call.like(count, total)), operand.data_type)
+            case "reduce_l2":
+                squares = call.build.reduce_sum_square(call.cast(operand, _wide(x)), axes=axes, keep_dimensions=keep)
+                return call.cast(_integer_root(call, squares), operand.data_type)
+            case "reduce_log_sum" | "reduce_log_sum_exp":
+                call.on_host("logarithms of integers")
+            case _:
+                return getattr(call.build, name)(operand, axes=axes, keep_dimensions=keep)
+
+    return lower
+
+
+def _wide(tensor: Tensor) -> str:
+    return "uint64" if unsigned(tensor) else "int64"
+
+
+def _integer_root(call: Call, square: MLOperand) -> MLOperand:
+    """Return the largest integers whose squares are at most these of 64 bits."""
+    build = call.build
+    one, two = call.like(1, square), call.like(2, square)
+    guess = build.max(call.cast(build.sqrt(call.cast(square, "float32")), square.data_type), one)
+    # One step of Newton's takes a float32's 24 bits to more than the 32 that a root has; it may end one too high.
+    root = build.div(build.add(guess, build.div(square, guess)), two)
+    for _ in range(2):
+        above = build.greater(root, build.div(square, build.max(root, one)))
+        root = build.sub(root, call.cast(above, square.data_type))
+    return root
+
+
+def _nothing_reduced(call: Call, axes: list[int]) -> Result:
+    """Return what a reduction of no elements gives: the operation's neutral element."""
+    x = call.tensor(0)
+    known = [np.zeros(x.shape, x.dtype), *([call.value(1)] if call.has(1) else [])]
+    return Tensor.known(host.evaluate(call.node, known, call.version)[0])
+
+
+for _name, _method in REDUCTIONS.items():
+    lowers(_name, empty=True)(_reduction(_method))
+
+
+@lowers("ArgMax", "ArgMin")
+def arg_extreme(call: Call) -> Result:
+    """Where the largest or the smallest element along an axis is."""
+    build = call.build.arg_max if call.node.op_type == "ArgMax" else call.build.arg_min
+    operand = call.operand(0)
+    if not operand.shape:
+        return call.filled((), 0, np.dtype(np.int64))
+    return build(
+        operand,
+        call.axis(call.attribute("axis", 0), len(operand.shape)),
+        keep_dimensions=bool(call.attribute("keepdims", 1)),
+        select_last_index=bool(call.attribute("select_last_index", 0)),
+        output_data_type="int64",
+    )
+
+
+@lowers("CumSum", "CumProd")
+def cumulative(call: Call) -> Result:
+    """Running sums or products along an axis."""
+    x = call.operand(0)
+    axis = call.axis(int(call.number(1)), len(x.shape))
+    build = call.build.cumulative_sum if call.node.op_type == "CumSum" else call.build.ext.cumulative_product
+    return build(x, axis, exclusive=bool(call.attribute("exclusive", 0)), reversed=bool(call.attribute("reverse", 0)))
+
+
+def _along(call: Call) -> tuple[MLOperand, int]:
+    """Return the first input and the axis of a softmax; before version 13 it has two dimensions, split at the axis."""
+    x = call.operand(0)
+    if call.version >= 13:
+        return x, call.axis(call.attribute("axis", -1), len(x.shape))
+    axis = call.attribute("axis", 1)
+    axis = axis + len(x.shape) if axis < 0 else axis
+    return call.reshape(x, [math.prod(x.shape[:axis]), math.prod(x.shape[axis:])]), 1
+
+
+@lowers("Softmax")
+def softmax(call: Call) -> Result:
+    """Exponentials, divided by their sum."""
+    x, axis = _along(call)
+    if not x.shape:
+        return call.reshape(call.build.softmax(call.reshape(x, [1]), axis=0), [])
+    return call.reshape(call.build.softmax(x, axis=axis), call.tensor(0).shape)
+
+
+@lowers("LogSoftmax")
+def log_softmax(call: Call) -> Result:
+    """The logarithm of softmax: x less the logarithm of the sum of exponentials."""
+    x, axis = _along(call)
+    wide = call.cast(x, "float32")
+    axes = [axis] if x.shape else []
+    near = call.build.sub(wide, call.build.reduce_max(wide, axes=axes, keep_dimensions=True))
+    total = call.build.log(call.build.reduce_sum(call.build.exp(near), axes=axes, keep_dimensions=True))
+    return call.reshape(call.cast(call.build.sub(near, total), x.data_type), call.tensor(0).shape)
+
+
+@lowers("Hardmax")
+def hardmax(call: Call) -> Result:
+    """1 at the first of the largest elements along the axis, 0 elsewhere."""
+    x, axis = _along(call)
+    if not x.shape:
+        return call.filled((), 1, call.tensor(0).dtype)
+    where = call.build.arg_max(x, axis, keep_dimensions=True, output_data_type="int32")
+    sizes = [1] * len(x.shape)
+    sizes[axis] = int(x.shape[axis])
+    places = call.constant(np.arange(x.shape[axis]).reshape(sizes), "int32")
+    found = call.cast(call.build.equal(where, places), HELD[call.tensor(0).dtype])
+    return call.reshape(found, call.tensor(0).shape)
