@@ -10,6 +10,7 @@ import numpy as np
 from webnn_wgpu import MLOperand
 
 from ..call import Call
+from ..rounding import rounded
 from ..tensors import Tensor
 from ..types import FLOAT32, HELD, DType
 from ._registry import MICROSOFT, Result, lowers
@@ -46,7 +47,7 @@ def number(call: Call, value: float) -> MLOperand:
 def typed(operand: MLOperand, dtype: DType, call: Call) -> Tensor:
     """Return a result of a type that the inputs do not tell."""
     held = call.cast(operand, HELD[dtype])
-    return Tensor(tuple(operand.shape), dtype, operand=call.lowering.module.rounded(call, held, dtype))
+    return Tensor(tuple(operand.shape), dtype, operand=rounded(call, held, dtype))
 
 
 # over images ----------------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ import onnx_ir
 from webnn_wgpu import MLOperand
 
 from ..call import Call
+from ..rounding import rounded
 from ..tensors import Tensor
 from ..types import FLOAT32, HELD, DType, is_float, logical
 from ._exact import centred, exact_sums
@@ -91,14 +92,15 @@ def quantize_linear(call: Call) -> Result:
     values = call.cast(call.operand(0), computed)
     scales = call.cast(blocks.laid(call.operand(1)), computed)
     if precision is not None and HELD[precision] != precision.name:
-        values = call.build.div(call.lowering.module.rounded(call, values, precision), scales)
-        values, scales = call.lowering.module.rounded(call, values, precision), call.constant(np.ones(scales.shape), computed)
+        values = call.build.div(rounded(call, values, precision), scales)
+        values, scales = rounded(call, values, precision), call.constant(np.ones(scales.shape), computed)
     elif in_half:
         # The quotient is rounded to float16 before it is rounded to an integer.
         values, scales = call.build.div(values, scales), call.constant(np.ones(scales.shape), computed)
     if is_float(dtype):
         quotients = call.build.div(values, expanded(call, scales, values))
-        return Tensor(x.shape, dtype, operand=to_small_float(call, call.cast(quotients, "float32"), dtype))
+        quotients = call.cast(quotients, "float32")
+        return Tensor(x.shape, dtype, operand=rounded(call, quotients, dtype, bool(call.attribute("saturate", 1))))
     if dtype.name in DIRECT:
         held = dtype.name
     elif dtype.name in LIMITS:
@@ -122,25 +124,6 @@ def expanded(call: Call, blocks: MLOperand, like: MLOperand) -> MLOperand:
     return blocks
 
 
-def to_small_float(call: Call, operand: MLOperand, dtype: DType) -> MLOperand:
-    """Return float32 numbers rounded to a type of 8 or of 4 bits."""
-    if dtype.itemsize == 1 and dtype.name.startswith("float8"):
-        saturate = bool(call.attribute("saturate", 1))
-        return call.build.ext.round_float8(operand, format=dtype.name.removeprefix("float8_"), saturate=saturate)
-    if dtype.name != "float4_e2m1fn":
-        call.fail(f"{dtype} is no quantized type")
-    # Numbers of four bits lie 1/2 apart below 2, 1 apart below 4 and 2 apart up to 6, which is the greatest.
-    operand = call.build.clamp(operand, min_value=-6, max_value=6)
-    size = call.build.abs(operand)
-
-    def from_on(limit: float, above: float, below: MLOperand) -> MLOperand:
-        far = call.build.greater_or_equal(size, call.constant(limit, "float32"))
-        return call.build.where(far, call.constant(above, "float32"), below)
-
-    step = from_on(4, 2, from_on(2, 1, call.constant(0.5, "float32")))
-    return call.build.mul(call.build.round_even(call.build.div(operand, step)), step)
-
-
 @lowers("DequantizeLinear", folds=False)
 def dequantize_linear(call: Call) -> Result:
     """(x - zero point) * scale. Constants of 4 bits stay packed."""
@@ -158,7 +141,7 @@ def dequantize_linear(call: Call) -> Result:
         y = call.build.dequantize_linear(integers(call, blocks), scales, zero_points(call, blocks))
     if computed == "float32" and HELD[dtype] == "float16":
         y = call.cast(y, "float16")
-    return Tensor(x.shape, dtype, operand=call.lowering.module.rounded(call, y, dtype))
+    return Tensor(x.shape, dtype, operand=rounded(call, y, dtype))
 
 
 def stays_packed(call: Call, blocks: Blocks) -> bool:
