@@ -18,7 +18,15 @@ INTEGERS = ("int32", "uint32", "int64", "uint64")
 @pytest.mark.parametrize("name", ["float32", "float16", "float64", *INTEGERS])
 @pytest.mark.parametrize(
     ("a", "b"),
-    [((3, 5), (5, 2)), ((5,), (5, 2)), ((3, 5), (5,)), ((5,), (5,)), ((2, 1, 3, 5), (4, 5, 2)), ((5,), (2, 5, 3)), ((2, 3, 5), (5,))],
+    [
+        ((3, 5), (5, 2)),
+        ((5,), (5, 2)),
+        ((3, 5), (5,)),
+        ((5,), (5,)),
+        ((2, 1, 3, 5), (4, 5, 2)),
+        ((5,), (2, 5, 3)),
+        ((2, 3, 5), (5,)),
+    ],
 )
 def test_product(context: wn.MLContext, name: str, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     agree(context, "MatMul", {"a": values(name, a), "b": values(name, b, 1)}, opset=13, oracle="reference", atol=2e-2)

@@ -98,7 +98,15 @@ def test_dequantize_a_constant(context: wn.MLContext, name: str, zero: bool) -> 
     order = ["x", "scale", *(["zero"] if zero else [])]
     attributes = {"axis": 1, "block_size": 4}
     agree(
-        context, "DequantizeLinear", scale, attributes, opset=21, oracle="reference", constants=constants, order=order, rtol=1e-2
+        context,
+        "DequantizeLinear",
+        scale,
+        attributes,
+        opset=21,
+        oracle="reference",
+        constants=constants,
+        order=order,
+        rtol=1e-2,
     )
 
 
@@ -170,7 +178,9 @@ def test_convolution_of_integers(
 
 
 @pytest.mark.parametrize(("x", "w", "attributes"), [c for c in CONVOLUTIONS if len(c[0]) == 4])
-def test_quantized_convolution(context: wn.MLContext, x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any]) -> None:
+def test_quantized_convolution(
+    context: wn.MLContext, x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any]
+) -> None:
     inputs = {"x": some("uint8", x)}
     constants = {
         "sx": np.float32(0.02),
