@@ -137,6 +137,13 @@ def test_product_of_the_greatest_integers(context: wn.MLContext) -> None:
     agree(context, "MatMulInteger", {"a": a, "b": b}, opset=10)
 
 
+@pytest.mark.parametrize("largest", [3, 127])
+def test_product_with_known_weights(context: wn.MLContext, largest: int) -> None:
+    b = np.clip(some("int8", (3000, 3)), -largest, largest)
+    constants = {"b": b, "za": np.uint8(3), "zb": np.int8(-2)}
+    agree(context, "MatMulInteger", {"a": some("uint8", (2, 3000))}, opset=10, constants=constants)
+
+
 def test_product_with_a_zero_point_of_each_row(context: wn.MLContext) -> None:
     inputs = {"a": some("int8", (3, 6)), "b": some("int8", (6, 2)), "za": some("int8", (3,))}
     a, b, zero = (i.astype(np.int32) for i in inputs.values())

@@ -50,6 +50,24 @@ def test_real_transforms(context: wn.MLContext, length: int | None) -> None:
     agree(context, "DFT", {"x": x}, attributes, opset=20, constants=constants, expected=expected)
 
 
+@pytest.mark.parametrize("length", [12, 30, 49, 13])
+@pytest.mark.parametrize("parts", [1, 2])
+def test_long_transforms(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, length: int, parts: int) -> None:
+    monkeypatch.setattr("webnn_wgpu.frontends.onnx.operators.signal.LONGEST", 4)
+    x = values("float32", (3, length, parts))
+    signal = x[..., 0] + (1j * x[..., 1] if parts == 2 else 0)
+    for inverse, onesided in ((0, 0), (1, 0), (0, 1)):
+        expected = (np.fft.ifft if inverse else np.fft.fft)(signal, axis=1)
+        expected = pairs(expected[:, : length // 2 + 1] if onesided else expected)
+        attributes = {"inverse": inverse, "onesided": onesided}
+        agree(context, "DFT", {"x": x}, attributes, opset=20, expected=[expected])
+    if parts == 2:
+        expected = np.fft.irfft(signal, n=2 * length - 1, axis=1)[..., np.newaxis].astype(np.float32)
+        constants = {"length": np.array(2 * length - 1)}
+        attributes = {"onesided": 1, "inverse": 1}
+        agree(context, "DFT", {"x": x}, attributes, opset=20, constants=constants, expected=[expected])
+
+
 @pytest.mark.parametrize("onesided", [0, 1])
 @pytest.mark.parametrize("window", [False, True])
 def test_frames(context: wn.MLContext, onesided: int, window: bool) -> None:

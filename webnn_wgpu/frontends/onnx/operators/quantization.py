@@ -202,9 +202,22 @@ def requantized(call: Call, sums: MLOperand, scale: MLOperand, index: int, dtype
     return call.build.quantize_linear(steps, call.constant(np.ones(ones), "float32"), zero)
 
 
-def exact_matmul(call: Call, a: tuple[MLOperand, int], b: tuple[MLOperand, int]) -> MLOperand:
-    """Return the matrix product of centred tensors as int32."""
-    return exact_sums(call, lambda x, y: product(call, x, y), *a, *b, int(a[0].shape[-1]))
+def exact_matmul(call: Call, a: tuple[MLOperand, int], b: tuple[MLOperand, int], most: int | None = None) -> MLOperand:
+    """Return the matrix product of centred tensors as int32; see `exact_sums`."""
+    return exact_sums(call, lambda x, y: product(call, x, y), *a, *b, int(a[0].shape[-1]), most)
+
+
+def magnitude(call: Call, index: int, zero_index: int, axes: tuple[int, ...]) -> int | None:
+    """Return the greatest sum over axes of magnitudes of a tensor less its zero point, if both are known and it is one."""
+    array = call.tensor(index).array
+    if array is None or (call.has(zero_index) and call.tensor(zero_index).array is None):
+        return None
+    zero = call.tensor(zero_index).array if call.has(zero_index) else np.zeros(1, array.dtype)
+    assert zero is not None
+    first = zero.reshape(-1)[0]
+    if (zero != first).any():
+        return None
+    return int(np.abs(array.astype(np.int64) - int(first)).sum(axes).max())
 
 
 def matrix_zero(call: Call, index: int, of: int, right: bool) -> MLOperand | None:
@@ -223,7 +236,7 @@ def matmul_integer(call: Call) -> Result:
     """Matrix product of quantized tensors less their zero points."""
     a = centred(call, call.tensor(0), matrix_zero(call, 2, 0, False))
     b = centred(call, call.tensor(1), matrix_zero(call, 3, 1, True))
-    return exact_matmul(call, a, b)
+    return exact_matmul(call, a, b, magnitude(call, 1, 3, (-2,)) if call.tensor(1).rank > 1 else None)
 
 
 @lowers("MatMulIntegerToFloat", domain=MICROSOFT)
@@ -286,7 +299,8 @@ def exact_convolution(call: Call, x: int, w: int, x_zero: int, w_zero: int, bias
         filters = extended(call, filters, weight.rank - 1, 0, 1)
         windows[-1] = type(last)(4, last.stride, last.dilation, last.begin, last.end + last.dilation)
     terms = int(np.prod(weight.shape[1:]))
-    y = exact_sums(call, lambda a, b: convolution(call, a, b, None, windows, groups), *left, filters, bits, terms)
+    most = magnitude(call, w, w_zero, tuple(range(1, weight.rank)))
+    y = exact_sums(call, lambda a, b: convolution(call, a, b, None, windows, groups), *left, filters, bits, terms, most)
     if bias is None:
         return y
     return call.build.add(y, call.reshape(bias, [1, weight.shape[0], *[1] * (weight.rank - 2)]))
