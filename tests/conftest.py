@@ -86,6 +86,10 @@ class Everywhere:
         def floats(name: str, *shape: int) -> wn.MLOperand:
             return b.input(name, {"dataType": "float32", "shape": shape})
 
+        if "onnx" in request.node.name:
+            from examples.models import mlp
+
+            request.getfixturevalue("doctest_namespace")["mlp"] = mlp()
         operands = {"x": floats("x", 2, 3), "y": floats("y", 2, 3), "image": floats("image", 1, 2, 4, 4)}
         request.getfixturevalue("doctest_namespace").update(np=np, wn=wn, context=context, b=b, **operands)
 

@@ -40,11 +40,11 @@ from .core.errors import (
 )
 
 if TYPE_CHECKING:
-    from .frontends.onnx import Model, load, load_onnx
+    from .frontends.onnx import Model, analyse, load, load_onnx
 
 __version__ = "0.1.0"
 
-_FRONTENDS = {"Model": "onnx", "load": "onnx", "load_onnx": "onnx"}
+_FRONTENDS = dict.fromkeys(("Model", "analyse", "load", "load_onnx"), "onnx")
 """Names that need an optional dependency, and the frontend that has them: imported when they are first used."""
 
 
@@ -87,6 +87,7 @@ __all__ = [
     "SecurityError",
     "UnknownError",
     "WebNNError",
+    "analyse",
     "load",
     "load_onnx",
     "ml",

@@ -135,7 +135,7 @@ def test_a_warning_goes_to_the_log_in_one_line(monkeypatch: pytest.MonkeyPatch, 
             warnings.warn("it will be slow", RuntimeWarning, stacklevel=1)
             return super().create_context(*arguments, **options)
 
-    monkeypatch.setattr("webnn_wgpu.cli.demo.ml", SlowML())
+    monkeypatch.setattr("webnn_wgpu.cli.models.ml", SlowML())
     demo_json("--device", "reference", "A cat.")
     assert "it will be slow" in [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
 

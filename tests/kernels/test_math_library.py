@@ -220,6 +220,7 @@ UNARY = {
     "cosh": Unary(np.cosh, -90, 90),
     "erf": Unary(each(math.erf), -4.5, 4.5),
     "exp": Unary(np.exp, -104, 89),
+    "exp_falling": Unary(lambda x: np.where(x < -87, 0.0, np.exp(np.minimum(x, 0))), -90, 1),
     "expm1": Unary(np.expm1, -20, 89),
     "gelu": Unary(gelu, -14.5, 8),
     "half_exp": Unary(lambda x: 0.5 * np.exp(x), -104, 90),

@@ -81,6 +81,10 @@ class Backend(Protocol):
         """Compile a source graph."""
         ...
 
+    def plan(self, graph: Graph, disabled_passes: Collection[str]) -> ExecutionPlan | None:
+        """Return the plan that `compile` would carry out, without making anything."""
+        ...
+
     def allocate(self, wanted: TensorType, label: str) -> Storage:
         """Return zero-filled memory of a tensor."""
         ...
@@ -109,6 +113,10 @@ class DeviceBackend:
         optimised, reports = run_passes(graph, disabled_passes)
         plan = make_plan(optimised, self.caps, forced_variants())
         return Program(self.device, plan, progress), plan, reports
+
+    def plan(self, graph: Graph, disabled_passes: Collection[str]) -> ExecutionPlan:
+        """Run the passes and plan."""
+        return make_plan(run_passes(graph, disabled_passes)[0], self.caps, forced_variants())
 
     def allocate(self, wanted: TensorType, label: str) -> Buffer:
         """Return a zero-filled buffer."""
@@ -195,6 +203,9 @@ class ReferenceBackend:
         """Run the passes; there is nothing to plan."""
         optimised, reports = run_passes(graph, disabled_passes)
         return ReferenceExecutable(optimised), None, reports
+
+    def plan(self, graph: Graph, disabled_passes: Collection[str]) -> None:
+        """Return None: the interpreter has no plan."""
 
     def allocate(self, wanted: TensorType, label: str) -> HostStorage:
         """Return a zero-filled host tensor."""

@@ -21,6 +21,7 @@ from .tensor import MLTensor
 
 if TYPE_CHECKING:
     from ..ops import OpDef
+    from ..plan import ExecutionPlan
     from .context import MLContext
 
 PROFILES = ("2026", "2024")
@@ -234,6 +235,27 @@ class MLGraphBuilder(Operators):
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraphbuilder-build
         """
         return self._compile(self._take_graph(outputs, disabled_passes), progress, disabled_passes)
+
+    def plan(self, outputs: Mapping[str, MLOperand], *, disabled_passes: Collection[str] = ()) -> ExecutionPlan | None:
+        """Return what `build` would make of the same outputs, without making anything on the device.
+
+        Args:
+            outputs: name -> operand, as for `build`; the builder has built then.
+            disabled_passes: names of optimisation passes to leave out.
+
+        Returns:
+            The plan with its kernels, buffers and their sizes; None on the numpy reference.
+
+        Raises:
+            InvalidStateError, MLTypeError, OperationError, OutOfMemoryError: as `build` does.
+
+        Example:
+            >>> print(b.plan({"y": b.matmul(x, b.transpose(y))}).summary())
+            1 slot, 0.0 MiB (unshared 0.0 MiB), 2 dispatches, 1 pass
+        """
+        graph = self._take_graph(outputs, disabled_passes)
+        with self._context._guarded("plan"):
+            return self._context._backend.plan(graph, disabled_passes)
 
     def _compile(
         self, graph: Graph, progress: Callable[[int, int, str], None] | None, disabled_passes: Collection[str]

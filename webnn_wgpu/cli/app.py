@@ -10,10 +10,14 @@ import click
 
 from webnn_wgpu import __version__
 
+from .bench import bench
 from .demo import demo
+from .diff import diff
 from .doctor import doctor
+from .info import check, info
 from .op import op
 from .ops import ops
+from .run import run
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -28,5 +32,5 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (demo, doctor, op, ops):
+for command in (run, info, check, bench, diff, demo, doctor, op, ops):
     app.add_command(command)

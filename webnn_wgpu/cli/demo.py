@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import json
-import logging
 import statistics
 import time
-import warnings
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from webnn_wgpu import MLContext, WebNNError, ml
+from webnn_wgpu import WebNNError
 from webnn_wgpu.core.errors import printable
 from webnn_wgpu.frontends.sentence_encoder import FloatArray, SentenceEncoder
 
+from .models import device_option, open_context, progress_bar
 from .text import write_section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
-
-logger = logging.getLogger("webnn_wgpu")
+    from collections.abc import Callable, Sequence
 
 DEFAULT_SENTENCES = (
     "A cat sleeps on the warm windowsill.",
@@ -37,13 +32,6 @@ DEFAULT_SENTENCES = (
     "She is learning to play the violin.",
 )
 LATER_RUNS = 5
-
-DEVICES: dict[str, dict[str, Any]] = {
-    "auto": {},
-    "cpu": {"device_type": "cpu"},
-    "reference": {"backend": "reference"},
-}
-"""The choices of --device, as options of `ML.create_context`."""
 
 
 @dataclass(frozen=True)
@@ -93,13 +81,7 @@ class DemoResult:
     help="Folder with config.json, tokenizer.json and model.safetensors.  [default: the installed weights]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, embeddings included.")
-@click.option(
-    "--device",
-    type=click.Choice(list(DEVICES)),
-    default="auto",
-    show_default=True,
-    help="Best adapter, the software adapter, or numpy.",
-)
+@device_option
 def demo(sentences: tuple[str, ...], model_dir: Path | None, as_json: bool, device: str) -> None:
     """Compute how similar sentences are, with all-MiniLM-L6-v2 on WebGPU.
 
@@ -107,7 +89,7 @@ def demo(sentences: tuple[str, ...], model_dir: Path | None, as_json: bool, devi
     """
     try:
         folder = model_dir or SentenceEncoder.find_model_dir()
-        with _open_context(device) as context, SentenceEncoder(folder, context) as encoder, _progress() as progress:
+        with open_context(device) as context, SentenceEncoder(folder, context) as encoder, progress_bar() as progress:
             result = run_demo(encoder, sentences or DEFAULT_SENTENCES, progress)
     except (WebNNError, OSError, ImportError, ValueError) as error:
         raise click.ClickException(str(error)) from error
@@ -150,33 +132,6 @@ def run_demo(
         first_run_ms=first_run * 1e3,
         run_ms=statistics.median(later_runs) * 1e3,
     )
-
-
-def _open_context(device: str) -> MLContext:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", RuntimeWarning)
-        context = ml.create_context(**DEVICES[device])
-    for warning in caught:
-        # In one line and without the place in the code, which is none of the user's.
-        logger.warning("%s", warning.message)
-    return context
-
-
-@contextmanager
-def _progress() -> Generator[Callable[[int, int, str], None] | None]:
-    """Show a bar on stderr while kernels are compiled, if that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("Compiling kernels"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=None)
-
-        def update(done: int, total: int, kernel: str) -> None:
-            bar.update(task, completed=done, total=total, description=kernel)
-
-        yield update
 
 
 def _write(result: DemoResult) -> None:

@@ -28,3 +28,17 @@ def write_section(console: Console, title: str, rows: Iterable[tuple[str, str]])
     width = max(len(name) for name, _ in rows)
     for name, value in rows:
         console.print(Text(f"  {name:<{width}}  {value}".rstrip()), soft_wrap=True)
+
+
+def amount(count: int) -> str:
+    """Return a number of bytes as people write it.
+
+    Example:
+        >>> from webnn_wgpu.cli.text import amount
+        >>> amount(100), amount(1536), amount(3 << 20)
+        ('100 bytes', '1.5 KiB', '3.0 MiB')
+    """
+    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count} bytes"

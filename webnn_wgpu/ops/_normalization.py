@@ -14,9 +14,10 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._def import Call, Lowering
 from ._reduction import VARIANTS, Field, choose_variant, row_call, rows_fit, view_rows
 from ._rows import scalar_uniform, wide
+from ._shapes import strides_of
 from ._steps import Steps
 
-NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters"), VARIANTS)
+NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters", "centered"), VARIANTS)
 
 
 def require_shape(call: Call, index: int, name: str, shape: Sequence[int], rule: str) -> None:
@@ -29,11 +30,21 @@ def require_shape(call: Call, index: int, name: str, shape: Sequence[int], rule:
     )
 
 
-def normalized(x: Array, axes: Sequence[int], scale: Array | None, bias: Array | None, epsilon: float) -> Any:
+def in_place(parameter: Array | None, axes: Sequence[int], rank: int) -> Array | None:
+    """Return scale or bias, whose dimensions follow `axes`, as an array that broadcasts to the input."""
+    if parameter is None:
+        return None
+    ascending = np.transpose(parameter, np.argsort(axes)) if axes else parameter
+    return np.expand_dims(ascending, tuple(d for d in range(rank) if d not in axes))
+
+
+def normalized(
+    x: Array, axes: Sequence[int], scale: Array | None, bias: Array | None, epsilon: float, *, centered: bool = True
+) -> Any:
     """Return the reference in float64; `scale` and `bias` broadcast to `x`, `epsilon` is cast to its data type."""
     with np.errstate(all="ignore"):
         d = wide(x)
-        d = d - d.mean(axis=tuple(axes), keepdims=True)
+        d = d - d.mean(axis=tuple(axes), keepdims=True) if centered else d
         variance = (d * d).mean(axis=tuple(axes), keepdims=True)
         y = d / np.sqrt(variance + cast_number(epsilon, str(x.dtype)))
         y = y if scale is None else y * wide(scale)
@@ -45,6 +56,8 @@ def normalization_call(
     axes: Sequence[int],
     parameters: Literal["item", "row"],
     parameter_strides: Sequence[int],
+    *,
+    centered: bool = True,
 ) -> list[KernelCall]:
     """Return the kernel call that normalizes the rows along `axes`.
 
@@ -53,11 +66,12 @@ def normalization_call(
         axes: the reduced dimensions, ascending.
         parameters: whether scale and bias vary along the reduced dimensions or from row to row.
         parameter_strides: steps of scale and bias along every dimension of the input.
+        centered: whether the mean is subtracted; otherwise it is taken for 0.
     """
     x = low.input()
     view = view_rows(x.shape, axes, parameter_strides)
     if not rows_fit(view, x.data_type, low.caps):
-        return _in_steps(low, axes, parameter_strides)
+        return _in_steps(low, axes, parameter_strides, centered)
     given = [(i, name) for i, name in ((1, "scale"), (2, "bias")) if low.has(i)]
     of_items = bool(given) and parameters == "item"
     quads = view.items_are_quads and (view.reduced.parameter_in_quads or not of_items)
@@ -73,13 +87,21 @@ def normalization_call(
         *((Binding(name, "read", x.data_type, quad=quads and of_items), low.value(i)) for i, name in given),
         (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
     ]
-    return [row_call(NORMALIZATION, low, view, variant, shape, resources, fields, parameters=parameters)]
+    return [row_call(NORMALIZATION, low, view, variant, shape, resources, fields, parameters=parameters, centered=centered)]
 
 
-def _in_steps(low: Lowering, axes: Sequence[int], parameter_strides: Sequence[int]) -> list[KernelCall]:
+def items_call(low: Lowering, *, centered: bool = True) -> list[KernelCall]:
+    """Return the same for an operator whose scale and bias have the dimensions of its attribute `axes`, in that order."""
+    shape = low.input().shape
+    axes: tuple[int, ...] = low.attrs["axes"]
+    steps = dict(zip(axes, strides_of([shape[d] for d in axes]), strict=True))
+    return normalization_call(low, sorted(axes), "item", [steps.get(d, 0) for d in range(len(shape))], centered=centered)
+
+
+def _in_steps(low: Lowering, axes: Sequence[int], parameter_strides: Sequence[int], centered: bool) -> list[KernelCall]:
     steps = Steps(low, axes)
     x = steps.operand(0)
-    distances = steps.formula(Formula("{0} - {1}"), x, steps.total("mean", x))
+    distances = steps.formula(Formula("{0} - {1}"), x, steps.total("mean", x)) if centered else x
     squares = steps.formula(Formula("{0} * {0}"), distances)
     code, operands = "{0} * div_f32(1.0, sqrt_f32({1} + {epsilon}))", [distances, steps.total("mean", squares)]
     for index, operator in ((1, "*"), (2, "+")):

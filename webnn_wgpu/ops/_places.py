@@ -91,9 +91,9 @@ def places_at(shape: Sequence[int], indices: Sequence[int]) -> Places:
     return Places("coordinates", rank, count, math.prod(shape[rank:]), fields, count, math.prod(shape[:rank]))
 
 
-def index_binding(data_type: str) -> Binding:
+def index_binding(data_type: str, name: str = "indices") -> Binding:
     """Return the binding of the indices as `shaders/lib/clamped_index.wgsl.j2` reads it: int64 as two words."""
-    return Binding("indices", "read", "bits64" if data_type == "int64" else data_type)
+    return Binding(name, "read", "bits64" if data_type == "int64" else data_type)
 
 
 def clamped_indices(indices: Array, size: int) -> Array:

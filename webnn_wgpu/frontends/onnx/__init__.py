@@ -1,6 +1,27 @@
-"""ONNX models on WebNN: `load`, `load_onnx` and what they return."""
+"""ONNX models on WebNN: `load`, `load_onnx`, `analyse` and what they return."""
 
+from .analysis import Analysis, Memory, analyse
+from .dims import Dimension, default_size, settle, sidecar
 from .lowering import Placed
-from .model import Model, Placement, ValueInfo, load, load_onnx
+from .model import Fallback, Model, Placement, Simplifier, ValueInfo, load, load_onnx
+from .timing import Profile, Span
 
-__all__ = ["Model", "Placed", "Placement", "ValueInfo", "load", "load_onnx"]
+__all__ = [
+    "Analysis",
+    "Dimension",
+    "Fallback",
+    "Memory",
+    "Model",
+    "Placed",
+    "Placement",
+    "Profile",
+    "Simplifier",
+    "Span",
+    "ValueInfo",
+    "analyse",
+    "default_size",
+    "load",
+    "load_onnx",
+    "settle",
+    "sidecar",
+]

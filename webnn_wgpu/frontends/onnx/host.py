@@ -40,15 +40,8 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
     expected = expected_size(node, arrays)
     if expected > MOST_COMPUTED:
         raise OnHost(f"its result would have {expected} elements")
-    proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name or "")
-    for attribute in node.attributes.values():
-        proto.attribute.append(onnx_ir.to_proto(attribute))
-    feeds: dict[str, Any] = {}
-    for i, array in enumerate(arrays):
-        proto.input.append("" if array is None else f"i{i}")
-        if array is not None:
-            feeds[f"i{i}"] = array
-    proto.output.extend(f"o{i}" if output.name else "" for i, output in enumerate(node.outputs))
+    proto = _alone(node, [array is not None for array in arrays])
+    feeds: dict[str, Any] = {f"i{i}": array for i, array in enumerate(arrays) if array is not None}
     wanted = [name for name in proto.output if name]
     try:
         with np.errstate(all="ignore"):
@@ -63,6 +56,24 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
             raise OnHost(f"its result is a {type(result).__name__}, not a tensor")
         outputs.append(np.zeros(0) if result is None else np.asarray(result))
     return outputs
+
+
+def obstacle(node: onnx_ir.Node, version: int) -> str:
+    """Return why an operator cannot be evaluated, as far as that can be told without its inputs; "" if it can."""
+    try:
+        ReferenceEvaluator(_alone(node, [value is not None for value in node.inputs]), opsets={node.domain: version})
+    except Exception as error:  # the `onnx` package has a kind of its own for every reason
+        return f"onnx's reference implementation says: {type(error).__name__}: {error}"
+    return ""
+
+
+def _alone(node: onnx_ir.Node, present: Sequence[bool]) -> onnx.NodeProto:
+    """Return a node with inputs i0, i1, ... where they are present, and outputs o0, o1, ..."""
+    proto = onnx.NodeProto(op_type=node.op_type, domain=node.domain, name=node.name or "")
+    proto.attribute.extend(onnx_ir.to_proto(attribute) for attribute in node.attributes.values())
+    proto.input.extend(f"i{i}" if there else "" for i, there in enumerate(present))
+    proto.output.extend(f"o{i}" if output.name else "" for i, output in enumerate(node.outputs))
+    return proto
 
 
 def expected_size(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> int:

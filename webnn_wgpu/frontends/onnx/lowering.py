@@ -133,6 +133,7 @@ class Lowering:
         context: where the graph will run.
         feeds: what is given at run time.
         aliases: values that stand for others, from earlier stages.
+        missing: values that nodes read but that are not given; such nodes are left for later stages.
     """
 
     def __init__(
@@ -141,6 +142,7 @@ class Lowering:
         context: MLContext,
         feeds: Mapping[onnx_ir.Value, Feed],
         aliases: Mapping[onnx_ir.Value, onnx_ir.Value],
+        missing: Iterable[onnx_ir.Value] = (),
     ) -> None:
         self.module = module
         self.builder = MLGraphBuilder(context)
@@ -149,7 +151,7 @@ class Lowering:
         self._tensors: dict[onnx_ir.Value, Tensor] = {}
         self._constants: dict[int, tuple[Array, MLOperand]] = {}
         self._leaves: set[MLOperand] = set()
-        self._missing: set[onnx_ir.Value] = set()
+        self._missing = set(missing)
         self._host_nodes: dict[onnx_ir.Node, str] = {}
         self._evaluator = Evaluator(module, self.result.aliases, {v: f.array for v, f in feeds.items() if f.array is not None})
         for value, feed in feeds.items():

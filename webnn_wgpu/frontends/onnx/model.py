@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,16 +18,23 @@ import onnx_ir
 
 from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError, ml
 
+from .dims import Dimension, sidecar
 from .lowering import Placed
 from .module import FALLBACKS, Module
 from .program import Program
 from .reading import read
+from .simplify import simplified
+from .timing import Profile, Span, span, watched
 from .types import Array, DType, logical
 
 log = logging.getLogger(__name__)
 
-Dimension = int | str | None
 Fallback = Literal["warn", "host", "error"]
+Simplifier = Literal["onnxslim"]
+
+
+NAMED = 3
+"""Most nodes of one operator and reason that a summary names."""
 
 
 @dataclass(frozen=True)
@@ -37,16 +44,16 @@ class ValueInfo:
     Attributes:
         name: its name.
         shape: sizes; a string is a symbolic dimension, None an unknown one. The whole is None where the rank is unknown.
-        dtype: its type, as a numpy dtype.
+        dtype: its type, as a numpy dtype; None where the model does not declare the type of an output.
     """
 
     name: str
     shape: tuple[Dimension, ...] | None
-    dtype: DType
+    dtype: DType | None
 
     def __str__(self) -> str:
         sizes = "?" if self.shape is None else ", ".join("?" if d is None else str(d) for d in self.shape)
-        return f"{self.name}: {self.dtype}[{sizes}]"
+        return f"{self.name}: {self.dtype or '?'}[{sizes}]"
 
 
 class Placement(tuple[Placed, ...]):
@@ -62,8 +69,15 @@ class Placement(tuple[Placed, ...]):
         """Return one line: how many nodes run where, and which on the host."""
         counts = Counter(p.where for p in self)
         text = f"{counts['device']} nodes on the device, {counts['host']} on the host, {counts['folded']} evaluated beforehand"
-        if counts["host"]:
-            text += "; on the host: " + ", ".join(f"{p.op} '{p.name}' ({p.note})" for p in self.on("host"))
+        text += "".join(f", {counts[where]} {where}" for where in ("unsupported", "later") if counts[where])
+        groups: dict[tuple[str, str], list[str]] = {}
+        for placed in self.on("host"):
+            groups.setdefault((placed.op, placed.note), []).append(f"'{placed.name}'")
+        if groups:
+            text += "; on the host: " + ", ".join(
+                f"{op} {', '.join(names[:NAMED])}{f' and {len(names) - NAMED} more' if len(names) > NAMED else ''} ({note})"
+                for (op, note), names in groups.items()
+            )
         return text
 
 
@@ -99,10 +113,11 @@ class Model:
         graph = model.graph
         self._module = Module(model, fallback, name)
         given = [v for v in graph.inputs if v.const_value is None]
-        self.inputs = tuple(_info(v, name) for v in given)
-        self.outputs = tuple(_info(v, name) for v in graph.outputs)
+        self.inputs = tuple(value_info(v, name) for v in given)
+        self.outputs = tuple(value_info(v, name, declared=False) for v in graph.outputs)
         self._program = Program(self._module, context, list(graph), given, graph.outputs, cache_size)
         self._reported: tuple[Placed, ...] = ()
+        self._loading: tuple[Span, ...] = ()
         shapes = [self._pinned(info) for info in self.inputs]
         if all(s is not None for s in shapes):
             self._prepare([s for s in shapes if s is not None])
@@ -142,6 +157,31 @@ class Model:
     def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
         """Run the model in the background and return a promise of what `run` returns."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
+
+    def profile(self, feeds: Mapping[str, Any]) -> Profile:
+        """Run the model once, step by step, and return what each step took.
+
+        Steps that follow each other here may overlap in `run`, which is a little faster. The device's time is taken by the
+        host's clock, for each graph as a whole: kernels have no times of their own.
+
+        Args:
+            feeds: as for `run`.
+
+        Returns:
+            The times, with those of the model's loading; `print` shows them as a table. The results are in `outputs`.
+
+        Raises:
+            MLTypeError, NotSupportedError: as `run` does.
+
+        Example:
+            >>> profile = wn.load_onnx(mlp).profile({"x": np.zeros((1, 4), np.float32)})
+            >>> [span.kind for span in profile.spans]
+            ['load', 'lower', 'compile', 'submit', 'run', 'read back']
+        """
+        start = time.perf_counter()
+        with watched() as spans:
+            outputs = self.run(feeds)
+        return Profile([*self._loading, *spans], outputs, (time.perf_counter() - start) * 1e3)
 
     def _check_feeds(self, feeds: Mapping[str, Any]) -> list[Array]:
         unknown = set(feeds).difference(i.name for i in self.inputs)
@@ -185,9 +225,9 @@ class Model:
 
     def _prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Compile the first stage for shapes of the inputs."""
-        self._program.prepare(
-            {v: (s, i.dtype) for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)}, self._progress
-        )
+        types = [i.dtype for i in self.inputs if i.dtype is not None]
+        given = zip(self._program.inputs, shapes, types, strict=True)
+        self._program.prepare({v: (s, t) for v, s, t in given}, self._progress)
         self._report()
 
     def _report(self) -> None:
@@ -218,6 +258,11 @@ class Model:
         return graphs[0]
 
     @property
+    def source(self) -> onnx_ir.Model:
+        """The ONNX model, its local functions inlined."""
+        return self._module.model
+
+    @property
     def compiled(self) -> int:
         """How many WebNN graphs were compiled so far."""
         return self._program.compiled
@@ -238,7 +283,16 @@ class Model:
         return f"Model({self.name}: {', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))})"
 
 
-def _info(value: onnx_ir.Value, name: str) -> ValueInfo:
+def value_info(value: onnx_ir.Value, name: str, declared: bool = True) -> ValueInfo:
+    """Return what a value is called, its shape and type; refuse what is no tensor of numbers.
+
+    Args:
+        value: an input or output.
+        name: what messages call the model.
+        declared: whether its type must be.
+    """
+    if value.type is None and not declared:
+        return ValueInfo(value.name or "", None, None)
     dtype = logical(value.dtype) if value.dtype is not None else None
     if dtype is None or not isinstance(value.type, onnx_ir.TensorType):
         kind = value.type if value.dtype is None else value.dtype.name
@@ -259,6 +313,7 @@ def load_onnx(
     fallback: Fallback = "warn",
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
+    simplify: Simplifier | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Model:
     """Load an ONNX model.
@@ -271,6 +326,7 @@ def load_onnx(
             information; "error" refuses such models.
         override_dims: sizes of symbolic dimensions, by name.
         cache_size: number of sets of input shapes whose graphs are kept.
+        simplify: "onnxslim" lets that package, to be installed beside this one, simplify the model first.
         progress: called as `progress(done, total, kernel)` while kernels are compiled.
 
     Returns:
@@ -284,26 +340,25 @@ def load_onnx(
         >>> wn.load_onnx(mlp)
         Model(mlp: x: float32[N, 4] -> y: float32[N, 3])
     """
-    model, name = read(source)
-    dims: dict[str, int] = {}
-    if isinstance(source, (str, os.PathLike)):
-        sidecar = Path(source).with_suffix(".dims.json")
-        if sidecar.is_file():
-            dims.update(_sidecar(sidecar))
-    dims.update(override_dims or {})
-    if context is None:
-        context = ml.create_context()
-    return Model(model, name, context, fallback=fallback, override_dims=dims, cache_size=cache_size, progress=progress)
+    with watched() as spans:
+        with span("load", "the file"):
+            model, name = open_model(source, simplify)
+        dims = {**sidecar(source), **(override_dims or {})}
+        if context is None:
+            context = ml.create_context()
+        loaded = Model(model, name, context, fallback=fallback, override_dims=dims, cache_size=cache_size, progress=progress)
+    loaded._loading = tuple(spans)
+    return loaded
 
 
-def _sidecar(path: Path) -> dict[str, int]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise NotSupportedError(f"{path.name} is not JSON: {error}") from error
-    if not isinstance(content, dict) or not all(isinstance(v, int) and v >= 0 for v in content.values()):
-        raise NotSupportedError(f"{path.name} must map names of dimensions to sizes")
-    return content
+def open_model(
+    source: str | os.PathLike[str] | bytes | onnx.ModelProto, simplify: Simplifier | None = None
+) -> tuple[onnx_ir.Model, str]:
+    """Read a model, after simplifying it where that is wanted; return it and what messages call it."""
+    if simplify is None:
+        return read(source)
+    model, name = read(simplified(source, simplify))
+    return model, Path(source).name if isinstance(source, (str, os.PathLike)) else name
 
 
 def load(
@@ -313,6 +368,7 @@ def load(
     fallback: Fallback = "warn",
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
+    simplify: Simplifier | None = None,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Model:
     """Load a model file; its kind is told by its suffix. See `load_onnx` for the arguments.
@@ -329,4 +385,12 @@ def load(
     suffix = Path(path).suffix.lower()
     if suffix not in (".onnx", ".pb"):
         raise NotSupportedError("models of this kind cannot be read", operator="load", got=repr(suffix), allowed=".onnx")
-    return load_onnx(path, context, fallback=fallback, override_dims=override_dims, cache_size=cache_size, progress=progress)
+    return load_onnx(
+        path,
+        context,
+        fallback=fallback,
+        override_dims=override_dims,
+        cache_size=cache_size,
+        simplify=simplify,
+        progress=progress,
+    )

@@ -7,7 +7,7 @@ the next stage, whose shapes may depend on the results so far. Most models are o
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from . import host
 from .loops import run_batched_scan, run_loop, run_scan
 from .lowering import Evaluator, Feed, Lowered, Lowering, Placed, resolve
 from .tensors import OnHost, ValueNeeded
+from .timing import compute, span
 from .types import HELD, Array, DType, decode, encode
 
 if TYPE_CHECKING:
@@ -99,11 +100,12 @@ class Program:
             environment.update(stage.lowered.known)
             if stage.graph is not None:
                 given = {name: encode(environment[value]) for name, value in stage.lowered.inputs.items()}
-                results = self.context.compute(stage.graph, given)
+                results = compute(self.context, stage.graph, given)
                 for name, value, dtype in stage.outputs:
                     environment[value] = decode(results[name], dtype)
             for node in stage.lowered.host:
-                self._on_host(node, environment, aliases)
+                with span("host", f"{node.op_type} '{node.name or node.outputs[0].name}'"):
+                    self._on_host(node, environment, aliases)
             state = stage.then
         return [self._look_up(v, environment, aliases) for v in self.outputs]
 
@@ -147,12 +149,14 @@ class Program:
     def _compile(
         self, state: State, feeds: Mapping[onnx_ir.Value, Feed], progress: Callable[[int, int, str], None] | None
     ) -> Stage:
-        lowered = self.lower(state.nodes, feeds, state.aliases)
+        with span("lower", f"{len(state.nodes)} nodes"):
+            lowered = self.lower(state.nodes, feeds, state.aliases)
         graph = None
         if lowered.outputs:
-            graph = lowered.builder.build(
-                {name: operand for name, (_, operand, _) in lowered.outputs.items()}, progress=progress
-            )
+            with span("compile", ", ".join(lowered.outputs)):
+                graph = lowered.builder.build(
+                    {name: operand for name, (_, operand, _) in lowered.outputs.items()}, progress=progress
+                )
             used = set(graph.get_input_names())
             lowered.inputs = {name: value for name, value in lowered.inputs.items() if name in used}
             self.compiled += 1
@@ -168,9 +172,10 @@ class Program:
         nodes: Sequence[onnx_ir.Node],
         feeds: Mapping[onnx_ir.Value, Feed],
         aliases: Mapping[onnx_ir.Value, onnx_ir.Value] | None = None,
+        missing: Iterable[onnx_ir.Value] = (),
     ) -> Lowered:
-        """Lower nodes for what they are given, without compiling anything."""
-        return Lowering(self.module, self.context, feeds, aliases or {}).run(nodes, self.outputs)
+        """Lower nodes for what they are given, without compiling anything; what reads `missing` values is left."""
+        return Lowering(self.module, self.context, feeds, aliases or {}, missing).run(nodes, self.outputs)
 
     def _reads(self, lowered: Lowered, before: Sequence[onnx_ir.Value]) -> Iterator[onnx_ir.Value]:
         """Return the values that are there when the next stage begins, and that it may use."""

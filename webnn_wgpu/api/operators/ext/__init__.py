@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from ...options import camel_attribute
+from .attention import AttentionExtensions
 from .bitwise import BitwiseExtensions
 from .hyperbolic import HyperbolicExtensions
+from .normalization import NormalizationExtensions
+from .quantized import QuantizedExtensions
 from .remainder import RemainderExtensions
 from .rounding import RoundingExtensions
 from .sampling import SamplingExtensions
@@ -24,8 +27,11 @@ if TYPE_CHECKING:
 
 
 class Extensions(
+    AttentionExtensions,
     BitwiseExtensions,
     HyperbolicExtensions,
+    NormalizationExtensions,
+    QuantizedExtensions,
     RemainderExtensions,
     RoundingExtensions,
     SamplingExtensions,

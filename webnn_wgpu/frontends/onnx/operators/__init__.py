@@ -2,6 +2,7 @@
 
 from . import (
     activations,
+    attention,
     control_flow,
     convolution,
     einsum,
@@ -18,6 +19,7 @@ from . import (
     sampling,
     shapes,
     signal,
+    transformers,
 )
 from ._registry import MICROSOFT, Handler, Inline, Result, handled, handler, lowers
 
@@ -25,6 +27,7 @@ __all__ = ["MICROSOFT", "Handler", "Inline", "Result", "handled", "handler", "lo
 
 _ = (
     activations,
+    attention,
     control_flow,
     convolution,
     einsum,
@@ -41,4 +44,5 @@ _ = (
     sampling,
     shapes,
     signal,
+    transformers,
 )

@@ -1,0 +1,255 @@
+"""`webnn-wgpu run`, `info`, `check`, `bench` and `diff`, on small models."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+
+import webnn_wgpu as wn
+from examples.models import bert, mlp, mobilenet_v2
+from webnn_wgpu.cli.app import app
+from webnn_wgpu.cli.diff import difference
+from webnn_wgpu.cli.run import classes
+
+
+def call(*arguments: Any, exit_code: int = 0) -> Result:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == exit_code, result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    onnx.save(mlp(), folder / "mlp.onnx")
+    onnx.save(bert(layers=1), folder / "bert.onnx")
+    text = "g (float[4] x) => (int64[1, N] y) { y = NonZero(x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), folder / "nonzero.onnx")
+    text = "g (float[4] x) => (float[4] y) { y = com.example.Strange(x) }"
+    onnx.save(
+        onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21, "com.example" : 1]> {text}'), folder / "strange.onnx"
+    )
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Path:
+    return folder / "mlp.onnx"
+
+
+# run --------------------------------------------------------------------------------------------------------------
+
+
+def test_run_makes_inputs_up(model: Path) -> None:
+    written = call("run", model).stdout
+    assert "x: random, float32[1, 4]" in written
+    assert re.search(r"nodes +4 nodes on the device, 0 on the host, 0 evaluated beforehand", written)
+    assert re.search(r"y +float32\[1, 3\]  (-?[\d.e-]+, ){2}-?[\d.e-]+\n", written)
+    assert "float32[6, 4]" in call("run", model, "--override-dim", "N=6").stdout
+    assert "float32[2, 4]" in call("run", model, "--input-shape", "x=2,4").stdout
+
+
+@pytest.mark.parametrize("form", ["npy", "npz", "numbers", "nameless"])
+def test_run_on_inputs_of_ones_own(model: Path, tmp_path: Path, form: str) -> None:
+    x = np.float32([[1, -2, 0.5, 3]])
+    np.save(tmp_path / "x.npy", x.astype(np.float64))  # the type is the input's where nothing is lost but precision
+    np.savez(tmp_path / "x.npz", x=x, other=x)
+    given = {
+        "npy": f"x={tmp_path / 'x.npy'}",
+        "npz": f"x={tmp_path / 'x.npz'}",
+        "numbers": "x=1,-2,.5,3e0",
+        "nameless": "1 -2 0.5 3",
+    }[form]
+    written = call("run", model, "-i", given, "-o", tmp_path / "out").stdout
+    assert "made up" not in written
+    assert f"written: {tmp_path / 'out' / 'y.npy'}" in written
+    with wn.load(model) as loaded:
+        np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), loaded.run({"x": x})["y"])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("z=1", "no input is called 'z'; there are x"),
+        ("x=absent.npy", "no such file"),
+        ("x=1,2,3", "3 numbers do not fill x: float32"),
+        ("x=hello", "takes no text"),
+    ],
+)
+def test_inputs_that_make_no_sense(model: Path, given: str, message: str) -> None:
+    assert message in call("run", model, "-i", given, exit_code=2).stderr
+
+
+def test_run_on_text(folder: Path, tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers", reason="the extra `text` is optional")
+    assert "--tokenizer" in call("run", folder / "bert.onnx", "-i", "input_ids=a cat", exit_code=2).stderr
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 5, "cat": 7, "?": 0}, unk_token="?"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.save(str(tmp_path / "tokenizer.json"))
+    arguments = ("run", folder / "bert.onnx", "--tokenizer", tmp_path / "tokenizer.json", "--fallback", "host")
+    call(*arguments, "-i", "input_ids=a cat cat", "-o", tmp_path)
+    with wn.load(folder / "bert.onnx", fallback="host") as loaded:
+        expected = loaded.run({"input_ids": [[5, 7, 7]], "attention_mask": [[1, 1, 1]]})["embedding"]
+    np.testing.assert_array_equal(np.load(tmp_path / "embedding.npy"), expected)
+
+
+def test_run_classifies_pictures(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="the extra `image` is optional")
+    onnx.save(mobilenet_v2(classes=6, size=32), tmp_path / "net.onnx")
+    image.fromarray(np.arange(48 * 64 * 3, dtype=np.uint32).astype(np.uint8).reshape(48, 64, 3)).save(tmp_path / "a.png")
+    (tmp_path / "labels.txt").write_text("\n".join(["ant", "bee", "cat", "dog", "eel", "fox"]))
+    written = call(
+        "run",
+        tmp_path / "net.onnx",
+        "-i",
+        f"image={tmp_path / 'a.png'}",
+        "--labels",
+        tmp_path / "labels.txt",
+        "--fallback",
+        "host",
+    ).stdout
+    rows = re.findall(r"^  (0\.\d{4}|1\.0000)  (\w{3}) \((\d)\)$", written, re.MULTILINE)
+    assert len(rows) == 5
+    assert [float(r[0]) for r in rows] == sorted((float(r[0]) for r in rows), reverse=True)
+    assert all("abcdef"[int(number)] == name[0] for _, name, number in rows)
+
+
+def test_classes_of_probabilities_and_scores() -> None:
+    assert classes(np.float32([[0.25, 0.75]]), {0: "a", 1: "b"}, 5) == [("0.7500", "b (1)"), ("0.2500", "a (0)")]
+    assert classes(np.float32([[0, np.log(3)]]), {}, 1) == [("0.7500", "(1)")]
+
+
+def test_run_with_a_profile(model: Path) -> None:
+    assert re.search(r"^run +[\d.]+ ms$", call("run", model, "--profile").stdout, re.MULTILINE)
+
+
+def test_what_goes_wrong_is_said_in_a_line(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "broken.onnx").write_bytes(b"\x00\x01")
+    assert call("run", tmp_path / "broken.onnx", exit_code=1).stderr.splitlines()[-1].startswith("Error: broken.onnx")
+    assert "NonZero" in call("run", folder / "nonzero.onnx", "--fallback", "error", exit_code=1).stderr
+    assert "Strange" in call("run", folder / "strange.onnx", exit_code=1).stderr
+
+
+# info, check ------------------------------------------------------------------------------------------------------
+
+
+def test_info(model: Path) -> None:
+    written = call("info", model, "-f", "N=3").stdout
+    for pattern in (
+        r"operator sets +ai\.onnx 21",
+        r"parameters +35, 140 bytes",
+        r"x +float32\[N, 4\], here \[3, 4\]",
+        r"Gemm +2",
+        r"weights +140 bytes",
+        r"peak +\d+ bytes",
+        r"max-buffer-size +met: ",
+        r"limits +all met",
+    ):
+        assert re.search(pattern, written), pattern
+    found = json.loads(call("info", model, "--json").stdout)
+    assert found["memory"]["weights"] == 140
+    assert found["limits"][0]["needed"] <= found["limits"][0]["allowed"]
+    assert found["inputs"] == [{"name": "x", "type": "float32", "shape": ["N", 4], "taken": [1, 4]}]
+
+
+def test_info_without_a_device(model: Path) -> None:
+    assert json.loads(call("info", model, "--json", "--device", "reference").stdout)["memory"] is None
+
+
+def test_check(folder: Path) -> None:
+    written = call("check", folder / "mlp.onnx").stdout
+    assert re.search(r"Gemm +2 +device", written)
+    assert re.search(r"verdict +runs on the device", written)
+    assert re.search(r"NonZero +1 +host", call("check", folder / "nonzero.onnx", exit_code=1).stdout)
+    call("check", folder / "nonzero.onnx", "--fallback", "host")
+    found = json.loads(call("check", folder / "strange.onnx", "--fallback", "host", "--json", exit_code=1).stdout)
+    assert found["passed"] is False
+    assert [node["where"] for node in found["nodes"]] == ["unsupported"]
+    assert call("check", folder / "mlp.onnx", "--all").stdout.count("device") >= 4
+
+
+# bench ------------------------------------------------------------------------------------------------------------
+
+
+def test_bench_records_what_a_reader_needs(model: Path, tmp_path: Path) -> None:
+    written = call("bench", model, "-r", "4", "-w", "1", "-f", "N:2", "-I", tmp_path / "a.json").stdout
+    assert re.search(r"runs +4 after 1 to warm up", written)
+    assert re.search(r"GPU time +not measured", written)
+    record = json.loads((tmp_path / "a.json").read_text())
+    assert record["inputs"] == {"x": "float32[2, 4]"}
+    assert record["placement"] == {"device": 4, "folded": 0, "host": 0}
+    assert len(record["walls_ms"]) == record["runs"] == 4
+    wall = record["wall_ms"]
+    assert wall["min"] <= wall["p50"] <= wall["p90"] <= wall["max"]
+    assert {"webnn_wgpu", "wgpu", "onnx", "python", "platform"} <= set(record["versions"])
+    other = call(
+        "bench", f"--graph={model}", "--num_runs=2", "--warmup_runs=0", "--input_layer=x", "--input_layer_shape=3,4", "--json=-"
+    )
+    second = json.loads(other.stdout)
+    assert second["inputs"] == {"x": "float32[3, 4]"}
+    (tmp_path / "b.json").write_text(json.dumps(second))
+    compared = call("bench", "--compare", tmp_path / "a.json", tmp_path / "b.json").stdout
+    assert re.search(r"wall p50 +[\d.]+ +[\d.]+ +[\d.]+", compared)
+    assert re.search(r"inputs +\{'x': 'float32\[2, 4\]'\} \| \{'x': 'float32\[3, 4\]'\}", compared)
+
+
+def test_bench_for_a_time(model: Path) -> None:
+    assert json.loads(call("bench", model, "-m", "duration", "-t", "0.05", "--json", "-").stdout)["runs"] >= 1
+
+
+def test_options_of_others_are_passed_over_with_a_message(model: Path) -> None:
+    result = call("bench", model, "-r", "1", "-e", "cuda", "--num_threads=4")
+    assert "-e is passed over: the execution provider" in result.stderr
+    assert "--num_threads is passed over: threads" in result.stderr
+
+
+def test_bench_says_what_is_missing(model: Path, tmp_path: Path) -> None:
+    assert "name a MODEL" in call("bench", exit_code=2).stderr
+    call("bench", model, "--input_layer_shape=1,4", exit_code=2)
+    (tmp_path / "x.json").write_text("{}")
+    assert "no record" in call("bench", "--compare", tmp_path / "x.json", tmp_path / "x.json", exit_code=1).stderr
+
+
+# diff -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("against", ["onnxruntime", "onnx", "reference"])
+def test_diff(model: Path, against: str) -> None:
+    if against == "onnxruntime":
+        pytest.importorskip("onnxruntime", reason="onnxruntime is no dependency")
+    found = json.loads(call("diff", model, "--against", against, "--json", "-f", "N=2").stdout)
+    assert against in found["against"]
+    (output,) = found["outputs"]
+    assert output["output"] == "y"
+    assert output["close"]
+    assert output["absolute"] < 1e-5
+    assert output["cosine"] > 0.999999
+    assert "close" in call("diff", model, "--against", against).stdout
+
+
+def test_diff_fails_beyond_tolerance(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from webnn_wgpu.frontends.onnx import Model
+
+    run = Model.run
+    monkeypatch.setattr(Model, "run", lambda self, feeds: {n: a + 1 for n, a in run(self, feeds).items()})
+    assert "APART" in call("diff", model, "--against", "onnx", exit_code=1).stdout
+
+
+def test_differences() -> None:
+    b = np.float32([1, -2, np.nan, np.inf])
+    same = difference("y", b.copy(), b, 1e-3, 0)
+    assert (same.close, same.absolute, same.relative) == (True, 0, 0)
+    assert same.cosine == pytest.approx(1)
+    off = difference("y", np.float32([1, -2.5, np.nan, np.inf]), b, 1e-3, 0)
+    assert (off.close, off.absolute, off.relative, off.scaled) == (False, 0.5, 0.25, 0.25)
+    assert difference("y", np.float32([1, -2, 0, np.inf]), b, 1e-3, 0).absolute == np.inf
+    assert not difference("y", b.astype(np.float64), b, 1e-3, 0).close
+    assert difference("y", b[:2], b, 1e-3, 0).note == "another shape"
+    assert difference("y", np.zeros((0, 2)), np.zeros((0, 2)), 0, 0).close

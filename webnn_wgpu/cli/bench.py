@@ -1,0 +1,274 @@
+"""`webnn-wgpu bench`: how long a model takes, with what a reader needs to judge the figures."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from webnn_wgpu import MLContext, WebNNError, __version__
+
+from .inputs import Values, sizes_of
+from .models import (
+    device_option,
+    failing_well,
+    fallback_option,
+    input_options,
+    loading,
+    open_context,
+    options,
+    shape_options,
+    values,
+)
+from .text import write_section
+
+PERCENTILES = (50, 90, 95, 99)
+NO_GPU_TIME = "not measured: runs ask the device for no timestamps"
+
+IGNORED = {
+    "-e": "the execution provider",
+    "-x": "threads within a node",
+    "-y": "threads between nodes",
+    "-c": "concurrent runs",
+    "--num_threads": "threads",
+    "--use_gpu": "the choice of a GPU",
+    "--use_xnnpack": "XNNPACK",
+    "--use_nnapi": "NNAPI",
+    "--enable_op_profiling": "profiles of operators",
+    "--max_secs": "the longest time",
+}
+"""Options of onnxruntime_perf_test and TFLite's benchmark_model that have a value and no meaning here."""
+
+compatible = tuple(
+    click.option(name, f"ignored_{name.strip('-')}", metavar="VALUE", hidden=True, expose_value=True) for name in IGNORED
+)
+
+
+@click.command()
+@click.argument("model", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("output", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@options(input_options, fallback_option, device_option)
+@click.option("--graph", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="MODEL, as benchmark_model has it.")
+@click.option("-r", "--runs", "--num_runs", default=50, show_default=True, type=click.IntRange(1), help="Runs to measure.")
+@click.option("-w", "--warmup", "--warmup_runs", default=3, show_default=True, type=click.IntRange(0), help="Runs before them.")
+@click.option(
+    "-m",
+    "--mode",
+    type=click.Choice(["times", "duration"]),
+    default="times",
+    show_default=True,
+    help="Measure -r runs, or for -t seconds.",
+)
+@click.option("-t", "--seconds", "--min_secs", default=10.0, show_default=True, help="Of -m duration.")
+@click.option("--run_delay", default=0.0, help="Seconds between runs.")
+@click.option("-I", "random_inputs", is_flag=True, help="Random inputs, which is what inputs get anyway.")
+@click.option("--input_layer", help="Names of inputs, in the order of --input_layer_shape.")
+@click.option("--input_layer_shape", help="Their shapes, as benchmark_model has them: 1,224,224,3:1,10.")
+@options(shape_options)
+@click.option(
+    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write the record to a file; - prints it."
+)
+@click.option(
+    "--compare", nargs=2, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare two records instead."
+)
+@options(compatible)
+@failing_well
+def bench(**given: Any) -> None:
+    """Measure the ONNX file MODEL; with OUTPUT write the record there, as --json does.
+
+    The spellings of onnxruntime_perf_test (-r, -m, -t, -f NAME:SIZE, -I) and TFLite's benchmark_model (--graph=, --num_runs=,
+    --warmup_runs=, --input_layer=, --input_layer_shape=) are taken; those of their options that mean nothing here are passed
+    over with a message.
+    """
+    for name, meaning in IGNORED.items():
+        if given.pop(f"ignored_{name.strip('-')}") is not None:
+            click.echo(f"{name} is passed over: {meaning} cannot be chosen here", err=True)
+    if given["compare"]:
+        compare(*given["compare"])
+        return
+    model: Path | None = given["graph"] or given["model"]
+    if model is None:
+        raise click.UsageError("name a MODEL, or two records to --compare")
+    given["shapes"] = {**layer_shapes(given["input_layer"], given["input_layer_shape"]), **given["shapes"]}
+    inputs = values(model, given)
+    with open_context(given["device"]) as context:
+        record = measure(
+            model,
+            context,
+            inputs,
+            fallback=given["fallback"],
+            simplify=given["simplify"],
+            runs=given["runs"] if given["mode"] == "times" else None,
+            seconds=given["seconds"],
+            warmup=given["warmup"],
+            delay=given["run_delay"],
+        )
+    path: Path | None = given["json_path"] or given["output"]
+    if path is not None and str(path) == "-":
+        click.echo(json.dumps(record, indent=2))
+        return
+    _write(record)
+    if path is not None:
+        path.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+
+
+def layer_shapes(names: str | None, shapes: str | None) -> dict[str, list[int]]:
+    """Return the shapes in benchmark_model's spelling: names parted by commas, shapes by colons."""
+    if not shapes:
+        return {}
+    listed, parts = (names or "").split(","), shapes.split(":")
+    if len(listed) != len(parts) or not all(listed):
+        raise click.BadParameter("as many names as shapes are needed", param_hint="--input_layer")
+    try:
+        return {name: sizes_of(part) for name, part in zip(listed, parts, strict=True)}
+    except ValueError:
+        raise click.BadParameter(f"{shapes!r} are no shapes", param_hint="--input_layer_shape") from None
+
+
+def measure(
+    path: Path,
+    context: MLContext,
+    inputs: Values,
+    *,
+    fallback: Any = "warn",
+    simplify: Any = None,
+    runs: int | None = 50,
+    seconds: float = 10.0,
+    warmup: int = 3,
+    delay: float = 0.0,
+) -> dict[str, Any]:
+    """Load a model, run it and return the record.
+
+    Args:
+        path: the model.
+        context: where it runs.
+        inputs: what it is given.
+        fallback: as for `load`.
+        simplify: as for `load`.
+        runs: runs to measure; None measures for `seconds`.
+        seconds: how long.
+        warmup: runs before them, the first one not counted.
+        delay: seconds between runs.
+    """
+    from webnn_wgpu.frontends.onnx import load, sidecar
+
+    inputs.dims = {**sidecar(path), **inputs.dims}
+    with loading(path) as progress:
+        start = time.perf_counter()
+        model = load(path, context, fallback=fallback, override_dims=inputs.dims, simplify=simplify, progress=progress)
+        loaded = time.perf_counter()
+        feeds = inputs.feeds(model.inputs)
+        first = time.perf_counter()
+        model.run(feeds)
+        first_run = time.perf_counter() - first
+    with model:
+        for _ in range(warmup):
+            model.run(feeds)
+        walls: list[float] = []
+        cpu = time.process_time()
+        end = time.perf_counter() + seconds
+        while len(walls) < runs if runs is not None else (not walls or time.perf_counter() < end):
+            began = time.perf_counter()
+            model.run(feeds)
+            walls.append((time.perf_counter() - began) * 1e3)
+            if delay:
+                time.sleep(delay)
+        cpu = time.process_time() - cpu
+        placement = model.placement
+    return {
+        "model": path.name,
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "adapter": context.description,
+        "adapter_type": context.caps.adapter_type,
+        "versions": {
+            "webnn_wgpu": __version__,
+            "wgpu": metadata.version("wgpu"),
+            "numpy": np.__version__,
+            "onnx": metadata.version("onnx"),
+            "python": platform.python_version(),
+            "platform": platform.platform(),
+        },
+        "inputs": {name: f"{a.dtype}{list(a.shape)}" for name, a in feeds.items()},
+        "placement": {where: len(placement.on(where)) for where in ("device", "folded", "host")},
+        "load_ms": (loaded - start) * 1e3,
+        "first_run_ms": first_run * 1e3,
+        "warmup": warmup,
+        "runs": len(walls),
+        "wall_ms": {
+            "min": min(walls),
+            "mean": float(np.mean(walls)),
+            "max": max(walls),
+            **{f"p{p}": float(np.percentile(walls, p)) for p in PERCENTILES},
+        },
+        "cpu_ms": cpu * 1e3 / len(walls),
+        "gpu_ms": None,
+        "gpu_note": NO_GPU_TIME,
+        "walls_ms": walls,
+    }
+
+
+def _write(record: Mapping[str, Any]) -> None:
+    console = Console()
+    wall: Mapping[str, float] = record["wall_ms"]
+    placement: Mapping[str, int] = record["placement"]
+    software = ", a software adapter: it runs on the CPU" if record["adapter_type"] == "CPU" else ""
+    write_section(
+        console,
+        record["model"],
+        [
+            ("adapter", record["adapter"] + software),
+            ("nodes", ", ".join(f"{count} {where}" for where, count in placement.items())),
+            ("inputs", ", ".join(f"{name} {kind}" for name, kind in record["inputs"].items())),
+            ("load", f"{record['load_ms']:.1f} ms"),
+            ("first run", f"{record['first_run_ms']:.1f} ms"),
+            ("runs", f"{record['runs']} after {record['warmup']} to warm up"),
+            ("wall time", ", ".join(f"{name} {ms:.3f}" for name, ms in wall.items()) + " ms"),
+            ("CPU time", f"{record['cpu_ms']:.3f} ms a run, all threads of this process"),
+            ("GPU time", record["gpu_note"] if record["gpu_ms"] is None else f"{record['gpu_ms']:.3f} ms a run"),
+            ("versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())),
+        ],
+    )
+
+
+def compare(first: Path, second: Path) -> None:
+    """Print two records side by side, and what of their circumstances differs."""
+    records: list[dict[str, Any]] = []
+    for path in (first, second):
+        try:
+            records.append(json.loads(path.read_text(encoding="utf-8")))
+            _ = records[-1]["wall_ms"]["p50"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise WebNNError(f"{path} is no record of this command: {type(error).__name__}: {error}") from error
+    one, two = records
+    table = Table(box=box.SIMPLE_HEAD)
+    for title in ("ms", first.name, second.name, "second / first"):
+        table.add_column(title, justify="left" if title == "ms" else "right", no_wrap=True)
+
+    def row(name: str, a: float | None, b: float | None) -> None:
+        if a is not None and b is not None:
+            table.add_row(name, f"{a:.3f}", f"{b:.3f}", f"{b / a:.3f}" if a else "")
+
+    for name in ("load_ms", "first_run_ms"):
+        row(name.removesuffix("_ms").replace("_", " "), one[name], two[name])
+    for name in one["wall_ms"]:
+        row(f"wall {name}", one["wall_ms"][name], two["wall_ms"].get(name))
+    row("CPU", one["cpu_ms"], two["cpu_ms"])
+    row("GPU", one["gpu_ms"], two["gpu_ms"])
+    console = Console()
+    console.print(table)
+    kept: Sequence[str] = ("model", "sha256", "adapter", "versions", "inputs", "placement", "runs", "warmup")
+    changed = [(name, f"{one.get(name)} | {two.get(name)}") for name in kept if one.get(name) != two.get(name)]
+    write_section(console, "What else differs", changed)

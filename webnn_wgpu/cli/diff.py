@@ -1,0 +1,206 @@
+"""`webnn-wgpu diff`: a model's outputs against those of another implementation."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from webnn_wgpu import NotSupportedError
+
+from .inputs import Array
+from .models import (
+    DEVICES,
+    device_option,
+    failing_well,
+    fallback_option,
+    input_options,
+    json_option,
+    loading,
+    model_argument,
+    open_context,
+    options,
+    shape_options,
+    values,
+)
+
+AGAINST = ("onnxruntime", "onnx", "reference")
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far an output is from the expected one.
+
+    Attributes:
+        output: its name.
+        shape, expected_shape: the sizes.
+        absolute: the largest difference of two elements.
+        relative: the largest difference in terms of the expected element.
+        scaled: the largest difference in terms of the largest expected element.
+        cosine: of the angle between the two.
+        close: whether every element is within tolerance.
+        note: what else is wrong.
+    """
+
+    output: str
+    shape: list[int]
+    expected_shape: list[int]
+    absolute: float
+    relative: float
+    scaled: float
+    cosine: float
+    close: bool
+    note: str = ""
+
+
+@click.command()
+@options(model_argument, input_options, shape_options, fallback_option, device_option, json_option)
+@click.option("--against", type=click.Choice(AGAINST), help="onnxruntime's CPU, the onnx package's reference, or numpy here.")
+@click.option("--rtol", default=1e-3, show_default=True, help="Tolerance in terms of the expected element.")
+@click.option("--atol", default=1e-4, show_default=True, help="Tolerance beside it.")
+@click.pass_context
+@failing_well
+def diff(
+    click_context: click.Context,
+    model: Path,
+    fallback: Any,
+    device: str,
+    as_json: bool,
+    against: str | None,
+    rtol: float,
+    atol: float,
+    simplify: Any,
+    **rest: Any,
+) -> None:
+    """Compare the outputs of the ONNX file MODEL with those of another implementation.
+
+    Exits with 0 if all are within tolerance, else with 1.
+    """
+    from webnn_wgpu.frontends.onnx import load, sidecar
+
+    given = values(model, rest)
+    given.dims = {**sidecar(model), **given.dims}
+    name, expect = other(against, fallback)
+    with open_context(device) as context, loading(model) as progress:
+        with load(model, context, fallback=fallback, override_dims=given.dims, simplify=simplify, progress=progress) as loaded:
+            feeds = given.feeds(loaded.inputs)
+            results = loaded.run(feeds)
+            placement = loaded.placement.summary()
+        adapter = context.description
+    expected = expect(model, feeds)
+    found = [difference(n, results[n], expected[n], rtol, atol) for n in results]
+    if as_json:
+        record = {"model": model.name, "adapter": adapter, "against": name, "rtol": rtol, "atol": atol}
+        click.echo(json.dumps({**record, "outputs": [asdict(d) for d in found]}, indent=2))
+    else:
+        console = Console()
+        if not console.is_terminal:
+            console = Console(width=200)
+        console.print(_table(f"{model.name} on {adapter}, against {name}", found))
+        click.echo(f"nodes: {placement}")
+        for note in given.notes:
+            click.echo(f"input {note}")
+    click_context.exit(0 if all(d.close for d in found) else 1)
+
+
+Expect = Callable[[Path, Mapping[str, Array]], dict[str, Array]]
+
+
+def other(against: str | None, fallback: Any) -> tuple[str, Expect]:
+    """Return the implementation of a name, and its name; by default onnxruntime where it is installed."""
+    if against in (None, "onnxruntime"):
+        try:
+            import onnxruntime as installed  # pyright: ignore[reportMissingImports, reportMissingTypeStubs, reportUnknownVariableType] - need not be there
+
+            runtime: Any = installed
+
+            def by_onnxruntime(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
+                try:
+                    # As the model is written: fused, 4-bit products round their activations to 8 bits.
+                    plain = runtime.SessionOptions()
+                    plain.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
+                    session = runtime.InferenceSession(str(model), plain, providers=["CPUExecutionProvider"])
+                    names = [o.name for o in session.get_outputs()]
+                    return dict(zip(names, session.run(names, dict(feeds)), strict=True))
+                except Exception as error:  # onnxruntime's kinds share no base
+                    raise NotSupportedError(f"onnxruntime says: {error}", hint="Try --against onnx") from error
+
+            return f"onnxruntime {runtime.__version__}", by_onnxruntime
+        except ModuleNotFoundError as error:
+            if against is not None:
+                raise NotSupportedError(
+                    "onnxruntime is not installed", hint="pip install onnxruntime, or --against onnx"
+                ) from error
+    if against == "reference":
+
+        def by_reference(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
+            from webnn_wgpu import ml
+            from webnn_wgpu.frontends.onnx import load
+
+            with ml.create_context(**DEVICES["reference"]) as context, load(model, context, fallback=fallback) as loaded:
+                return loaded.run(feeds)
+
+        return "the numpy reference", by_reference
+
+    def by_onnx(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
+        from onnx.reference import ReferenceEvaluator
+
+        try:
+            evaluator: Any = ReferenceEvaluator(str(model))
+            results: list[Array] = evaluator.run(None, dict(feeds))
+            return dict(zip(evaluator.output_names, results, strict=True))
+        except Exception as error:  # the onnx package has a kind of its own for every reason
+            raise NotSupportedError(f"onnx's reference says: {type(error).__name__}: {error}") from error
+
+    return "onnx's reference", by_onnx
+
+
+def difference(name: str, result: Array, expected: Array, rtol: float, atol: float) -> Difference:
+    """Compare two arrays; NaN equals NaN, and infinities equal themselves."""
+    shapes = (list(result.shape), list(expected.shape))
+    if shapes[0] != shapes[1]:
+        return Difference(name, *shapes, math.nan, math.nan, math.nan, math.nan, False, "another shape")
+    a, b = result.astype(np.float64).ravel(), expected.astype(np.float64).ravel()
+    note = "" if result.dtype == expected.dtype else f"{result.dtype}, not {expected.dtype}"
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        apart = np.where(same, 0.0, np.abs(a - b))
+        apart = np.where(np.isnan(apart), np.inf, apart)
+        relative = np.where(same, 0.0, apart / np.abs(b))
+        finite = np.isfinite(a) & np.isfinite(b)
+        lengths = np.linalg.norm(a[finite]) * np.linalg.norm(b[finite])
+        cosine = float(a[finite] @ b[finite] / lengths) if lengths else float(same.all())
+        largest = np.abs(b[finite]).max(initial=0.0)
+    absolute = float(apart.max(initial=0.0))
+    return Difference(
+        name,
+        *shapes,
+        absolute,
+        float(np.nan_to_num(relative, nan=np.inf).max(initial=0.0)),
+        absolute / float(largest) if largest else absolute,
+        cosine,
+        bool(np.isclose(a, b, rtol, atol, equal_nan=True).all()) and not note,
+        note,
+    )
+
+
+def _table(title: str, found: list[Difference]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("output", overflow="fold")
+    for column in ("shape", "absolute", "relative", "to largest", "cosine", "verdict"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for d in found:
+        verdict = "close" if d.close else f"APART{': ' + d.note if d.note else ''}"
+        figures = (f"{d.absolute:.3g}", f"{d.relative:.3g}", f"{d.scaled:.3g}", f"{d.cosine:.9f}")
+        table.add_row(Text(d.output), Text(str(d.shape)), *figures, verdict)
+    return table

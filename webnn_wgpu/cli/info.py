@@ -1,0 +1,207 @@
+"""`webnn-wgpu info` and `check`: what a model holds, where its nodes would run, what memory it would take."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from webnn_wgpu import MLContext
+
+from .models import (
+    device_option,
+    failing_well,
+    json_option,
+    model_argument,
+    open_context,
+    options,
+    shape_options,
+)
+from .text import amount, write_section
+
+if TYPE_CHECKING:
+    from webnn_wgpu.frontends.onnx import Analysis
+
+BUFFER = "max-buffer-size"
+
+
+@click.command()
+@options(model_argument, shape_options, device_option, json_option)
+@failing_well
+def info(
+    model: Path, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], simplify: Any, device: str, as_json: bool
+) -> None:
+    """Say what the ONNX file MODEL holds and what memory it would take, before anything is allocated."""
+    with open_context(device) as context:
+        found = _analysed(model, context, dims, shapes, simplify)
+        limits = met_limits(found, context)
+        if as_json:
+            record = record_of(found, context)
+            record["limits"] = [{"name": n, "needed": needed, "allowed": allowed} for n, needed, allowed in limits]
+            click.echo(json.dumps(record, indent=2))
+            return
+        console = Console()
+        write_section(console, "Model", _facts(found))
+        write_section(console, "Inputs", [(i.name, f"{_typed(i)}, here {list(found.shapes[i.name])}") for i in found.inputs])
+        write_section(console, "Outputs", [(o.name, _typed(o)) for o in found.outputs])
+        write_section(console, "Operators", [(name, str(count)) for name, count in found.operators.items()])
+        write_section(console, f"On {context.description}", [*_device(found), *_limit_rows(limits, found.problem)])
+
+
+@click.command()
+@options(model_argument, shape_options, device_option, json_option)
+@click.option(
+    "--fallback",
+    type=click.Choice(["error", "host"]),
+    default="error",
+    show_default=True,
+    help="Whether nodes on the host fail the check.",
+)
+@click.option("--all", "every", is_flag=True, help="List every node, not every operator.")
+@click.pass_context
+@failing_well
+def check(
+    click_context: click.Context,
+    model: Path,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, Sequence[int]],
+    simplify: Any,
+    device: str,
+    as_json: bool,
+    fallback: str,
+    every: bool,
+) -> None:
+    """Say for each operator of the ONNX file MODEL where it would run, and why. Nothing is run.
+
+    Exits with 0 if everything runs on the device (or, with --fallback host, at all), else with 1. Nodes whose shapes depend on
+    what the host computes ("later") are settled only by a run.
+    """
+    with open_context(device) as context:
+        found = _analysed(model, context, dims, shapes, simplify)
+        passed = not found.problem and not found.placement.on("unsupported")
+        if fallback == "error":
+            passed = passed and not found.placement.on("host")
+        if as_json:
+            record = record_of(found, context)
+            record["passed"] = passed
+            record["nodes"] = [asdict(placed) for placed in found.placement]
+            click.echo(json.dumps(record, indent=2))
+        else:
+            console = Console()
+            if not console.is_terminal:
+                console = Console(width=200)
+            console.print(_table(found, every))
+            write_section(
+                console, "In all", [("nodes", found.placement.summary()), ("verdict", _verdict(passed, found, fallback))]
+            )
+    click_context.exit(0 if passed else 1)
+
+
+def _analysed(
+    model: Path, context: MLContext, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], simplify: Any
+) -> Analysis:
+    from webnn_wgpu.frontends.onnx import analyse
+
+    return analyse(model, context, override_dims=dims, input_shapes=shapes, simplify=simplify)
+
+
+def _typed(info: Any) -> str:
+    return str(info).partition(": ")[2]
+
+
+def _facts(found: Analysis) -> list[tuple[str, str]]:
+    opsets = ", ".join(f"{domain} {version}" for domain, version in found.opsets.items())
+    return [
+        ("name", found.name),
+        ("operator sets", opsets),
+        ("nodes", str(sum(found.operators.values()))),
+        ("parameters", f"{found.parameters:,}, {amount(found.parameter_bytes)}"),
+    ]
+
+
+def _device(found: Analysis) -> list[tuple[str, str]]:
+    rows = [("nodes", found.placement.summary()), ("graphs", f"{found.graphs}, {found.dispatches} dispatches a run")]
+    if found.memory is not None:
+        memory = found.memory
+        rows += [
+            ("weights", amount(memory.weights)),
+            ("intermediates", f"{amount(memory.slots)} ({amount(memory.unshared)} without sharing)"),
+            ("inputs, outputs", amount(memory.ends)),
+            ("peak", amount(memory.peak)),
+        ]
+    if found.placement.on("later"):
+        rows.append(("not counted", f"{len(found.placement.on('later'))} nodes, whose shapes are known only in a run"))
+    return rows
+
+
+def met_limits(found: Analysis, context: MLContext) -> list[tuple[str, int, int]]:
+    """Return the device's limits on sizes with what the model needs of each: (name, needed, allowed), in bytes."""
+    if found.memory is None:
+        return []
+    return [(BUFFER, found.memory.largest, context.caps.limit(BUFFER))]
+
+
+def _limit_rows(limits: Sequence[tuple[str, int, int]], problem: str) -> list[tuple[str, str]]:
+    rows = [
+        (name, f"{'met' if needed <= allowed else 'NOT MET'}: {amount(needed)} of {amount(allowed)}")
+        for name, needed, allowed in limits
+    ]
+    return [*rows, ("limits", f"NOT MET: {problem}" if problem else "all met")]
+
+
+def record_of(found: Analysis, context: MLContext) -> dict[str, Any]:
+    """Return an analysis as data for JSON."""
+    return {
+        "model": found.name,
+        "adapter": context.description,
+        "inputs": [
+            {"name": i.name, "type": i.dtype.name, "shape": i.shape, "taken": found.shapes[i.name]} for i in found.inputs
+        ],
+        "outputs": [{"name": o.name, "type": o.dtype.name, "shape": o.shape} for o in found.outputs],
+        "opsets": found.opsets,
+        "operators": found.operators,
+        "parameters": found.parameters,
+        "parameter_bytes": found.parameter_bytes,
+        "graphs": found.graphs,
+        "dispatches": found.dispatches,
+        "memory": None if found.memory is None else {**asdict(found.memory), "peak": found.memory.peak},
+        "placement": {where: len(found.placement.on(where)) for where in PLACES},
+        "problem": found.problem,
+    }
+
+
+PLACES = ("device", "folded", "host", "later", "unsupported")
+
+
+def _table(found: Analysis, every: bool) -> Table:
+    table = Table(title=found.name, title_justify="left", box=box.SIMPLE_HEAD)
+    table.add_column("operator", no_wrap=True)
+    table.add_column("node" if every else "nodes", justify="left" if every else "right")
+    table.add_column("where", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    rows: dict[tuple[str, str, str, str], int] = {}
+    for placed in found.placement:
+        key = (placed.op, placed.name if every else "", placed.where, placed.note)
+        rows[key] = rows.get(key, 0) + 1
+    order = {where: i for i, where in enumerate(reversed(PLACES))}
+    for (op, name, where, note), count in sorted(rows.items(), key=lambda row: () if every else (order[row[0][2]], row[0])):
+        table.add_row(Text(op), Text(name or str(count)), where, Text(note))
+    return table
+
+
+def _verdict(passed: bool, found: Analysis, fallback: str) -> str:
+    if found.problem:
+        return f"cannot run: {found.problem}"
+    if found.placement.on("unsupported"):
+        return "cannot run"
+    if passed:
+        return "runs on the device" if fallback == "error" or not found.placement.on("host") else "runs, in part on the host"
+    return "needs the host"

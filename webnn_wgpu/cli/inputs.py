@@ -1,0 +1,199 @@
+"""What `-i NAME=VALUE` gives a model: arrays from files, pictures, text and numbers; random ones for inputs that have none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from webnn_wgpu.frontends.images import Preprocessing, image_tensor
+from webnn_wgpu.frontends.onnx import ValueInfo, settle
+
+Array = npt.NDArray[Any]
+
+PICTURES = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm")
+MOST_RANDOM_INTEGER = 10
+"""Random integers are below this: most of them are indices, and tables have more rows than that."""
+
+
+@dataclass
+class Values:
+    """What a command was told about inputs.
+
+    Attributes:
+        given: the texts of `-i`, by name of the input.
+        dims: sizes of symbolic dimensions.
+        shapes: whole shapes, by name of the input.
+        preprocessing: what is done with pictures.
+        tokenizer: a `tokenizer.json`, for text.
+        seed: of random inputs.
+        notes: what was made up, for people.
+    """
+
+    given: Mapping[str, str]
+    dims: Mapping[str, int] = field(default_factory=dict[str, int])
+    shapes: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    preprocessing: Preprocessing = field(default_factory=Preprocessing)
+    tokenizer: Path | None = None
+    seed: int = 0
+    notes: list[str] = field(default_factory=list[str])
+
+    def feeds(self, inputs: Sequence[ValueInfo]) -> dict[str, Array]:
+        """Return an array for each input.
+
+        Raises:
+            click.BadParameter: a value that cannot be made sense of, or a name that no input has.
+        """
+        names = [i.name for i in inputs]
+        given = {name or names[0]: text for name, text in self.given.items()} if names else dict(self.given)
+        for name in given:
+            if name not in names:
+                raise click.BadParameter(f"no input is called {name!r}; there are {', '.join(names)}", param_hint="-i")
+        found: dict[str, Array] = {}
+        for info in inputs:
+            if info.name in given:
+                found |= {
+                    n: a for n, a in self._read(info, given[info.name], inputs).items() if n == info.name or n not in given
+                }
+        sizes = dict(self.dims)
+        for info in inputs:
+            if info.name in found and info.shape is not None:
+                sizes |= {d: s for d, s in zip(info.shape, found[info.name].shape, strict=False) if isinstance(d, str)}
+        random = np.random.default_rng(self.seed)
+        for info in inputs:
+            if info.name not in found:
+                shape = self.shapes.get(info.name) or settle(info.shape, sizes, f"input '{info.name}'")
+                found[info.name] = made_up(info, tuple(shape), random)
+                self.notes.append(f"{info.name}: random, {info.dtype}{list(shape)}")
+        return {name: found[name] for name in names}
+
+    def _read(self, info: ValueInfo, text: str, inputs: Sequence[ValueInfo]) -> dict[str, Array]:
+        path = Path(text)
+        if path.suffix.lower() in (".npy", ".npz", *PICTURES) and not path.is_file():
+            raise click.BadParameter(f"{text}: no such file", param_hint="-i")
+        if path.suffix.lower() == ".npy":
+            return {info.name: converted(np.load(path, allow_pickle=False), info)}
+        if path.suffix.lower() == ".npz":
+            with np.load(path, allow_pickle=False) as arrays:
+                key = info.name if info.name in arrays.files else arrays.files[0] if len(arrays.files) == 1 else None
+                if key is None:
+                    raise click.BadParameter(f"{text} has no array {info.name!r}: {', '.join(arrays.files)}", param_hint="-i")
+                return {info.name: converted(arrays[key], info)}
+        if path.suffix.lower() in PICTURES:
+            shape = self.shapes.get(info.name) or info.shape or (1, 3, *self.preprocessing.size)
+            shape = tuple(self.dims.get(d, d) if isinstance(d, str) else d for d in shape)
+            return {info.name: image_tensor(path, shape, info.dtype, self.preprocessing)}
+        numbers = numbers_in(text)
+        if numbers is not None:
+            return {info.name: self._numbers(info, numbers)}
+        return self._tokens(info, text, inputs)
+
+    def _numbers(self, info: ValueInfo, values: Sequence[float]) -> Array:
+        array = np.array(values).astype(info.dtype)
+        shape = self.shapes.get(info.name)
+        if shape is None and info.shape is not None:
+            sizes = [self.dims.get(d, -1) if isinstance(d, str) else -1 if d is None else d for d in info.shape]
+            # One size may be left to the number of values; where there are more, the others are 1.
+            last = max((i for i, s in enumerate(sizes) if s == -1), default=-1)
+            shape = [1 if s == -1 and i != last else s for i, s in enumerate(sizes)]
+            if last < 0 and array.size == 1:
+                return np.full(shape, array.item(), info.dtype)
+        try:
+            return array.reshape(shape if shape is not None else [array.size])
+        except ValueError:
+            raise click.BadParameter(f"{array.size} numbers do not fill {info}", param_hint="-i") from None
+
+    def _tokens(self, info: ValueInfo, text: str, inputs: Sequence[ValueInfo]) -> dict[str, Array]:
+        """Return the ids of a text's tokens, and what goes with them under the usual names."""
+        if info.dtype.kind not in "iu":
+            raise click.BadParameter(f"{text!r} is no file, and {info} takes no text", param_hint="-i")
+        if self.tokenizer is None:
+            raise click.BadParameter(f"{text!r} is text: name a tokenizer.json with --tokenizer", param_hint="-i")
+        try:
+            from tokenizers import Tokenizer
+        except ModuleNotFoundError as error:
+            raise click.ClickException("text needs the package 'tokenizers': pip install 'webnn-wgpu[text]'") from error
+        tokenizer: Any = Tokenizer.from_file(str(self.tokenizer))
+        tokenizer.no_padding()
+        length = (self.shapes.get(info.name) or info.shape or [None])[-1]
+        length = self.dims.get(length) if isinstance(length, str) else length
+        if length is not None:
+            tokenizer.enable_truncation(int(length))
+            tokenizer.enable_padding(length=int(length))
+        encoding = tokenizer.encode(text)
+        count = len(encoding.ids)
+        rows: dict[str, Any] = {
+            "attention_mask": encoding.attention_mask,
+            "token_type_ids": encoding.type_ids,
+            "position_ids": range(count),
+            info.name: encoding.ids,
+        }
+        rank = len(info.shape) if info.shape is not None else 2
+        return {
+            i.name: np.array(list(rows[i.name]), i.dtype).reshape([1] * (rank - 1) + [count]) for i in inputs if i.name in rows
+        }
+
+
+def numbers_in(text: str) -> list[float] | None:
+    """Return the numbers of a text that holds nothing else."""
+    try:
+        return [float(part) for part in re.split(r"[,;\s]+", text.strip()) if part]
+    except ValueError:
+        return None
+
+
+def converted(array: Array, info: ValueInfo) -> Array:
+    """Return an array of a file in the input's type, if no element changes by that."""
+    if array.dtype == info.dtype or not np.can_cast(array.dtype, info.dtype, "same_kind"):
+        return array
+    return array.astype(info.dtype)
+
+
+def made_up(info: ValueInfo, shape: tuple[int, ...], random: np.random.Generator) -> Array:
+    """Return random elements for an input; masks are full, and positions count up."""
+    name = info.name.lower()
+    if info.dtype == bool:
+        return np.ones(shape, bool) if "mask" in name else random.random(shape) < 0.5
+    if info.dtype.kind in "iu":
+        if "mask" in name:
+            return np.ones(shape, info.dtype)
+        if "type_id" in name or "token_type" in name:
+            return np.zeros(shape, info.dtype)
+        if "position" in name and shape:
+            return np.broadcast_to(np.arange(shape[-1], dtype=info.dtype), shape).copy()
+        return random.integers(0, MOST_RANDOM_INTEGER, shape).astype(info.dtype)
+    return random.standard_normal(shape).astype(info.dtype)
+
+
+def pairs(what: str, kind: Callable[[str], Any] = str) -> Callable[..., dict[str, Any]]:
+    """Return a callback for options of the form NAME=VALUE, given any number of times; sizes also as NAME:SIZE."""
+
+    def parse(_context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for text in texts:
+            name, parted, value = text.rpartition(":") if what == "SIZE" and "=" not in text else text.partition("=")
+            if not parted:
+                name, value = "", text
+            try:
+                found[name] = kind(value)
+            except ValueError:
+                raise click.BadParameter(f"{text!r} is not NAME={what}", param=parameter) from None
+            if not name and what != "VALUE":
+                raise click.BadParameter(f"{text!r} is not NAME={what}", param=parameter)
+        return found
+
+    return parse
+
+
+def sizes_of(text: str) -> list[int]:
+    """Return the sizes in "1,3,224,224" or "1x3x224x224"."""
+    found = [int(part) for part in re.split(r"[,x]", text)]
+    if min(found) < 0:
+        raise ValueError(text)
+    return found

@@ -1,0 +1,195 @@
+"""What the commands for model files share: their options, opening a context and a model with progress bars."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import warnings
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from webnn_wgpu import MLContext, WebNNError, ml
+from webnn_wgpu.frontends.images import NORMALISATIONS, Preprocessing
+
+from .inputs import Values, pairs, sizes_of
+
+logger = logging.getLogger("webnn_wgpu")
+
+DEVICES: dict[str, dict[str, Any]] = {
+    "auto": {},
+    "cpu": {"device_type": "cpu"},
+    "reference": {"backend": "reference"},
+}
+"""The choices of --device, as options of `ML.create_context`."""
+
+Command = Callable[..., Any]
+
+model_argument = click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+device_option = click.option(
+    "--device",
+    type=click.Choice(list(DEVICES)),
+    default="auto",
+    show_default=True,
+    help="Best adapter, the software adapter, or numpy.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+fallback_option = click.option(
+    "--fallback",
+    type=click.Choice(["warn", "host", "error"]),
+    default="warn",
+    show_default=True,
+    help="Whether nodes that the device cannot run may run on the host, with or without a warning.",
+)
+shape_options = (
+    click.option(
+        "-f",
+        "--override-dim",
+        "dims",
+        multiple=True,
+        metavar="NAME=SIZE",
+        callback=pairs("SIZE", int),
+        help="Size of a symbolic dimension. Others: NAME.dims.json beside the model, else 1 for a batch, 128 for a sequence.",
+    ),
+    click.option(
+        "--input-shape",
+        "shapes",
+        multiple=True,
+        metavar="NAME=SIZES",
+        callback=pairs("SIZES", sizes_of),
+        help="Shape of an input, such as x=1,3,224,224.",
+    ),
+    click.option("--simplify", type=click.Choice(["onnxslim"]), help="Let a package simplify the model first."),
+)
+
+
+def _floats(_context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...] | None:
+    try:
+        return None if text is None else tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is no list of numbers", param=parameter) from None
+
+
+input_options = (
+    click.option(
+        "-i",
+        "--input",
+        "given",
+        multiple=True,
+        metavar="NAME=VALUE",
+        callback=pairs("VALUE"),
+        help="A .npy or .npz file, a picture, numbers, or a text. Inputs that get none are random. Without NAME= it is"
+        " for the first input.",
+    ),
+    click.option("--seed", default=0, show_default=True, help="Of random inputs."),
+    click.option(
+        "--tokenizer",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="For text.  [default: tokenizer.json beside the model]",
+    ),
+    click.option(
+        "--normalise",
+        type=click.Choice(list(NORMALISATIONS)),
+        default="imagenet",
+        show_default=True,
+        help="Of pictures: ImageNet's mean and deviation, 0 to 1, -1 to 1, or 0 to 255.",
+    ),
+    click.option("--mean", callback=_floats, metavar="R,G,B", help="Of pixels from 0 to 1, instead."),
+    click.option("--std", callback=_floats, metavar="R,G,B", help="Of pixels from 0 to 1, instead."),
+    click.option(
+        "--fit",
+        type=click.Choice(["crop", "stretch", "pad"]),
+        default="crop",
+        show_default=True,
+        help="Bring pictures to size by a centre crop, out of proportion, or with grey borders.",
+    ),
+    click.option(
+        "--layout", type=click.Choice(["auto", "nchw", "nhwc"]), default="auto", show_default=True, help="Of pictures."
+    ),
+    click.option("--bgr", is_flag=True, help="Pictures' channels are blue, green, red."),
+)
+
+
+def options(*groups: Any) -> Callable[[Command], Command]:
+    """Apply options in the order they are written."""
+
+    def apply(command: Command) -> Command:
+        listed: list[Callable[[Command], Command]] = []
+        for group in groups:
+            listed.extend(group if isinstance(group, tuple) else (group,))  # pyright: ignore[reportUnknownArgumentType] - click's decorators have no type
+        for option in reversed(listed):
+            command = option(command)
+        return command
+
+    return apply
+
+
+def values(model: Path, options: dict[str, Any]) -> Values:
+    """Return what the options of `input_options` and `shape_options` say; they are taken out of `options`."""
+    beside = model.with_name("tokenizer.json")
+    return Values(
+        options.pop("given"),
+        options.pop("dims"),
+        options.pop("shapes"),
+        Preprocessing(
+            options.pop("normalise"),
+            options.pop("mean"),
+            options.pop("std"),
+            options.pop("fit"),
+            options.pop("layout"),
+            options.pop("bgr"),
+        ),
+        options.pop("tokenizer") or (beside if beside.is_file() else None),
+        options.pop("seed"),
+    )
+
+
+def failing_well(command: Command) -> Command:
+    """Report what goes wrong in one line, without the place in the code."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return command(*args, **kwargs)
+        except (WebNNError, OSError, ImportError) as error:
+            raise click.ClickException(str(error)) from error
+
+    return wrapped
+
+
+def open_context(device: str) -> MLContext:
+    """Return a context for a choice of --device; its warnings go to the log."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", RuntimeWarning)
+        context = ml.create_context(**DEVICES[device])
+    for warning in caught:
+        # In one line and without the place in the code, which is none of the user's.
+        logger.warning("%s", warning.message)
+    return context
+
+
+@contextmanager
+def progress_bar(title: str = "Compiling kernels") -> Generator[Callable[[int, int, str], None] | None]:
+    """Show a bar on stderr while kernels are compiled, if that is a terminal."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (SpinnerColumn(), TextColumn("{task.fields[title]}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, TextColumn("{task.description}"), console=console, transient=True) as bar:
+        task = bar.add_task("", total=None, title=title)
+
+        def update(done: int, total: int, kernel: str) -> None:
+            bar.update(task, completed=done, total=total, description=kernel, title="Compiling kernels")
+
+        yield update
+
+
+def loading(path: Path) -> AbstractContextManager[Callable[[int, int, str], None] | None]:
+    """Show a bar on stderr while a model is loaded, its weights are uploaded and its kernels are compiled."""
+    return progress_bar(f"Loading {path.name} ({path.stat().st_size / 1e6:.1f} MB) and uploading weights")

@@ -1,0 +1,139 @@
+"""`webnn-wgpu run`: a model file on arrays, pictures, text or random inputs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+
+from .inputs import Array
+from .models import (
+    device_option,
+    failing_well,
+    fallback_option,
+    input_options,
+    loading,
+    model_argument,
+    open_context,
+    options,
+    shape_options,
+    values,
+)
+from .text import write_section
+
+SHOWN = 6
+"""Elements of an output that are printed."""
+
+
+@click.command()
+@options(model_argument, input_options, shape_options, fallback_option, device_option)
+@click.option("-o", "--output-dir", type=click.Path(file_okay=False, path_type=Path), help="Write each output as NAME.npy.")
+@click.option(
+    "--labels", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Names of classes, one a line or JSON."
+)
+@click.option("--top", default=5, show_default=True, help="Classes to print, with --labels.")
+@click.option("--profile", is_flag=True, help="Run once more, step by step, and print what took how long.")
+@failing_well
+def run(
+    model: Path,
+    output_dir: Path | None,
+    labels: Path | None,
+    top: int,
+    profile: bool,
+    fallback: Any,
+    device: str,
+    simplify: Any,
+    **rest: Any,
+) -> None:
+    """Run the ONNX file MODEL once and print its outputs."""
+    from webnn_wgpu.frontends.onnx import load, sidecar
+
+    given = values(model, rest)
+    given.dims = {**sidecar(model), **given.dims}
+    names = None if labels is None else read_labels(labels)
+    with open_context(device) as context, loading(model) as progress:
+        loaded = load(model, context, fallback=fallback, override_dims=given.dims, simplify=simplify, progress=progress)
+        with loaded:
+            feeds = given.feeds(loaded.inputs)
+            results = loaded.run(feeds)
+            watched = loaded.profile(feeds) if profile else None
+            placement = loaded.placement.summary()
+    console = Console()
+    write_section(console, "Model", [("adapter", context.description), ("nodes", placement)])
+    write_section(console, "Inputs made up", [("", note) for note in given.notes])
+    write_section(console, "Outputs", [(name, described(array)) for name, array in results.items()])
+    if names is not None:
+        for name, scores in results.items():
+            write_section(console, f"Classes by {name}", classes(scores, names, top))
+    if watched is not None:
+        click.echo(watched)
+    if output_dir is not None:
+        for path in write_arrays(output_dir, results):
+            click.echo(f"written: {path}")
+
+
+def described(array: Array) -> str:
+    """Return an array's type, its shape and some of its elements."""
+    text = f"{array.dtype}{list(array.shape)}"
+    if array.size:
+        numbers = array.astype(np.float64)
+        first = ", ".join(f"{v:.6g}" for v in numbers.ravel()[:SHOWN].tolist())
+        text += f"  {first}{', ...' if array.size > SHOWN else ''}"
+        if array.size > SHOWN:
+            text += f"  (from {numbers.min():.6g} to {numbers.max():.6g}, mean {numbers.mean():.6g})"
+    return text
+
+
+def read_labels(path: Path) -> dict[int, str]:
+    """Return the names of classes in a file: one a line, or a JSON list, or a JSON object by number."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix.lower() != ".json":
+        return dict(enumerate(line.strip() for line in text.splitlines()))
+    try:
+        content = json.loads(text)
+        found: Mapping[Any, Any] = dict(enumerate(content)) if isinstance(content, list) else content  # pyright: ignore[reportUnknownArgumentType] - JSON of any kind
+        # A Hugging Face config.json has them under this name; some files give a list of identifier and name.
+        found = found.get("id2label", found)
+        return {int(i): n[-1] if isinstance(n, list) else str(n) for i, n in found.items()}  # pyright: ignore[reportUnknownVariableType] - JSON of any kind
+    except (ValueError, TypeError, AttributeError) as error:
+        raise click.BadParameter(f"{path}: neither a list of names nor names by number: {error}") from error
+
+
+def classes(scores: Array, names: Mapping[int, str], top: int) -> list[tuple[str, str]]:
+    """Return the best classes of a batch's rows, as rows of probability and name."""
+    rows: list[tuple[str, str]] = []
+    for row in scores.reshape(-1, scores.shape[-1] if scores.ndim else 1):
+        chances = probabilities(row.astype(np.float64))
+        best = np.argsort(-chances, kind="stable")[:top].tolist()
+        rows += [(f"{chances[i]:.4f}", f"{names.get(i, '')} ({i})".strip()) for i in best]
+    return rows
+
+
+def probabilities(scores: Array) -> Array:
+    """Return scores as they are if they are probabilities, else their softmax."""
+    if np.all(scores >= 0) and abs(scores.sum() - 1) < 1e-3:
+        return scores
+    raised = np.exp(scores - scores.max())
+    return raised / raised.sum()
+
+
+def write_arrays(folder: Path, arrays: Mapping[str, Array]) -> list[Path]:
+    """Write arrays as NAME.npy; what a file name cannot hold becomes "_"."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for name, array in arrays.items():
+        stem = base = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "output"
+        number = 1
+        while folder / f"{stem}.npy" in written:
+            number += 1
+            stem = f"{base}_{number}"
+        path = folder / f"{stem}.npy"
+        np.save(path, array)
+        written.append(path)
+    return written

@@ -1,0 +1,145 @@
+"""Pictures as inputs of image models: cut and scaled to size, normalised, in the model's layout."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from webnn_wgpu import MLTypeError, NotSupportedError
+
+Fit = Literal["crop", "stretch", "pad"]
+Layout = Literal["auto", "nchw", "nhwc"]
+
+NORMALISATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+    "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
+    "unit": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
+    "signed": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
+    "bytes": ((0.0, 0.0, 0.0), (1 / 255, 1 / 255, 1 / 255)),
+}
+"""Mean and standard deviation of pixels from 0 to 1: torchvision's of ImageNet; 0 to 1; -1 to 1; 0 to 255."""
+
+CROP = 224 / 256
+"""What a centre crop leaves of the shorter side, as torchvision's classification presets have it."""
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """How a picture becomes a tensor.
+
+    Attributes:
+        normalisation: a name of `NORMALISATIONS`. Tensors of integers are pixels from 0 to 255 as they are.
+        mean, std: used instead of the normalisation's, for pixels from 0 to 1.
+        fit: "crop" scales the shorter side and cuts the centre out; "stretch" changes proportions; "pad" fills with grey.
+        layout: where the channels are; "auto" tells by the shape.
+        bgr: whether channels are in the order blue, green, red.
+        size: height and width where the model leaves them open.
+    """
+
+    normalisation: str = "imagenet"
+    mean: tuple[float, ...] | None = None
+    std: tuple[float, ...] | None = None
+    fit: Fit = "crop"
+    layout: Layout = "auto"
+    bgr: bool = False
+    size: tuple[int, int] = (224, 224)
+
+
+def image_tensor(
+    picture: str | os.PathLike[str] | Any,
+    shape: tuple[int | str | None, ...],
+    dtype: npt.DTypeLike = np.float32,
+    how: Preprocessing | None = None,
+) -> npt.NDArray[Any]:
+    """Return a picture as a model's input.
+
+    Args:
+        picture: path of a file that Pillow reads, a `PIL.Image.Image`, or an array of uint8 [height, width, 3].
+        shape: the input's shape, of rank 3 or 4; symbolic and unknown sizes get those of `how`, a batch is 1.
+        dtype: the input's type.
+        how: what to do with it.
+
+    Returns:
+        An array of `dtype`: [1, 3, height, width] or whatever `shape` says.
+
+    Raises:
+        MLTypeError: a shape that is no picture's, or an unknown normalisation.
+        NotSupportedError: Pillow is not installed, or cannot read the file.
+
+    Example:
+        >>> from webnn_wgpu.frontends.images import image_tensor
+        >>> image_tensor(np.full((40, 60, 3), 255, np.uint8), ("N", 3, 32, 32)).shape
+        (1, 3, 32, 32)
+    """
+    how = how or Preprocessing()
+    if how.normalisation not in NORMALISATIONS:
+        raise MLTypeError("unknown normalisation", got=repr(how.normalisation), allowed=", ".join(NORMALISATIONS))
+    channels, height, width, last = _layout(shape, how)
+    pixels = _resized(_opened(picture, "L" if channels == 1 else "RGB"), height, width, how.fit)
+    if pixels.ndim == 2:
+        pixels = pixels[:, :, None]
+    if how.bgr:
+        pixels = pixels[:, :, ::-1]
+    wanted = np.dtype(dtype)
+    if wanted.kind in "iu":
+        result = pixels.astype(wanted) if wanted != np.int8 else (pixels.astype(np.int16) - 128).astype(np.int8)
+    else:
+        mean, std = NORMALISATIONS[how.normalisation]
+        mean, std = how.mean or mean, how.std or std
+        values = pixels.astype(np.float32) / 255
+        result = ((values - np.array(mean[:channels], np.float32)) / np.array(std[:channels], np.float32)).astype(wanted)
+    if not last:
+        result = result.transpose(2, 0, 1)
+    return np.ascontiguousarray(result if len(shape) == 3 else result[None])
+
+
+def _layout(shape: tuple[int | str | None, ...], how: Preprocessing) -> tuple[int, int, int, bool]:
+    """Return channels, height, width, and whether channels come last."""
+    if len(shape) not in (3, 4):
+        raise MLTypeError("a picture has rank 3 or 4", got=str(list(shape)), allowed="[1, 3, height, width] and its kind")
+    if len(shape) == 4 and isinstance(shape[0], int) and shape[0] != 1:
+        raise MLTypeError("one picture is a batch of one", got=str(list(shape)))
+    first, middle, end = shape[-3:]
+    last = how.layout == "nhwc" or (how.layout == "auto" and first not in (1, 3) and end in (1, 3))
+    channels, height, width = (end, first, middle) if last else (first, middle, end)
+    channels = channels if isinstance(channels, int) else 3
+    if channels not in (1, 3):
+        raise MLTypeError("a picture has 1 or 3 channels", got=str(list(shape)), hint="Give the input as an array")
+    return (
+        channels,
+        height if isinstance(height, int) else how.size[0],
+        width if isinstance(width, int) else how.size[1],
+        last,
+    )
+
+
+def _opened(picture: Any, mode: str) -> Any:
+    try:
+        from PIL import Image, ImageOps, UnidentifiedImageError
+    except ModuleNotFoundError as error:
+        raise NotSupportedError("pictures need the package 'pillow'", hint="pip install 'webnn-wgpu[image]'") from error
+    if isinstance(picture, (str, os.PathLike)):
+        try:
+            with Image.open(os.fspath(picture)) as opened:  # pyright: ignore[reportUnknownArgumentType] - a path of any kind
+                return ImageOps.exif_transpose(opened).convert(mode)
+        except UnidentifiedImageError as error:
+            raise NotSupportedError(str(error)) from error
+    return (Image.fromarray(picture) if isinstance(picture, np.ndarray) else picture).convert(mode)  # pyright: ignore[reportUnknownArgumentType] - pixels of any kind
+
+
+def _resized(picture: Any, height: int, width: int, fit: Fit) -> npt.NDArray[Any]:
+    from PIL import Image, ImageOps
+
+    bilinear = Image.Resampling.BILINEAR
+    if fit == "stretch":
+        return np.asarray(picture.resize((width, height), bilinear))
+    if fit == "pad":
+        grey = 114 if picture.mode == "L" else (114, 114, 114)
+        return np.asarray(ImageOps.pad(picture, (width, height), bilinear, color=grey))
+    wanted = max(width / picture.width, height / picture.height) / CROP
+    scaled = picture.resize((round(picture.width * wanted), round(picture.height * wanted)), bilinear)
+    left, top = (scaled.width - width) // 2, (scaled.height - height) // 2
+    return np.asarray(scaled.crop((left, top, left + width, top + height)))

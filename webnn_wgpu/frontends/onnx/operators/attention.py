@@ -1,0 +1,320 @@
+"""Attention and rotary embeddings: ONNX's own operators and those of com.microsoft, each onto one kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from webnn_wgpu import MLOperand
+
+from ..call import Call
+from ._registry import MICROSOFT, Result, lowers
+
+
+def split_heads(call: Call, x: MLOperand, heads: int) -> MLOperand:
+    """Turn [batch, length, heads * size] into [batch, heads, length, size]."""
+    batch, length, width = x.shape
+    return call.transpose(call.reshape(x, [batch, length, heads, width // heads]), [0, 2, 1, 3])
+
+
+def given(call: Call, index: int) -> MLOperand | None:
+    """Return an optional input; None where it is left out or, as an empty cache, has no elements."""
+    return call.operand(index) if call.has(index) and call.tensor(index).size else None
+
+
+def widened(call: Call, mask: MLOperand, keys: int) -> MLOperand:
+    """Pad a mask that names fewer keys than there are: those beyond do not count."""
+    missing = keys - int(mask.shape[-1])
+    if missing <= 0 or mask.shape[-1] == 1:
+        return mask
+    ending = [0] * (len(mask.shape) - 1) + [missing]
+    value = 0 if mask.data_type == "uint8" else -np.inf
+    return call.build.pad(mask, [0] * len(ending), ending, value=value)
+
+
+@lowers("Attention", since=23, empty=True)
+def attention(call: Call) -> Result:
+    """softmax(Q K' + mask) V, with a cache of earlier keys and values."""
+    if call.wants(3):
+        body = call.lowering.module.body(call.node, call.inputs, call.version)
+        return body if body is not None else call.on_host("the scores themselves are asked for")
+    q, k, v = call.operand(0), call.operand(1), call.operand(2)
+    past_key, past_value, lengths = given(call, 4), given(call, 5), call.optional(6)
+    heads, kv_heads = call.attribute("q_num_heads"), call.attribute("kv_num_heads")
+    if len(q.shape) == 3 and (heads is None or kv_heads is None):
+        call.fail("q_num_heads and kv_num_heads are required where inputs have rank 3")
+    if past_key is not None or past_value is not None or call.wants(1) or call.wants(2):
+        if len(k.shape) == 3:
+            k, v = split_heads(call, k, kv_heads), split_heads(call, v, kv_heads)
+        if past_key is not None and past_value is not None:
+            k, v = call.build.concat([past_key, k], 2), call.build.concat([past_value, v], 2)
+    keys = int(k.shape[-2])
+    mask = call.optional(3)
+    if mask is not None:
+        mask = widened(call, mask if mask.data_type == "uint8" else call.cast(mask, q.data_type), keys)
+    left, right = call.attribute("left_window_size", -1), call.attribute("right_window_size", -1)
+    past = 0 if past_key is None else int(past_key.shape[2])
+    y = call.build.ext.attention(
+        q,
+        k,
+        v,
+        mask=mask,
+        length=None if lengths is None else call.cast(lengths, "int32"),
+        heads=heads if len(q.shape) == 3 else None,
+        kv_heads=kv_heads if len(k.shape) == 3 else None,
+        scale=call.attribute("scale"),
+        softcap=call.attribute("softcap", 0.0),
+        causal=bool(call.attribute("is_causal", 0)),
+        left=left if left >= 0 else None,
+        right=right if right >= 0 else None,
+        offset=past if lengths is None else None,
+    )
+    return [y, k if call.wants(1) else None, v if call.wants(2) else None]
+
+
+@lowers("RotaryEmbedding", since=23)
+def rotary_embedding(call: Call) -> Result:
+    """Elements of each head rotated by angles that depend on the position."""
+    positions = call.optional(3)
+    return call.build.ext.rotary_embedding(
+        call.operand(0),
+        call.operand(1),
+        call.operand(2),
+        positions=positions,
+        heads=call.attribute("num_heads") if call.tensor(0).rank == 3 else None,
+        interleaved=bool(call.attribute("interleaved", 0)),
+        rotary_dim=call.attribute("rotary_embedding_dim", 0),
+    )
+
+
+@lowers("RotaryEmbedding", domain=MICROSOFT)
+def rotary_embedding_of_microsoft(call: Call) -> Result:
+    """The same, with positions that may be given as the first one alone."""
+    x = call.operand(0)
+    if call.attribute("scale", 1.0) != 1.0:
+        call.fail("a scale other than 1")
+    rotated = call.attribute("rotary_embedding_dim", 0)
+    heads = call.attribute("num_heads", 0)
+    if len(x.shape) == 3 and not heads:
+        heads = x.shape[2] // (2 * call.tensor(2).shape[-1])
+    positions = call.operand(1)
+    if tuple(positions.shape) == (1,):
+        length = int(x.shape[-2])
+        steps = call.constant(np.arange(length).reshape(1, length), positions.data_type)
+        positions = call.build.add(steps, positions)
+    return call.build.ext.rotary_embedding(
+        x,
+        call.operand(2),
+        call.operand(3),
+        positions=positions,
+        heads=heads if len(x.shape) == 3 else None,
+        interleaved=bool(call.attribute("interleaved", 0)),
+        rotary_dim=rotated,
+    )
+
+
+@dataclass
+class _Heads:
+    """Query, key and value as [batch, heads, length, size]."""
+
+    q: MLOperand
+    k: MLOperand
+    v: MLOperand
+
+
+def _padding(call: Call, mask: MLOperand, keys: int, filler: float) -> MLOperand:
+    """Return com.microsoft's mask of keys as what to add to the scores: lengths [batch], or flags [batch, (queries,) keys]."""
+    shape = list(mask.shape)
+    if len(shape) == 1:
+        steps = call.constant(np.arange(keys).reshape(1, 1, 1, keys), mask.data_type)
+        keep = call.build.lesser(steps, call.reshape(mask, [shape[0], 1, 1, 1]))
+    else:
+        flags = call.build.not_equal(mask, call.like(0, mask))
+        if len(shape) == 2:
+            flags = call.reshape(flags, [shape[0], 1, 1, shape[1]])
+        elif len(shape) == 3:
+            flags = call.reshape(flags, [shape[0], 1, *shape[1:]])
+        keep = flags
+    zero, low = call.constant(0, "float32"), call.constant(filler, "float32")
+    return call.build.where(keep, zero, low)
+
+
+def _weighed(call: Call, x: _Heads, padding: MLOperand | None, bias: MLOperand | None, past: int) -> MLOperand:
+    """Return the attention of heads as [batch, length, heads * columns]."""
+    mask = None if padding is None else call.cast(padding, x.q.data_type)
+    if bias is not None:
+        bias = call.cast(bias, x.q.data_type)
+        mask = bias if mask is None else call.build.add(mask, bias)
+    scale = call.attribute("scale", 0.0)
+    y = call.build.ext.attention(
+        x.q, x.k, x.v, mask=mask, scale=scale or None, causal=bool(call.attribute("unidirectional", 0)), offset=past
+    )
+    return merged(call, y)
+
+
+def merged(call: Call, y: MLOperand) -> MLOperand:
+    """Turn [batch, heads, length, columns] into [batch, length, heads * columns]."""
+    batch, heads, length, columns = y.shape
+    return call.reshape(call.transpose(y, [0, 2, 1, 3]), [batch, length, heads * columns])
+
+
+def _filler(call: Call) -> float:
+    return call.attribute("mask_filter_value", -10000.0)
+
+
+@lowers("MultiHeadAttention", domain=MICROSOFT, empty=True)
+def multi_head_attention(call: Call) -> Result:
+    """Attention over separate or packed queries, keys and values."""
+    if call.has(8) or call.has(9) or call.wants(3):
+        call.fail("caches shared between past and present, beam search and scores as an output")
+    heads = call.attribute("num_heads")
+    q = call.operand(0)
+    if len(q.shape) == 5:  # [batch, length, heads, 3, size]
+        q, k, v = _unpacked(call, q)
+    elif call.tensor(1).rank == 5:
+        k, v = _unpacked(call, call.operand(1))
+    else:
+        k, v = call.operand(1), call.operand(2)
+    if call.has(3):
+        q, k, v = _biased(call, call.operand(3), q, k, v, heads)
+    x = _Heads(*(split_heads(call, o, heads) if len(o.shape) == 3 else o for o in (q, k, v)))
+    past_key, past_value = given(call, 6), given(call, 7)
+    past = 0
+    if past_key is not None and past_value is not None:
+        past = int(past_key.shape[2])
+        x.k, x.v = call.build.concat([past_key, x.k], 2), call.build.concat([past_value, x.v], 2)
+    padding = _padding(call, call.operand(4), int(x.k.shape[2]), _filler(call)) if call.has(4) else None
+    return [_weighed(call, x, padding, call.optional(5), past), x.k, x.v]
+
+
+def _unpacked(call: Call, packed: MLOperand) -> list[MLOperand]:
+    """Turn [batch, length, heads, parts, size] into the parts, [batch, heads, length, size] each."""
+    batch, length, heads, parts, size = packed.shape
+    pieces = call.build.split(packed, parts, axis=3)
+    return [call.transpose(call.reshape(p, [batch, length, heads, size]), [0, 2, 1, 3]) for p in pieces]
+
+
+def _biased(call: Call, bias: MLOperand, q: MLOperand, k: MLOperand, v: MLOperand, heads: int) -> list[MLOperand]:
+    """Add a bias, in three parts, to queries, keys and values."""
+    widths = [int(o.shape[2]) if len(o.shape) == 3 else heads * int(o.shape[3]) for o in (q, k, v)]
+    found: list[MLOperand] = []
+    for operand, part in zip((q, k, v), call.build.split(bias, widths), strict=True):
+        if len(operand.shape) == 4:
+            part = call.reshape(part, [heads, 1, int(operand.shape[3])])  # noqa: PLW2901 - the same bias, shaped for heads
+        found.append(call.build.add(operand, part))
+    return found
+
+
+@lowers("Attention", domain=MICROSOFT, empty=True)
+def attention_of_microsoft(call: Call) -> Result:
+    """The projection to queries, keys and values, then attention."""
+    if call.attribute("do_rotary", 0) or call.attribute("past_present_share_buffer", 0):
+        call.fail("rotary embeddings within Attention, and shared caches")
+    heads = call.attribute("num_heads")
+    projected = call.build.matmul(call.operand(0), call.operand(1))
+    bias = call.optional(2)
+    if bias is not None:
+        projected = call.build.add(projected, bias)
+    width = int(projected.shape[2])
+    sizes = call.attribute("qkv_hidden_sizes") or [width // 3] * 3
+    x = _Heads(*(split_heads(call, part, heads) for part in call.build.split(projected, sizes, axis=2)))
+    past, length = given(call, 4), 0
+    if past is not None:
+        length = int(past.shape[3])
+        key, value = (call.reshape(p, list(p.shape[1:])) for p in call.build.split(past, 2, axis=0))
+        x.k, x.v = call.build.concat([key, x.k], 2), call.build.concat([value, x.v], 2)
+    padding = None
+    if call.has(3):
+        mask = call.operand(3)
+        if len(mask.shape) == 4 or (len(mask.shape) == 1 and mask.shape[0] != x.q.shape[0]):
+            call.fail(f"a mask of shape {tuple(mask.shape)}")
+        padding = _padding(call, mask, int(x.k.shape[2]), _filler(call))
+    y = _weighed(call, x, padding, call.optional(5), length)
+    if not call.wants(1):
+        return [y]
+    return [y, call.build.concat([call.reshape(p, [1, *p.shape]) for p in (x.k, x.v)], 0)]
+
+
+@lowers("GroupQueryAttention", domain=MICROSOFT, empty=True)
+def group_query_attention(call: Call) -> Result:
+    """Attention with fewer heads of keys than of queries, over a cache that is filled to a length of its own per batch."""
+    for index, name in ((11, "head_sink"), (12, "k_scale"), (13, "v_scale"), (14, "q_norm_weight"), (15, "k_norm_weight")):
+        if call.has(index):
+            call.fail(f"input {name}")
+    if call.attribute("smooth_softmax", 0) > 0 or call.wants(3):
+        call.fail("smooth_softmax, and scores as an output")
+    heads, kv_heads = call.attribute("num_heads"), call.attribute("kv_num_heads")
+    q = call.operand(0)
+    if call.has(1):
+        k, v = call.operand(1), call.operand(2)
+    else:
+        size = int(q.shape[2]) // (heads + 2 * kv_heads)
+        q, k, v = call.build.split(q, [heads * size, kv_heads * size, kv_heads * size], axis=2)
+    q, k, v = split_heads(call, q, heads), split_heads(call, k, kv_heads), split_heads(call, v, kv_heads)
+    batch, _, count, _ = (int(d) for d in q.shape)
+    lengths = call.build.add(call.cast(call.reshape(call.operand(5), [batch]), "int32"), call.constant(1, "int32"))
+    total = int(call.number(6))
+    past_key, past_value = given(call, 3), given(call, 4)
+    first = past_key is None or past_value is None or total == count
+    # How many keys each batch had before this call; in a prompt, none.
+    before = None if first else call.build.sub(lengths, call.constant(count, "int32"))
+    if call.attribute("do_rotary", 0):
+        q, k = _rotated(call, q, before), _rotated(call, k, before)
+    if past_key is not None and past_value is not None:
+        capacity = max(total, int(past_key.shape[2]))
+        k, v = _appended(call, past_key, k, before, capacity), _appended(call, past_value, v, before, capacity)
+    window = call.attribute("local_window_size", -1)
+    bias = call.optional(10)
+    y = call.build.ext.attention(
+        q,
+        k,
+        v,
+        mask=None if bias is None else widened(call, call.cast(bias, q.data_type), int(k.shape[2])),
+        length=lengths,
+        scale=call.attribute("scale", 0.0) or None,
+        softcap=call.attribute("softcap", 0.0),
+        causal=True,
+        left=window - 1 if window > 0 else None,
+        offset=0 if first else None,
+    )
+    return [merged(call, y), k, v]
+
+
+def _rotated(call: Call, x: MLOperand, before: MLOperand | None) -> MLOperand:
+    """Rotate heads by their positions: those given, or those behind the cache."""
+    batch, _, count, _ = (int(d) for d in x.shape)
+    if call.has(9):
+        positions = call.cast(call.operand(9), "int32")
+    else:
+        positions = call.constant(np.arange(count).reshape(1, count), "int32")
+        if before is not None:
+            positions = call.build.add(positions, call.reshape(before, [batch, 1]))
+    return call.build.ext.rotary_embedding(
+        x,
+        call.operand(7),
+        call.operand(8),
+        positions=positions,
+        interleaved=bool(call.attribute("rotary_interleaved", 0)),
+        rotary_dim=2 * call.tensor(7).shape[-1],
+    )
+
+
+def _appended(call: Call, past: MLOperand, new: MLOperand, before: MLOperand | None, capacity: int) -> MLOperand:
+    """Return a cache with new rows behind those that each batch had before."""
+    batch, heads, held, size = (int(d) for d in past.shape)
+    count = int(new.shape[2])
+    both = call.build.concat([past, new], 2)
+    if held + count == capacity and batch == 1 and before is not None:
+        return both
+    # Row j of the result is row j of the past, or row j - before of the new ones, which begin at row `held`.
+    rows = call.constant(np.arange(capacity).reshape(1, capacity), "int32")
+    if before is None:
+        picked = call.constant(np.minimum(np.arange(capacity) + held, held + count - 1).reshape(1, capacity), "int32")
+    else:
+        start = call.reshape(before, [batch, 1])
+        behind = call.build.add(call.build.sub(rows, start), call.constant(held, "int32"))
+        picked = call.build.where(call.build.lesser(rows, start), rows, behind)
+        picked = call.build.min(picked, call.constant(held + count - 1, "int32"))
+    indices = call.build.expand(call.reshape(picked, [picked.shape[0], 1, capacity, 1]), [batch, heads, capacity, size])
+    return call.build.gather_elements(both, indices, axis=2)

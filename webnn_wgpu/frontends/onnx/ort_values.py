@@ -1,0 +1,143 @@
+"""Values and bindings in onnxruntime's spelling, over arrays of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from webnn_wgpu import MLTypeError
+
+from .types import Array, DType
+
+if TYPE_CHECKING:
+    from .session import InferenceSession
+
+_TYPE_NAMES = {"float32": "float", "float64": "double", "float8_e8m0fnu": "float8e8m0", "float4_e2m1fn": "float4e2m1"}
+
+
+def type_name(dtype: DType) -> str:
+    """Return a type as onnxruntime writes it: "tensor(float)"."""
+    name = _TYPE_NAMES.get(dtype.name, dtype.name.replace("float8_", "float8"))
+    return f"tensor({name})"
+
+
+class OrtValue:
+    """An array, as onnxruntime hands tensors about."""
+
+    def __init__(self, array: Array) -> None:
+        self._array = array
+
+    @classmethod
+    def ortvalue_from_numpy(cls, array: Any, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
+        """Return the value of an array; it stays on the host, wherever it is asked to go."""
+        return cls(np.asarray(array))
+
+    @classmethod
+    def ortvalue_from_shape_and_type(
+        cls, shape: Sequence[int], element_type: Any = np.float32, device_type: str = "cpu", device_id: int = 0
+    ) -> OrtValue:
+        """Return a value of zeros."""
+        return cls(np.zeros(shape, element_type))
+
+    def numpy(self) -> Array:
+        """Return the array."""
+        return self._array
+
+    def shape(self) -> list[int]:
+        """Return the sizes."""
+        return list(self._array.shape)
+
+    def data_type(self) -> str:
+        """Return the type: "tensor(float)"."""
+        return type_name(self._array.dtype)
+
+    def element_type(self) -> Any:
+        """Return the type as numpy has it."""
+        return self._array.dtype
+
+    def device_name(self) -> str:
+        """Return "cpu": values are kept on the host."""
+        return "cpu"
+
+    def is_tensor(self) -> bool:
+        """Return True."""
+        return True
+
+    def has_value(self) -> bool:
+        """Return True."""
+        return True
+
+    def update_inplace(self, array: Any) -> None:
+        """Overwrite the elements with others of the same shape and type."""
+        given = np.asarray(array)
+        if given.shape != self._array.shape or given.dtype != self._array.dtype:
+            raise MLTypeError(
+                "the array must be like the value",
+                operator="update_inplace",
+                got=f"{given.dtype}{list(given.shape)}",
+                allowed=f"{self._array.dtype}{self.shape()}",
+            )
+        self._array = given.copy()
+
+
+class IOBinding:
+    """Inputs and outputs of a session, bound once and used by any number of runs."""
+
+    def __init__(self, session: InferenceSession) -> None:
+        self._session = session
+        self._inputs: dict[str, OrtValue] = {}
+        self._outputs: dict[str, OrtValue | None] = {}
+        self._results: list[OrtValue] = []
+
+    def bind_cpu_input(self, name: str, array: Any) -> None:
+        """Bind an array to an input."""
+        self._inputs[name] = OrtValue(np.asarray(array))
+
+    def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
+        """Bind a value to an input; what it holds when the session runs counts."""
+        self._inputs[name] = value
+
+    def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0) -> None:
+        """Ask for an output, in a new value."""
+        self._outputs[name] = None
+
+    def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
+        """Ask for an output, in a value of one's own."""
+        self._outputs[name] = value
+
+    def clear_binding_inputs(self) -> None:
+        """Forget the inputs."""
+        self._inputs.clear()
+
+    def clear_binding_outputs(self) -> None:
+        """Forget the outputs."""
+        self._outputs.clear()
+
+    def synchronize_inputs(self) -> None:
+        """Do nothing: values are on the host."""
+
+    def synchronize_outputs(self) -> None:
+        """Do nothing: values are on the host."""
+
+    def get_outputs(self) -> list[OrtValue]:
+        """Return the outputs of the last run, in the order they were bound."""
+        return list(self._results)
+
+    def copy_outputs_to_cpu(self) -> list[Array]:
+        """Return the outputs of the last run as arrays."""
+        return [value.numpy() for value in self._results]
+
+    def run(self) -> None:
+        """Run the session on what is bound."""
+        names = list(self._outputs) or None
+        results = self._session.run(names, dict(self._inputs))
+        self._results = []
+        for name, array in zip(names or [o.name for o in self._session.get_outputs()], results, strict=True):
+            own = self._outputs.get(name)
+            if own is None:
+                own = OrtValue(array)
+            else:
+                own.update_inplace(array)
+            self._results.append(own)

@@ -1,0 +1,414 @@
+"""Attention: softmax(scale q k' + mask) v for every head, without a matrix of scores in memory.
+
+Kernels take the keys block by block and rescale their sums whenever a larger score turns up (T. Dao et al., FlashAttention,
+2022; M. Milakov, N. Gimelshein, Online normalizer calculation for softmax, 2018).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.data_types import FLOATS
+from ..core.errors import OperationError
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels import select
+from ..kernels.element import QUAD
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._product import Kernel
+from ._quads import MOST_ITERATIONS
+from ._rows import to_type, wide
+from ._shapes import broadcast_strides, unidirectional
+
+_PARAMS = {
+    "subgroup": ("lanes", "rows", "key_quads", "quads", "whole"),
+    "tiled": ("quads",),
+    "decode": (),
+    "plain": ("rows", "quads"),
+}
+VARIANTS = tuple(_PARAMS)
+"""The kernels; each is a template `shaders/ops/attention.<variant>.wgsl.j2`."""
+
+_TEMPLATES = {v: KernelTemplate(f"attention.{v}", _PARAMS[v]) for v in VARIANTS}
+COMBINE = KernelTemplate("attention.combine")
+
+MOST_COLUMNS = 256
+"""Widest head of values whose sums the variants other than `plain` hold in registers."""
+
+DECODE_ROWS = 4
+"""Most rows per head of keys for which hardware takes the `decode` kernel: a tile would compute 32 rows to keep these."""
+
+_TILE_ROWS = {"tiled": 32, "decode": 1}
+_DECODE_KEYS = 256
+_LONG = 512
+"""Keys from which on compiling a larger kernel pays."""
+
+_UNBOUNDED = 2**30
+"""A window that holds all keys there may be."""
+
+
+@dataclass(frozen=True)
+class Heads:
+    """A tensor of one matrix per batch and head: [batch, heads, length, size], or [batch, length, heads * size]."""
+
+    batch: int
+    heads: int
+    length: int
+    size: int
+    strides: tuple[int, int, int]
+    """Steps from one batch, head and row to the next; a row's elements are neighbours."""
+
+    @classmethod
+    def of(cls, shape: Sequence[int], heads: int) -> Heads:
+        """Return a shape of rank 3 or 4 as heads; those of rank 4 tell their number themselves."""
+        if len(shape) == 4:
+            batch, heads, length, size = shape
+            return cls(batch, heads, length, size, (heads * length * size, length * size, size))
+        batch, length, width = shape
+        size = width // heads
+        return cls(batch, heads, length, size, (length * width, size, width))
+
+    def split(self, array: Array) -> Array:
+        """Return an array of this shape as [batch, heads, length, size]."""
+        if array.ndim == 4:
+            return array
+        return array.reshape(self.batch, self.length, self.heads, self.size).swapaxes(1, 2)
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    types = {name: call.input(i) for i, name in enumerate(("query", "key", "value"))}
+    heads = _head_counts(call, types)
+    q, k, v = (Heads.of(t.shape, heads[name]) for name, t in types.items())
+    call.require(
+        q.batch == k.batch == v.batch,
+        "Incompatible shapes: query, key and value must have the same batch size",
+        allowed=f"{q.batch}",
+    )
+    call.require(
+        k.heads == v.heads, "Incompatible shapes: key and value must have the same number of heads", allowed=f"{k.heads}"
+    )
+    call.require(
+        q.heads % k.heads == 0,
+        "Incompatible shapes: the heads of query must be a multiple of those of key",
+        got=f"{q.heads} and {k.heads} heads",
+        allowed=f"divisors of {q.heads}",
+    )
+    call.require(k.length == v.length, "Incompatible shapes: key and value must have the same length", allowed=f"{k.length}")
+    call.require(q.size == k.size, "Incompatible shapes: heads of query and key must have the same size", allowed=f"{q.size}")
+    mask, length = call.inputs[3], call.inputs[4]
+    full = (q.batch, q.heads, q.length, k.length)
+    call.require(
+        mask is None or unidirectional(mask.shape, full),
+        "Incompatible shapes: mask must broadcast to [batch, heads, queries, keys]",
+        allowed=str(list(full)),
+    )
+    call.require(
+        length is None or length.num_elements == 1 or length.shape == (q.batch,),
+        "length must be one number, or one for each batch",
+        allowed=f"[], [1] or [{q.batch}]",
+    )
+    attrs = call.attrs
+    attrs |= {"heads": q.heads, "kv_heads": k.heads}
+    attrs["scale"] = 1 / math.sqrt(q.size) if attrs["scale"] is None else attrs["scale"]
+    call.require(attrs["softcap"] >= 0, "softcap must not be negative", got=f"softcap={attrs['softcap']}", allowed=">= 0")
+    if attrs["offset"] is None and length is None:
+        attrs["offset"] = k.length - q.length
+    batch, columns = q.batch, v.size
+    shape = (batch, q.heads, q.length, columns) if types["query"].rank == 4 else (batch, q.length, q.heads * columns)
+    return (call.output(types["query"].data_type, shape),)
+
+
+def _head_counts(call: Call, types: dict[str, TensorType]) -> dict[str, int]:
+    """Return the number of heads of q, k and v, which those of rank 3 are told."""
+    heads, kv_heads = call.attrs["heads"], call.attrs["kv_heads"]
+    if heads is None and types["query"].rank == 4:
+        heads = types["query"].shape[1]
+    if kv_heads is None:
+        kv_heads = next((types[name].shape[1] for name in ("key", "value") if types[name].rank == 4), heads)
+    given: dict[str, int | None] = {"query": heads, "key": kv_heads, "value": kv_heads}
+    found: dict[str, int] = {}
+    for name, t in types.items():
+        option = "heads" if name == "query" else "kv_heads"
+        count = given[name]
+        if count is None:
+            raise call.fail(f"{option} is required where {name} has rank 3", got=f"{name} {t}")
+        call.require(count > 0, f"{option} must be positive", got=f"{option}={count}", allowed=">= 1")
+        found[name] = count
+        if t.rank == 4:
+            call.require(t.shape[1] == count, f"{option} must be {name}.shape[1]", got=f"{option}={count}, {name} {t}")
+        else:
+            call.require(t.shape[2] % count == 0, f"{option} must divide {name}.shape[2]", got=f"{option}={count}, {name} {t}")
+    return found
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    given = arrays[:3]
+    mask, length = arrays[3:]
+    layouts: list[Heads] = []
+    split: list[Array] = []
+    for array, heads in zip(given, (attrs["heads"], attrs["kv_heads"], attrs["kv_heads"]), strict=True):
+        assert array is not None
+        layouts.append(Heads.of(array.shape, heads))
+        split.append(wide(layouts[-1].split(array)))
+    q, k, v = split
+    group = q.shape[1] // k.shape[1]
+    seen: Array = _seen(attrs, length, q.shape[0], q.shape[2], k.shape[2])
+    with np.errstate(all="ignore"):
+        # What no query sees may hold anything.
+        used: Array = np.any(seen, axis=2)[..., None]
+        k, v = (np.repeat(np.where(used, x, 0.0), group, axis=1) for x in (k, v))
+        scores: Any = q @ k.swapaxes(-1, -2) * attrs["scale"]
+        if attrs["softcap"]:
+            scores = attrs["softcap"] * np.tanh(scores / attrs["softcap"])
+        if mask is not None and mask.dtype == np.uint8:
+            seen = np.logical_and(seen, mask != 0)
+        elif mask is not None:
+            seen = np.logical_and(seen, ~np.isneginf(mask))
+            scores = scores + wide(mask)
+        scores = np.where(seen, scores, -np.inf)
+        largest: Array = np.max(scores, axis=-1, keepdims=True)
+        weights: Any = np.exp(scores - np.where(np.isneginf(largest), 0.0, largest))
+        total = weights.sum(axis=-1, keepdims=True)
+        result: Array = weights / np.where(total == 0, 1.0, total) @ v
+    shape = out[0].shape
+    return [to_type(result if len(shape) == 4 else result.swapaxes(1, 2).reshape(shape), out[0])]
+
+
+def _seen(attrs: Attrs, length: Array | None, batch: int, queries: int, keys: int) -> Array:
+    """Return which keys each query sees, as [batch, 1, queries, keys]."""
+    counts: Array = np.full(batch, keys)
+    if length is not None:
+        counts = np.broadcast_to(length.reshape(-1).astype(np.int64), (batch,)).clip(0, keys)
+    offset: Array = counts - queries if attrs["offset"] is None else np.full(batch, attrs["offset"])
+    distance: Array = np.arange(keys) - (np.arange(queries)[:, None] + offset[:, None, None])
+    left, right = _window(attrs)
+    return ((distance >= -left) & (distance <= right) & (np.arange(keys) < counts[:, None, None]))[:, None]
+
+
+def _window(attrs: Attrs) -> tuple[int, int]:
+    """Return how many keys before and after its own position a query sees."""
+    left, right = (_UNBOUNDED if attrs[name] is None else min(attrs[name], _UNBOUNDED) for name in ("left", "right"))
+    return left, 0 if attrs["causal"] else right
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How the work of a node is divided: rows per unit, columns in registers, keys per part."""
+
+    variant: str
+    reason: str
+    rows: int
+    quads: int
+    part_keys: int
+
+
+class _Lowering:
+    """The calls of one node while they are put together."""
+
+    def __init__(self, low: Lowering) -> None:
+        self.low = low
+        kv_heads = low.attrs["kv_heads"]
+        self.q = Heads.of(low.input(0).shape, low.attrs["heads"])
+        self.k, self.v = (Heads.of(low.input(i).shape, kv_heads) for i in (1, 2))
+        self.o = Heads.of(low.output().shape, low.attrs["heads"])
+        self.group = self.q.heads // self.k.heads
+        self.rows = self.group * self.q.length
+        self.in_quads = self.q.size % QUAD == 0 and self.v.size % QUAD == 0
+
+    def calls(self) -> list[KernelCall]:
+        plan = self._plan()
+        parts = max(1, -(-self.k.length // plan.part_keys))
+        tiles = -(-self.rows // plan.rows)
+        units = parts * tiles * self.k.heads * self.q.batch
+        kernel = Kernel()
+        for index, (name, heads) in enumerate((("query", self.q), ("key", self.k), ("value", self.v))):
+            kernel.bind(Binding(name, "read", self.low.input(index).data_type, quad=self.in_quads), self.low.value(index))
+            x = name[0]
+            kernel.uniforms(**dict(zip((f"{x}_batch", f"{x}_head", f"{x}_row"), heads.strides, strict=True)))
+        kernel.uniforms(units=units, parts=parts, tiles=tiles, part_keys=plan.part_keys, rows=self.rows, heads=self.k.heads)
+        kernel.uniforms(group=self.group, S=self.q.length, T=self.k.length, D=self.q.size, V=self.v.size)
+        self._bind_optional(kernel)
+        kernel.uniform("scale", self.low.attrs["scale"], "f32")
+        left, right = _window(self.low.attrs)
+        for name, value in (("left", left), ("right", right)):
+            kernel.uniform(name, value, "i32")
+        combine = self._bind_result(kernel, parts)
+        workgroups = units
+        if plan.variant == "plain":
+            panels = -(-self.v.size // (QUAD * plan.quads))
+            kernel.uniforms(panels=panels)
+            # Hardware has registers for one row; elsewhere several rows share each load of keys and values.
+            rows = 4 if self.low.caps.is_cpu and self.rows >= 4 else 1
+            kernel.params["rows"] = rows
+            workgroups = -(-units * panels * -(-self.rows // rows) // 64)
+        if plan.variant != "decode":
+            kernel.params["quads"] = plan.quads
+        if plan.variant == "subgroup":
+            lanes, key_quads = self.low.caps.subgroup_size, self._key_quads(plan.rows)
+            unbounded = not self.low.has(4) and (left, right) == (_UNBOUNDED, _UNBOUNDED)
+            whole = unbounded and self.k.length % (lanes * key_quads * QUAD) == 0
+            kernel.params |= {"lanes": lanes, "rows": plan.rows, "key_quads": key_quads, "whole": whole}
+            kernel.features.append("subgroup")
+        reason = plan.reason + (f", keys in {parts} parts" if parts > 1 else "")
+        return [kernel.call(_TEMPLATES[plan.variant], grid_1d(workgroups, self.low.caps), reason), *combine]
+
+    def _bind_optional(self, kernel: Kernel) -> None:
+        """Bind mask and length, and say where a query stands among the keys."""
+        low = self.low
+        if low.has(3):
+            mask = low.input(3)
+            full = (self.q.batch, self.q.heads, self.q.length, self.k.length)
+            *steps, step = broadcast_strides(mask.shape, full)
+            quad = step == 1 and self.k.length % QUAD == 0
+            kernel.bind(Binding("mask", "read", mask.data_type, quad=quad), low.value(3))
+            kernel.uniforms(**dict(zip(("mask_batch", "mask_head", "mask_row"), steps, strict=True)), mask_key=step)
+        offset = low.attrs["offset"]
+        if low.has(4):
+            length = low.input(4)
+            kernel.bind(Binding("length", "read", length.data_type), low.value(4))
+            kernel.uniforms(length_step=int(length.num_elements > 1))
+            kernel.uniform("length_offset", int(offset is None), "i32")
+        kernel.uniform("offset", -self.q.length if offset is None else max(-_UNBOUNDED, min(offset, _UNBOUNDED)), "i32")
+        if low.attrs["softcap"]:
+            kernel.uniform("softcap", low.attrs["softcap"], "f32")
+
+    def _bind_result(self, kernel: Kernel, parts: int) -> list[KernelCall]:
+        """Bind the output, or scratch memory for the results of several parts; return the call that combines those."""
+        output = Binding("output", "write", self.low.output().data_type, quad=self.v.size % QUAD == 0)
+        steps = dict(zip(("o_batch", "o_head", "o_row"), self.o.strides, strict=True))
+        kernel.uniforms(**steps)
+        if parts == 1:
+            kernel.bind(output, self.low.node.outputs[0])
+            return []
+        all_rows = self.q.batch * self.k.heads * self.rows
+        columns = -(-self.v.size // QUAD) * QUAD
+        partial = Temp("partial", parts * all_rows * columns * 4)
+        stats = Temp("stats", parts * all_rows * 2 * 4)
+        kernel.bind(Binding("partial", "write", quad=True), partial)
+        kernel.bind(Binding("stats", "write"), stats)
+        kernel.uniforms(batches=self.q.batch, columns=columns)
+        combine = Kernel()
+        combine.bind(Binding("partial", "read", quad=True), partial)
+        combine.bind(Binding("stats", "read"), stats)
+        combine.bind(output, self.low.node.outputs[0])
+        combine.uniforms(parts=parts, all_rows=all_rows, rows=self.rows, heads=self.k.heads, group=self.group)
+        combine.uniforms(S=self.q.length, V=self.v.size, columns=columns, **steps)
+        grid = grid_1d(-(-all_rows * columns // QUAD // 64), self.low.caps)
+        return [combine.call(COMBINE, grid, f"{parts} parts of the keys")]
+
+    def _plan(self) -> _Plan:
+        """Choose the variant and how it divides the work.
+
+        Raises:
+            OperationError: a variant is forced that the device or the sizes do not allow.
+        """
+        caps = self.low.caps
+        fits = self.in_quads and self.v.size <= MOST_COLUMNS
+        possible = [v for v in VARIANTS if v == "plain" or (fits and (v != "subgroup" or select.supports(caps, v)))]
+        forced = self.low.forced_variant
+        if forced not in (None, *possible):
+            raise OperationError(
+                "the forced kernel variant cannot be had",
+                operator=self.low.ops[self.low.node.op].python_name,
+                label=self.low.node.label,
+                got=f"{forced}, subgroup size {caps.subgroup_size}, heads of {self.q.size} and {self.v.size} elements",
+                allowed=", ".join(possible),
+            )
+        variant, reason = (forced, "forced") if forced else self._choice(possible)
+        if variant == "decode":
+            return _Plan(variant, reason, 1, 0, _DECODE_KEYS)
+        if variant == "plain":
+            quads = min(16, -(-self.v.size // QUAD))
+            return _Plan(variant, reason, self.rows, quads, self._part_keys(QUAD, self.q.size // QUAD + 5, self.rows))
+        if variant == "tiled":
+            iterations = -(-self.q.size // 16) + 5
+            return _Plan(variant, reason, 32, -(-self.v.size // 32), self._part_keys(32, iterations, 32))
+        lanes = caps.subgroup_size
+        quads = -(-self.v.size // (QUAD * lanes))
+        # More rows share each load of keys and values; but their sums, and then the keys of a block, must not be so many that
+        # compiling takes long.
+        most = 32 if quads <= 3 else 16 if quads == 4 else 8
+        rows = next((r for r in (1, 2, 4, 8, 16) if self.rows <= r < most), most)
+        block = self._key_quads(rows) * lanes
+        part_keys = self._part_keys(block * QUAD, self.q.size // QUAD + 2 * block + 3, rows)
+        return _Plan(variant, reason, rows, quads, part_keys)
+
+    def _key_quads(self, rows: int) -> int:
+        """Return how many quads of keys each lane of the subgroup kernel takes at once."""
+        # With 32 rows 2 are 6% faster, but take twice as long to compile.
+        return 1 if rows == 32 and self.k.length < _LONG else 2
+
+    def _part_keys(self, block: int, iterations: int, rows: int) -> int:
+        """Return how many keys one invocation takes.
+
+        Args:
+            block: keys that are taken at once.
+            iterations: those of all loops together that one block takes.
+            rows: rows of a unit.
+        """
+        length = self.k.length
+        most = MOST_ITERATIONS // iterations * block if self.low.caps.is_cpu else length
+        units = -(-self.rows // rows) * self.k.heads * self.q.batch
+        # With too few units to keep the device busy the keys are shared, but not into parts so short that combining them costs
+        # more than is gained.
+        wanted = min(-(-_BUSY // units), length // _SHORTEST_PART) if units < _BUSY else 1
+        most = min(most, max(block, -(-length // max(1, wanted))))
+        return -(-most // block) * block
+
+    def _choice(self, possible: Sequence[str]) -> tuple[str, str]:
+        caps = self.low.caps
+        if "subgroup" in possible and caps.is_cpu:
+            return "subgroup", f"software adapter with subgroups of {caps.subgroup_size}"
+        if caps.is_cpu:
+            return "plain", "software adapter without subgroups" if "tiled" in possible else "heads that are not whole quads"
+        if "tiled" not in possible:
+            return "plain", "heads that are wide or not whole quads"
+        if self.rows <= DECODE_ROWS:
+            return "decode", f"hardware GPU, {self.rows} row(s) for each head of keys"
+        return "tiled", "hardware GPU: tiles in workgroup memory"
+
+
+_BUSY = 8
+"""Units below which the keys are shared among several."""
+
+_SHORTEST_PART = 256
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    return _Lowering(low).calls()
+
+
+OPS = (
+    OpDef(
+        "x.attention",
+        (
+            Operand("query", FLOATS, min_rank=3, max_rank=4),
+            Operand("key", same_as="query", min_rank=3, max_rank=4),
+            Operand("value", same_as="query", min_rank=3, max_rank=4),
+            Operand("mask", (*FLOATS, "uint8"), max_rank=4, required=False),
+            Operand("length", ("uint32", "int32"), max_rank=1, required=False),
+        ),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(
+            Attr("heads", "uint", None),
+            Attr("kv_heads", "uint", None),
+            Attr("scale", "float", None),
+            Attr("softcap", "float", 0.0),
+            Attr("causal", "bool", False),
+            Attr("left", "uint", None),
+            Attr("right", "uint", None),
+            Attr("offset", "int", None),
+        ),
+        templates=(*_TEMPLATES.values(), COMBINE),
+        variants=VARIANTS,
+    ),
+)

@@ -1,0 +1,169 @@
+"""Matrix product with a right factor whose elements have 2, 4 or 8 bits, as language models keep their weights.
+
+The numbers are taken out of their words inside the kernels: no wider copy of the right factor is made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..core.data_types import FLOATS
+from ..core.errors import OperationError
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels import select
+from ..kernels.element import QUAD
+from ..kernels.select import Choice, ProductSize
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._nbits import check_bits, unpacked, zero_point_bytes, zeros_of
+from ._product import FORCED, Addend, Kernel, finish
+from ._rows import to_type, wide
+
+VARIANTS = ("subgroup", "tiled", "gemv", "plain")
+"""The kernels; `subgroup` and `plain` share a template."""
+
+_COMMON = ("bits", "c_read", "expression", "extra_reads")
+_REGISTERS = KernelTemplate("matmul_nbits.registers", ("lanes", "rows", *_COMMON))
+_TILED = KernelTemplate("matmul_nbits.tiled", ("side", *_COMMON))
+_GEMV = KernelTemplate("matmul_nbits.gemv", ("rows", *_COMMON))
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    a, b, scales = (call.input(i) for i in range(3))
+    bits, size = check_bits(call)
+    K, (N, blocks, width) = a.shape[-1], b.shape
+    wanted = -(-K // size), size * bits // 8
+    call.require(
+        (blocks, width) == wanted,
+        "Incompatible shapes: b must be [N, blocks, block_size * bits / 8], as many blocks as the rows of a fill",
+        allowed=f"[{N}, {wanted[0]}, {wanted[1]}]",
+    )
+    call.require(
+        scales.shape in ((N, blocks), (N * blocks,)),
+        "Incompatible shapes: scales must have one element per block of b",
+        allowed=f"[{N}, {blocks}] or [{N * blocks}]",
+    )
+    zero_points, bias = call.inputs[3:]
+    if zero_points is not None:
+        call.require(
+            zero_points.data_type in ("uint8", a.data_type),
+            "zeroPoints data type is not allowed",
+            allowed=f"uint8, {a.data_type}",
+        )
+        columns = zero_point_bytes(blocks, bits) if zero_points.data_type == "uint8" else blocks
+        call.require(
+            zero_points.shape in ((N, columns), (N * columns,)),
+            "Incompatible shapes: zeroPoints must have one number per block of b, packed bytes starting anew with every column",
+            allowed=f"[{N}, {columns}] or [{N * columns}]",
+        )
+    call.require(bias is None or bias.shape == (N,), "Incompatible shapes: bias must be [N]", allowed=f"[{N}]")
+    return (call.output(a.data_type, (*a.shape[:-1], N)),)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    a, b, scales, zero_points, bias = arrays
+    assert a is not None
+    assert b is not None
+    assert scales is not None
+    bits = attrs["bits"]
+    N, blocks, _ = b.shape
+    zeros = zeros_of(zero_points, N, blocks, bits)
+    with np.errstate(all="ignore"):
+        numbers = (unpacked(b, bits) - zeros[..., None]) * wide(scales.reshape(N, blocks, 1))
+        result: Array = wide(a) @ numbers.reshape(N, -1)[:, : a.shape[-1]].T
+        return [to_type(result if bias is None else result + wide(bias), out[0])]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    a, (N, blocks, _) = low.input(), low.input(1).shape
+    bits, block_size = low.attrs["bits"], low.attrs["block_size"]
+    K = a.shape[-1]
+    size = ProductSize(math.prod(a.shape[:-1]), N, K)
+    choice = _choose(low, size)
+    kernel = Kernel(params={"bits": bits})
+    kernel.bind(Binding("a", "read", a.data_type, quad=K % QUAD == 0), low.value(0))
+    # Blocks are whole words.
+    kernel.bind(Binding("b", "read", "uint32"), low.value(1))
+    kernel.bind(Binding("scales", "read", low.input(2).data_type), low.value(2))
+    if low.has(3):
+        kernel.bind(Binding("zero_points", "read", low.input(3).data_type), low.value(3))
+        if low.input(3).data_type == "uint8":
+            kernel.uniforms(zero_bytes=zero_point_bytes(blocks, bits))
+    template, (rows, columns) = _tile(kernel, low, size, choice.variant)
+    tiles = -(-size.M // rows), -(-N // columns)
+    kernel.uniforms(M=size.M, N=N, K=K, blocks=tiles[0], panels=tiles[1], tiles=math.prod(tiles))
+    words = block_size * bits // 32
+    kernel.uniforms(block_size=block_size, block_words=words, row_words=blocks * words, scale_blocks=blocks)
+    addend = Addend(low.value(4), low.input(4).data_type, (N,), 1.0) if low.has(4) else None
+
+    def read(shape: Sequence[int]) -> str:
+        count = math.prod(shape)
+        return "one" if count == 1 else "full" if count == size.M * N else "columns"
+
+    finish(kernel, low, N % QUAD == 0, read, addend)
+    return [kernel.call(template, grid_1d(math.prod(tiles), low.caps), choice.reason)]
+
+
+def _choose(low: Lowering, size: ProductSize) -> Choice:
+    """Return the forced variant, or the best for the device and the sizes.
+
+    Raises:
+        OperationError: a variant is forced that the device cannot run.
+    """
+    forced = low.forced_variant
+    if forced is None:
+        return select.choose(low.caps, size)
+    possible = [v for v in VARIANTS if select.supports(low.caps, v)]
+    if forced not in possible:
+        raise OperationError(
+            "the forced kernel variant cannot be had",
+            operator=low.ops[low.node.op].python_name,
+            label=low.node.label,
+            got=f"{forced}, subgroup size {low.caps.subgroup_size}",
+            allowed=", ".join(possible),
+        )
+    return Choice(forced, FORCED)
+
+
+def _tile(kernel: Kernel, low: Lowering, size: ProductSize, variant: str) -> tuple[KernelTemplate, tuple[int, int]]:
+    """Declare the parameters of a variant; return its template, and the rows and columns of its tiles."""
+    if variant == "tiled":
+        kernel.params["side"] = side = select.tile_side(size)
+        return _TILED, (side * QUAD, side * QUAD)
+    if variant == "gemv":
+        kernel.params["rows"] = rows = min(select.plain_rows(size), select.GEMV_ROWS)
+        return _GEMV, (rows, 16)
+    lanes = low.caps.subgroup_size if variant == "subgroup" else 0
+    # More rows share the work of taking numbers out of words; without subgroups each reads elements of `a` of its own.
+    most = 16 if lanes and low.attrs["bits"] > 2 else 8
+    rows = next((r for r in (1, 2, 4, 8) if size.M <= r < most), most)
+    kernel.params |= {"lanes": lanes, "rows": rows}
+    if lanes:
+        kernel.features.append("subgroup")
+    return _REGISTERS, (rows, (lanes or 64) * QUAD)
+
+
+OPS = (
+    OpDef(
+        "x.matmul_nbits",
+        (
+            Operand("a", FLOATS, min_rank=1),
+            Operand("b", ("uint8",), min_rank=3, max_rank=3),
+            Operand("scales", same_as="a", min_rank=1, max_rank=2),
+            Operand("zeroPoints", (*FLOATS, "uint8"), min_rank=1, max_rank=2, required=False),
+            Operand("bias", same_as="a", min_rank=1, max_rank=1, required=False),
+        ),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(Attr("bits", "uint", 4), Attr("block_size", "uint", 32)),
+        templates=(_REGISTERS, _TILED, _GEMV),
+        epilogue=True,
+        variants=VARIANTS,
+    ),
+)

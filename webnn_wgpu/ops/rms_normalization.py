@@ -1,0 +1,45 @@
+"""RMS normalization: over a tensor's own dimensions, by the root of the mean of squares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..core.data_types import FLOATS
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.spec import KernelCall
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._normalization import NORMALIZATION, in_place, items_call, normalized, require_shape
+from ._rows import to_type
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    x, axes = call.input(), call.attrs["axes"]
+    call.attrs["axes"] = axes = (x.rank - 1,) if axes is None else call.axes(axes, x.rank)
+    require_shape(call, 1, "scale", [x.shape[d] for d in axes], "[input.shape[axis] for axis in axes]")
+    return (x,)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    x, scale = arrays
+    assert x is not None
+    axes = attrs["axes"]
+    return [to_type(normalized(x, axes, in_place(scale, axes, x.ndim), None, attrs["epsilon"], centered=False), outputs[0])]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    return items_call(low, centered=False)
+
+
+OPS = (
+    OpDef(
+        "x.rms_normalization",
+        (Operand("input", FLOATS, min_rank=1), Operand("scale", same_as="input", required=False)),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(Attr("axes", "uints", None), Attr("epsilon", "float", 1e-5)),
+        templates=(NORMALIZATION,),
+    ),
+)
