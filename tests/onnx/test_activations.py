@@ -60,6 +60,10 @@ def test_rectifiers_in_all_types(context: wn.MLContext, op: str, name: str) -> N
 @pytest.mark.parametrize("name", ["int8", "uint8", "int16"])
 def test_shrink_of_integers(context: wn.MLContext, name: str) -> None:
     agree(context, "Shrink", {"x": values(name, (3, 5))}, {"bias": 1.0, "lambd": 1.5}, 9)
+    if name != "uint8":
+        agree(context, "Shrink", {"x": values(name, (3, 5))}, {"bias": 1.5, "lambd": 20.0}, 9)
+    x = np.array([5, -5, 2**40 + 1, -(2**40) - 1, 0, 3])
+    agree(context, "Shrink", {"x": x}, {"bias": 2.0, "lambd": 3.5}, 9, expected=[[3, -3, 2**40 - 1, 1 - 2**40, 0, 0]])
 
 
 @pytest.mark.parametrize(

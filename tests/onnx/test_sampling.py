@@ -1,4 +1,4 @@
-"""Resizing, sampling between elements, regions and patches, against onnxruntime or onnx's reference implementation."""
+"""Resizing and sampling between elements, against onnxruntime or onnx's reference implementation."""
 
 from __future__ import annotations
 
@@ -124,36 +124,3 @@ def test_affine_grid(context: wn.MLContext) -> None:
         agree(context, "AffineGrid", {"theta": theta}, {"align_corners": corners}, 20, constants=constants, oracle="reference")
     constants = {"size": np.array([1, 3, 2, 4, 5])}
     agree(context, "AffineGrid", {"theta": values("float32", (1, 3, 4))}, opset=20, constants=constants, oracle="reference")
-
-
-@pytest.mark.parametrize("mode", ["avg", "max"])
-def test_roi_align(context: wn.MLContext, mode: str) -> None:
-    x = values("float32", (2, 3, 6, 8))
-    rois = np.array([[0, 0, 7, 5], [1.3, 2.2, 4.1, 4.9], [-3, -2, 12, 9], [3, 3, 3.2, 3.1]], np.float32)
-    given = {"mode": mode, "output_height": 2, "output_width": 3, "sampling_ratio": 2, "spatial_scale": 0.8}
-    regions = {"x": x, "rois": rois, "batches": np.array([0, 1, 1, 0])}
-    agree(context, "RoiAlign", regions, given, 10, atol=1e-5)
-    for coordinates in ("half_pixel", "output_half_pixel"):
-        agree(context, "RoiAlign", regions, {**given, "coordinate_transformation_mode": coordinates}, 16, atol=1e-5)
-    agree(context, "RoiAlign", regions, {**given, "sampling_ratio": 0}, 16, atol=1e-5, device_only=False)
-
-
-def test_col2im(context: wn.MLContext) -> None:
-    def check(shape: tuple[int, ...], image: list[int], block: list[int], **given: Any) -> None:
-        sizes = {"image": np.array(image), "block": np.array(block)}
-        agree(context, "Col2Im", {"x": values("float32", shape)}, given, 18, constants=sizes, oracle="reference")
-
-    check((2, 12, 12), [4, 5], [2, 2])
-    check((1, 9, 4), [5, 5], [3, 3], strides=[2, 2])
-    check((1, 8, 24), [5, 7], [2, 4], pads=[0, 1, 0, 1])
-    check((2, 4, 16), [5, 5], [2, 2], dilations=[1, 2], pads=[0, 1, 0, 0], strides=[1, 1])
-    check((1, 8, 8), [3, 3, 3], [2, 2, 2])
-
-
-def test_max_unpool(context: wn.MLContext) -> None:
-    x = np.arange(1, 9, dtype=np.float32).reshape(1, 2, 2, 2)
-    places = np.array([[[[5, 7], [13, 15]], [[16, 18], [24, 31]]]])
-    given = {"kernel_shape": [2, 2], "strides": [2, 2]}
-    agree(context, "MaxUnpool", {"x": x, "places": places}, given, 11)
-    shape = {"shape": np.array([1, 2, 5, 5])}
-    agree(context, "MaxUnpool", {"x": x, "places": places}, given, 11, constants=shape, oracle="reference")

@@ -44,16 +44,16 @@ class ValueInfo:
     Attributes:
         name: its name.
         shape: sizes; a string is a symbolic dimension, None an unknown one. The whole is None where the rank is unknown.
-        dtype: its type, as a numpy dtype; None where the model does not declare the type of an output.
+        dtype: its type, as a numpy dtype; void where the model does not declare the type of an output.
     """
 
     name: str
     shape: tuple[Dimension, ...] | None
-    dtype: DType | None
+    dtype: DType
 
     def __str__(self) -> str:
         sizes = "?" if self.shape is None else ", ".join("?" if d is None else str(d) for d in self.shape)
-        return f"{self.name}: {self.dtype or '?'}[{sizes}]"
+        return f"{self.name}: {'?' if self.dtype.kind == 'V' else self.dtype}[{sizes}]"
 
 
 class Placement(tuple[Placed, ...]):
@@ -225,9 +225,9 @@ class Model:
 
     def _prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Compile the first stage for shapes of the inputs."""
-        types = [i.dtype for i in self.inputs if i.dtype is not None]
-        given = zip(self._program.inputs, shapes, types, strict=True)
-        self._program.prepare({v: (s, t) for v, s, t in given}, self._progress)
+        self._program.prepare(
+            {v: (s, i.dtype) for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)}, self._progress
+        )
         self._report()
 
     def _report(self) -> None:
@@ -292,7 +292,7 @@ def value_info(value: onnx_ir.Value, name: str, declared: bool = True) -> ValueI
         declared: whether its type must be.
     """
     if value.type is None and not declared:
-        return ValueInfo(value.name or "", None, None)
+        return ValueInfo(value.name or "", None, np.dtype(np.void))
     dtype = logical(value.dtype) if value.dtype is not None else None
     if dtype is None or not isinstance(value.type, onnx_ir.TensorType):
         kind = value.type if value.dtype is None else value.dtype.name

@@ -116,14 +116,17 @@ def thresholded_relu(call: Call) -> Result:
 def shrink(call: Call) -> Result:
     """The input moved towards 0 by bias, and 0 where it is between -lambd and lambd. Integers lose fractions."""
     bias, limit = call.attribute("bias", 0.0), call.attribute("lambd", 0.5)
-    x, build = call.operand(0), call.build
-    if not is_float(call.tensor(0).dtype):
-        if call.tensor(0).dtype.itemsize > 2:
-            call.on_host("32 bits of a fraction do not hold all these integers")
-        x = call.cast(x, "float32")
+    x, build, dtype = call.operand(0), call.build, call.tensor(0).dtype
+    if not is_float(dtype):
+        limit = math.floor(limit)
+        if bias != math.floor(bias):
+            if dtype.itemsize > 2:
+                call.on_host("32 bits of a fraction do not hold all these integers")
+            x = call.cast(x, "float32")
     middle = build.where(build.greater(x, call.like(limit, x)), build.sub(x, call.like(bias, x)), call.like(0, x))
-    result = build.where(build.lesser(x, call.like(-limit, x)), build.add(x, call.like(bias, x)), middle)
-    return result if is_float(call.tensor(0).dtype) else call.cast(result, "int32")
+    if unsigned(call.tensor(0)) and limit >= 0:
+        return middle
+    return build.where(build.lesser(x, call.like(-limit, x)), build.add(x, call.like(bias, x)), middle)
 
 
 def limits(dtype: DType) -> tuple[Any, Any]:

@@ -11,7 +11,7 @@ from ..tensors import Tensor
 from ._registry import Result, lowers
 
 
-@lowers("Reshape", moves=True)
+@lowers("Reshape", empty=True, moves=True)
 def reshape(call: Call) -> Result:
     """Another shape; 0 keeps a size, -1 follows from the others."""
     x = call.tensor(0)
@@ -23,6 +23,8 @@ def reshape(call: Call) -> Result:
         if rest == 0 or x.size % rest:
             call.fail(f"{x.shape} cannot take the shape {tuple(sizes)}")
         sizes[sizes.index(-1)] = x.size // rest
+    if not x.size:
+        return Tensor.known(np.zeros(sizes, x.dtype))
     return call.reshape(call.operand(0), sizes)
 
 

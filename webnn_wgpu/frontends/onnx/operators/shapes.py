@@ -31,7 +31,7 @@ def identity(call: Call) -> Result:
     tensor = call.tensor(0)
     if call.node.op_type == "Identity":
         return tensor
-    if call.has(2) and call.number(2):
+    if call.has(2) and call.number(2) and call.number(1, 0.5):
         call.on_host("dropout in training mode is random")
     if not call.wants(1):
         return tensor

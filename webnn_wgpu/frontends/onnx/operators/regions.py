@@ -1,0 +1,163 @@
+"""Pooling of regions, and what puts pooled elements and patches back into images."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from webnn_wgpu import MLOperand
+
+from ..call import Call
+from ..types import Array
+from ._registry import Result, lowers
+
+
+@lowers("RoiAlign")
+def roi_align(call: Call) -> Result:
+    """Means, or maxima, of values at regular positions within the cells of regions."""
+    x, build = call.operand(0), call.build
+    samples = call.attribute("sampling_ratio", 0)
+    if samples <= 0:
+        call.on_host("the number of samples depends on elements")
+    n, channels, height, width = (int(d) for d in x.shape)
+    rows, columns = call.attribute("output_height", 1), call.attribute("output_width", 1)
+    shifted = call.attribute("coordinate_transformation_mode", "half_pixel" if call.version >= 16 else "output_half_pixel")
+    offset = 0.5 if shifted == "half_pixel" else 0.0
+    rois = build.mul(call.cast(call.operand(1), "float32"), call.constant(call.attribute("spatial_scale", 1.0), "float32"))
+    count = int(rois.shape[0])
+    left, top, right, bottom = (build.sub(edge, call.constant(offset, "float32")) for edge in build.split(rois, 4, axis=1))
+
+    def along(start: MLOperand, end: MLOperand, cells: int, size: int) -> tuple[MLOperand, MLOperand, MLOperand, MLOperand]:
+        """Return the elements before and after each position, the position's distance from the first, and whether it counts."""
+        length = build.sub(end, start)
+        if not offset:
+            length = build.max(length, call.like(1, length))
+        places = ((np.arange(cells * samples) + 0.5) / samples)[None]
+        step = build.div(length, call.like(cells, length))
+        place = build.add(start, build.mul(step, call.constant(places, "float32")))
+        inside = build.logical_and(
+            build.greater_or_equal(place, call.like(-1, place)), build.lesser_or_equal(place, call.like(size, place))
+        )
+        place = build.clamp(place, min_value=0, max_value=size - 1)
+        low = build.floor(place)
+        high = build.min(build.add(low, call.like(1, low)), call.like(size - 1, low))
+        return call.cast(low, "int32"), call.cast(high, "int32"), build.sub(place, low), inside
+
+    y0, y1, y, inside_y = along(top, bottom, rows, height)
+    x0, x1, x_, inside_x = along(left, right, columns, width)
+    tall, wide = [count, rows * samples, 1], [count, 1, columns * samples]
+    table = call.reshape(call.transpose(x, [0, 2, 3, 1]), [n * height * width, channels])
+    base = build.mul(call.cast(call.operand(2), "int32"), call.constant(height, "int32"))
+    base = call.reshape(base, [count, 1, 1])
+    corners: list[MLOperand] = []
+    for row, upper in ((y0, True), (y1, False)):
+        for column, before in ((x0, True), (x1, False)):
+            line = build.mul(build.add(base, call.reshape(row, tall)), call.constant(width, "int32"))
+            values = build.gather(table, build.add(line, call.reshape(column, wide)), axis=0)
+            weight_y = build.sub(call.like(1, y), y) if upper else y
+            weight_x = build.sub(call.like(1, x_), x_) if before else x_
+            weight = build.mul(call.reshape(weight_y, [*tall, 1]), call.reshape(weight_x, [*wide, 1]))
+            corners.append(build.mul(call.cast(values, "float32"), weight))
+    mean = call.attribute("mode", "avg") == "avg"
+    # The maximum is that of the weighted elements themselves, as it has been since the operator came to be.
+    value = call.fold(build.add if mean else build.max, corners)
+    inside = build.logical_and(call.reshape(inside_y, [*tall, 1]), call.reshape(inside_x, [*wide, 1]))
+    value = build.where(inside, value, call.like(0, value))
+    value = call.reshape(value, [count, rows, samples, columns, samples, channels])
+    value = (build.reduce_mean if mean else build.reduce_max)(value, axes=[2, 4])
+    return call.transpose(call.cast(value, x.data_type), [0, 3, 1, 2])
+
+
+@lowers("MaxRoiPool")
+def max_roi_pool(call: Call) -> Result:
+    """The largest elements of the cells of regions; 0 for cells without elements."""
+    x, build = call.operand(0), call.build
+    rows, columns = call.attribute("pooled_shape")
+    batch, *corners = build.split(call.operand(1), 5, axis=1)
+    scale = call.constant(call.attribute("spatial_scale", 1.0), "float32")
+    half = call.constant(0.5, "float32")
+    left, top, right, bottom = (
+        # Halves are rounded up: no corner is negative.
+        call.cast(build.floor(build.add(build.mul(call.cast(corner, "float32"), scale), half)), "int32")
+        for corner in corners
+    )
+    count = int(batch.shape[0])
+    regions = build.gather(x, call.reshape(call.cast(batch, "int32"), [count]), axis=0)
+    lowest = call.like(-math.inf, x)
+
+    def along(values: MLOperand, start: MLOperand, end: MLOperand, cells: int, axis: int) -> MLOperand:
+        """Reduce one dimension to cells, one after the other."""
+        size = int(values.shape[axis])
+        length = build.max(build.add(build.sub(end, start), call.like(1, end)), call.like(1, end))
+        shape = [1] * len(values.shape)
+        shape[axis] = size
+        places = call.constant(np.arange(size).reshape(shape), "int32")
+        found: list[MLOperand] = []
+        for cell in range(cells):
+            # Quotients of whole numbers, that of the end rounded up.
+            first = build.mul(length, call.like(cell, length))
+            last = build.add(build.mul(length, call.like(cell + 1, length)), call.like(cells - 1, length))
+            edges = (build.add(start, build.div(edge, call.like(cells, edge))) for edge in (first, last))
+            low, high = (call.reshape(edge, [count, 1, 1, 1]) for edge in edges)
+            inside = build.logical_and(build.greater_or_equal(places, low), build.lesser(places, high))
+            found.append(build.reduce_max(build.where(inside, values, lowest), axes=[axis], keep_dimensions=True))
+        return found[0] if cells == 1 else build.concat(found, axis)
+
+    pooled = along(along(regions, top, bottom, rows, 2), left, right, columns, 3)
+    return build.where(build.equal(pooled, lowest), call.like(0, pooled), pooled)
+
+
+@lowers("Col2Im")
+def col2im(call: Call) -> Result:
+    """Images that patches are added up to."""
+    x = call.tensor(0)
+    image, block = call.ints(1) or [], call.ints(2) or []
+    rank = len(image)
+    dilations, strides = call.attribute("dilations") or [1] * rank, call.attribute("strides") or [1] * rank
+    pads = call.attribute("pads") or [0] * (2 * rank)
+    patches = [(image[i] + pads[i] + pads[rank + i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(rank)]
+    if math.prod(patches) != x.shape[2]:
+        call.fail(f"{x.shape[2]} patches, not the {patches} that the image takes")
+    # For each place of the image, the patches' elements that land on it; what lands on none is added from a zero at the end.
+    grid: Array = np.indices([*block, *patches]).reshape(2 * rank, -1)
+    places = [grid[rank + i] * strides[i] - pads[i] + grid[i] * dilations[i] for i in range(rank)]
+    valid = np.logical_and.reduce([(p >= 0) & (p < d) for p, d in zip(places, image, strict=True)])
+    targets: Array = np.asarray(np.ravel_multi_index([p[valid] for p in places], image))
+    sources = np.flatnonzero(valid)
+    order = np.argsort(targets, kind="stable")
+    targets, sources = targets[order], sources[order]
+    counts = np.bincount(targets, minlength=math.prod(image))
+    table = np.full((math.prod(image), max(int(counts.max()), 1)), grid.shape[1])
+    starts = np.cumsum(counts) - counts
+    table[targets, np.arange(len(targets)) - starts[targets]] = sources
+    channels = x.shape[1] // math.prod(block)
+    flat = call.reshape(call.operand(0), [x.shape[0], channels, grid.shape[1]])
+    padded = call.build.pad(flat, [0, 0, 0], [0, 0, 1])
+    parts = call.build.gather(padded, call.constant(table, "int32"), axis=2)
+    total = parts if table.shape[1] == 1 else _added(call, parts)
+    return call.reshape(total, [x.shape[0], channels, *image])
+
+
+def _added(call: Call, parts: MLOperand) -> MLOperand:
+    """Return the sums along the last axis, of any data type."""
+    narrow = parts.data_type
+    held = call.cast(parts, "int32") if narrow in ("int8", "uint8") else parts
+    return call.cast(call.build.reduce_sum(held, axes=[len(parts.shape) - 1]), narrow)
+
+
+@lowers("MaxUnpool", moves=True)
+def max_unpool(call: Call) -> Result:
+    """What max pooling kept, put where it was; 0 elsewhere."""
+    x = call.tensor(0)
+    kernel = call.attribute("kernel_shape")
+    strides, pads = call.attribute("strides") or [1] * len(kernel), call.attribute("pads") or [0] * (2 * len(kernel))
+    inner = [(d - 1) * strides[i] - pads[i] - pads[len(kernel) + i] + kernel[i] for i, d in enumerate(x.shape[2:])]
+    shape = [*x.shape[:2], *inner]
+    zeros = call.build.expand(call.like(0, call.operand(0)), [math.prod(shape)])
+    flat, places = call.reshape(call.operand(0), [x.size]), call.reshape(call.operand(1), [x.size])
+    filled = call.reshape(call.build.scatter_elements(zeros, places, flat, axis=0), shape)
+    wanted = call.ints(2) or shape
+    if wanted == shape:
+        return filled
+    return call.build.pad(filled, [0] * len(shape), [w - s for w, s in zip(wanted, shape, strict=True)])
