@@ -143,6 +143,21 @@ def test_skipped_layers(context: wn.MLContext, bias: bool, simplified: bool) -> 
     agree(context, op, inputs, attributes, domain=MICROSOFT, outputs=[0, 3])
 
 
+@pytest.mark.parametrize("op", ["LayerNormalization", "RMSNormalization", "SkipLayerNormalization"])
+def test_an_epsilon_that_no_half_holds(context: wn.MLContext, op: str) -> None:
+    x, scale = np.full((2, 4), 0 if op == "RMSNormalization" else 3, np.float16), np.ones(4, np.float16)
+    inputs = {"x": x, "skip": x, "scale": scale} if op.startswith("Skip") else {"x": x, "scale": scale}
+    domain = MICROSOFT if op.startswith("Skip") else ""
+    agree(context, op, inputs, {"epsilon": 1e-12}, opset=23, domain=domain, expected=[np.zeros((2, 4), np.float16)])
+
+
+def test_root_mean_squares_of_halves(context: wn.MLContext) -> None:
+    inputs = {"x": values("float16", (2, 3, 5)), "scale": values("float16", (3, 1), 1)}
+    wide = inputs["x"].astype(np.float32)
+    expected = wide / np.sqrt((wide * wide).mean((1, 2), keepdims=True) + 1e-5) * inputs["scale"]
+    agree(context, "RMSNormalization", inputs, {"axis": 1}, opset=23, expected=[expected.astype(np.float16)])
+
+
 @pytest.mark.parametrize("p", [1, 2])
 @pytest.mark.parametrize("axis", [-1, 0])
 def test_norms(context: wn.MLContext, p: int, axis: int) -> None:
