@@ -48,7 +48,9 @@ def digits(call: Call, x: MLOperand, bits: int, count: int) -> list[tuple[MLOper
     return [*parts, (x, (count - 1) * width)]
 
 
-def exact_sums(call: Call, product: Bilinear, a: MLOperand, a_bits: int, b: MLOperand, b_bits: int, terms: int) -> MLOperand:
+def exact_sums(
+    call: Call, product: Bilinear, a: MLOperand, a_bits: int, b: MLOperand, b_bits: int, terms: int, most: int | None = None
+) -> MLOperand:
     """Return sums of products as int32, which wrap around as int32 sums do.
 
     Args:
@@ -59,10 +61,13 @@ def exact_sums(call: Call, product: Bilinear, a: MLOperand, a_bits: int, b: MLOp
         b: the other factors.
         b_bits: bits of their magnitudes.
         terms: most products in a sum.
+        most: most that magnitudes of `b` add up to in a sum, where that is known.
     """
     room = EXACT_BITS - int(np.ceil(np.log2(max(terms, 1))))
     choices = [(m * n, m, n) for m in range(1, a_bits + 1) for n in range(1, b_bits + 1)]
     fitting = [c for c in choices if -(-a_bits // c[1]) - (-b_bits // c[2]) <= room]
+    if most is not None:
+        fitting += [(m, m, 1) for m in range(1, a_bits + 1) if most << -(-a_bits // m) <= 1 << EXACT_BITS]
     if not fitting:
         call.on_host(f"sums of {terms} products are not exact")
     _, a_count, b_count = min(fitting)

@@ -44,6 +44,11 @@ def number(call: Call, value: float) -> MLOperand:
     return call.constant(value, "float32")
 
 
+def keeps(x: MLOperand, epsilon: float) -> MLOperand | None:
+    """Return an operand if its type holds epsilon, which WebNN's operators cast to it; None for a half that does not."""
+    return x if x.data_type == "float32" or abs(float(np.float16(epsilon)) - epsilon) <= epsilon / 512 else None
+
+
 def typed(operand: MLOperand, dtype: DType, call: Call) -> Tensor:
     """Return a result of a type that the inputs do not tell."""
     held = call.cast(operand, HELD[dtype])
@@ -66,7 +71,7 @@ def batch_normalization(call: Call) -> Result:
         deviation = call.build.sqrt(call.build.add(variance, number(call, epsilon)))
         return scaled(call, call.build.div(call.build.sub(wide(call, 0), mean), deviation), scale, bias)
     types = {call.operand(i).data_type for i in range(5)}
-    computed = types.pop() if len(types) == 1 else "float32"
+    computed = types.pop() if len(types) == 1 and keeps(x, epsilon) else "float32"
     x, scale, bias, mean, variance = (call.cast(call.operand(i), computed) for i in range(5))
     if rank == 1:
         # One channel, and an image for each element.
@@ -96,9 +101,11 @@ def trained(call: Call, x: MLOperand, epsilon: float) -> Result:
 
 def normalized_images(call: Call, x: MLOperand, groups: int, scale: MLOperand | None, bias: MLOperand | None) -> MLOperand:
     """Return each image's channels, or so many groups of them, normalized; scale and bias are one for each group."""
-    n = int(x.shape[0])
+    n, epsilon = int(x.shape[0]), call.attribute("epsilon", 1e-5)
+    x = keeps(x, epsilon) or call.cast(x, "float32")
+    scale, bias = (None if o is None else call.cast(o, x.data_type) for o in (scale, bias))
     flat = call.reshape(x, [n, groups, 1, math.prod(int(d) for d in x.shape) // (n * groups)])
-    y = call.build.instance_normalization(flat, scale=scale, bias=bias, epsilon=call.attribute("epsilon", 1e-5))
+    y = call.build.instance_normalization(flat, scale=scale, bias=bias, epsilon=epsilon)
     return call.reshape(y, x.shape)
 
 
@@ -155,10 +162,9 @@ def layer_normalized(
     call: Call, x: MLOperand, axis: int, epsilon: float, scale: MLOperand | None, bias: MLOperand | None
 ) -> MLOperand:
     """Return elements normalized from an axis on, scaled and moved; scale and bias broadcast."""
-    shape = list(x.shape[axis:])
+    x = keeps(x, epsilon) or call.cast(x, "float32")
     axes = list(range(axis, len(x.shape)))
-    own = [o is None or list(o.shape) == shape for o in (scale, bias)]
-    if all(own):
+    if all(o is None or list(o.shape) == list(x.shape[axis:]) for o in (scale, bias)):
         scale, bias = (None if o is None else call.cast(o, x.data_type) for o in (scale, bias))
         return call.build.layer_normalization(x, scale=scale, bias=bias, axes=axes, epsilon=epsilon)
     y = call.build.layer_normalization(call.cast(x, "float32"), axes=axes, epsilon=epsilon)
@@ -185,28 +191,38 @@ def layer_normalization(call: Call) -> Result:
     return [y, typed(mean, stash, call), typed(inverse, stash, call)]
 
 
-def rms_normalized(call: Call, x: MLOperand, axis: int, epsilon: float, scale: MLOperand | None) -> tuple[MLOperand, MLOperand]:
-    """Return elements divided by the root of their mean square from an axis on, scaled; and the inverse of that root."""
+def rms_normalized(call: Call, x: MLOperand, axis: int, epsilon: float, scale: MLOperand) -> MLOperand:
+    """Return elements divided by the root of their mean square from an axis on, scaled."""
+    x = keeps(x, epsilon) or call.cast(x, "float32")
+    axes = list(range(axis, len(x.shape)))
+    if list(scale.shape) == list(x.shape[axis:]):
+        return call.build.ext.rms_normalization(x, scale=call.cast(scale, x.data_type), axes=axes, epsilon=epsilon)
+    y = call.build.ext.rms_normalization(call.cast(x, "float32"), axes=axes, epsilon=epsilon)
+    return scaled(call, y, scale, None)
+
+
+def inverse_root(call: Call, x: MLOperand, axis: int, epsilon: float) -> Tensor:
+    """Return the inverse of the root of the mean square from an axis on."""
     x = call.cast(x, "float32")
     squares = call.build.reduce_mean(call.build.mul(x, x), axes=list(range(axis, len(x.shape))), keep_dimensions=True)
-    root = call.build.sqrt(call.build.add(squares, number(call, epsilon)))
-    return scaled(call, call.build.div(x, root), scale, None), call.build.reciprocal(root)
+    return typed(call.build.reciprocal(call.build.sqrt(call.build.add(squares, number(call, epsilon)))), FLOAT32, call)
 
 
 @lowers("RMSNormalization")
 def rms_normalization(call: Call) -> Result:
     """Elements divided by the root of their mean square, from an axis on."""
     axis = call.axis(call.attribute("axis", -1), call.tensor(0).rank)
-    return rms_normalized(call, call.operand(0), axis, call.attribute("epsilon", 1e-5), call.operand(1))[0]
+    return rms_normalized(call, call.operand(0), axis, call.attribute("epsilon", 1e-5), call.operand(1))
 
 
 @lowers("SimplifiedLayerNormalization")
 @lowers("SimplifiedLayerNormalization", domain=MICROSOFT)
 def simplified_layer_normalization(call: Call) -> Result:
     """Elements divided by the root of their mean square, from an axis on, and the inverse of that root."""
-    axis = call.axis(call.attribute("axis", -1), call.tensor(0).rank)
-    y, inverse = rms_normalized(call, call.operand(0), axis, call.attribute("epsilon", 1e-5), call.operand(1))
-    return [typed(y, call.tensor(1).dtype, call), typed(inverse, FLOAT32, call)]
+    x, epsilon = call.operand(0), call.attribute("epsilon", 1e-5)
+    axis = call.axis(call.attribute("axis", -1), len(x.shape))
+    y = typed(rms_normalized(call, x, axis, epsilon, call.operand(1)), call.tensor(1).dtype, call)
+    return [y, inverse_root(call, x, axis, epsilon)] if call.wants(1) else y
 
 
 def skipped(call: Call, bias: int) -> MLOperand:
@@ -230,9 +246,10 @@ def skip_layer_normalization(call: Call) -> Result:
 @lowers("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_simplified_layer_normalization(call: Call) -> Result:
     """The sum of two inputs and a bias divided by the root of its mean square; that root's inverse and the sum too."""
-    total = skipped(call, 3)
-    y, inverse = rms_normalized(call, total, len(total.shape) - 1, call.attribute("epsilon", 1e-12), call.operand(2))
-    return [y, None, typed(inverse, FLOAT32, call), total]
+    total, epsilon = skipped(call, 3), call.attribute("epsilon", 1e-12)
+    axis = len(total.shape) - 1
+    y = rms_normalized(call, total, axis, epsilon, call.operand(2))
+    return [y, None, inverse_root(call, total, axis, epsilon) if call.wants(2) else None, total]
 
 
 @lowers("LpNormalization")

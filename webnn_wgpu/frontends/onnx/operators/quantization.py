@@ -99,7 +99,8 @@ def quantize_linear(call: Call) -> Result:
         values, scales = call.build.div(values, scales), call.constant(np.ones(scales.shape), computed)
     if is_float(dtype):
         quotients = call.build.div(values, expanded(call, scales, values))
-        return Tensor(x.shape, dtype, operand=to_small_float(call, call.cast(quotients, "float32"), dtype))
+        quotients = call.cast(quotients, "float32")
+        return Tensor(x.shape, dtype, operand=rounded(call, quotients, dtype, bool(call.attribute("saturate", 1))))
     if dtype.name in DIRECT:
         held = dtype.name
     elif dtype.name in LIMITS:
@@ -121,14 +122,6 @@ def expanded(call: Call, blocks: MLOperand, like: MLOperand) -> MLOperand:
             indices = np.arange(int(size)) // (int(size) // int(count))
             blocks = call.build.gather(blocks, call.constant(indices, "int32"), axis=axis)
     return blocks
-
-
-def to_small_float(call: Call, operand: MLOperand, dtype: DType) -> MLOperand:
-    """Return numbers rounded to a type of 8 bits or less, beyond whose range they become its greatest or what has none."""
-    if call.attribute("saturate", 1):
-        limit = float(ml_dtypes.finfo(dtype).max)
-        operand = call.build.clamp(operand, min_value=-limit, max_value=limit)
-    return rounded(call, operand, dtype)
 
 
 @lowers("DequantizeLinear", folds=False)
@@ -181,7 +174,7 @@ def dynamic_quantize_linear(call: Call) -> Result:
     low = call.build.min(call.build.reduce_min(x), zero)
     high = call.build.max(call.build.reduce_max(x), zero)
     span = call.build.sub(high, low)
-    scale = call.build.div(call.build.where(call.build.equal(span, zero), call.constant(1, "float32"), span), top)
+    scale = call.build.where(call.build.equal(span, zero), call.constant(1, "float32"), call.build.div(span, top))
     zero_point = call.build.neg(call.build.div(low, scale))
     zero_point = call.cast(call.build.round_even(call.build.clamp(zero_point, min_value=0, max_value=255)), "uint8")
     ones = [1] * len(x.shape)
@@ -209,9 +202,22 @@ def requantized(call: Call, sums: MLOperand, scale: MLOperand, index: int, dtype
     return call.build.quantize_linear(steps, call.constant(np.ones(ones), "float32"), zero)
 
 
-def exact_matmul(call: Call, a: tuple[MLOperand, int], b: tuple[MLOperand, int]) -> MLOperand:
-    """Return the matrix product of centred tensors as int32."""
-    return exact_sums(call, lambda x, y: product(call, x, y), *a, *b, int(a[0].shape[-1]))
+def exact_matmul(call: Call, a: tuple[MLOperand, int], b: tuple[MLOperand, int], most: int | None = None) -> MLOperand:
+    """Return the matrix product of centred tensors as int32; see `exact_sums`."""
+    return exact_sums(call, lambda x, y: product(call, x, y), *a, *b, int(a[0].shape[-1]), most)
+
+
+def magnitude(call: Call, index: int, zero_index: int, axes: tuple[int, ...]) -> int | None:
+    """Return the greatest sum over axes of magnitudes of a tensor less its zero point, if both are known and it is one."""
+    array = call.tensor(index).array
+    if array is None or (call.has(zero_index) and call.tensor(zero_index).array is None):
+        return None
+    zero = call.tensor(zero_index).array if call.has(zero_index) else np.zeros(1, array.dtype)
+    assert zero is not None
+    first = zero.reshape(-1)[0]
+    if (zero != first).any():
+        return None
+    return int(np.abs(array.astype(np.int64) - int(first)).sum(axes).max())
 
 
 def matrix_zero(call: Call, index: int, of: int, right: bool) -> MLOperand | None:
@@ -230,7 +236,7 @@ def matmul_integer(call: Call) -> Result:
     """Matrix product of quantized tensors less their zero points."""
     a = centred(call, call.tensor(0), matrix_zero(call, 2, 0, False))
     b = centred(call, call.tensor(1), matrix_zero(call, 3, 1, True))
-    return exact_matmul(call, a, b)
+    return exact_matmul(call, a, b, magnitude(call, 1, 3, (-2,)) if call.tensor(1).rank > 1 else None)
 
 
 @lowers("MatMulIntegerToFloat", domain=MICROSOFT)
@@ -293,7 +299,8 @@ def exact_convolution(call: Call, x: int, w: int, x_zero: int, w_zero: int, bias
         filters = extended(call, filters, weight.rank - 1, 0, 1)
         windows[-1] = type(last)(4, last.stride, last.dilation, last.begin, last.end + last.dilation)
     terms = int(np.prod(weight.shape[1:]))
-    y = exact_sums(call, lambda a, b: convolution(call, a, b, None, windows, groups), *left, filters, bits, terms)
+    most = magnitude(call, w, w_zero, tuple(range(1, weight.rank)))
+    y = exact_sums(call, lambda a, b: convolution(call, a, b, None, windows, groups), *left, filters, bits, terms, most)
     if bias is None:
         return y
     return call.build.add(y, call.reshape(bias, [1, weight.shape[0], *[1] * (weight.rank - 2)]))

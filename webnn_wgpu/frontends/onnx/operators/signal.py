@@ -15,6 +15,9 @@ from ..types import Array
 from ._registry import Result, lowers
 from ._windows import extended
 
+LONGEST = 1024
+"""Longest transform that is one matrix product, where its length has factors."""
+
 
 def transform(length: int, parts: int, inverse: bool, bins: int) -> Array:
     """Return the matrix of a discrete Fourier transform.
@@ -57,6 +60,60 @@ def transformed(call: Call, x: MLOperand, matrix: Array) -> MLOperand:
     return call.reshape(y, [*x.shape[:-2], matrix.shape[1]])
 
 
+def halves(length: int) -> tuple[int, int]:
+    """Return the two factors of a length that are nearest to each other.
+
+    >>> halves(12)
+    (3, 4)
+    """
+    less = next(d for d in range(math.isqrt(length), 0, -1) if length % d == 0)
+    return less, length // less
+
+
+def spectrum(call: Call, x: MLOperand, inverse: bool, bins: int) -> MLOperand:
+    """Return the first `bins` results [..., bins, 2] of the transform of samples [..., samples, parts].
+
+    A long transform is made of the short ones of its two factors (Cooley and Tukey, 1965), with the numbers between them
+    turned.
+    """
+    *heads, length, parts = (int(d) for d in x.shape)
+    p, q = halves(length)
+    if length <= LONGEST or p == 1:
+        return call.reshape(transformed(call, x, transform(length, parts, inverse, bins)), [*heads, bins, 2])
+    count = math.prod(heads)
+    inner = call.transpose(call.reshape(x, [count, p, q, parts]), [0, 2, 1, 3])
+    columns = spectrum(call, inner, inverse, p)
+    angles = 2 * np.pi / length * np.outer(np.arange(q), np.arange(p)) * (1 if inverse else -1)
+    turned = np.stack([np.cos(angles), np.sin(angles)], -1)[np.newaxis]
+    real, imaginary = call.build.split(columns, 2, axis=3)
+    cosines, sines = (call.constant(turned[..., i : i + 1], "float32") for i in (0, 1))
+    build = call.build
+    moved = build.concat(
+        [
+            build.sub(build.mul(real, cosines), build.mul(imaginary, sines)),
+            build.add(build.mul(real, sines), build.mul(imaginary, cosines)),
+        ],
+        3,
+    )
+    rows = spectrum(call, call.transpose(moved, [0, 2, 1, 3]), inverse, q)
+    whole = call.reshape(call.transpose(rows, [0, 2, 1, 3]), [count, length, 2])
+    return call.reshape(extended(call, whole, 1, 0, bins - length), [*heads, bins, 2])
+
+
+def real_samples(call: Call, x: MLOperand, length: int) -> MLOperand:
+    """Return the real samples [..., length, 1] of the frequencies [..., length // 2 + 1, 2]."""
+    if length <= LONGEST:
+        return call.reshape(transformed(call, x, real_inverse(length)), [*x.shape[:-2], length, 1])
+    *heads, bins, _ = (int(d) for d in x.shape)
+    flat = call.reshape(x, [math.prod(heads), bins, 2])
+    # Beyond half the length stand the conjugates, in reverse order.
+    others = length - bins
+    behind = call.build.reverse(call.build.slice(flat, [0, 1, 0], [int(flat.shape[0]), others, 2]), axes=[1])
+    behind = call.build.mul(behind, call.constant([[[1.0, -1.0]]], "float32"))
+    y = spectrum(call, call.build.concat([flat, behind], 1), True, length)
+    return call.reshape(extended(call, y, 2, 0, -1), [*heads, length, 1])
+
+
 @lowers("DFT")
 def dft(call: Call) -> Result:
     """Discrete Fourier transform along an axis; the last one holds real and imaginary parts."""
@@ -79,14 +136,11 @@ def dft(call: Call) -> Result:
     samples = length // 2 + 1 if real else length
     x = extended(call, x, axis, 0, samples - size)
     order = [i for i in range(rank) if i not in (axis, rank - 1)] + [axis, rank - 1]
-    if real:
-        matrix, last = real_inverse(length), 1
-    else:
-        bins = length // 2 + 1 if onesided else length
-        matrix, last = transform(length, int(x.shape[-1]), inverse, bins), 2
     moved = call.transpose(x, order)
-    y = transformed(call, moved, matrix)
-    y = call.reshape(y, [*moved.shape[:-2], matrix.shape[1] // last, last])
+    if real:
+        y = real_samples(call, moved, length)
+    else:
+        y = spectrum(call, moved, inverse, length // 2 + 1 if onesided else length)
     return call.transpose(y, [order.index(i) for i in range(rank)])
 
 
@@ -95,7 +149,7 @@ def stft(call: Call) -> Result:
     """Fourier transforms of a signal's frames, each multiplied by a window."""
     x = call.cast(call.operand(0), "float32")
     x = call.reshape(x, [*x.shape, 1]) if len(x.shape) == 2 else x
-    batch, samples, parts = (int(d) for d in x.shape)
+    samples = int(x.shape[1])
     step = int(call.number(1))
     default = call.tensor(2).shape[0] if call.has(2) else samples
     length = int(call.number(3, default))
@@ -111,8 +165,7 @@ def stft(call: Call) -> Result:
         window = extended(call, window, 0, 0, length - int(window.shape[0]))
         framed = call.build.mul(framed, call.reshape(window, [1, 1, length, 1]))
     bins = length // 2 + 1 if call.attribute("onesided", 1) else length
-    y = transformed(call, framed, transform(length, parts, False, bins))
-    return call.reshape(y, [batch, frames, bins, 2])
+    return spectrum(call, framed, False, bins)
 
 
 @lowers("HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix")

@@ -1,0 +1,110 @@
+"""Recurrent networks against onnxruntime."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import webnn_wgpu as wn
+
+from .agreement import agree, values
+
+GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 2, 4
+LENGTHS = np.array([5, 2, 3], np.int32)
+
+
+def operands(op: str, directions: int, *optional: str) -> dict[str, np.ndarray]:
+    """The operands of a network by ONNX's names, weights and the named optional ones."""
+    gates = GATES[op]
+    shapes = {
+        "X": (STEPS, BATCH, INPUTS),
+        "W": (directions, gates * HIDDEN, INPUTS),
+        "R": (directions, gates * HIDDEN, HIDDEN),
+        "B": (directions, 2 * gates * HIDDEN),
+        "initial_h": (directions, BATCH, HIDDEN),
+        "initial_c": (directions, BATCH, HIDDEN),
+        "P": (directions, 3 * HIDDEN),
+    }
+    given = {n: values("float32", s, i) / 3 for i, (n, s) in enumerate(shapes.items()) if n in ("X", "W", "R", *optional)}
+    if "sequence_lens" in optional:
+        given["sequence_lens"] = LENGTHS
+    return given
+
+
+def run(context: wn.MLContext, op: str, attributes: dict[str, Any], *optional: str, **options: Any) -> None:
+    directions = 2 if attributes.get("direction") == "bidirectional" else 1
+    given = operands(op, directions, *optional)
+    names = ["X", "W", "R", "B", "sequence_lens", "initial_h", "initial_c", "P"]
+    order = [n if n in given else "" for n in names]
+    while not order[-1]:
+        order.pop()
+    outputs = 3 if op == "LSTM" else 2
+    agree(context, op, given, {"hidden_size": HIDDEN, **attributes}, order=order, outputs=outputs, opset=14, **options)
+
+
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+def test_directions(context: wn.MLContext, op: str, direction: str) -> None:
+    run(context, op, {"direction": direction}, "B", "initial_h", *(["initial_c"] if op == "LSTM" else []))
+    run(context, op, {"direction": direction})
+
+
+@pytest.mark.parametrize("op", GATES)
+@pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
+def test_sequences_of_several_lengths(context: wn.MLContext, op: str, direction: str) -> None:
+    run(context, op, {"direction": direction}, "B", "sequence_lens", "initial_h")
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_gates_that_see_the_cell(context: wn.MLContext, direction: str) -> None:
+    run(context, "LSTM", {"direction": direction}, "B", "P", "initial_c")
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_clipped_gates(context: wn.MLContext, op: str) -> None:
+    run(context, op, {"clip": 0.3}, "B", "initial_h")
+
+
+def test_coupled_gates(context: wn.MLContext) -> None:
+    run(context, "LSTM", {"input_forget": 1}, "B")
+
+
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+@pytest.mark.parametrize("lengths", [False, True])
+def test_reset_after_the_product(context: wn.MLContext, direction: str, lengths: bool) -> None:
+    run(context, "GRU", {"linear_before_reset": 1, "direction": direction}, "B", *(["sequence_lens"] if lengths else []))
+
+
+ACTIVATIONS: list[tuple[str, dict[str, Any]]] = [
+    ("RNN", {"activations": ["Relu"]}),
+    ("RNN", {"activations": ["Tanh", "LeakyRelu"], "direction": "bidirectional", "activation_alpha": [0.3]}),
+    ("RNN", {"activations": ["ThresholdedRelu"], "activation_alpha": [0.2]}),
+    ("RNN", {"activations": ["ScaledTanh"], "activation_alpha": [0.7], "activation_beta": [1.3]}),
+    ("GRU", {"activations": ["HardSigmoid", "Softsign"], "activation_alpha": [0.3], "activation_beta": [0.4]}),
+    ("GRU", {"activations": ["Sigmoid", "Elu", "Sigmoid", "Softplus"], "direction": "bidirectional"}),
+    ("LSTM", {"activations": ["HardSigmoid", "Relu", "Affine"], "activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.1]}),
+    ("LSTM", {"activations": ["Sigmoid", "ScaledTanh", "Tanh"], "activation_alpha": [0.7], "activation_beta": [1.3]}),
+]
+
+
+@pytest.mark.parametrize(("op", "attributes"), ACTIVATIONS)
+def test_activations(context: wn.MLContext, op: str, attributes: dict[str, Any]) -> None:
+    run(context, op, attributes, "B")
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_batches_first(context: wn.MLContext, op: str) -> None:
+    given = operands(op, 2, "B", "initial_h")
+    given["X"], given["initial_h"] = given["X"].swapaxes(0, 1).copy(), given["initial_h"].swapaxes(0, 1).copy()
+    attributes = {"hidden_size": HIDDEN, "layout": 1, "direction": "bidirectional"}
+    order = ["X", "W", "R", "B", "", "initial_h"]
+    agree(context, op, given, attributes, order=order, outputs=3 if op == "LSTM" else 2, opset=14, oracle="reference")
+
+
+@pytest.mark.parametrize("op", GATES)
+def test_halves(context: wn.MLContext, op: str) -> None:
+    given = {n: a.astype(np.float16) for n, a in operands(op, 1, "B").items()}
+    agree(context, op, given, {"hidden_size": HIDDEN}, outputs=2, opset=14, oracle="reference", rtol=1e-2)
