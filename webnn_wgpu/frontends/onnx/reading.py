@@ -59,14 +59,14 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         model = onnx_ir.from_proto(proto)
         _inline(model, name)
         model.graph.sort()
+        _check(model.graph, name, set())
+        for tensor in _tensors(model):
+            if isinstance(tensor, onnx_ir.ExternalTensor):
+                _settle(tensor, folder, name)
     except NotSupportedError:
         raise
     except Exception as error:  # whatever a broken file makes onnx_ir stumble over
         raise NotSupportedError(f"{name} is broken: {type(error).__name__}: {error}") from error
-    _check(model.graph, name, set())
-    for tensor in _tensors(model):
-        if isinstance(tensor, onnx_ir.ExternalTensor):
-            _settle(tensor, folder, name)
     return model, name
 
 
