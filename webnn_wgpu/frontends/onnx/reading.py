@@ -18,6 +18,9 @@ from .embedded import Malformed, without_weights
 from .module import all_nodes
 from .types import logical
 
+DATA_FIELDS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+"""Where a tensor may keep its elements."""
+
 MOST_NODES = 1_000_000
 """Most nodes of a model after its local functions were put in place of their calls."""
 
@@ -63,6 +66,16 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         for tensor in _tensors(model):
             if isinstance(tensor, onnx_ir.ExternalTensor):
                 _settle(tensor, folder, name)
+            elif (
+                isinstance(tensor, onnx_ir.TensorProtoTensor)
+                and tensor.size
+                and not any(
+                    tensor.raw.HasField("raw_data") if field == "raw_data" else len(getattr(tensor.raw, field))
+                    for field in DATA_FIELDS
+                )
+            ):
+                # onnx_ir would read zeros.
+                raise NotSupportedError(f"{name}: initialiser '{tensor.name}' has no data")
     except NotSupportedError:
         raise
     except Exception as error:  # whatever a broken file makes onnx_ir stumble over
