@@ -18,8 +18,8 @@ from .embedded import Malformed, without_weights
 from .module import all_nodes
 from .types import logical
 
-DATA_FIELDS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
-"""Where a tensor may keep its elements."""
+DATA_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+"""Where a tensor keeps its elements, if not as bytes."""
 
 MOST_NODES = 1_000_000
 """Most nodes of a model after its local functions were put in place of their calls."""
@@ -156,6 +156,11 @@ def _tensors(model: onnx_ir.Model) -> Iterator[onnx_ir.TensorProtocol]:
                 yield attribute.value
             elif attribute.type == onnx_ir.AttributeType.GRAPH:
                 yield from (v.const_value for v in attribute.value.initializers.values() if v.const_value is not None)
+
+
+def _has_data(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor has elements: bytes, or numbers in the field of its type."""
+    return tensor.HasField("raw_data") or any(len(getattr(tensor, field)) for field in DATA_FIELDS)
 
 
 def _settle(tensor: onnx_ir.ExternalTensor, folder: Path | None, name: str) -> None:
