@@ -66,14 +66,7 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         for tensor in _tensors(model):
             if isinstance(tensor, onnx_ir.ExternalTensor):
                 _settle(tensor, folder, name)
-            elif (
-                isinstance(tensor, onnx_ir.TensorProtoTensor)
-                and tensor.size
-                and not any(
-                    tensor.raw.HasField("raw_data") if field == "raw_data" else len(getattr(tensor.raw, field))
-                    for field in DATA_FIELDS
-                )
-            ):
+            elif isinstance(tensor, onnx_ir.TensorProtoTensor) and tensor.size and not _has_data(tensor.raw):
                 # onnx_ir would read zeros.
                 raise NotSupportedError(f"{name}: initialiser '{tensor.name}' has no data")
     except NotSupportedError:
