@@ -127,6 +127,8 @@ def _check(graph: onnx_ir.Graph, name: str, outer: set[onnx_ir.Value]) -> None:
     """Refuse values that nothing defines."""
     known = outer | set(graph.inputs) | set(graph.initializers.values())
     for node in graph:
+        if not node.outputs:
+            raise NotSupportedError(f"{name}: node '{node.name}' ({node.op_type}) has no outputs")
         for value in node.inputs:
             if value is not None and value not in known:
                 raise NotSupportedError(
