@@ -227,6 +227,14 @@ def test_absurd_sizes_are_refused_before_anything_is_allocated(context, text):
                                           for i in model.graph.input})  # fmt: skip
 
 
+def test_indices_that_do_not_fit_are_refused_at_once(context):
+    node = helper.make_node("GatherElements", ["x", "i"], ["y"], axis=1)
+    data, indices = np.ones((3, 5, 6, 6, 5, 3, 4), np.float32), np.zeros((1, 3, 6, 6, 5, 3, 4), np.int64)
+    for wrong in (indices.reshape(3, 1, 6, 6, 5, 4, 3), np.zeros((4, 1, 6, 6, 5, 3, 4), np.int64), indices[0]):
+        with pytest.raises(wn.NotSupportedError, match="do not fit"):
+            wn.load_onnx(model_of([node], {}, ["y"], {"x": data, "i": wrong}), context).run({})
+
+
 def test_walking_a_message():
     data = memoryview(onnx.TensorProto(dims=[1, 300], name="w", raw_data=b"12").SerializeToString())
     assert [f.number for f in fields(data, 0, len(data))] == [1, 1, 8, 9]

@@ -40,6 +40,8 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
     expected = expected_size(node, arrays)
     if expected > MOST_COMPUTED:
         raise OnHost(f"its result would have {expected} elements")
+    if node.op_type == "GatherElements" and not node.domain:
+        return [_gather_elements(node, arrays)]
     proto = _alone(node, [array is not None for array in arrays])
     feeds: dict[str, Any] = {f"i{i}": array for i, array in enumerate(arrays) if array is not None}
     wanted = [name for name in proto.output if name]
@@ -56,6 +58,23 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
             raise OnHost(f"its result is a {type(result).__name__}, not a tensor")
         outputs.append(np.zeros(0) if result is None else np.asarray(result))
     return outputs
+
+
+def _gather_elements(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> Array:
+    """Return GatherElements' result: the reference goes through all of the data for each of its slices."""
+    if len(arrays) != 2 or arrays[0] is None or arrays[1] is None:
+        raise OnHost("it needs two inputs")
+    data, indices = arrays[0], arrays[1]
+    axis = node.attributes["axis"].value if "axis" in node.attributes else 0
+    if data.ndim != indices.ndim or not -data.ndim <= axis < data.ndim:
+        raise OnHost(f"indices of shape {indices.shape} do not fit data of shape {data.shape}")
+    axis %= data.ndim
+    size = data.shape[axis]
+    sizes = [d if i == axis else n for i, (d, n) in enumerate(zip(data.shape, indices.shape, strict=True))]
+    inside = not indices.size or -size <= indices.min() <= indices.max() < size
+    if not inside or any(n > d for n, d in zip(sizes, data.shape, strict=True)):
+        raise OnHost(f"indices of shape {indices.shape} do not fit data of shape {data.shape}")
+    return np.take_along_axis(data[tuple(slice(n) for n in sizes)], np.where(indices < 0, indices + size, indices), axis)
 
 
 def obstacle(node: onnx_ir.Node, version: int) -> str:
