@@ -7,7 +7,7 @@ Where every key of a query is masked by -infinity it gives 0, and the operators 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..ir.graph import Graph, Node
 from ..ops._shapes import unidirectional
@@ -38,11 +38,24 @@ class _Scores:
 
 @dataclass(frozen=True)
 class _Heads:
-    """A value that becomes matrices by head, once its dimensions are permuted by `permutation`."""
+    """A value that becomes matrices by head, once its dimensions are permuted by `permutation`.
+
+    Attributes:
+        value: the value.
+        permutation: of its dimensions.
+        transposes: the nodes that permute them, the last first.
+        views: the node that told the heads apart.
+    """
 
     value: int
     permutation: tuple[int, ...]
-    nodes: tuple[Node, ...]
+    transposes: tuple[Node, ...]
+    views: tuple[Node, ...]
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """All of them, the first first."""
+        return (*self.views, *self.transposes[::-1])
 
     @property
     def rows(self) -> bool:
@@ -120,7 +133,7 @@ def _scores(r: Rewriter, value: int) -> _Scores | None:
     scale *= query_scale * key_scale
     heads = _heads(r, key)
     *batch, last, before = heads.permutation
-    heads = _Heads(heads.value, (*batch, before, last), heads.nodes)
+    heads = replace(heads, permutation=(*batch, before, last))
     same = r.shape(query)[:-2] == r.shape(key)[:-2]
     if not same or not math.isfinite(scale) or not (heads.plain or heads.rows):
         return None
@@ -161,7 +174,8 @@ def _heads(r: Rewriter, value: int) -> _Heads:
         permutation = tuple(inner[d] for d in permutation)
         value = node.operands[0]
         nodes.append(node)
-    return _Heads(value, permutation, tuple(nodes))
+    view = r.made(value, "reshape")
+    return _Heads(value, permutation, tuple(nodes), () if view is None else (view,))
 
 
 def _operand(r: Rewriter, heads: _Heads, nodes: tuple[Node, ...]) -> int:
@@ -172,4 +186,4 @@ def _operand(r: Rewriter, heads: _Heads, nodes: tuple[Node, ...]) -> int:
     if heads.plain:
         return heads.value
     # Transposed in another way: as it was.
-    return heads.nodes[0].outputs[0]
+    return heads.transposes[0].outputs[0]

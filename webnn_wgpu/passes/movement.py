@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from ..ir.graph import Graph, Node
+from .cleanup import drop_identities
 from .rewriting import Rewriter, rewrite
 
 
 def merge_movement(graph: Graph) -> Graph:
     """Merge transposes, and reshapes, and make reshapes of transposes that only move dimensions of size 1."""
-    return rewrite(graph, _transposes, _reshapes)
+    merged = rewrite(graph, _transposes, _reshapes)
+    # Back where they began, they change nothing.
+    return graph if merged is graph else drop_identities(merged)
 
 
 def _transposes(r: Rewriter, node: Node) -> bool:

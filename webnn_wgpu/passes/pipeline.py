@@ -16,6 +16,7 @@ from .fuse import fuse_elementwise, fuse_epilogues
 from .gelu import recognise_gelu
 from .movement import merge_movement
 from .normalization import recognise_normalization
+from .numbers import take_numbers_along
 from .quantized import merge_quantization, recognise_matmul_nbits
 
 
@@ -27,8 +28,8 @@ class Pass:
         name: of its function.
         run: the function.
         reason: why it is there.
-        exact: whether every result stays as it is to the bit. Others round less often, or in another order; a result stays
-            within the tolerances of the operators that it takes the place of.
+        exact: whether every result stays as it is to the bit, on devices too. Others round less often, or lead to sums in
+            another order; a result stays within the tolerances of the operators that it takes the place of.
     """
 
     name: str
@@ -64,7 +65,7 @@ PASSES = (
     Pass(
         "merge_quantization", merge_quantization, "numbers that are quantized to be dequantized at once need no bytes in memory"
     ),
-    Pass("fold_padding", fold_padding, "convolutions and pools read zeros around their input without their being written"),
+    Pass("fold_padding", fold_padding, "convolutions and pools read zeros around their input that nobody writes", exact=False),
     Pass(
         "fold_into_convolutions",
         fold_into_convolutions,
@@ -77,6 +78,9 @@ PASSES = (
     Pass("recognise_normalization", recognise_normalization, "one kernel instead of eight", exact=False),
     Pass("recognise_gelu", recognise_gelu, "one formula instead of five, which loses no digits below zero", exact=False),
     Pass("merge_movement", merge_movement, "what moves twice can move once, and sizes of 1 need no moving"),
+    Pass(
+        "take_numbers_along", take_numbers_along, "constant numbers are uniforms: fused kernels can read only so many buffers"
+    ),
     Pass("fuse_epilogues", fuse_epilogues, "bias, activation and residual are applied before a matrix product is stored"),
     Pass("fuse_elementwise", fuse_elementwise, "element-wise operators of one shape read and write memory once"),
 )

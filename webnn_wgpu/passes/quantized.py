@@ -79,7 +79,8 @@ def _packed(b: Array, scales: Array, zeros: Array, data_type: str) -> tuple[Arra
 
     Args:
         b: [N, K], one number per element.
-        scales, zeros: [N or 1, blocks].
+        scales: [N or 1, blocks].
+        zeros: zero points of the same shape.
         data_type: of the numbers.
     """
     bits = _NARROW.get(data_type)

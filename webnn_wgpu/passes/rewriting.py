@@ -69,7 +69,7 @@ class Rewriter:
         return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
 
     def with_number(self, node: Node) -> tuple[int, float] | None:
-        """Return the operands of a commutative operator one of whose two is a constant number that changes no shape."""
+        """Return the two operands of an operator one of which is a constant number that changes no shape, that one last."""
         for x, other in (node.operands, node.operands[::-1]):
             number = self.number(other)
             if number is not None and self.shape(x) == self.shape(node.outputs[0]):
