@@ -36,8 +36,14 @@ def _normalization(r: Rewriter, node: Node) -> bool:
     options = {"axes": axes, "epsilon": epsilon}
     difference = r.made(d, "sub")
     mean = difference and r.made_for_one(difference.operands[1], "reduceMean")
-    centred = difference is not None and mean is not None and mean.operands[0] == difference.operands[0]
-    if centred and mean.attrs["keep_dimensions"] and _axes(r, mean) == axes and r.inner(d, 2):
+    if (
+        difference is not None
+        and mean is not None
+        and mean.operands[0] == difference.operands[0]
+        and mean.attrs["keep_dimensions"]
+        and _axes(r, mean) == axes
+        and r.inner(d, 2)
+    ):
         r.add("layerNormalization", (mean.operands[0],), options, (mean, difference, *sources), node.outputs[0])
     else:
         r.add("x.rms_normalization", (d,), options, sources, node.outputs[0])
@@ -98,7 +104,8 @@ def _bias(r: Rewriter, node: Node) -> bool:
 
 def _parameter(r: Rewriter, made: Node, value: int, node: Node) -> int | None:
     """Return a factor or addend as a scale or bias, if it has all the normalized dimensions and no other."""
-    x, axes = r.shape(made.operands[0]), made.attrs["axes"]
+    x = r.shape(made.operands[0])
+    axes: tuple[int, ...] = made.attrs["axes"]
     shape = (1,) * (len(x) - len(r.shape(value))) + r.shape(value)
     fits = len(shape) == len(x) and all(s == (x[d] if d in axes else 1) for d, s in enumerate(shape))
     # A view of something that is computed would be made after the normalization that it replaces: constants alone are certain.
