@@ -32,6 +32,23 @@ def test_weights_stay_in_the_file(context, tmp_path):
         np.testing.assert_allclose(wn.load_onnx(source, context).run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
 
 
+def test_weights_that_say_themselves_where_they_lie(context, tmp_path):
+    model = weighted()
+    model.graph.initializer[0].data_location = onnx.TensorProto.DEFAULT  # written although it is the default
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    x = np.ones((2, 400), np.float32)
+    expected = x @ numpy_helper.to_array(model.graph.initializer[0])
+    np.testing.assert_allclose(wn.load(path, context).run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_initialisers_without_data_are_refused(context):
+    model = weighted()
+    model.graph.initializer[0].ClearField("raw_data")
+    with pytest.raises(wn.NotSupportedError, match="initialiser 'w' has no data"):
+        wn.load_onnx(model, context)
+
+
 def test_external_data(context, tmp_path):
     folder = tmp_path / "model"
     folder.mkdir()

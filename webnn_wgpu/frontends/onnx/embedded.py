@@ -115,13 +115,14 @@ def without_weights(data: memoryview, location: str) -> bytes:
 def _tensor(data: memoryview, begin: int, end: int, location: str) -> list[bytes | memoryview]:
     """Return the parts of an initialiser, its bytes replaced by where they lie if there are many."""
     parts: list[bytes | memoryview] = []
+    there: onnx.TensorProto | None = None
     for field in fields(data, begin, end):
         if field.number == TENSOR_RAW_DATA and field.contents is not None and field.contents[1] - field.contents[0] >= SMALLEST:
             start, stop = field.contents
             there = onnx.TensorProto(data_location=onnx.TensorProto.EXTERNAL)
             for key, value in (("location", location), ("offset", str(start)), ("length", str(stop - start))):
                 there.external_data.add(key=key, value=value)
-            parts.append(there.SerializeToString())
         else:
             parts.append(data[field.begin : field.end])
-    return parts
+    # At the end: of a field that occurs twice the last one counts, and the tensor may say where its data lie itself.
+    return parts if there is None else [*parts, there.SerializeToString()]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx_ir
 
-from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSupportedError
+from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSupportedError, WebNNError
 
 from . import host
 from .call import Call
@@ -188,6 +188,10 @@ class Lowering:
                 self._postpone(node)
             except OnHost as reason:
                 self._leave_to_host(node, str(reason))
+            except WebNNError:
+                raise
+            except Exception as error:  # attributes and inputs of a broken model may be anything
+                raise self.refusal(node, f"{type(error).__name__}: {error}") from error
             else:
                 if result is not None:
                     self.result.aliases.update(zip(node.outputs, result.outputs, strict=False))
@@ -281,8 +285,6 @@ class Lowering:
         except MLTypeError as error:
             # An operand of a type or rank that WebNN's operator does not take.
             raise OnHost(str(error)) from error
-        except (TypeError, ValueError, IndexError, KeyError) as error:
-            raise self.refusal(node, f"{type(error).__name__}: {error}") from error
         if isinstance(result, Inline):
             return result
         self._take(call, chosen, result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import time
 from collections import Counter
@@ -26,6 +27,9 @@ from .reading import read
 from .simplify import simplified
 from .timing import Profile, Span, span, watched
 from .types import Array, DType, logical
+
+LARGEST = 2**48
+"""No tensor has as many elements."""
 
 log = logging.getLogger(__name__)
 
@@ -301,8 +305,10 @@ def value_info(value: onnx_ir.Value, name: str, declared: bool = True) -> ValueI
         return ValueInfo(value.name or "", None, dtype)
     sizes = [d if isinstance(d, int) else d.value for d in value.shape]
     for d in sizes:
-        if isinstance(d, int) and d < 0:
+        if isinstance(d, int) and not 0 <= d < LARGEST:
             raise NotSupportedError(f"{name}: '{value.name}' has a size of {d}")
+    if math.prod(d for d in sizes if isinstance(d, int) and d) >= LARGEST:
+        raise NotSupportedError(f"{name}: '{value.name}' has sizes of {sizes}")
     return ValueInfo(value.name or "", tuple(sizes), dtype)
 
 

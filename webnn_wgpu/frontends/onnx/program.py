@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx_ir
 
-from webnn_wgpu import MLGraph
+from webnn_wgpu import MLGraph, WebNNError
 
 from . import host
 from .loops import run_batched_scan, run_loop, run_scan
@@ -212,13 +212,19 @@ class Program:
 
     def _on_host(self, node: onnx_ir.Node, environment: Environment, aliases: Mapping[onnx_ir.Value, onnx_ir.Value]) -> None:
         arrays = [None if v is None else self._look_up(v, environment, aliases) for v in node.inputs]
-        if node.op_type in host.CONTROL:
-            results = self._control(node, arrays, environment, aliases)
-        else:
-            try:
+        try:
+            if node.op_type in host.CONTROL:
+                results = self._control(node, arrays, environment, aliases)
+            else:
                 results = host.evaluate(node, arrays, self.module.version(node))
-            except OnHost as reason:
-                raise self.module.refusal(node, str(reason)) from reason.__cause__
+        except OnHost as reason:
+            raise self.module.refusal(node, str(reason)) from reason.__cause__
+        except WebNNError:
+            raise
+        except Exception as error:  # attributes and inputs of a broken model may be anything
+            raise self.module.refusal(node, f"{type(error).__name__}: {error}") from error
+        if len(results) != len(node.outputs):
+            raise self.module.refusal(node, f"it has {len(node.outputs)} outputs, but {len(results)} results")
         for output, result in zip(node.outputs, results, strict=True):
             if result.dtype not in HELD:
                 raise self.module.refusal(node, f"its results are {result.dtype}, which no tensor holds")
@@ -233,7 +239,7 @@ class Program:
     ) -> list[Array]:
         """Run a Loop or Scan whose end the device cannot know: the host counts, the body runs as a program of its own."""
         body = self.body(node)
-        outer = {v: self._look_up(v, environment, aliases) for v in self.module.captures(node)}
+        outer = {v: self._look_up(v, environment, aliases) for v in body.inputs if v in self.module.captures(node)}
         old = node.op_type == "Scan" and self.module.version(node) < 9
         run = run_loop if node.op_type == "Loop" else run_batched_scan if old else run_scan
         return run(node, arrays, lambda given: body.run({**dict(zip(body.inputs, given, strict=False)), **outer}))
@@ -242,7 +248,7 @@ class Program:
         """Return the program of the graph within a Loop or Scan."""
         if node not in self._bodies:
             graph: onnx_ir.Graph = node.attributes["body"].value
-            inputs = [*graph.inputs, *self.module.captures(node)]
+            inputs = [*graph.inputs, *(v for v in self.module.captures(node) if v.const_value is None)]
             self._bodies[node] = Program(self.module, self.context, list(graph), inputs, graph.outputs, self.capacity)
         return self._bodies[node]
 

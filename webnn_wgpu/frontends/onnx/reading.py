@@ -18,6 +18,9 @@ from .embedded import Malformed, without_weights
 from .module import all_nodes
 from .types import logical
 
+DATA_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
+"""Where a tensor keeps its elements, if not as bytes."""
+
 MOST_NODES = 1_000_000
 """Most nodes of a model after its local functions were put in place of their calls."""
 
@@ -59,14 +62,17 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         model = onnx_ir.from_proto(proto)
         _inline(model, name)
         model.graph.sort()
+        _check(model.graph, name, set())
+        for tensor in _tensors(model):
+            if isinstance(tensor, onnx_ir.ExternalTensor):
+                _settle(tensor, folder, name)
+            elif isinstance(tensor, onnx_ir.TensorProtoTensor) and tensor.size and not _has_data(tensor.raw):
+                # onnx_ir would read zeros.
+                raise NotSupportedError(f"{name}: initialiser '{tensor.name}' has no data")
     except NotSupportedError:
         raise
     except Exception as error:  # whatever a broken file makes onnx_ir stumble over
         raise NotSupportedError(f"{name} is broken: {type(error).__name__}: {error}") from error
-    _check(model.graph, name, set())
-    for tensor in _tensors(model):
-        if isinstance(tensor, onnx_ir.ExternalTensor):
-            _settle(tensor, folder, name)
     return model, name
 
 
@@ -121,6 +127,8 @@ def _check(graph: onnx_ir.Graph, name: str, outer: set[onnx_ir.Value]) -> None:
     """Refuse values that nothing defines."""
     known = outer | set(graph.inputs) | set(graph.initializers.values())
     for node in graph:
+        if not node.outputs:
+            raise NotSupportedError(f"{name}: node '{node.name}' ({node.op_type}) has no outputs")
         for value in node.inputs:
             if value is not None and value not in known:
                 raise NotSupportedError(
@@ -143,6 +151,11 @@ def _tensors(model: onnx_ir.Model) -> Iterator[onnx_ir.TensorProtocol]:
                 yield attribute.value
             elif attribute.type == onnx_ir.AttributeType.GRAPH:
                 yield from (v.const_value for v in attribute.value.initializers.values() if v.const_value is not None)
+
+
+def _has_data(tensor: onnx.TensorProto) -> bool:
+    """Whether a tensor has elements: bytes, or numbers in the field of its type."""
+    return tensor.HasField("raw_data") or any(len(getattr(tensor, field)) for field in DATA_FIELDS)
 
 
 def _settle(tensor: onnx_ir.ExternalTensor, folder: Path | None, name: str) -> None:

@@ -89,7 +89,7 @@ def loop(call: Call) -> Result:
     count = int(call.number(0)) if not call.has(1) or call.number(1) else 0
     if count > 0 and not _stays_true(body):
         call.on_host("it ends by a condition")
-    if max(count, 0) * len(body) > MOST_UNROLLED:
+    if max(count, 0) * (len(body) + 1) > MOST_UNROLLED:
         call.on_host(f"{count} iterations of {len(body)} nodes are too many to unroll")
     unrolled = _Unrolled(call, body)
     states = [v for v in call.node.inputs[2:] if v is not None]
@@ -114,7 +114,7 @@ def scan(call: Call) -> Result:
     tensors = [call.tensor(i) for i in range(len(states), len(inputs))]
     axes = [call.axis(a, t.rank) for a, t in zip(call.attribute("scan_input_axes", [0] * scanned), tensors, strict=True)]
     count = tensors[0].shape[axes[0]]
-    if count * len(body) > MOST_UNROLLED:
+    if count * (len(body) + 1) > MOST_UNROLLED:
         call.on_host(f"{count} iterations of {len(body)} nodes are too many to unroll")
     backward = call.attribute("scan_input_directions", [0] * scanned)
     unrolled = _Unrolled(call, body)

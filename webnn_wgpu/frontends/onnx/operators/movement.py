@@ -103,7 +103,9 @@ def split(call: Call) -> Result:
     axis = call.axis(call.attribute("axis", 0), x.rank)
     splits = call.ints(1, "split")
     if splits is None:
-        count = call.attribute("num_outputs") or len(call.node.outputs)
+        count = len(call.node.outputs)
+        if call.attribute("num_outputs", count) != count:
+            call.fail(f"num_outputs is {call.attribute('num_outputs')}, but it has {count} outputs")
         each = -(-x.shape[axis] // count)
         splits = [max(0, min(each, x.shape[axis] - i * each)) for i in range(count)]
     if sum(splits) != x.shape[axis] or min(splits) < 0:
