@@ -157,6 +157,36 @@ def test_causal_masks_of_minus_infinity_keep_their_meaning() -> None:
     check(recognise_attention, s.graph(attention(s, "mul", mask)), s.feeds, ["x.attention", "reshape", "reshape"])
 
 
+CAUSAL = (np.arange(T) <= np.arange(S)[:, None]).astype(np.uint8)
+
+
+@pytest.mark.parametrize("fill", [-np.inf, float(np.finfo(np.float32).min)])
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("constant", [True, False])
+def test_masks_that_choose_between_scores_and_a_number(fill: float, hidden: bool, constant: bool) -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(B, H, n, D, seed=i)) for i, n in enumerate((S, T, T)))
+    scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
+    mask = 1 - CAUSAL if hidden else CAUSAL
+    condition = s.constant(mask) if constant else s.input(mask)
+    choices = (number(s, fill), scores) if hidden else (scores, number(s, fill))
+    graph = s.graph(s.apply("matmul", s.apply("softmax", s.apply("where", condition, *choices), axis=3), v))
+    if constant or (fill == -np.inf and not hidden):
+        check(recognise_attention, graph, s.feeds, ["x.attention"])
+    else:
+        # What is to be seen would have to be computed; a row of which nothing is would become 0 instead of a mean.
+        unchanged(recognise_attention, graph)
+
+
+def test_a_row_that_sees_nothing_is_a_mean() -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(B, H, n, D, seed=i)) for i, n in enumerate((S, T, T)))
+    scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
+    nothing = s.constant(np.zeros((S, T), np.uint8))
+    scores = s.apply("where", nothing, scores, number(s, -3e38))
+    unchanged(recognise_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)))
+
+
 def test_attention_whose_heads_stay_apart() -> None:
     s = Sketch()
     graph = s.graph(attention(s, "mul, heads"))
@@ -504,7 +534,7 @@ def test_weights_of_few_bits_keep_them_through_the_pipeline() -> None:
 # ------------------------------------------------------------------------------------------------------------ everything
 
 
-def test_a_transformer_layer_is_few_operators() -> None:
+def test_a_transformer_layer_is_few_operators(device: Device) -> None:
     s = Sketch()
     x = attention(s, "div", normal(1, 1, 1, T))
     x = s.apply("matmul", x, s.constant(normal(H * D, 8)))
@@ -515,3 +545,5 @@ def test_a_transformer_layer_is_few_operators() -> None:
     alone, _ = run_passes(graph, [p.name for p in PASSES if not p.exact])
     (found,), (wanted,) = interpret(after, s.feeds).values(), interpret(alone, s.feeds).values()
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * float(np.max(np.abs(wanted))))
+    (run,) = run_graph(device, graph, s.feeds).values()
+    np.testing.assert_allclose(run, wanted, rtol=0, atol=1e-5 * float(np.max(np.abs(wanted))))

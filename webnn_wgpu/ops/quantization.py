@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..ir.graph import Array, Attrs
-    from ..kernels.spec import KernelCall
+    from ..kernels.spec import KernelCall, UniformType
 
 QUANTIZED = ("uint8", "int8", "uint32", "int32")
 """Data types of quantized tensors. Constants may also have one of `PACKED_TYPES`."""
@@ -161,7 +161,8 @@ QUANTIZE_DEQUANTIZE = "quantizeDequantize"
 def _round_trip_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     low, high = DATA_TYPES[attrs["data_type"]].limits
     code = f"(f32(quantize_narrow(div_f32({{0}}, {{scale}}), {{zero_point}}, {low}i, {high}i) - {{zero_point}}) * {{scale}})"
-    uniforms = (scalar_uniform("scale", attrs["scale"], inputs[0]), ("zero_point", "i32", attrs["zero_point"]))
+    zero_point: tuple[str, UniformType, int] = ("zero_point", "i32", attrs["zero_point"])
+    uniforms = (scalar_uniform("scale", attrs["scale"], inputs[0]), zero_point)
     return Formula(code, ("div", "quantize_narrow"), uniforms)
 
 

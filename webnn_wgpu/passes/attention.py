@@ -9,12 +9,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ..ir.graph import Graph, Node
 from ..ops._shapes import unidirectional
 from .rewriting import Rewriter, rewrite
 
 HEADS_LAST = (0, 2, 1, 3)
 """The permutation between [batch, heads, length, size] and [batch, length, heads, size]."""
+
+LOWEST = -1e30
+"""Scores of this or less are those of keys that are not seen."""
 
 WIDEST = 256
 """Wider heads, and those that are not whole quads, have no fast kernel."""
@@ -112,18 +117,10 @@ def _is_transposed(r: Rewriter, value: int) -> bool:
 
 
 def _scores(r: Rewriter, value: int) -> _Scores | None:
-    shape = r.shape(value)
-    mask: int | None = None
-    nodes: list[Node] = []
-    if (masked := r.made_for_one(value, "add")) is not None:
-        # The scores are what comes of a product, with or without a scale.
-        for x, other in (masked.operands, masked.operands[::-1]):
-            if r.shape(x) == shape and unidirectional(r.shape(other), _as_rank_4(shape)) and _product(r, x):
-                value, mask = x, other
-                nodes.append(masked)
-                break
-        else:
-            return None
+    found = _unmasked(r, value)
+    if found is None:
+        return None
+    value, mask, masking = found
     value, scale, scaling = _unscaled(r, value)
     product = r.made_for_one(value, "matmul")
     if product is None:
@@ -137,7 +134,45 @@ def _scores(r: Rewriter, value: int) -> _Scores | None:
     same = r.shape(query)[:-2] == r.shape(key)[:-2]
     if not same or not math.isfinite(scale) or not (heads.plain or heads.rows):
         return None
-    return _Scores(query, heads, scale, mask, (*query_scaling, *key_scaling, *heads.nodes, product, *scaling, *nodes))
+    return _Scores(query, heads, scale, mask, (*query_scaling, *key_scaling, *heads.nodes, product, *scaling, *masking))
+
+
+def _unmasked(r: Rewriter, value: int) -> tuple[int, int | None, tuple[Node, ...]] | None:
+    """Return what scores were before they were masked, the mask, and the node that does it; None for another kind of mask."""
+    shape = r.shape(value)
+    node = r.made_for_one(value, "add", "where")
+    if node is None:
+        return value, None, ()
+    if node.op == "where":
+        condition, *_ = node.operands
+        for i in (1, 2):
+            # The numbers where the condition holds are first: these are hidden, or those others.
+            scores, fill = node.operands[i], r.number(node.operands[3 - i])
+            if fill is not None and fill <= LOWEST and r.shape(scores) == shape and _product(r, scores):
+                mask = _seen(r, condition, shape, hidden=i == 2, infinite=fill == -math.inf)
+                return None if mask is None else (scores, mask, (node,))
+        return None
+    # The scores are what comes of a product, with or without a scale.
+    for scores, mask in (node.operands, node.operands[::-1]):
+        if r.shape(scores) == shape and unidirectional(r.shape(mask), _as_rank_4(shape)) and _product(r, scores):
+            return scores, mask, (node,)
+    return None
+
+
+def _seen(r: Rewriter, condition: int, shape: tuple[int, ...], *, hidden: bool, infinite: bool) -> int | None:
+    """Return a condition as the mask of what is seen, if that can be told before it is known what is in it.
+
+    A row of which nothing is seen comes out as the mean of all values, unless it was filled with -infinity.
+    """
+    array = r.constants.get(condition)
+    if not unidirectional(r.shape(condition), _as_rank_4(shape)):
+        return None
+    if array is None:
+        return condition if infinite and not hidden else None
+    seen = (array == 0) if hidden else (array != 0)
+    if not infinite and not np.all(np.any(seen, axis=-1) if seen.ndim else seen):
+        return None
+    return r.constant(seen.astype(np.uint8), condition) if hidden else condition
 
 
 def _as_rank_4(shape: tuple[int, ...]) -> tuple[int, ...]:

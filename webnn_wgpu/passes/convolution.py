@@ -105,7 +105,8 @@ def _folded(r: Rewriter, made: Node, node: Node, factor: Array | None, addend: A
         return False
     if total.shape or addend is not None:
         like = bias if bias is not None else weights
-        bias = r.constant(np.broadcast_to(total, (r.shape(node.outputs[0])[made.attrs["input_layout"].index("c")],)), like)
+        channels = r.shape(node.outputs[0])[int(made.attrs["input_layout"].index("c"))]
+        bias = r.constant(np.broadcast_to(total, (channels,)), like)
     r.add(made.op, (made.operands[0], weights, bias), merged(made), (made, node), node.outputs[0])
     return True
 
@@ -121,17 +122,18 @@ def _pad(r: Rewriter, node: Node) -> bool:
     pad = r.made_for_one(node.operands[0], "pad")
     if pad is None or pad.attrs["mode"] != "constant" or pad.attrs["value"] != _PADDED[node.op]:
         return False
-    layout = node.attrs["input_layout" if node.op == "conv2d" else "layout"]
-    before, after = pad.attrs["beginning_padding"], pad.attrs["ending_padding"]
+    layout: str = node.attrs["input_layout" if node.op == "conv2d" else "layout"]
+    before: tuple[int, ...] = pad.attrs["beginning_padding"]
+    after: tuple[int, ...] = pad.attrs["ending_padding"]
     h, w = layout.index("h"), layout.index("w")
     if any(before[d] or after[d] for d in range(4) if d not in (h, w)):
         return False
     added = (before[h], after[h], before[w], after[w])
-    if node.op == "maxPool2d" and any(
-        a >= w for a, w in zip(added, np.repeat(node.attrs["window_dimensions"], 2), strict=True)
-    ):
-        # A window of nothing but padding has no -infinity in it.
-        return False
+    if node.op == "maxPool2d":
+        high, wide = node.attrs["window_dimensions"]
+        if max(before[h], after[h]) >= high or max(before[w], after[w]) >= wide:
+            # A window of nothing but padding has no -infinity in it.
+            return False
     padding = tuple(own + more for own, more in zip(node.attrs["padding"], added, strict=True))
     r.add(node.op, (pad.operands[0], *node.inputs[1:]), merged(node, padding=padding), (pad, node), node.outputs[0])
     return True

@@ -78,7 +78,7 @@ def _scale(r: Rewriter, node: Node) -> bool:
         return False
     for value, scale in (node.operands, node.operands[::-1]):
         made = r.made_for_one(value, *_NORMALIZATIONS)
-        if made is None or len(made.operands) > 1:
+        if made is None or given(made, 1) is not None or given(made, 2) is not None:
             continue
         parameter = _parameter(r, made, scale, node)
         if parameter is not None:
