@@ -84,7 +84,7 @@ FAULTS = {
     "pad": ("pad", "2u * size - 1u - around", "2u * size - 2u - around"),
     "conv2d": ("conv2d.depthwise", "params.stride_x", "1u"),
     "matmul": ("matmul.plain", "k < params.K; k++", "k + 1u < params.K; k++"),
-    "gru": ("recurrent.steps", "unit + i)", "unit)"),
+    "gru": ("recurrent.steps", "batch, h0 + i)", "batch, h0)"),
     "scatterND": ("scatter.search", "Places(i + 1u)", "Places(i)"),
     "exp": ("elementwise", "= exp_f32(", "= 1.000001 * exp_f32("),
 }

@@ -107,6 +107,11 @@ class KernelSpec:
         """Return the value of a template parameter."""
         return dict(self.params)[name]
 
+    @property
+    def reads_texture(self) -> bool:
+        """Whether a binding is a texture."""
+        return any(b.access == "texture" for b in self.bindings)
+
     def __str__(self) -> str:
         simple = [f"{k}={v}" for k, v in self.params if isinstance(v, bool | int | str)]
         return f"{self.template}[{', '.join(simple)}]"

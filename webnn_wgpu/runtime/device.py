@@ -27,6 +27,7 @@ from ..core.errors import (
 )
 from ..core.settings import cache_enabled
 from ..kernels.element import padded_bytes
+from .native_types import speed_up_type_lookup
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -266,6 +267,7 @@ def open_device(
 
 def all_adapters() -> list[wgpu.GPUAdapter]:
     """Return every adapter, also those that kernels cannot run on."""
+    speed_up_type_lookup()
     return wgpu.gpu.enumerate_adapters_sync()
 
 

@@ -6,7 +6,8 @@ import hashlib
 import logging
 import tempfile
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -25,12 +26,16 @@ logger = logging.getLogger("webnn_wgpu")
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A compiled kernel: its pipeline and the layout of its one bind group."""
+    """A compiled kernel: its pipeline, the layout of its one bind group, and what the driver has compiled it for."""
 
     spec: KernelSpec
     pipeline: wgpu.GPUComputePipeline
     layout: wgpu.GPUBindGroupLayout
+    warm: set[bytes] = field(default_factory=set[bytes], compare=False)
 
+
+_NOTHING_BYTES = 64
+"""At least one element of any array."""
 
 KEPT = 256
 """Pipelines that are kept though no graph may use them: many models' worth. A software driver spends up to 2 MB on each."""
@@ -47,6 +52,7 @@ class PipelineCache:
         self._pipelines: WeakValueDictionary[KernelSpec, Pipeline] = WeakValueDictionary()
         self._newest: OrderedDict[KernelSpec, Pipeline] = OrderedDict()
         self._layouts: dict[Any, tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]] = {}
+        self._nothing: list[Any] = []
 
     @classmethod
     def of(cls, device: Device) -> PipelineCache:
@@ -57,22 +63,24 @@ class PipelineCache:
     def __len__(self) -> int:
         return len(self._pipelines)
 
-    def get(self, spec: KernelSpec) -> tuple[Pipeline, bool]:
-        """Return the pipeline of a kernel, and whether it was made just now.
+    def __contains__(self, spec: KernelSpec) -> bool:
+        return spec in self._pipelines
+
+    def get(self, spec: KernelSpec) -> Pipeline:
+        """Return the pipeline of a kernel.
 
         Raises:
             OperationError: the shader does not compile; the message names template, line and the file with its source.
         """
         with self._device.lock:
             found = self._pipelines.get(spec)
-            fresh = found is None
             if found is None:
                 found = self._pipelines[spec] = self._create(spec)
             self._newest[spec] = found
             self._newest.move_to_end(spec)
             if len(self._newest) > KEPT:
                 self._newest.popitem(last=False)
-            return found, fresh
+            return found
 
     def _create(self, spec: KernelSpec) -> Pipeline:
         gpu = self._device.gpu
@@ -93,6 +101,42 @@ class PipelineCache:
                 hint=f"Its source is in {file}",
             ) from error
         return Pipeline(spec, pipeline, layout)
+
+    def warm_up(self, made: Pipeline, uses: Mapping[bytes, Mapping[int, Any]]) -> None:
+        """Make the driver compile a kernel now: many do so only when it is first dispatched, and for nothing is enough.
+
+        The driver works on it while the next kernels are made and the weights are uploaded.
+
+        Args:
+            made: the kernel.
+            uses: the resources of bindings that decide what a driver compiles, by binding, for each use that differs in them,
+                by a key. llvmpipe compiles a kernel anew for some values of uniforms and sizes of textures.
+        """
+        new = uses.keys() - made.warm
+        if not new:
+            return
+        made.warm.update(new)
+        gpu = self._device.gpu
+        encoder = gpu.create_command_encoder()
+        compute = encoder.begin_compute_pass()
+        compute.set_pipeline(made.pipeline)
+        for key in new:
+            given = uses[key]
+            entries = [
+                {"binding": i, "resource": given[i] if i in given else self._no_buffer(i)}
+                for i in range(max(len(made.spec.bindings), *(i + 1 for i in given), 0))
+            ]
+            compute.set_bind_group(0, gpu.create_bind_group(layout=made.layout, entries=entries))
+            compute.dispatch_workgroups(0, 1, 1)
+        compute.end()
+        self._device.submit(encoder, ())
+
+    def _no_buffer(self, binding: int) -> Any:
+        """Return a buffer to bind where nothing is read or written."""
+        while len(self._nothing) <= binding:
+            buffer = self._device.gpu.create_buffer(label="nothing", size=_NOTHING_BYTES, usage=wgpu.BufferUsage.STORAGE)
+            self._nothing.append({"buffer": buffer, "offset": 0, "size": _NOTHING_BYTES})
+        return self._nothing[binding]
 
     def _layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
         key = (tuple(b.access for b in spec.bindings), bool(spec.uniforms))

@@ -16,6 +16,7 @@ import wgpu
 
 from ..core.data_types import Array
 from ..core.errors import InvalidStateError
+from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
 from .device import Buffer, Device
 from .pipelines import Pipeline, PipelineCache
@@ -58,14 +59,16 @@ class Program:
         self._weights: list[Weight] = []
         self._uniforms: wgpu.GPUBuffer | None = None
         self._staging: wgpu.GPUBuffer | None = None
-        self._pipelines: dict[Any, Pipeline] = {}
+        self._pipelines: dict[KernelSpec, Pipeline] = {}
         self._groups: list[wgpu.GPUBindGroup | None] = []
         self._own: Recorder | None = None
         with device.lock:
             try:
                 with device.translated("making a graph"):
-                    self._allocate()
                     self._compile(progress)
+                    self._allocate()
+                    self._bind_own()
+                    device.wait()
             except BaseException:
                 self.destroy()
                 raise
@@ -79,10 +82,6 @@ class Program:
         ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
         for kind, name, type_ in ends:
             self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
-        if plan.uniforms:
-            usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
-            self._uniforms = device.create_gpu_buffer(len(plan.uniforms), usage, "uniforms")
-            device.gpu.queue.write_buffer(self._uniforms, 0, plan.uniforms)
         self._read_offsets: dict[str, int] = {}
         total = 0
         for name in plan.outputs:
@@ -93,41 +92,56 @@ class Program:
         self._staging = device.create_staging(total)
 
     def _compile(self, progress: Progress | None) -> None:
+        """Make the pipelines; the driver goes on compiling while the weights are uploaded."""
+        plan = self.plan
+        if plan.uniforms:
+            usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
+            self._uniforms = self.device.create_gpu_buffer(len(plan.uniforms), usage, "uniforms")
+            self.device.gpu.queue.write_buffer(self._uniforms, 0, plan.uniforms)
         cache = PipelineCache.of(self.device)
-        specs = list(dict.fromkeys(d.spec for d in self.plan.dispatches))
-        made = {spec: cache.get(spec) for spec in specs}
-        self._pipelines = {spec: pipeline for spec, (pipeline, _) in made.items()}
+        specs = list(dict.fromkeys(d.spec for d in plan.dispatches))
+        for i, spec in enumerate(specs):
+            if progress is not None and spec not in cache:
+                progress(i, len(specs), str(spec))
+            self._pipelines[spec] = cache.get(spec)
+            if not spec.reads_texture:
+                self._warm_up(spec)
+        if progress is not None:
+            progress(len(specs), len(specs), "")
+
+    def _warm_up(self, spec: KernelSpec) -> None:
+        uses: dict[bytes, dict[int, Any]] = {}
+        for d in self.plan.dispatches:
+            if d.spec != spec:
+                continue
+            key = bytes(self.plan.uniforms[d.uniform_offset : d.uniform_offset + d.uniform_size])
+            resources: dict[int, Any] = {}
+            for i, (binding, resource) in enumerate(zip(spec.bindings, d.bindings, strict=True)):
+                if binding.access == "texture":
+                    resources[i] = self._resource(resource, {})
+                    key += repr(resources[i].size).encode()
+            if d.uniform_size:
+                resources[len(spec.bindings)] = self._uniform_window(d)
+            uses[key] = resources
+        PipelineCache.of(self.device).warm_up(self._pipelines[spec], uses)
+
+    def _uniform_window(self, planned: PlannedDispatch) -> Any:
+        return {"buffer": self._uniforms, "offset": planned.uniform_offset, "size": planned.uniform_size}
+
+    def _bind_own(self) -> None:
+        for spec in self._pipelines:
+            if spec.reads_texture:
+                self._warm_up(spec)
         self._groups = [
             None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
             for d in self.plan.dispatches
         ]
         self._own = self._bind(self._ends)
-        new = [spec for spec, (_, fresh) in made.items() if fresh]
-        for i, spec in enumerate(new):
-            if progress is not None:
-                progress(i, len(new), str(spec))
-            self._warm_up(spec)
-        if progress is not None:
-            progress(len(new), len(new), "")
-
-    def _warm_up(self, spec: Any) -> None:
-        """Make the driver compile a kernel now: many do so only when it is first dispatched, and for nothing is enough."""
-        at = next(i for i, d in enumerate(self.plan.dispatches) if d.spec == spec)
-        group = self._groups[at] or self._bind_group(self.plan.dispatches[at], self._ends)
-        encoder = self.device.gpu.create_command_encoder()
-        compute = encoder.begin_compute_pass()
-        compute.set_pipeline(self._pipelines[spec].pipeline)
-        compute.set_bind_group(0, group)
-        compute.dispatch_workgroups(0, 1, 1)
-        compute.end()
-        self.device.submit(encoder, ())
-        self.device.wait()
 
     def _bind_group(self, planned: PlannedDispatch, ends: Ends) -> wgpu.GPUBindGroup:
         entries = [{"binding": i, "resource": self._resource(resource, ends)} for i, resource in enumerate(planned.bindings)]
         if planned.uniform_size:
-            window = {"buffer": self._uniforms, "offset": planned.uniform_offset, "size": planned.uniform_size}
-            entries.append({"binding": len(entries), "resource": window})
+            entries.append({"binding": len(entries), "resource": self._uniform_window(planned)})
         layout = self._pipelines[planned.spec].layout
         return self.device.gpu.create_bind_group(label=planned.label, layout=layout, entries=entries)
 

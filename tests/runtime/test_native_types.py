@@ -1,0 +1,44 @@
+"""Types found without cffi's C parser are those that it finds."""
+
+from __future__ import annotations
+
+import pytest
+from cffi import CDefError
+
+from webnn_wgpu.runtime.native_types import speed_up_type_lookup
+
+NAMES = [
+    "WGPUStringView *",
+    "WGPUBufferDescriptor *",
+    "WGPUChainedStruct * ",
+    "WGPUBindGroupEntry[]",
+    "WGPUAdapter[]",
+    "WGPUFeatureName[]",
+    "WGPUDevice",
+    "WGPUDevice *",
+    "WGPUInstanceDescriptor",
+    "uint8_t []",
+    "char []",
+    "uint32_t *",
+    "uintptr_t",
+    "void *",
+    "WGPUBindGroupEntry[3]",
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_types_are_those_of_the_parser(name):
+    from wgpu.backends.wgpu_native._ffi import ffi
+
+    assert speed_up_type_lookup()
+    quick, slow = ffi._parser.parse_type(name), type(ffi._parser).parse_type(ffi._parser, name)
+    with ffi._lock:
+        assert ffi._get_cached_btype(quick) is ffi._get_cached_btype(slow)
+
+
+def test_unknown_types_are_refused_as_before():
+    from wgpu.backends.wgpu_native._ffi import ffi
+
+    speed_up_type_lookup()
+    with pytest.raises(CDefError, match="Nonsense"):
+        ffi.typeof("Nonsense *")
