@@ -204,6 +204,17 @@ def test_attention_of_a_cache_and_one_token() -> None:
     check(recognise_attention, graph, s.feeds, ["concat", "x.attention", "reshape"])
 
 
+def test_attention_of_queries_that_are_computed_by_head() -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(B, n, H, D, seed=i)) for i, n in enumerate((S, T, T)))
+    query = s.apply("tanh", s.apply("transpose", q, permutation=[0, 2, 1, 3]))
+    scores = s.apply("matmul", query, s.apply("transpose", k, permutation=[0, 2, 3, 1]))
+    out = s.apply("matmul", s.apply("softmax", scores, axis=3), s.apply("transpose", v, permutation=[0, 2, 1, 3]))
+    graph = s.graph(s.apply("transpose", out, permutation=[0, 2, 1, 3]))
+    ops = ["transpose", "tanh", "reshape", "reshape", "x.attention", "transpose"]
+    check(recognise_attention, graph, s.feeds, ops)
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_attention_of_one_head_for_each_batch(masked: bool) -> None:
     s = Sketch()

@@ -74,39 +74,34 @@ class _Heads:
 
 
 def _attention(r: Rewriter, node: Node) -> bool:
-    if node.op == "transpose" and node.attrs["permutation"] == HEADS_LAST:
-        product, end = r.made_for_one(node.operands[0], "matmul"), (node,)
-    else:
-        product, end = (node if node.op == "matmul" else None), ()
-    if product is None or (not end and _is_transposed(r, product.outputs[0])):
+    # Rows that hold all heads are read and written as they are: then the last node is the transpose behind the product.
+    rows = node.op == "transpose" and node.attrs["permutation"] == HEADS_LAST
+    product = r.made_for_one(node.operands[0], "matmul") if rows else node if node.op == "matmul" else None
+    softmax = product and r.made_for_one(product.operands[0], "softmax")
+    if product is None or softmax is None:
         return False
-    softmax = r.made_for_one(product.operands[0], "softmax")
     rank = len(r.shape(product.outputs[0]))
-    if softmax is None or rank not in (3, 4) or softmax.attrs["axis"] != rank - 1:
-        return False
-    scores = _scores(r, softmax.operands[0])
+    scores = _scores(r, softmax.operands[0]) if rank in (3, 4) and softmax.attrs["axis"] == rank - 1 else None
     if scores is None:
         return False
     query, value = _heads(r, scores.query), _heads(r, product.operands[1])
+    if rows != (query.rows and _is_transposed(r, product.outputs[0])):
+        return False
     *batch, length, size = r.shape(scores.query)
-    columns = r.shape(product.outputs[0])[-1]
-    keys = r.shape(softmax.outputs[0])[-1]
+    columns, keys = r.shape(product.outputs[0])[-1], r.shape(softmax.outputs[0])[-1]
     same = r.shape(product.operands[1]) == (*batch, keys, columns)
     if not same or size % 4 or columns % 4 or max(size, columns) > WIDEST:
         return False
     heads = batch[1] if rank == 4 else 1
-    nodes = (*query.nodes, *scores.nodes, softmax, *value.nodes, product, *end)
-    rows = bool(end) and query.rows
-    q = _operand(r, query, nodes) if rows else scores.query
-    inputs = (q, _operand(r, scores.key, nodes), _operand(r, value, nodes), scores.mask)
+    nodes = (*query.nodes, *scores.nodes, softmax, *value.nodes, product)
     attrs = {"heads": heads, "kv_heads": heads, "scale": scores.scale}
+    others = (_operand(r, scores.key, nodes), _operand(r, value, nodes), scores.mask)
     if rows:
-        made = r.add("x.attention", inputs, attrs, nodes)
-        r.add("reshape", (made,), {"new_shape": (batch[0], length, heads, columns)}, nodes, node.outputs[0])
+        made = r.add("x.attention", (_operand(r, query, nodes), *others), attrs, nodes)
+        shape = (batch[0], length, heads, columns)
+        r.add("reshape", (made,), {"new_shape": shape}, (*nodes, node), node.outputs[0])
     else:
-        r.add("x.attention", inputs, attrs, nodes, product.outputs[0])
-        for last in end:
-            r.keep(last)
+        r.add("x.attention", (scores.query, *others), attrs, nodes, product.outputs[0])
     return True
 
 
