@@ -19,6 +19,7 @@ from ..ops._def import Lowering
 from ..ops.strided import copy_call
 from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
 from .forced import check_forced
+from .sharing import share_kernels
 from .slots import Lifetime, assign_slots
 
 
@@ -93,6 +94,8 @@ class _Planner:
     def plan(self) -> ExecutionPlan:
         graph = self.graph
         self.lower()
+        shared = share_kernels([call for call, _, _ in self.calls])
+        self.calls = [(call, node, label) for call, (_, node, label) in zip(shared, self.calls, strict=True)]
         outputs = {self.copies.get(name) or self.root(value): name for name, value in graph.outputs.items()}
         inputs = {value: name for name, value in graph.inputs.items()}
         lifetimes = self._lifetimes(outputs, inputs)

@@ -1,0 +1,74 @@
+"""Kernels that differ in their clamps alone become one, and compute what they did."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import webnn_wgpu as wn
+
+SPECIALS = np.float32([np.nan, np.inf, -np.inf, 0.0, -0.0, -1.5, 2.5, 7.0])
+
+
+def heads(builder, names):
+    """Matrix products of one shape with different ends."""
+    x = builder.input("x", {"dataType": "float32", "shape": [32, 8]})
+    ends = {
+        "none": builder.identity,
+        "relu": builder.relu,
+        "relu6": lambda y: builder.clamp(y, min_value=0, max_value=6),
+        "tanh": builder.tanh,
+    }
+    outputs = {}
+    for i, name in enumerate(names):
+        w = builder.constant(np.eye(8, dtype=np.float32) * (i + 1))
+        outputs[f"{name}{i}"] = builder.identity(ends[name](builder.matmul(x, w)))
+    return outputs
+
+
+@pytest.mark.parametrize(
+    ("names", "kernels"),
+    [
+        (["none", "none"], 1),
+        (["relu", "relu"], 1),
+        (["none", "relu"], 1),
+        (["none", "relu6"], 1),
+        (["none", "relu", "relu6"], 1),
+        (["none", "tanh"], 2),
+        (["none", "relu", "tanh"], 2),
+    ],
+)
+def test_ends_that_clamp_share_a_kernel(context, names, kernels):
+    builder = wn.MLGraphBuilder(context)
+    graph = builder.build(heads(builder, names))
+    specs = {d.spec for d in graph.plan.dispatches if d.spec.template.startswith("matmul")}
+    assert len(specs) == kernels
+    x = np.zeros((32, 8), np.float32)
+    x[:, 0] = np.resize(SPECIALS, 32)
+    x[~np.isfinite(x)] = 1e38  # infinities would become NaN in the products with 0
+    results = context.compute(graph, {"x": x})
+    for i, name in enumerate(names):
+        with np.errstate(over="ignore"):
+            y = x * np.float32(i + 1)
+        expected = {"none": y, "relu": np.maximum(y, 0), "relu6": np.clip(y, 0, 6), "tanh": np.tanh(y)}[name]
+        np.testing.assert_allclose(results[f"{name}{i}"], expected, rtol=1e-6)
+
+
+def test_reasons_tell_of_it(context):
+    builder = wn.MLGraphBuilder(context)
+    graph = builder.build(heads(builder, ["none", "relu6"]))
+    reasons = [d.reason for d in graph.plan.dispatches if d.label.startswith("matmul")]
+    assert sum("shares a kernel that clamps" in r for r in reasons) == 1
+
+
+def test_not_a_number_stays_one(context):
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [1, 4]})
+    w = builder.constant(np.full((4, 8), np.float32(1)))
+    outputs = {
+        "none": builder.matmul(x, w),
+        "relu": builder.relu(builder.matmul(x, builder.constant(np.ones((4, 8), np.float32)))),
+    }
+    results = context.compute(builder.build(outputs), {"x": np.float32([[np.nan, 1, 2, 3]])})
+    assert np.isnan(results["none"]).all()
+    assert np.isnan(results["relu"]).all()
