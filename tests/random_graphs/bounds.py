@@ -36,6 +36,11 @@ LIMITED = ("linear", "hardSigmoid", "resample2d", "batchNormalization")
 """Operators whose tolerance is stated for sums that do not cancel; where they do, it is for the sizes of the terms."""
 
 
+def is_bounded(op: str) -> bool:
+    """Return whether there are bounds for an operator."""
+    return op in _BOUNDS or OPS[op].tolerance is not None or OPS[op].lower is None
+
+
 def evaluated(op: OpDef, operands: Sequence[Array | None], node: Node, types: Sequence[TensorType]) -> list[Array]:
     """Return what the reference makes of some operands."""
     assert op.reference is not None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tests.random_graphs.bounds import SMALLEST, bounds, evaluated
+from tests.random_graphs.bounds import SMALLEST, bounds, evaluated, is_bounded
 from tests.support import assert_same
 from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.core.errors import OperationError
@@ -21,6 +21,7 @@ from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import PASSES, run_passes
 from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
 
 if TYPE_CHECKING:
@@ -33,7 +34,12 @@ if TYPE_CHECKING:
 SIMPLIFYING = ("drop_dead_nodes", "fold_constants")
 """The passes whose work an operator-by-operator run shares: what is dead or folded runs nowhere."""
 
+INEXACT = tuple(each.name for each in PASSES if not each.exact)
+"""The passes that may change how results are rounded."""
+
 _OTHERS = tuple(each.name for each in PASSES if each.name not in SIMPLIFYING)
+
+_FUSING = ("fuse_epilogues", "fuse_elementwise")
 
 
 class MismatchError(AssertionError):
@@ -61,7 +67,7 @@ def check_graph(
     forced: Mapping[str, str] | None = None,
     caps: Caps | None = None,
 ) -> None:
-    """Run a graph on a device, operator by operator and as a whole, and compare.
+    """Run a graph on a device, operator by operator and as a whole, and compare; also as passes that are not exact made it.
 
     Args:
         device: where to run.
@@ -76,6 +82,22 @@ def check_graph(
     """
     tally = tally if tally is not None else Tally()
     caps = device.caps if caps is None else caps
+    _check(device, graph, feeds, tally, forced, caps)
+    rewritten, reports = run_passes(graph, _FUSING)
+    if any(r.name in INEXACT and r.nodes_before != r.nodes_after for r in reports) and all(
+        is_bounded(node.op) for node in rewritten.nodes
+    ):
+        _check(device, rewritten, feeds, tally, forced, caps)
+
+
+def _check(
+    device: Device,
+    graph: Graph,
+    feeds: Mapping[str, Array],
+    tally: Tally,
+    forced: Mapping[str, str] | None,
+    caps: Caps,
+) -> None:
     forced = {} if forced is None or not _possible(caps, graph, forced) else forced
     simple, _ = run_passes(graph, _OTHERS)
     # Every result is an output, but for views: those are the memory of what they view.
@@ -96,7 +118,7 @@ def check_graph(
     tally.nodes.update(node.op for node in simple.nodes)
     wanted = {name: values[value] for name, value in simple.outputs.items()}
     # Twice, because the second run finds in the slots what the first has left there.
-    for when, whole in zip(("first", "second"), run(device, graph, feeds, (), forced, caps, times=2), strict=True):
+    for when, whole in zip(("first", "second"), run(device, graph, feeds, INEXACT, forced, caps, times=2), strict=True):
         try:
             assert_same(whole, wanted)
         except AssertionError as error:
@@ -106,11 +128,34 @@ def check_graph(
 def _possible(caps: Caps, graph: Graph, forced: Mapping[str, str]) -> bool:
     """Return whether variants can be taken for all of a graph's operators, as they are and fused."""
     try:
-        for disabled in (_OTHERS, ()):
+        for disabled in (_OTHERS, INEXACT):
             make_plan(run_passes(graph, disabled)[0], caps, forced)
     except OperationError:
         return False
     return True
+
+
+def check_rewritten(before: Graph, after: Graph, feeds: Mapping[str, Array]) -> None:
+    """Compare what new nodes make of the values that were there before with those that they have made instead.
+
+    Raises:
+        MismatchError: a new node's result is out of its bounds.
+    """
+    every = {str(i): i for i in before.values}
+    values = {int(name): array for name, array in interpret(replace(before, outputs=every), feeds).items()}
+    values |= after.constants
+    kept = {id(node) for node in before.nodes}
+    for node in after.nodes:
+        if id(node) in kept:
+            continue
+        operands = [None if i is None else values[i] for i in node.inputs]
+        types = [after.type(o) for o in node.outputs]
+        made = evaluated(OPS[node.op], operands, node, types)
+        allowed = bounds(after, node, operands, made) if is_bounded(node.op) else None
+        for i, (output, array) in enumerate(zip(node.outputs, made, strict=True)):
+            known = values.setdefault(output, array)
+            if allowed is not None and np.any(differs(known, array, 4 * allowed[i])):
+                raise MismatchError(f"{node.op} gives {array!r}, not {known!r}")
 
 
 def run(

@@ -193,7 +193,7 @@ def test_missing_features_are_named(fused: bool, monkeypatch: pytest.MonkeyPatch
 def test_a_type_only_inside_a_chain_needs_its_feature_too(inner: str, feature: str) -> None:
     s = Sketch()
     middle = s.apply("cast", s.input(np.arange(4, dtype=np.int32)), data_type=inner)
-    graph, _ = run_passes(s.graph(s.apply("cast", middle, data_type="int8")))
+    graph, _ = run_passes(s.graph(s.apply("cast", s.apply("abs", middle), data_type="int8")))
     for features in (frozenset[str](), frozenset([feature])):
         plan = make_plan(graph, Caps(features=features))
         check_plan(plan, Caps(features=features), rendered=True)

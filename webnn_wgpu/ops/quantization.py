@@ -13,16 +13,17 @@ import numpy as np
 from ..core.data_types import DATA_TYPES, FLOATS, PACKED_TYPES
 from ..ir.types import TensorType
 from ..kernels.expression import ExpressionBuilder, Formula
+from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
-from ._rows import to_type, wide
+from ._rows import lower_elementwise, scalar_uniform, to_type, wide
 from ._shapes import strides_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..ir.graph import Array, Attrs
-    from ..kernels.spec import KernelCall
+    from ..kernels.spec import KernelCall, UniformType
 
 QUANTIZED = ("uint8", "int8", "uint32", "int32")
 """Data types of quantized tensors. Constants may also have one of `PACKED_TYPES`."""
@@ -151,7 +152,42 @@ def _dequantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tup
         return [to_type((x.astype(np.int64) - zero_point.astype(np.int64)) * wide(scale), out[0])]
 
 
+# Both at once ---------------------------------------------------------------------------------------------------------
+
+QUANTIZE_DEQUANTIZE = "quantizeDequantize"
+"""Element-wise form of quantizeLinear to 8 bits and dequantizeLinear with the same numbers, which only passes make."""
+
+
+def _round_trip_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
+    low, high = DATA_TYPES[attrs["data_type"]].limits
+    code = f"(f32(quantize_narrow(div_f32({{0}}, {{scale}}), {{zero_point}}, {low}i, {high}i) - {{zero_point}}) * {{scale}})"
+    zero_point: tuple[str, UniformType, int] = ("zero_point", "i32", attrs["zero_point"])
+    uniforms = (scalar_uniform("scale", attrs["scale"], inputs[0]), zero_point)
+    return Formula(code, ("div", "quantize_narrow"), uniforms)
+
+
+def _round_trip_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, quantized = arrays[0], out[0].with_data_type(attrs["data_type"])
+    assert x is not None
+    scale = np.full((1,) * x.ndim, attrs["scale"], x.dtype)
+    zero_point = np.full((1,) * x.ndim, attrs["zero_point"], quantized.numpy)
+    (steps,) = _quantize_reference((x, scale, zero_point), attrs, (quantized,))
+    return _dequantize_reference((steps, scale, zero_point), attrs, out)
+
+
 OPS = (
+    OpDef(
+        QUANTIZE_DEQUANTIZE,
+        (Operand("input", FLOATS),),
+        lambda call: (call.input(),),
+        _round_trip_reference,
+        lower_elementwise,
+        attrs=(Attr("scale", "float"), Attr("zero_point", "int"), Attr("data_type", "enum", allowed=("int8", "uint8"))),
+        templates=(ELEMENTWISE,),
+        elementwise=_round_trip_formula,
+        tolerance=1,
+        internal=True,
+    ),
     OpDef(
         "quantizeLinear",
         (Operand("input", FLOATS), Operand("scale", FLOATS, same_as="input"), Operand("zeroPoint", QUANTIZED)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
-from ..ir.graph import Graph, Node, substitute
+from ..ir.graph import Graph, Node, Origin, substitute
 
 _COPIES = frozenset(("identity", "reshape", "cast", "expand", "tile", "slice", "split", "concat", "pad"))
 """Operators that, where the output has the input's type, return the input. Not so transpose and reverse."""
@@ -25,14 +25,16 @@ def drop_dead_nodes(graph: Graph) -> Graph:
 def drop_identities(graph: Graph) -> Graph:
     """Let readers of an identity, or of a reshape, cast, expand, ... that changes nothing, read its input instead."""
     replaced: dict[int, int] = {}
+    origins: dict[int, tuple[Origin, ...]] = {}
     kept: list[Node] = []
     for original in graph.nodes:
         node = substitute(original, replaced)
         if node.op in _COPIES and [graph.type(v) for v in node.operands] == [graph.type(v) for v in node.outputs]:
             replaced[node.outputs[0]] = node.operands[0]
+            origins[node.outputs[0]] = node.origins
         else:
             kept.append(node)
-    return _without(graph, kept, replaced)
+    return _without(graph, kept, replaced, origins)
 
 
 def merge_identical_nodes(graph: Graph) -> Graph:
@@ -52,15 +54,16 @@ def merge_identical_nodes(graph: Graph) -> Graph:
             continue
         replaced.update(zip(node.outputs, kept[at].outputs, strict=True))
         kept[at] = replace(kept[at], origins=(*kept[at].origins, *node.origins))
-    return _without(graph, kept, replaced)
+    origins = {gone: graph.values[gone].origins for gone in replaced}
+    return _without(graph, kept, replaced, origins)
 
 
-def _without(graph: Graph, kept: list[Node], replaced: Mapping[int, int]) -> Graph:
-    """Return the graph of the kept nodes; a value that stands in for another one takes on its origins."""
+def _without(graph: Graph, kept: list[Node], replaced: Mapping[int, int], origins: Mapping[int, tuple[Origin, ...]]) -> Graph:
+    """Return the graph of the kept nodes; a value that stands in for another one takes on the origins given for that."""
     if not replaced:
         return graph
     values = dict(graph.values)
     for gone, value in replaced.items():
-        values[value] = replace(values[value], origins=(*values[value].origins, *values[gone].origins))
+        values[value] = replace(values[value], origins=(*values[value].origins, *origins[gone]))
     outputs = {name: replaced.get(value, value) for name, value in graph.outputs.items()}
     return graph.with_nodes(tuple(kept), values=values, outputs=outputs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from ..ir.graph import Graph, Node
@@ -39,15 +39,14 @@ def _fuse(graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, S
         if node.id in group_of or not starts(node):
             continue
         group = [node]
-        while True:
+        while len(group) < MAX_STEPS:
             last = group[-1].outputs[0]
-            at = readers.get(last, set())
-            if last in outputs or len(at) != 1 or len(group) >= MAX_STEPS:
+            if last in outputs:
                 break
-            follower = graph.nodes[next(iter(at))]
-            if follower.id in group_of or OPS[follower.op].elementwise is None or not fits(graph, group, follower):
+            followers = _followers(graph, readers, outputs, last, MAX_STEPS - len(group))
+            if not followers or any(f.id in group_of for f in followers) or not _all_fit(graph, group, followers, fits):
                 break
-            group.append(follower)
+            group += followers
         if len(group) > 1:
             group_of.update({member.id: group for member in group})
     if not group_of:
@@ -61,6 +60,37 @@ def _fuse(graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, S
             # The group runs where its last member stood: by then everything it reads has been made.
             kept.append(_fused(graph, sorted(group, key=lambda member: position[member.id])))
     return graph.with_nodes(tuple(kept))
+
+
+def _followers(graph: Graph, readers: Mapping[int, set[int]], outputs: Collection[int], value: int, most: int) -> list[Node]:
+    """Return the element-wise nodes between a value and the next that all of it runs into: its only reader, in most cases.
+
+    Where it has several, as x has in x * sigmoid(x), they are those whose results end in one that is read alone.
+    """
+    found: list[Node] = []
+    waiting = set(readers.get(value, ()))
+    while waiting and len(found) < most:
+        # In the order of the graph, so that whatever a node reads of the group has been found before.
+        at = min(waiting)
+        waiting.remove(at)
+        node = graph.nodes[at]
+        if OPS[node.op].elementwise is None:
+            return []
+        found.append(node)
+        result = node.outputs[0]
+        if not waiting:
+            return found
+        if result in outputs:
+            return []
+        waiting |= readers.get(result, set())
+    return []
+
+
+def _all_fit(
+    graph: Graph, group: Sequence[Node], followers: Sequence[Node], fits: Callable[[Graph, Sequence[Node], Node], bool]
+) -> bool:
+    """Return whether nodes may join a group, one after the other."""
+    return all(fits(graph, [*group, *followers[:i]], follower) for i, follower in enumerate(followers))
 
 
 def _reads(group: Sequence[Node]) -> list[int]:
@@ -83,8 +113,9 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     extra = [v for v in _reads([*group, follower]) if v not in group[0].operands]
     if len(extra) + len(group[0].operands) > MAX_INPUTS:
         return False
+    made = {node.outputs[0] for node in group}
     for value in follower.operands:
-        if value == group[-1].outputs[0]:
+        if value in made:
             continue
         shape = graph.type(value).shape
         while shape and shape[0] == 1 and shape not in (vector, output.shape):

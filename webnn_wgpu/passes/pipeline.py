@@ -7,18 +7,35 @@ from dataclasses import dataclass
 
 from ..core.errors import MLTypeError
 from ..ir.graph import Graph
+from .attention import recognise_attention
+from .casts import merge_casts
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
+from .convolution import fold_into_convolutions, fold_padding
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues
+from .gelu import recognise_gelu
+from .movement import merge_movement
+from .normalization import recognise_normalization
+from .numbers import take_numbers_along
+from .quantized import merge_quantization, recognise_matmul_nbits
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass: its name, its function, and why it is there."""
+    """One pass.
+
+    Attributes:
+        name: of its function.
+        run: the function.
+        reason: why it is there.
+        exact: whether every result stays as it is to the bit, on devices too. Others round less often, or lead to sums in
+            another order; a result stays within the tolerances of the operators that it takes the place of.
+    """
 
     name: str
     run: Callable[[Graph], Graph]
     reason: str
+    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -35,11 +52,37 @@ class PassReport:
 
 PASSES = (
     Pass("drop_dead_nodes", drop_dead_nodes, "what no output needs is not computed"),
+    Pass(
+        "recognise_matmul_nbits",
+        recognise_matmul_nbits,
+        "weights of 4 bits, or in blocks, are multiplied from where they are; before constants are folded to wide copies",
+        exact=False,
+    ),
     Pass("fold_constants", fold_constants, "what depends on constants alone is computed once, at build time"),
+    Pass("merge_casts", merge_casts, "a cast to a wider type is not seen through the next"),
     Pass("drop_identities", drop_identities, "identity, and reshape to the same shape, are other names for their input"),
     Pass("merge_identical_nodes", merge_identical_nodes, "the same operator on the same operands is computed once"),
+    Pass(
+        "merge_quantization", merge_quantization, "numbers that are quantized to be dequantized at once need no bytes in memory"
+    ),
+    Pass("fold_padding", fold_padding, "convolutions and pools read zeros around their input that nobody writes", exact=False),
+    Pass(
+        "fold_into_convolutions",
+        fold_into_convolutions,
+        "factors and addends of channels go into the weights at build time",
+        exact=False,
+    ),
+    Pass(
+        "recognise_attention", recognise_attention, "no matrix of scores in memory, and no transposes around heads", exact=False
+    ),
+    Pass("recognise_normalization", recognise_normalization, "one kernel instead of eight", exact=False),
+    Pass("recognise_gelu", recognise_gelu, "one formula instead of five, which loses no digits below zero", exact=False),
+    Pass("merge_movement", merge_movement, "what moves twice can move once, and sizes of 1 need no moving"),
+    Pass(
+        "take_numbers_along", take_numbers_along, "constant numbers are uniforms: fused kernels can read only so many buffers"
+    ),
     Pass("fuse_epilogues", fuse_epilogues, "bias, activation and residual are applied before a matrix product is stored"),
-    Pass("fuse_elementwise", fuse_elementwise, "a chain of element-wise operators reads and writes memory once"),
+    Pass("fuse_elementwise", fuse_elementwise, "element-wise operators of one shape read and write memory once"),
 )
 """Every pass in the order it runs."""
 

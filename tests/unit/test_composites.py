@@ -1,0 +1,560 @@
+"""Passes that recognise what exporters write: in all its forms, and nothing that only resembles it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.support import Sketch, assert_same, run_graph
+from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.passes import PASSES, run_passes
+from webnn_wgpu.passes.attention import recognise_attention
+from webnn_wgpu.passes.casts import merge_casts
+from webnn_wgpu.passes.convolution import fold_into_convolutions, fold_padding
+from webnn_wgpu.passes.gelu import recognise_gelu
+from webnn_wgpu.passes.movement import merge_movement
+from webnn_wgpu.passes.normalization import recognise_normalization
+from webnn_wgpu.passes.numbers import take_numbers_along
+from webnn_wgpu.passes.quantized import merge_quantization, recognise_matmul_nbits
+from webnn_wgpu.reference import interpret
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webnn_wgpu.ir.graph import Array, Graph
+    from webnn_wgpu.runtime.device import Device
+
+
+def normal(*shape: int, seed: int = 0, dtype: Any = np.float32) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def number(s: Sketch, value: float, dtype: Any = np.float32, shape: tuple[int, ...] = ()) -> int:
+    return s.constant(np.full(shape, value, dtype))
+
+
+def check(
+    run: Callable[[Graph], Graph],
+    graph: Graph,
+    feeds: dict[str, Array],
+    ops: Sequence[str],
+    *,
+    tolerance: float | None = 1e-6,
+) -> Graph:
+    """Run a pass; compare operators, results, types and origins. `tolerance` is relative to the largest; None is exact."""
+    after = verify(run(graph))
+    assert [n.op for n in after.nodes] == list(ops)
+    expected, actual = interpret(graph, feeds), interpret(after, feeds)
+    for name, wanted in expected.items():
+        if tolerance is None:
+            assert_same({name: actual[name]}, {name: wanted})
+            continue
+        assert (actual[name].dtype, actual[name].shape) == (wanted.dtype, wanted.shape)
+        allowed = tolerance * float(np.max(np.abs(wanted)))
+        np.testing.assert_allclose(actual[name].astype(np.float64), wanted.astype(np.float64), rtol=0, atol=allowed)
+    before = {o for node in graph.nodes for o in node.origins}
+    assert before <= {o for item in (*after.nodes, *after.values.values()) for o in item.origins}
+    return after
+
+
+def unchanged(run: Callable[[Graph], Graph], graph: Graph) -> None:
+    assert run(graph) is graph
+
+
+# ----------------------------------------------------------------------------------------------------------------- gelu
+
+
+def gelu(s: Sketch, x: int, form: str, dtype: Any = np.float32) -> int:
+    root = s.apply("div", x, number(s, math.sqrt(2), dtype)) if "div" in form else None
+    root = s.apply("mul", number(s, math.sqrt(0.5), dtype), x) if root is None else root
+    bell = s.apply("add", s.apply("erf", root), number(s, 1, dtype))
+    half = number(s, 0.5, dtype)
+    if "half last" in form:
+        return s.apply("mul", s.apply("mul", x, bell), half, label="act")
+    if "half of x" in form:
+        return s.apply("mul", s.apply("mul", half, x), bell, label="act")
+    return s.apply("mul", s.apply("mul", bell, half), x, label="act")
+
+
+FORMS = [f"{root}, {half}" for root in ("div", "mul") for half in ("half last", "half of x", "half of bell")]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("form", FORMS)
+def test_gelu_is_recognised(form: str, dtype: Any) -> None:
+    s = Sketch()
+    x = s.input(np.linspace(-6, 6, 41).astype(dtype))
+    after = check(
+        recognise_gelu, s.graph(gelu(s, x, form, dtype)), s.feeds, ["gelu"], tolerance=1e-6 if dtype == np.float32 else 2e-3
+    )
+    assert after.nodes[0].label == "act"
+
+
+@pytest.mark.parametrize("what", ["another root", "another half", "an inner result is an output", "another x", "broadcast"])
+def test_what_is_no_gelu(what: str) -> None:
+    s = Sketch()
+    x, y = s.input(normal(3, 4)), s.input(normal(3, 4, seed=1))
+    root = s.apply("div", x, number(s, 1.4 if what == "another root" else math.sqrt(2)))
+    bell = s.apply("add", s.apply("erf", root), number(s, 1, shape=(1, 1, 1) if what == "broadcast" else ()))
+    product = s.apply("mul", y if what == "another x" else x, bell)
+    out = s.apply("mul", product, number(s, 0.25 if what == "another half" else 0.5))
+    unchanged(recognise_gelu, s.graph(out, bell) if "output" in what else s.graph(out))
+
+
+# ------------------------------------------------------------------------------------------------------------ attention
+
+B, S, T, H, D = 2, 5, 7, 3, 4
+
+
+def heads(s: Sketch, x: int, length: int, permutation: Sequence[int] = (0, 2, 1, 3)) -> int:
+    return s.apply("transpose", s.apply("reshape", x, new_shape=[B, length, H, D]), permutation=permutation)
+
+
+def attention(s: Sketch, form: str = "", mask: Array | None = None) -> int:
+    q, k, v = (s.input(normal(B, n, H * D, seed=i)) for i, n in enumerate((S, T, T)))
+    query, value = heads(s, q, S), heads(s, v, T)
+    key = s.apply("transpose", heads(s, k, T), permutation=[0, 1, 3, 2]) if "twice" in form else heads(s, k, T, (0, 2, 3, 1))
+    if "both scaled" in form:
+        query, key = s.apply("mul", query, number(s, D**-0.25)), s.apply("mul", number(s, D**-0.25), key)
+    scores = s.apply("matmul", query, key)
+    if "div" in form:
+        scores = s.apply("div", scores, number(s, D**0.5))
+    if "mul" in form:
+        scores = s.apply("mul", number(s, D**-0.5), scores)
+    if mask is not None:
+        scores = s.apply("add", *((s.input(mask), scores) if "mask first" in form else (scores, s.input(mask))))
+    out = s.apply("matmul", s.apply("softmax", scores, axis=3), value)
+    if "heads" in form:
+        return out
+    out = s.apply("transpose", out, permutation=[0, 2, 1, 3])
+    return s.apply("reshape", out, new_shape=[B, S, H * D])
+
+
+@pytest.mark.parametrize("form", ["", "div", "mul", "twice", "both scaled", "div, mask", "mask first", "mul, mask"])
+def test_attention_is_recognised(form: str) -> None:
+    s = Sketch()
+    mask = np.where(np.arange(T) < 5, 0, -3.4e38).astype(np.float32).reshape(1, 1, 1, T) if "mask" in form else None
+    graph = s.graph(attention(s, form, mask))
+    after = check(recognise_attention, graph, s.feeds, ["x.attention", "reshape", "reshape"])
+    assert after.nodes[0].inputs[:3] == tuple(graph.inputs[str(i)] for i in range(3))
+    assert after.nodes[0].attrs["scale"] == pytest.approx(1 if form in ("", "twice", "mask first") else 0.5, rel=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(T,), (S, T), (1, 1, S, T), (B, 1, 1, T), (B, H, S, T), (1, H, 1, 1)])
+def test_attention_takes_masks_that_broadcast(shape: tuple[int, ...]) -> None:
+    s = Sketch()
+    graph = s.graph(attention(s, "mul", normal(*shape)))
+    check(recognise_attention, graph, s.feeds, ["x.attention", "reshape", "reshape"])
+
+
+def test_causal_masks_of_minus_infinity_keep_their_meaning() -> None:
+    s = Sketch()
+    mask = np.where(np.arange(T) <= np.arange(S)[:, None], 0, -np.inf).astype(np.float32)
+    check(recognise_attention, s.graph(attention(s, "mul", mask)), s.feeds, ["x.attention", "reshape", "reshape"])
+
+
+CAUSAL = (np.arange(T) <= np.arange(S)[:, None]).astype(np.uint8)
+
+
+@pytest.mark.parametrize("fill", [-np.inf, float(np.finfo(np.float32).min)])
+@pytest.mark.parametrize("hidden", [False, True])
+@pytest.mark.parametrize("constant", [True, False])
+def test_masks_that_choose_between_scores_and_a_number(fill: float, hidden: bool, constant: bool) -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(B, H, n, D, seed=i)) for i, n in enumerate((S, T, T)))
+    scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
+    mask = 1 - CAUSAL if hidden else CAUSAL
+    condition = s.constant(mask) if constant else s.input(mask)
+    choices = (number(s, fill), scores) if hidden else (scores, number(s, fill))
+    graph = s.graph(s.apply("matmul", s.apply("softmax", s.apply("where", condition, *choices), axis=3), v))
+    if constant or (fill == -np.inf and not hidden):
+        check(recognise_attention, graph, s.feeds, ["x.attention"])
+    else:
+        # What is to be seen would have to be computed; a row of which nothing is would become 0 instead of a mean.
+        unchanged(recognise_attention, graph)
+
+
+def test_a_row_that_sees_nothing_is_a_mean() -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(B, H, n, D, seed=i)) for i, n in enumerate((S, T, T)))
+    scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
+    nothing = s.constant(np.zeros((S, T), np.uint8))
+    scores = s.apply("where", nothing, scores, number(s, -3e38))
+    unchanged(recognise_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)))
+
+
+def test_attention_whose_heads_stay_apart() -> None:
+    s = Sketch()
+    graph = s.graph(attention(s, "mul, heads"))
+    check(recognise_attention, graph, s.feeds, ["reshape", "transpose", "x.attention"])
+
+
+def test_attention_of_a_cache_and_one_token() -> None:
+    s = Sketch()
+    q, past, new, v = (s.input(normal(1, *shape, seed=i)) for i, shape in enumerate(((1, 8), (2, 6, 4), (2, 1, 4), (2, 7, 4))))
+    query = s.apply("transpose", s.apply("reshape", q, new_shape=[1, 1, 2, 4]), permutation=[0, 2, 1, 3])
+    key = s.apply("concat", past, new, axis=2)
+    scores = s.apply("matmul", query, s.apply("transpose", key, permutation=[0, 1, 3, 2]))
+    out = s.apply("matmul", s.apply("softmax", s.apply("mul", scores, number(s, 0.5)), axis=3), v)
+    graph = s.graph(s.apply("transpose", out, permutation=[0, 2, 1, 3]), key)
+    check(recognise_attention, graph, s.feeds, ["concat", "x.attention", "reshape"])
+
+
+def test_attention_of_queries_that_are_computed_by_head() -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(B, n, H, D, seed=i)) for i, n in enumerate((S, T, T)))
+    query = s.apply("tanh", s.apply("transpose", q, permutation=[0, 2, 1, 3]))
+    scores = s.apply("matmul", query, s.apply("transpose", k, permutation=[0, 2, 3, 1]))
+    out = s.apply("matmul", s.apply("softmax", scores, axis=3), s.apply("transpose", v, permutation=[0, 2, 1, 3]))
+    graph = s.graph(s.apply("transpose", out, permutation=[0, 2, 1, 3]))
+    ops = ["transpose", "tanh", "reshape", "reshape", "x.attention", "transpose"]
+    check(recognise_attention, graph, s.feeds, ops)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_of_one_head_for_each_batch(masked: bool) -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(3, n, 8, seed=i)) for i, n in enumerate((5, 6, 6)))
+    scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 2, 1]))
+    scores = s.apply("add", scores, s.input(normal(5, 6))) if masked else scores
+    graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=2), v))
+    check(recognise_attention, graph, s.feeds, ["x.attention"])
+
+
+WHAT = ["softmax along queries", "scores are an output", "weights are read again", "keys never transposed", "heads of 3"]
+
+
+@pytest.mark.parametrize("what", [*WHAT, "a scale that varies", "a mask that widens", "broadcast values"])
+def test_what_is_no_attention(what: str) -> None:
+    s = Sketch()
+    size = 3 if what == "heads of 3" else 4
+    one = what in ("a mask that widens", "broadcast values")
+    q, k = (s.input(normal(1 if one else 2, 2, 6, size, seed=i)) for i in range(2))
+    v = s.input(normal(2, 2, 6, 4, seed=3))
+    key = (
+        s.input(normal(2, 2, size, 6)) if what == "keys never transposed" else s.apply("transpose", k, permutation=[0, 1, 3, 2])
+    )
+    scores = s.apply("matmul", q, key)
+    if what == "a scale that varies":
+        scores = s.apply("mul", scores, s.input(normal(6)))
+    if what == "a mask that widens":
+        scores = s.apply("add", scores, s.input(normal(2, 1, 1, 6)))
+    weights = s.apply("softmax", scores, axis=2 if what == "softmax along queries" else 3)
+    out = s.apply("matmul", weights, v)
+    extra = {"scores are an output": (scores,), "weights are read again": (s.apply("neg", weights),)}
+    unchanged(recognise_attention, s.graph(out, *extra.get(what, ())))
+
+
+# -------------------------------------------------------------------------------------------------------- normalization
+
+
+def normalized(s: Sketch, x: int, form: str, axes: Sequence[int], epsilon: float = 1e-5) -> int:
+    d = x
+    if "rms" not in form:
+        d = s.apply("sub", x, s.apply("reduceMean", x, axes=axes, keep_dimensions=True))
+    square = s.apply("mul", d, d) if "product" in form else s.apply("pow", d, number(s, 2))
+    plus = s.apply("add", s.apply("reduceMean", square, axes=axes, keep_dimensions=True), number(s, epsilon))
+    root = s.apply("sqrt", plus)
+    if "reciprocal" in form:
+        return s.apply("mul", s.apply("reciprocal", root), d)
+    if "one over" in form:
+        return s.apply("mul", d, s.apply("div", number(s, 1), root))
+    return s.apply("div", d, root)
+
+
+@pytest.mark.parametrize("form", ["", "product", "reciprocal", "one over", "rms", "rms, product", "rms, reciprocal"])
+@pytest.mark.parametrize("axes", [[2], [1, 2], [1]])
+def test_normalization_is_recognised(form: str, axes: list[int]) -> None:
+    s = Sketch()
+    x = s.input(normal(2, 5, 6) * 3 + 1)
+    y = normalized(s, x, form, axes)
+    shape = [6 if 2 in axes else 1] if 1 not in axes else [5, 6 if 2 in axes else 1]
+    y = s.apply("mul", s.constant(normal(*shape, seed=1)), y)
+    op = "x.rms_normalization" if "rms" in form else "layerNormalization"
+    if "rms" not in form:
+        y = s.apply("add", y, s.constant(normal(*shape, seed=2)), label="norm")
+    after = check(recognise_normalization, s.graph(y), s.feeds, [op], tolerance=3e-6)
+    assert len(after.nodes[0].operands) == (2 if "rms" in form else 3)
+
+
+def test_a_normalization_takes_only_what_has_its_shape() -> None:
+    s = Sketch()
+    y = normalized(s, s.input(normal(2, 5, 6)), "", [2])
+    graph = s.graph(s.apply("add", s.apply("mul", y, s.constant(normal(5, 6))), s.constant(normal(6))))
+    check(recognise_normalization, graph, s.feeds, ["layerNormalization", "mul", "add"], tolerance=3e-6)
+
+
+@pytest.mark.parametrize("what", ["means of two kinds", "a cube", "the variance is an output", "no common axes"])
+def test_what_is_no_layer_normalization(what: str) -> None:
+    s = Sketch()
+    x = s.input(np.abs(normal(2, 6)))
+    mean = s.apply("reduceMean", x, axes=[0 if what == "no common axes" else 1], keep_dimensions=True)
+    d = s.apply("sub", x, s.apply("relu", mean) if what == "means of two kinds" else mean)
+    square = s.apply("pow", d, number(s, 3 if what == "a cube" else 2))
+    variance = s.apply("reduceMean", square, axes=[1], keep_dimensions=True)
+    y = s.apply("div", d, s.apply("sqrt", s.apply("add", variance, number(s, 1e-5))))
+    after = recognise_normalization(s.graph(y, variance) if "output" in what else s.graph(y))
+    assert "layerNormalization" not in [node.op for node in after.nodes]
+
+
+# --------------------------------------------------------------------------------------------------------- convolutions
+
+LAYOUTS = [("nchw", "oihw"), ("nhwc", "ohwi"), ("nchw", "hwio")]
+
+
+def convolution(s: Sketch, layout: str = "nchw", filters: str = "oihw", bias: bool = True, groups: int = 1) -> int:
+    sizes = {"n": 2, "c": 4, "h": 5, "w": 6}
+    taps = {"o": 6, "i": 4 // groups, "h": 3, "w": 2}
+    x, weights = normal(*(sizes[d] for d in layout)), normal(*(taps[d] for d in filters), seed=1)
+    operands = [s.input(x), s.constant(weights), *([s.constant(normal(6, seed=2))] if bias else [])]
+    return s.apply("conv2d", *operands, input_layout=layout, filter_layout=filters, groups=groups)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("layouts", LAYOUTS)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_batch_normalization_goes_into_a_convolution(layouts: tuple[str, str], bias: bool, groups: int) -> None:
+    s = Sketch()
+    y = convolution(s, *layouts, bias, groups)
+    mean, variance = s.constant(normal(6, seed=3)), s.constant(np.abs(normal(6, seed=4)) + 0.1)
+    parameters = [s.constant(normal(6, seed=5)), s.constant(normal(6, seed=6))] if bias else []
+    y = s.apply("batchNormalization", y, mean, variance, *parameters, axis=layouts[0].index("c"), label="bn")
+    check(fold_into_convolutions, s.graph(y), s.feeds, ["conv2d"])
+
+
+def test_factors_and_addends_of_channels_go_into_a_convolution() -> None:
+    s = Sketch()
+    y = convolution(s, bias=False)
+    y = s.apply("mul", s.constant(normal(6, 1, 1, seed=3)), y)
+    y = s.apply("sub", s.apply("add", y, s.constant(normal(1, 6, 1, 1, seed=4))), number(s, 0.25))
+    y = s.apply("div", y, s.constant(np.abs(normal(1, 6, 1, 1, seed=5)) + 0.5))
+    check(fold_into_convolutions, s.graph(y), s.feeds, ["conv2d"])
+
+
+def test_factors_go_into_a_transposed_convolution() -> None:
+    s = Sketch()
+    x, weights = s.input(normal(1, 4, 3, 3)), s.constant(normal(4, 6, 2, 2, seed=1))
+    y = s.apply("convTranspose2d", x, weights, strides=[2, 2])
+    y = s.apply("add", s.apply("mul", y, s.constant(normal(6, 1, 1, seed=2))), s.constant(normal(6, 1, 1, seed=3)))
+    check(fold_into_convolutions, s.graph(y), s.feeds, ["convTranspose2d"])
+
+
+WHATS = ["varies along rows", "not constant", "an output", "overflow", "underflow", "two readers", "subtracted from", "rank 5"]
+
+
+@pytest.mark.parametrize("what", WHATS)
+def test_what_stays_behind_a_convolution(what: str) -> None:
+    s = Sketch()
+    y = convolution(s)
+    shape = {"varies along rows": (5 - 2, 1), "rank 5": (1, 1, 6, 1, 1)}.get(what, (6, 1, 1))
+    factor = normal(*shape) * np.float32({"overflow": 3e38, "underflow": 1e-38}.get(what, 1))
+    z = s.apply("mul", y, s.input(factor) if what == "not constant" else s.constant(factor))
+    if what == "subtracted from":
+        z = s.apply("sub", s.constant(factor), y)
+    extra = {"an output": (y,), "two readers": (s.apply("neg", y),)}
+    unchanged(fold_into_convolutions, s.graph(z, *extra.get(what, ())))
+
+
+def test_convolutions_pad_for_themselves() -> None:
+    s = Sketch()
+    x = s.apply("pad", s.input(normal(1, 2, 5, 6)), beginning_padding=[0, 0, 1, 0], ending_padding=[0, 0, 2, 3])
+    y = s.apply("conv2d", x, s.constant(normal(3, 2, 3, 3)), padding=[1, 0, 0, 2])
+    after = check(fold_padding, s.graph(y), s.feeds, ["conv2d"], tolerance=None)
+    assert after.nodes[0].attrs["padding"] == (2, 2, 0, 5)
+
+
+@pytest.mark.parametrize(("op", "value"), [("l2Pool2d", 0.0), ("maxPool2d", -np.inf)])
+def test_pools_pad_for_themselves(op: str, value: float) -> None:
+    s = Sketch()
+    x = s.input(normal(1, 5, 6, 2))
+    x = s.apply("pad", x, beginning_padding=[0, 1, 1, 0], ending_padding=[0, 1, 2, 0], value=value)
+    y = s.apply(op, x, window_dimensions=[3, 3], strides=[2, 2], layout="nhwc")
+    check(fold_padding, s.graph(y), s.feeds, [op], tolerance=None)
+
+
+@pytest.mark.parametrize("what", ["edge", "ones", "channels", "average", "maximum of zeros", "wide"])
+def test_padding_that_stays(what: str) -> None:
+    s = Sketch()
+    x = s.input(normal(1, 2, 5, 6))
+    value = 1.0 if what == "ones" else -np.inf if what == "wide" else 0.0
+    end = [0, 1, 0, 0] if what == "channels" else [0, 0, 3 if what == "wide" else 1, 1]
+    mode = "edge" if what == "edge" else "constant"
+    x = s.apply("pad", x, beginning_padding=[0, 0, 0, 0], ending_padding=end, mode=mode, value=value)
+    if what in ("average", "maximum of zeros", "wide"):
+        y = s.apply("averagePool2d" if what == "average" else "maxPool2d", x, window_dimensions=[2, 2])
+    else:
+        y = s.apply("conv2d", x, s.constant(normal(3, 3 if what == "channels" else 2, 2, 2)))
+    unchanged(fold_padding, s.graph(y))
+
+
+# ------------------------------------------------------------------------------------------------------------- movement
+
+
+def test_transposes_and_reshapes_merge() -> None:
+    s = Sketch()
+    x = s.input(normal(2, 3, 4, 5))
+    y = s.apply("transpose", s.apply("transpose", x, permutation=[0, 2, 3, 1]), permutation=[1, 0, 2, 3])
+    z = s.apply("reshape", s.apply("reshape", y, new_shape=[8, 15]), new_shape=[120])
+    after = check(merge_movement, s.graph(z), s.feeds, ["transpose", "reshape"], tolerance=None)
+    assert after.nodes[0].attrs["permutation"] == (2, 0, 3, 1)
+
+
+def test_movement_back_to_where_it_began_is_none() -> None:
+    s = Sketch()
+    x = s.input(normal(2, 3, 4))
+    y = s.apply("transpose", s.apply("transpose", x, permutation=[0, 2, 1]), permutation=[0, 2, 1])
+    y = s.apply("reshape", s.apply("reshape", y, new_shape=[6, 4]), new_shape=[2, 3, 4])
+    check(merge_movement, s.graph(s.apply("neg", y)), s.feeds, ["neg"], tolerance=None)
+
+
+@pytest.mark.parametrize("permutation", [[0, 2, 1, 3], [3, 0, 1, 2]])
+def test_transposes_that_move_nothing_are_views(permutation: list[int]) -> None:
+    s = Sketch()
+    x = s.apply("transpose", s.input(normal(2, 1, 3, 1)), permutation=permutation)
+    check(merge_movement, s.graph(x), s.feeds, ["reshape"], tolerance=None)
+
+
+# ------------------------------------------------------------------------------------------------- numbers, data types
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("op", ["add", "sub", "mul"])
+@pytest.mark.parametrize("value", [0.0, -0.0, 0.1, -3.0])
+def test_numbers_become_options(op: str, value: float, swapped: bool, dtype: Any) -> None:
+    s = Sketch()
+    x = s.input(np.array([0.0, -0.0, 0.1, -3.0, np.inf, -np.inf, np.nan, 6e4], dtype))
+    operands = (number(s, value, dtype), x) if swapped else (x, number(s, value, dtype))
+    check(take_numbers_along, s.graph(s.apply(op, *operands)), s.feeds, ["linear"], tolerance=None)
+
+
+def test_numbers_that_no_option_can_be_stay() -> None:
+    s = Sketch()
+    x, i = s.input(normal(3)), s.input(np.arange(3, dtype=np.int32))
+    outputs = [s.apply("add", x, number(s, np.inf)), s.apply("mul", i, number(s, 2, np.int32))]
+    unchanged(take_numbers_along, s.graph(*outputs, s.apply("mul", x, number(s, 2, shape=(1, 1)))))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third", "merges"),
+    [
+        (np.float16, "float32", "float16", True),
+        (np.float32, "float16", "float32", False),
+        (np.float16, "float32", "int8", True),
+        (np.uint8, "float32", "float16", True),
+        (np.uint8, "float16", "int8", False),
+        (np.uint8, "int32", "int8", True),
+        (np.int8, "float16", "int64", True),
+        (np.int32, "float32", "int64", False),
+        (np.int32, "int64", "uint8", True),
+        (np.int32, "uint64", "int32", False),
+        (np.float32, "int32", "float32", False),
+    ],
+)
+def test_casts_that_lose_nothing_merge(first: Any, second: str, third: str, merges: bool) -> None:
+    s = Sketch()
+    x = np.array([0, 1, 100, 255, 60000], np.float64)
+    x = np.clip(x, np.iinfo(first).min, np.iinfo(first).max) if np.dtype(first).kind != "f" else x
+    graph = s.graph(s.apply("cast", s.apply("cast", s.input(x.astype(first)), data_type=second), data_type=third))
+    if merges:
+        check(merge_casts, graph, s.feeds, ["cast"], tolerance=None)
+    else:
+        unchanged(merge_casts, graph)
+
+
+# --------------------------------------------------------------------------------------------------------- quantization
+
+STEPS = np.array([-np.inf, -1e30, -7.3, -0.31, -0.0, 0.0, 0.05, 0.15, 0.25, 12.7, 300, np.inf, np.nan], np.float32)
+
+
+def round_trip(s: Sketch, x: int, dtype: Any, scale: float = 0.1, zero: int = 3, after: float | None = None) -> int:
+    def numbers(scale: float) -> list[int]:
+        return [number(s, scale, shape=(1,)), number(s, zero, dtype, (1,))]
+
+    return s.apply("dequantizeLinear", s.apply("quantizeLinear", x, *numbers(scale)), *numbers(after or scale))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("zero", [0, 3, 100])
+def test_quantizing_to_dequantize_is_one_operator(dtype: Any, zero: int, device: Device) -> None:
+    s = Sketch()
+    graph = s.graph(round_trip(s, s.input(STEPS), dtype, zero=zero))
+    check(merge_quantization, graph, s.feeds, ["quantizeDequantize"], tolerance=None)
+    assert_same(run_graph(device, graph, s.feeds), run_graph(device, graph, s.feeds, disabled_passes=["merge_quantization"]))
+
+
+def test_quantizing_that_stays() -> None:
+    s = Sketch()
+    x = s.input(STEPS)
+    zero = s.constant(np.zeros(1, np.int8))
+    bytes_ = s.apply("quantizeLinear", x, number(s, 0.5, shape=(1,)), zero)
+    varies = s.input(np.ones(1, np.float32))
+    outputs = [
+        round_trip(s, x, np.int8, after=0.2),
+        round_trip(s, x, np.int32),
+        bytes_,
+        s.apply("dequantizeLinear", bytes_, number(s, 0.5, shape=(1,)), zero),
+        s.apply("dequantizeLinear", s.apply("quantizeLinear", x, varies, zero), varies, zero),
+    ]
+    unchanged(merge_quantization, s.graph(*outputs))
+
+
+def weights(s: Sketch, dtype: Any, K: int, N: int, blocks: int, transposed: bool, seed: int = 0) -> int:
+    rng = np.random.default_rng(seed)
+    low, high = (-8, 7) if dtype == ml_dtypes.int4 else (0, 15) if dtype == ml_dtypes.uint4 else (-128, 127)
+    b = rng.integers(low, high + 1, (K, N)).astype(dtype)
+    scales = rng.uniform(0.01, 0.1, (blocks, N)).astype(np.float32)
+    zeros = rng.integers(low, high + 1, (blocks, N)).astype(dtype)
+    return s.apply("dequantizeLinear", *(s.constant(a.T if transposed else a) for a in (b, scales, zeros)))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4, np.int8])
+@pytest.mark.parametrize("form", ["matmul", "transpose", "gemm", "gemm, transposed"])
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_weights_in_blocks_are_multiplied_as_they_are(dtype: Any, form: str, blocks: int, device: Device) -> None:
+    s = Sketch()
+    K, N = 96, 7
+    turned = "trans" in form
+    x, b = s.input(normal(5, K)), weights(s, dtype, K, N, blocks, turned)
+    if form in ("matmul", "transpose"):
+        y = s.apply("matmul", x, s.apply("transpose", b, permutation=[1, 0]) if turned else b)
+    else:
+        y = s.apply("gemm", x, b, s.constant(normal(N)), b_transpose=turned)
+    graph = s.graph(y)
+    if dtype == np.int8 and blocks == 1:
+        unchanged(recognise_matmul_nbits, graph)
+        return
+    after = check(recognise_matmul_nbits, graph, s.feeds, ["x.matmul_nbits"], tolerance=2e-6)
+    (found,) = run_graph(device, graph, s.feeds).values()
+    (wanted,) = interpret(after, s.feeds).values()
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * float(np.max(np.abs(wanted))))
+
+
+def test_weights_of_few_bits_keep_them_through_the_pipeline() -> None:
+    s = Sketch()
+    graph = s.graph(s.apply("matmul", s.input(normal(1, 64)), weights(s, ml_dtypes.uint4, 64, 32, 2, False)))
+    after, _ = run_passes(graph)
+    assert [node.op for node in after.nodes] == ["x.matmul_nbits"]
+    assert sum(a.nbytes for a in after.constants.values()) == 64 * 32 // 2 + 2 * 32 * 4 + 32
+
+
+# ------------------------------------------------------------------------------------------------------------ everything
+
+
+def test_a_transformer_layer_is_few_operators(device: Device) -> None:
+    s = Sketch()
+    x = attention(s, "div", normal(1, 1, 1, T))
+    x = s.apply("matmul", x, s.constant(normal(H * D, 8)))
+    x = normalized(s, s.apply("add", x, s.constant(normal(8))), "", [2])
+    graph = s.graph(gelu(s, s.apply("matmul", x, s.constant(normal(8, 8))), "div, half last"))
+    after, _ = run_passes(graph)
+    assert [node.op for node in after.nodes] == ["x.attention", "fused", "layerNormalization", "fused"]
+    alone, _ = run_passes(graph, [p.name for p in PASSES if not p.exact])
+    (found,), (wanted,) = interpret(after, s.feeds).values(), interpret(alone, s.feeds).values()
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * float(np.max(np.abs(wanted))))
+    (run,) = run_graph(device, graph, s.feeds).values()
+    np.testing.assert_allclose(run, wanted, rtol=0, atol=1e-5 * float(np.max(np.abs(wanted))))

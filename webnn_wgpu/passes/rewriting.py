@@ -1,0 +1,185 @@
+"""What the passes share that look for patterns: a walk over the nodes that may put others in the place of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from ..core.errors import MLTypeError
+from ..ir.graph import Array, Graph, Node, Origin, Value, frozen_array
+from ..ir.types import TensorType
+from ..ops import OPS
+
+
+class Rewriter:
+    """A graph while it is rewritten, from its first node to its last.
+
+    Attributes:
+        constants: those of the graph, and new ones.
+        nodes: what has been kept or made so far.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
+        self._values = dict(graph.values)
+        self.constants: dict[int, Array] = dict(graph.constants)
+        self.nodes: list[Node] = []
+        self._made: dict[int, Node] = {}
+        self._readers: dict[int, list[Node]] = {}
+        for node in graph.nodes:
+            for value in dict.fromkeys(node.operands):
+                self._readers.setdefault(value, []).append(node)
+        self._outputs = set(graph.outputs.values())
+        self._replaced: set[int] = set()
+        self._next_value = max(graph.values, default=-1) + 1
+        self._next_node = max((node.id for node in graph.nodes), default=-1) + 1
+
+    # looking ------------------------------------------------------------------------------------------------------
+
+    def type(self, value: int) -> TensorType:
+        """Return the type of a value."""
+        return self._values[value].type
+
+    def shape(self, value: int) -> tuple[int, ...]:
+        """Return the shape of a value."""
+        return self.type(value).shape
+
+    def made(self, value: int | None, *ops: str) -> Node | None:
+        """Return the node that made a value, if it is one of these operators."""
+        node = None if value is None else self._made.get(value)
+        return node if node is not None and node.op in ops else None
+
+    def readers(self, value: int) -> Sequence[Node]:
+        """Return the nodes of the graph that read a value."""
+        return self._readers.get(value, ())
+
+    def inner(self, value: int, readers: int = 1) -> bool:
+        """Return whether a value is no output and has so many readers: it can go when they do."""
+        return value not in self._outputs and len(self.readers(value)) == readers
+
+    def made_for_one(self, value: int | None, *ops: str) -> Node | None:
+        """Return the node that made a value, if it is one of these operators and the value has a single reader."""
+        node = self.made(value, *ops)
+        return node if node is not None and self.inner(node.outputs[0]) else None
+
+    def number(self, value: int | None) -> float | None:
+        """Return the element of a constant that has just one."""
+        array = None if value is None else self.constants.get(value)
+        return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
+
+    def with_number(self, node: Node) -> tuple[int, float] | None:
+        """Return the two operands of an operator one of which is a constant number that changes no shape, that one last."""
+        for x, other in (node.operands, node.operands[::-1]):
+            number = self.number(other)
+            if number is not None and self.shape(x) == self.shape(node.outputs[0]):
+                return x, number
+        return None
+
+    # making -------------------------------------------------------------------------------------------------------
+
+    def constant(self, array: Array, like: int, data_type: str = "") -> int:
+        """Add a constant that stands for what another value does, and has its data type if none is given."""
+        value = self._new(TensorType(data_type or self.type(like).data_type, array.shape), self._values[like].origins)
+        self.constants[value] = frozen_array(array)
+        return value
+
+    def reshaped(self, value: int, shape: Sequence[int], sources: Sequence[Node]) -> int:
+        """Return a value of another shape, the constant or a view of it, or what it was a view of."""
+        shape = tuple(shape)
+        while (view := self.made(value, "reshape")) is not None and self.shape(value) != shape:
+            value = view.operands[0]
+        if self.shape(value) == shape:
+            return value
+        if value in self.constants:
+            return self.constant(self.constants[value].reshape(shape), value)
+        return self.add("reshape", (value,), {"new_shape": shape}, sources)
+
+    def add(
+        self,
+        op: str,
+        inputs: Sequence[int | None],
+        attrs: Mapping[str, Any],
+        sources: Sequence[Node],
+        output: int | None = None,
+    ) -> int:
+        """Add a node and return its result.
+
+        Args:
+            op: operator.
+            inputs: operands; those at the end may be left out.
+            attrs: its options.
+            sources: the nodes that it stands for. Those that nothing reads any more go.
+            output: the value that it makes, if not a new one.
+
+        Raises:
+            MLTypeError: the operator refuses these operands and options; nothing has been added then.
+        """
+        inputs = (*inputs, *(None for _ in OPS[op].operands[len(inputs) :]))
+        label = next((node.label for node in sources[::-1] if node.label), "")
+        types, canonical = OPS[op].check([None if i is None else self.type(i) for i in inputs], attrs, label)
+        origins = tuple(dict.fromkeys(origin for node in sources for origin in node.origins))
+        if output is None:
+            output = self._new(types[0], origins)
+        assert types == (self.type(output),)
+        node = Node(self._next_node, op, inputs, (output,), MappingProxyType(canonical), label, origins)
+        self._next_node += 1
+        self._replaced.update(node.id for node in sources)
+        self.keep(node)
+        return output
+
+    def keep(self, node: Node) -> None:
+        """Keep a node as it is."""
+        self.nodes.append(node)
+        self._made.update(dict.fromkeys(node.outputs, node))
+
+    def _new(self, wanted: TensorType, origins: tuple[Origin, ...]) -> int:
+        value = self._next_value
+        self._next_value += 1
+        self._values[value] = Value(value, wanted, origins)
+        return value
+
+    def graph(self) -> Graph:
+        """Return the graph as it has become, without the replaced nodes that nothing reads."""
+        needed = set(self._outputs)
+        kept: list[Node] = []
+        for node in reversed(self.nodes):
+            if node.id not in self._replaced or needed.intersection(node.outputs):
+                needed.update(node.operands)
+                kept.append(node)
+        return self._graph.with_nodes(tuple(reversed(kept)), values=self._values, constants=self.constants)
+
+
+Rule = Callable[[Rewriter, Node], bool]
+"""Puts other nodes in the place of one and returns True, or does nothing and returns False."""
+
+
+def rewrite(graph: Graph, *rules: Rule) -> Graph:
+    """Apply rules to every node, the first that does something; operands have been rewritten before."""
+    rewriter = Rewriter(graph)
+    changed = False
+    for node in graph.nodes:
+        for rule in rules:
+            before = len(rewriter.nodes)
+            try:
+                done = rule(rewriter, node)
+            except MLTypeError:
+                # What a rule would make is not allowed: a padding or size beyond an operator's limits.
+                del rewriter.nodes[before:]
+                done = False
+            if done:
+                changed = True
+                break
+        else:
+            rewriter.keep(node)
+    return rewriter.graph() if changed else graph
+
+
+def merged(node: Node, **attrs: Any) -> dict[str, Any]:
+    """Return a node's options with some of them changed."""
+    return {**node.attrs, **attrs}
+
+
+def given(node: Node, index: int) -> int | None:
+    """Return an operand that may be absent."""
+    return node.inputs[index] if index < len(node.inputs) else None
