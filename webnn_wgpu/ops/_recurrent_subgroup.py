@@ -1,0 +1,176 @@
+"""gru, lstm and their cells on software adapters: constant weights in a texture, a subgroup for some hidden units of some rows.
+
+`subgroup_sequence` makes as many steps per dispatch as loops may have iterations, a workgroup per direction and batch rows.
+`subgroup_steps` makes one, a workgroup for some units of these. One kernel does both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..kernels import select
+from ..kernels.element import QUAD, padded_bytes
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Packing, Temp
+from ._def import Lowering
+from ._quads import MOST_ITERATIONS
+from ._recurrent_network import Bound, Field, Network, Sizes, initial_states
+
+SUBGROUP = KernelTemplate("recurrent.subgroup", ("cell", "lanes", "rows", "phases"))
+
+_ROWS = 4
+"""Batch rows of a workgroup, where there is more than one: each weight is loaded once for all of them."""
+
+
+@dataclass(frozen=True)
+class UnitTexture(Packing):
+    """Recurrent weights as a texture, in the order in which the subgroup kernel reads them.
+
+    A panel is `lanes` * 4 hidden units wide. A unit of the state is `gates` * `lanes` texels of a panel's row: for each gate
+    those of all lanes, four of the panel's units each. `wrap_units` units of the state fill a row of the texture, and a panel
+    takes `wraps` rows. Panels follow each other, those of the first direction first. What pads them is 0.
+
+    Attributes:
+        lanes: invocations of a subgroup.
+        gates: how many gates there are.
+        hidden: how many hidden units.
+        width: most texels per row of a texture.
+    """
+
+    lanes: int
+    gates: int
+    hidden: int
+    width: int
+
+    @property
+    def texture(self) -> bool:
+        """Whether the packed form is a texture: yes."""
+        return True
+
+    @property
+    def panels(self) -> int:
+        """Panels of a direction."""
+        return -(-self.hidden // (self.lanes * QUAD))
+
+    @property
+    def units(self) -> int:
+        """Units of all panels of a direction."""
+        return self.panels * self.lanes * QUAD
+
+    @property
+    def wrap_units(self) -> int:
+        """How many units of the state fill a row of the texture."""
+        return min(self.units, self.width // (self.gates * self.lanes * self.lanes) * self.lanes)
+
+    @property
+    def wraps(self) -> int:
+        """How many rows of the texture a panel takes."""
+        return -(-self.units // self.wrap_units)
+
+    def pack(self, array: Any) -> Any:
+        """Return the texels, `[height, width, 4]` float32.
+
+        Args:
+            array: the weights, [..., gates * hidden, hidden]; float32 or float16.
+        """
+        weights = np.reshape(array, (-1, self.gates, self.hidden, self.hidden))
+        directions = len(weights)
+        rows = self.wraps * self.wrap_units
+        padded = np.zeros((directions, self.gates, self.units, rows), np.float32)
+        padded[:, :, : self.hidden, : self.hidden] = weights
+        panels = padded.reshape(directions, self.gates, self.panels, self.lanes * QUAD, rows)
+        return panels.transpose(0, 2, 4, 1, 3).reshape(-1, self.wrap_units * self.gates * self.lanes, QUAD)
+
+
+def unit_texture(low: Lowering, sizes: Sizes) -> UnitTexture:
+    """Return how the recurrent weights are packed."""
+    return UnitTexture(low.caps.subgroup_size, sizes.gates, sizes.H, low.caps.limit("max-texture-dimension-2d"))
+
+
+def obstacle(low: Lowering, sizes: Sizes) -> str:
+    """Return why the kernel cannot be had, or nothing."""
+    if not select.supports(low.caps, "subgroup"):
+        return f"subgroup size {low.caps.subgroup_size}"
+    if not low.is_constant(low.value(2)):
+        return "recurrent weights that are no constant"
+    packing = unit_texture(low, sizes)
+    if sizes.D * packing.panels * packing.wraps > packing.width:
+        return "recurrent weights that do not fit a texture"
+    fits = padded_bytes(_states_bytes(low, sizes)) <= low.caps.limit("max-storage-buffer-binding-size")
+    return "" if fits and sizes.rows_fit(low) else "tensors that do not fit a binding"
+
+
+def bindings_besides(low: Lowering) -> int:
+    """Return how many buffers the kernel binds besides its vectors: projection and states, initial states, outputs."""
+    return 2 + len(initial_states(low)) + len(low.node.outputs)
+
+
+def subgroup_calls(network: Network, steps: int, reason: str, calls: list[KernelCall]) -> None:
+    """Add the calls that make all steps, at most `steps` per dispatch."""
+    sizes, low = network.sizes, network.low
+    packing = unit_texture(low, sizes)
+    weights = Bound(Binding("recurrent_weight", "texture"), Packed(low.value(2), packing))
+    states = Bound(Binding("states", "write", quad=True), Temp("states", _states_bytes(low, sizes)))
+    quad = sizes.H % QUAD == 0
+    projection = _with_quads(network.projection, quad)
+    outputs = [_with_quads(b, quad) for b in network.outputs]
+    bound = (projection, weights, *network.vectors, *network.initial.values(), states, *outputs)
+    rows = 1 if sizes.B == 1 else _ROWS
+    blocks = -(-sizes.B // rows)
+    phases = _phases(network)
+    # Where each dispatch makes one step, its phases are dispatches too: other workgroups' results are needed between them.
+    together = [2 ** len(phases) - 1] if steps > 1 else [2**i for i in range(len(phases))]
+    each = packing.panels if steps > 1 else 1
+    tiles = sizes.D * blocks * -(-packing.panels // each)
+    numbers = {
+        "P": packing.units,
+        "panels": packing.panels,
+        "each": each,
+        "blocks": blocks,
+        "tiles": tiles,
+        "wraps": packing.wraps,
+        "wrap_units": packing.wrap_units,
+    }
+    for step in range(0, sizes.S, steps):
+        for phase in together:
+            own = numbers | {"step": step, "end_step": min(step + steps, sizes.S), "phases": phase}
+            fields: list[Field] = [(name, "u32", number) for name, number in own.items()]
+            params = {"lanes": packing.lanes, "rows": rows, "phases": phases}
+            calls.append(network.call(SUBGROUP, bound, fields, tiles, reason, features=("subgroup",), **params))
+
+
+def most_steps(low: Lowering, sizes: Sizes) -> int:
+    """Return how many steps a dispatch may make, so that no loop ends early."""
+    packing = unit_texture(low, sizes)
+    phases = 1 if low.attrs.get("reset_after", True) else 2
+    rows = 1 if sizes.B == 1 else _ROWS
+    # Of a panel: the weights of all units, and the cell of each unit of a lane.
+    panel = 1 + packing.wraps + packing.units // packing.lanes + QUAD * rows
+    return max(1, MOST_ITERATIONS // (1 + phases * packing.panels * panel))
+
+
+_Phase = tuple[str, tuple[tuple[str, str], ...]]
+"""Which state of a unit its cell needs, and the gates that are summed: over which units, hidden state or r * h, and which."""
+
+
+def _phases(network: Network) -> tuple[_Phase, ...]:
+    """Return for which gates a step computes sums, one time after the other."""
+    gates = network.cell.gates
+    if network.is_lstm:
+        return (("cell", (("hidden", gates),)),)
+    if network.cell.reset_after:
+        return (("hidden", (("hidden", gates),)),)
+    # All of r * h must be there before any of it is multiplied.
+    return (("hidden", (("hidden", "r"),)), ("hidden", (("hidden", "z"), ("reset", "n"))))
+
+
+def _states_bytes(low: Lowering, sizes: Sizes) -> int:
+    """Return the size of the `states` buffer, as the template describes it."""
+    third = sizes.gates == 4 or not low.attrs.get("reset_after", True)
+    return 4 * (3 if third else 2) * sizes.D * sizes.B * unit_texture(low, sizes).units
+
+
+def _with_quads(bound: Bound, quad: bool) -> Bound:
+    return Bound(Binding(bound.binding.name, bound.binding.access, bound.binding.element, quad=quad), bound.operand)
