@@ -18,7 +18,7 @@ from ._quads import MOST_ITERATIONS
 from ._recurrent_loops import SEQUENCE, STEPS, sequence_calls, sequence_fits, sequence_iterations, sequence_memory, steps_calls
 from ._recurrent_loops import bindings_besides as bindings_of_loops
 from ._recurrent_network import Sizes, make_network, sizes_of
-from ._recurrent_subgroup import SUBGROUP, most_steps, obstacle, subgroup_calls
+from ._recurrent_subgroup import SUBGROUP, most_steps, obstacle, row_blocks, subgroup_calls
 from ._recurrent_subgroup import bindings_besides as bindings_of_subgroup
 from .concat import CONCAT
 from .strided import STRIDED
@@ -31,6 +31,13 @@ TEMPLATES = (SEQUENCE, STEPS, SUBGROUP, *PRODUCTS, STRIDED, CONCAT)
 SEQUENCE_WEIGHTS = 2**17
 """Recurrent weights of a direction up to which hardware takes `sequence`: one workgroup reads them all in every step, at
 some 100 GB/s, and beyond half a megabyte that takes longer than starting a dispatch. An estimate, not a measurement."""
+
+SUBGROUP_WEIGHTS = 640_000
+"""Recurrent weights of a direction up to which one workgroup makes all steps on a software adapter: it takes 10 ns for 32 of
+them (lavapipe, measured), so that several workgroups can save no more than a dispatch costs that wakes several threads."""
+
+SEVERAL_WORKGROUPS = 5
+"""How many times as many weights it may be where there are several workgroups in any case, for directions or batch rows."""
 
 
 def recurrent_calls(low: Lowering) -> list[KernelCall]:
@@ -101,8 +108,14 @@ def choose(caps: Caps, sizes: Sizes, no_sequence: str = "", no_subgroup: str = "
         >>> choose(Caps(adapter_type="DiscreteGPU"), Sizes(D=1, S=20, B=1, H=64, N=256)).variant
         'sequence'
     """
+    weights = sizes.H * sizes.N
     if caps.is_cpu and not no_subgroup:
-        return Choice("subgroup_steps", "software adapter with subgroups")
+        several = sizes.D * row_blocks(sizes) > 1
+        if sizes.S == 1 or weights > SUBGROUP_WEIGHTS * (SEVERAL_WORKGROUPS if several else 1):
+            return Choice(
+                "subgroup_steps", f"software adapter, {weights} recurrent weights: each step is spread over its cores"
+            )
+        return Choice("subgroup_sequence", f"software adapter, {weights} recurrent weights: threads are not woken in each step")
     if sizes.S == 1:
         return Choice("steps", "a single step")
     if no_sequence:
@@ -111,7 +124,6 @@ def choose(caps: Caps, sizes: Sizes, no_sequence: str = "", no_subgroup: str = "
         # Measured on lavapipe for 16 to 256 units: `sequence` wins by a quarter for 16 units and one batch row, else `steps`,
         # which reads each weight once for several rows, by up to five times.
         return Choice("steps", f"software adapter, {no_subgroup}: each weight is read once for several batch rows")
-    weights = sizes.H * sizes.N
     if weights > SEQUENCE_WEIGHTS:
         return Choice("steps", f"{weights} recurrent weights: a dispatch per step, over the whole device")
     return Choice("sequence", f"{weights} recurrent weights: all {sizes.S} steps in one dispatch")

@@ -119,9 +119,11 @@ def sequence_calls(network: Network, reason: str, calls: list[KernelCall]) -> No
         (),
         sizes.D * sizes.B,
         reason,
-        width=QUAD if sizes.H % QUAD == 0 else 1,
-        capacity=_capacity(sizes.H),
-        invocations=_invocations(caps),
+        {
+            "width": QUAD if sizes.H % QUAD == 0 else 1,
+            "capacity": _capacity(sizes.H),
+            "invocations": _invocations(caps),
+        },
     )
     calls.append(call)
 
@@ -162,7 +164,13 @@ def steps_calls(network: Network, reason: str, calls: list[KernelCall]) -> None:
 
 
 def _step_calls(
-    network: Network, parts: Sequence[_Block], step: int, gates: str, reads: Sequence[Bound], writes: Sequence[Bound], reason: str
+    network: Network,
+    parts: Sequence[_Block],
+    step: int,
+    gates: str,
+    reads: Sequence[Bound],
+    writes: Sequence[Bound],
+    reason: str,
 ) -> list[KernelCall]:
     """Return the calls of one step that multiply the state by the weights of `gates` and finish what `writes` names."""
     sizes, caps = network.sizes, network.low.caps
@@ -184,9 +192,8 @@ def _step_calls(
         bound = (network.projection, block.weights, *network.vectors, *reads, *writes)
         names = [b.binding.name for b in bound]
         work = _step_work(network, numbers, rows, names)
-        calls.append(
-            network.call(STEPS, bound, fields, tiles, reason, work, width=width, sources=sources, rows=rows, shares=shares)
-        )
+        params = {"width": width, "sources": sources, "rows": rows, "shares": shares}
+        calls.append(network.call(STEPS, bound, fields, tiles, reason, params, work=work))
     return calls
 
 

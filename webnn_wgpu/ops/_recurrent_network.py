@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -125,8 +125,7 @@ class Network:
         names = (*(f"new_{state}" for state in self.states), "sequence")
         data_type = self.low.output().data_type
         return tuple(
-            Bound(Binding(name, "write", data_type), output)
-            for name, output in zip(names, self.low.node.outputs, strict=False)
+            Bound(Binding(name, "write", data_type), output) for name, output in zip(names, self.low.node.outputs, strict=False)
         )
 
     def call(
@@ -136,11 +135,12 @@ class Network:
         fields: Sequence[Field],
         workgroups: int,
         reason: str,
+        params: Mapping[str, Hashable],
+        *,
         work: Work | None = None,
         features: Sequence[str] = (),
-        **params: Hashable,
     ) -> KernelCall:
-        """Return a kernel call with this network's own uniforms and `fields`."""
+        """Return a kernel call with this network's own uniforms and `fields`, and template parameters besides the cell."""
         fields = (*self.fields, *fields)
         uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in fields]
         spec = template.spec([b.binding for b in bound], uniforms, features=features, cell=self.cell, **params)
@@ -169,10 +169,10 @@ def make_network(low: Lowering, sizes: Sizes, others: int, calls: list[KernelCal
     vectors, bound = _vectors(low, others, calls)
     activations, library, fields = _activations(low)
     cell = CellText(low.attrs["layout"], low.attrs.get("reset_after", True), vectors, activations, library)
-    fields = [*((name, "u32", getattr(sizes, name)) for name in ("D", "S", "B", "H", "N")), *fields]
     backward = sum(1 << d for d in range(sizes.D) if not is_forward(low.attrs.get("direction", "forward"), d))
-    fields.append(("backward", "u32", backward))
-    return Network(low, cell, sizes, projection, bound, initial_states(low), tuple(fields))
+    numbers = {"D": sizes.D, "S": sizes.S, "B": sizes.B, "H": sizes.H, "N": sizes.N, "backward": backward}
+    own: list[Field] = [(name, "u32", number) for name, number in numbers.items()]
+    return Network(low, cell, sizes, projection, bound, initial_states(low), (*own, *fields))
 
 
 def initial_states(low: Lowering) -> MappingProxyType[str, Bound]:

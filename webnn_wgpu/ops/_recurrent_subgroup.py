@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +63,7 @@ class UnitTexture(Packing):
     @property
     def wrap_units(self) -> int:
         """How many units of the state fill a row of the texture."""
-        return min(self.units, self.width // (self.gates * self.lanes * self.lanes) * self.lanes)
+        return min(self.units, self.width // (self.gates * self.lanes * self.lanes * QUAD) * self.lanes * QUAD)
 
     @property
     def wraps(self) -> int:
@@ -107,6 +108,15 @@ def bindings_besides(low: Lowering) -> int:
     return 2 + len(initial_states(low)) + len(low.node.outputs)
 
 
+def row_blocks(sizes: Sizes) -> int:
+    """Return how many workgroups share the batch rows."""
+    return -(-sizes.B // _rows(sizes))
+
+
+def _rows(sizes: Sizes) -> int:
+    return 1 if sizes.B == 1 else _ROWS
+
+
 def subgroup_calls(network: Network, steps: int, reason: str, calls: list[KernelCall]) -> None:
     """Add the calls that make all steps, at most `steps` per dispatch."""
     sizes, low = network.sizes, network.low
@@ -117,8 +127,7 @@ def subgroup_calls(network: Network, steps: int, reason: str, calls: list[Kernel
     projection = _with_quads(network.projection, quad)
     outputs = [_with_quads(b, quad) for b in network.outputs]
     bound = (projection, weights, *network.vectors, *network.initial.values(), states, *outputs)
-    rows = 1 if sizes.B == 1 else _ROWS
-    blocks = -(-sizes.B // rows)
+    blocks = row_blocks(sizes)
     phases = _phases(network)
     # Where each dispatch makes one step, its phases are dispatches too: other workgroups' results are needed between them.
     together = [2 ** len(phases) - 1] if steps > 1 else [2**i for i in range(len(phases))]
@@ -137,18 +146,21 @@ def subgroup_calls(network: Network, steps: int, reason: str, calls: list[Kernel
         for phase in together:
             own = numbers | {"step": step, "end_step": min(step + steps, sizes.S), "phases": phase}
             fields: list[Field] = [(name, "u32", number) for name, number in own.items()]
-            params = {"lanes": packing.lanes, "rows": rows, "phases": phases}
-            calls.append(network.call(SUBGROUP, bound, fields, tiles, reason, features=("subgroup",), **params))
+            params: dict[str, Hashable] = {"lanes": packing.lanes, "rows": _rows(sizes), "phases": phases}
+            calls.append(network.call(SUBGROUP, bound, fields, tiles, reason, params, features=("subgroup",)))
 
 
 def most_steps(low: Lowering, sizes: Sizes) -> int:
     """Return how many steps a dispatch may make, so that no loop ends early."""
     packing = unit_texture(low, sizes)
     phases = 1 if low.attrs.get("reset_after", True) else 2
-    rows = 1 if sizes.B == 1 else _ROWS
-    # Of a panel: the weights of all units, and the cell of each unit of a lane.
-    panel = 1 + packing.wraps + packing.units // packing.lanes + QUAD * rows
-    return max(1, MOST_ITERATIONS // (1 + phases * packing.panels * panel))
+    rows = _rows(sizes)
+    loads = packing.units * rows // (packing.lanes * QUAD)
+    # A loop's last look at its condition counts. Of a panel: rows of the texture, what lanes load of the state and hand round,
+    # and the cell of each unit of a lane.
+    panel = 3 + 2 * packing.wraps + loads * (2 + packing.lanes // rows) + QUAD * rows
+    # Mesa counts up to a third more than this (measured), for what its compiler makes of the loops: half leaves room.
+    return max(1, MOST_ITERATIONS // 2 // (1 + phases * (1 + packing.panels * panel)))
 
 
 _Phase = tuple[str, tuple[tuple[str, str], ...]]
