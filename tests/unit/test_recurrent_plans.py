@@ -12,10 +12,10 @@ from tests.ops.recurrent import Sizes, attributes, operands
 from tests.support import op_graph
 from tests.unit.plans import DEVICES, caps_of, check_plan
 from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.kernels.packing import UnitTexture
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._recurrent import VARIANTS, choose
 from webnn_wgpu.ops._recurrent_network import Sizes as NetworkSizes
-from webnn_wgpu.ops._recurrent_subgroup import UnitTexture
 from webnn_wgpu.plan import make_plan
 
 if TYPE_CHECKING:
