@@ -62,6 +62,10 @@ class Executable(Protocol):
         """Submit a run over storages."""
         ...
 
+    def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
+        """Run once and return the microseconds of each kernel on the device; None where nothing can tell them."""
+        ...
+
     def destroy(self) -> None:
         """Free everything."""
         ...
@@ -182,6 +186,9 @@ class ReferenceExecutable:
         results = self.start({name: storage.array for name, storage in inputs.items()}, list(outputs)).result()
         for name, storage in outputs.items():
             storage.array = results[name]
+
+    def kernel_times(self, inputs: Mapping[str, Array]) -> None:
+        """Return None: there are no kernels."""
 
     def destroy(self) -> None:
         """Let the graph go."""

@@ -21,7 +21,8 @@ from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
 from .device import Buffer, Device
 from .pipelines import Pipeline, PipelineCache
 from .readback import PendingRead
-from .recorder import Dispatch, Recorder, make_recorder
+from .recorder import Dispatch, PlainRecorder, Recorder, make_recorder
+from .timestamps import FEATURE, Timestamps
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -62,6 +63,7 @@ class Program:
         self._pipelines: dict[KernelSpec, Pipeline] = {}
         self._groups: list[wgpu.GPUBindGroup | None] = []
         self._own: Recorder | None = None
+        self._timing: tuple[Timestamps, list[Recorder]] | None = None
         with device.lock:
             try:
                 with device.translated("making a graph"):
@@ -158,13 +160,14 @@ class Program:
         return {"buffer": buffer.gpu, "offset": resource.offset_bytes, "size": size}
 
     def _bind(self, ends: Ends) -> Recorder:
+        return make_recorder(self._dispatches(ends))
+
+    def _dispatches(self, ends: Ends) -> list[Dispatch]:
         """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
-        return make_recorder(
-            [
-                Dispatch(self._pipelines[d.spec].pipeline, group or self._bind_group(d, ends), d.grid)
-                for d, group in zip(self.plan.dispatches, self._groups, strict=True)
-            ]
-        )
+        return [
+            Dispatch(self._pipelines[d.spec].pipeline, group or self._bind_group(d, ends), d.grid)
+            for d, group in zip(self.plan.dispatches, self._groups, strict=True)
+        ]
 
     def _bound_to(self, ends: Ends) -> Recorder:
         key = tuple(id(buffer) for buffer in ends.values())
@@ -189,8 +192,7 @@ class Program:
         with self.device.lock:
             self.check()
             staging = self._free_staging()
-            for name, array in inputs.items():
-                self._ends["input", name].write(array)
+            self._write(inputs)
             assert self._own is not None
             encoder = self._record(self._own)
             for name in outputs:
@@ -201,6 +203,41 @@ class Program:
             windows = {n: (self._read_offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
             self._pending = PendingRead(self.device, staging, windows)
             return self._pending
+
+    def _write(self, inputs: Mapping[str, Array]) -> None:
+        for name, array in inputs.items():
+            self._ends["input", name].write(array)
+
+    def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
+        """Run once with a clock at each dispatch, wait, and return what each took on the device, in microseconds.
+
+        Returns:
+            One number for each of the plan's dispatches; None if the device was made without the feature "timestamp-query".
+
+        Raises:
+            InvalidStateError: the program was destroyed.
+            DeviceLostError: the device is gone.
+        """
+        with self.device.lock:
+            self.check()
+            if FEATURE not in self.device.caps.features:
+                return None
+            with self.device.translated("timing a graph"):
+                self._timing = self._timing or self._make_timing()
+                timestamps, recorders = self._timing
+                self._write(inputs)
+                encoder = self.device.gpu.create_command_encoder()
+                for i, recorder in enumerate(recorders):
+                    compute = timestamps.begin_pass(encoder, i)
+                    recorder.record(compute)
+                    compute.end()
+                timestamps.resolve(encoder)
+            self.device.submit(encoder, (*self._slots, *self._ends.values()))
+            return timestamps.microseconds()
+
+    def _make_timing(self) -> tuple[Timestamps, list[Recorder]]:
+        recorders: list[Recorder] = [PlainRecorder([d]) for d in self._dispatches(self._ends)]
+        return Timestamps(self.device, len(recorders)), recorders
 
     def _free_staging(self) -> wgpu.GPUBuffer:
         """Return the staging buffer when it can be copied into."""
@@ -248,7 +285,9 @@ class Program:
             self._groups.clear()
             self._pipelines.clear()
             self._weights.clear()  # what no other program uses goes now
-            self._own = self._staging = self._pending = None
+            if self._timing is not None:
+                self._timing[0].destroy()
+            self._own = self._staging = self._pending = self._timing = None
             for buffer in (*self._slots, *self._ends.values()):
                 buffer.destroy()
             self._slots.clear()

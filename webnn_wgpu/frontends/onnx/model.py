@@ -163,10 +163,10 @@ class Model:
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
-        """Run the model once, step by step, and return what each step took.
+        """Run the model once, step by step, and return what each step took, and each kernel.
 
-        Steps that follow each other here may overlap in `run`, which is a little faster. The device's time is taken by the
-        host's clock, for each graph as a whole: kernels have no times of their own.
+        Steps that follow each other here may overlap in `run`, which is a little faster. They are timed by the host's clock;
+        kernels by the device's timestamps, for which each graph is run once more: see `MLGraph.profile`.
 
         Args:
             feeds: as for `run`.
@@ -181,11 +181,15 @@ class Model:
             >>> profile = wn.load_onnx(mlp).profile({"x": np.zeros((1, 4), np.float32)})
             >>> [span.kind for span in profile.spans]
             ['load', 'lower', 'compile', 'submit', 'run', 'read back']
+            >>> profile.spans[4].kernels[0].labels
+            ('gemm_0', 'relu_1')
         """
-        start = time.perf_counter()
-        with watched() as spans:
+        with watched() as watch:
+            watch.spans += self._loading
+            start = time.perf_counter()
             outputs = self.run(feeds)
-        return Profile([*self._loading, *spans], outputs, (time.perf_counter() - start) * 1e3)
+            wall_ms = (time.perf_counter() - start) * 1e3
+        return watch.profile(outputs, wall_ms)
 
     def _check_feeds(self, feeds: Mapping[str, Any]) -> list[Array]:
         unknown = set(feeds).difference(i.name for i in self.inputs)
@@ -346,14 +350,14 @@ def load_onnx(
         >>> wn.load_onnx(mlp)
         Model(mlp: x: float32[N, 4] -> y: float32[N, 3])
     """
-    with watched() as spans:
+    with watched() as watch:
         with span("load", "the file"):
             model, name = open_model(source, simplify)
         dims = {**sidecar(source), **(override_dims or {})}
         if context is None:
             context = ml.create_context()
         loaded = Model(model, name, context, fallback=fallback, override_dims=dims, cache_size=cache_size, progress=progress)
-    loaded._loading = tuple(spans)
+    loaded._loading = tuple(watch.spans)
     return loaded
 
 
