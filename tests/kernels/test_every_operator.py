@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tests.kernels.large import limited, run_limited
 from tests.kernels.operators import Call, calls
-from tests.kernels.test_large import limited, run_limited
 from tests.support import new_profile, op_graph
 from webnn_wgpu.core.errors import OutOfMemoryError
 from webnn_wgpu.ops import OPS
