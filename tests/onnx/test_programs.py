@@ -201,3 +201,15 @@ def test_destroying_a_model_frees_its_graphs(context):
 def test_run_async(context):
     model = wn.load_onnx(parsed(SYMBOLIC), context)
     assert model.run_async({"x": np.ones((1, 3), np.float32)}).sync_wait()["y"].tolist() == [[9, 12]]
+
+
+def test_where_nodes_run_is_looked_up_after_compiling_alone(context, monkeypatch):
+    model = wn.load_onnx(parsed(LOOP), context)
+    first = model.placement
+
+    def fail():
+        raise AssertionError("nothing was compiled")
+
+    monkeypatch.setattr(model._program, "placements", fail)
+    model.run({"x": np.float32([1, 5])})
+    assert model.placement == first

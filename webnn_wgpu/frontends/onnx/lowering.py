@@ -304,7 +304,8 @@ class Lowering:
 
     def _typed(self, call: Call, chosen: Handler, index: int, operand: MLOperand) -> Tensor:
         """Give an operator's result the type that ONNX's schema asks for."""
-        dtype = self.schema_dtype(call, index)
+        given = [None if t is None else t.dtype for t in call.inputs]
+        dtype = self.module.output_dtype(call.node, index, given, call.version)
         if dtype is None:
             first = next(t for t in call.inputs if t is not None)
             dtype = first.dtype
@@ -312,10 +313,6 @@ class Lowering:
         if not chosen.moves:
             operand = rounded(call, operand, dtype)
         return Tensor(tuple(operand.shape), dtype, operand=operand)
-
-    def schema_dtype(self, call: Call, index: int) -> DType | None:
-        """Return the type that a node's schema gives an output, if it follows from the inputs'."""
-        return self.module.output_dtype(call.node, index, [None if t is None else t.dtype for t in call.inputs], call.version)
 
     # what is known ------------------------------------------------------------------------------------------------
 

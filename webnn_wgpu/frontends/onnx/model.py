@@ -121,6 +121,7 @@ class Model:
         self.outputs = tuple(value_info(v, name, declared=False) for v in graph.outputs)
         self._program = Program(self._module, context, list(graph), given, graph.outputs, cache_size)
         self._reported: tuple[Placed, ...] = ()
+        self._staged = 0
         self._loading: tuple[Span, ...] = ()
         shapes = [self._pinned(info) for info in self.inputs]
         if all(s is not None for s in shapes):
@@ -239,7 +240,10 @@ class Model:
         self._report()
 
     def _report(self) -> None:
-        """Log where the nodes run, once for each placement."""
+        """Log where the nodes run, once for each placement, after something was compiled."""
+        if self._program.staged == self._staged:
+            return
+        self._staged = self._program.staged
         placed = self._program.placements()
         if placed and placed != self._reported:
             self._reported = placed

@@ -79,6 +79,8 @@ class Program:
         self.capacity = capacity
         self.compiled = 0
         """How many WebNN graphs were compiled so far."""
+        self.staged = 0
+        """How many stages were: those without a graph too."""
         self._start = State(nodes, {}, self.inputs)
         self._bodies: dict[onnx_ir.Node, Program] = {}
 
@@ -165,6 +167,7 @@ class Program:
             then = State(lowered.rest, lowered.aliases, tuple(self._reads(lowered, state.reads)))
         results = [(name, value, dtype) for name, (value, _, dtype) in lowered.outputs.items()]
         lowered.outputs.clear()
+        self.staged += 1
         return Stage(lowered, graph, results, then)
 
     def lower(

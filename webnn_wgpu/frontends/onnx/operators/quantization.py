@@ -39,14 +39,21 @@ def named_dtype(call: Call, name: str) -> DType | None:
 
 
 class Blocks:
-    """How scales and zero points lie over a tensor: one for all, one for each index of an axis, or one for each block."""
+    """How scales and zero points lie over a tensor: one for all, one for each index of an axis, or one for each block.
 
-    def __init__(self, call: Call, shape: tuple[int, ...], scale: tuple[int, ...]) -> None:
+    Args:
+        call: the node.
+        shape: of the tensor.
+        scale: shape of its scales.
+        axis: the axis that scales lie along, if they are several.
+        block: elements that share a scale; 0 where there are no blocks.
+    """
+
+    def __init__(self, call: Call, shape: tuple[int, ...], scale: tuple[int, ...], axis: int, block: int) -> None:
         self.call, self.gathered = call, None
         rank = len(shape)
-        block = call.attribute("block_size", 0)
         if block:
-            axis = call.axis(call.attribute("axis", 1), rank)
+            axis = call.axis(axis, rank)
             if len(scale) != rank or any(d != s for i, (d, s) in enumerate(zip(shape, scale, strict=True)) if i != axis):
                 call.fail(f"a scale of shape {scale} does not fit blocks of {shape}")
             if scale[axis] != -(-shape[axis] // block):
@@ -58,7 +65,7 @@ class Blocks:
         elif int(np.prod(scale)) == 1:
             self.shape = (1,) * rank
         else:
-            axis = call.axis(call.attribute("axis", 1), rank)
+            axis = call.axis(axis, rank)
             if scale != (shape[axis],):
                 call.fail(f"a scale of shape {scale} does not fit axis {axis} of {shape}")
             self.shape = tuple(d if i == axis else 1 for i, d in enumerate(shape))
@@ -84,7 +91,7 @@ def quantize_linear(call: Call) -> Result:
     """round(x / scale) + zero point, limited to the type's range; floats of 8 bits have no zero point."""
     x, scale = call.tensor(0), call.tensor(1)
     dtype = call.tensor(2).dtype if call.has(2) else named_dtype(call, "output_dtype") or np.dtype(np.uint8)
-    blocks = Blocks(call, x.shape, scale.shape)
+    blocks = Blocks(call, x.shape, scale.shape, call.attribute("axis", 1), call.attribute("block_size", 0))
     precision = named_dtype(call, "precision")
     half = np.dtype(np.float16)
     in_half = precision == half or (precision is None and x.dtype == scale.dtype == half)
@@ -129,7 +136,7 @@ def dequantize_linear(call: Call) -> Result:
     """(x - zero point) * scale. Constants of 4 bits stay packed."""
     x, scale = call.tensor(0), call.tensor(1)
     dtype = named_dtype(call, "output_dtype") or scale.dtype
-    blocks = Blocks(call, x.shape, scale.shape)
+    blocks = Blocks(call, x.shape, scale.shape, call.attribute("axis", 1), call.attribute("block_size", 0))
     computed = "float16" if dtype == np.dtype(np.float16) == scale.dtype else "float32"
     scales = blocks.laid(call.cast(call.operand(1), computed))
     if is_float(x.dtype):
