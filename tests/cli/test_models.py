@@ -128,6 +128,13 @@ def test_classes_of_probabilities_and_scores() -> None:
     assert classes(np.float32([[0, np.log(3)]]), {}, 1) == [("0.7500", "(1)")]
 
 
+def test_a_terminal_shows_how_far_the_loading_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich take a pipe for a terminal
+    shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", call("run", folder / "bert.onnx", "--fallback", "host").stderr)
+    assert re.search(r"Loading bert.onnx \([\d.]+ MB\)", shown)
+    assert re.search(r"Uploading weights \S+ ([\d.]+)/\1 MB", shown)
+
+
 def test_run_with_a_profile(model: Path) -> None:
     written = call("run", model, "--profile").stdout
     assert re.search(r"^run +[\d.]+ ms$", written, re.MULTILINE)

@@ -18,9 +18,10 @@ from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan, make_plan
 from ..reference import interpret
 from ..runtime.device import Buffer, Device
-from ..runtime.program import Program, Progress
+from ..runtime.program import Program
 from ..runtime.readback import StagingPool
 from .arrays import zeros
+from .progress import Progress
 
 
 class Pending(Protocol):

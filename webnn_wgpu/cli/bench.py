@@ -26,12 +26,12 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
-    loading,
     open_context,
     options,
     shape_options,
     values,
 )
+from .progress import loading
 from .text import write_section
 
 PERCENTILES = (50, 90, 95, 99)

@@ -26,7 +26,10 @@ from .timestamps import FEATURE, Timestamps
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called as `progress(done, total, what)` while kernels are compiled."""
+"""Called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while kernels are compiled,
+with bytes and `UPLOADING` while weights are uploaded."""
+
+UPLOADING = "uploading weights"
 
 _READ_ALIGNMENT = 16
 _BOUND_SETS = 16
@@ -68,19 +71,18 @@ class Program:
             try:
                 with device.translated("making a graph"):
                     self._compile(progress)
-                    self._allocate()
+                    self._allocate(progress)
                     self._bind_own()
                     device.wait()
             except BaseException:
                 self.destroy()
                 raise
 
-    def _allocate(self) -> None:
-        plan, device, store = self.plan, self.device, WeightStore.of(self.device)
+    def _allocate(self, progress: Progress | None) -> None:
+        plan, device = self.plan, self.device
         for i, slot in enumerate(plan.slots):
             self._slots.append(device.create_buffer(slot.size_bytes, f"slot {i}"))
-        for use in plan.constants:
-            self._weights.append(store.get(plan.arrays[use.value], use.packing, f"constant %{use.value}"))
+        self._upload(progress)
         ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
         for kind, name, type_ in ends:
             self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
@@ -92,6 +94,16 @@ class Program:
             total += -(-size // _READ_ALIGNMENT) * _READ_ALIGNMENT
         self._staging_bytes = total
         self._staging = device.create_staging(total)
+
+    def _upload(self, progress: Progress | None) -> None:
+        store, done, total = WeightStore.of(self.device), 0, self.plan.constant_bytes
+        for use in self.plan.constants:
+            if progress is not None:
+                progress(done, total, UPLOADING)
+            self._weights.append(store.get(self.plan.arrays[use.value], use.packing, f"constant %{use.value}"))
+            done += use.type.size_bytes
+        if progress is not None and total:
+            progress(done, total, UPLOADING)
 
     def _compile(self, progress: Progress | None) -> None:
         """Make the pipelines; the driver goes on compiling while the weights are uploaded."""

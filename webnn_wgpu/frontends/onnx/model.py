@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ import onnx
 import onnx_ir
 
 from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError, ml
+from webnn_wgpu.api.progress import Progress
 
 from .dims import Dimension, sidecar
 from .lowering import Placed
@@ -106,7 +107,7 @@ class Model:
         fallback: Fallback = "warn",
         override_dims: Mapping[str, int] | None = None,
         cache_size: int = 8,
-        progress: Callable[[int, int, str], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         if fallback not in FALLBACKS:
             raise MLTypeError("unknown fallback", operator="load", got=repr(fallback), allowed=", ".join(FALLBACKS))
@@ -328,7 +329,7 @@ def load_onnx(
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
     simplify: Simplifier | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Model:
     """Load an ONNX model.
 
@@ -341,7 +342,8 @@ def load_onnx(
         override_dims: sizes of symbolic dimensions, by name.
         cache_size: number of sets of input shapes whose graphs are kept.
         simplify: "onnxslim" lets that package, to be installed beside this one, simplify the model first.
-        progress: called as `progress(done, total, kernel)` while kernels are compiled.
+        progress: called as `progress(done, total, what)`: with numbers of nodes and "reading nodes", and then as
+            `MLGraphBuilder.build` does.
 
     Returns:
         The model, compiled already if the shapes of its inputs are known.
@@ -383,7 +385,7 @@ def load(
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
     simplify: Simplifier | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Model:
     """Load a model file; its kind is told by its suffix. See `load_onnx` for the arguments.
 
