@@ -293,9 +293,18 @@ def qlinear_matmul(call: Call) -> Result:
     return Tensor(tuple(y.shape), dtype, operand=y)
 
 
-def exact_convolution(call: Call, x: int, w: int, x_zero: int, w_zero: int, bias: MLOperand | None = None) -> MLOperand:
-    """Return the convolution of quantized tensors, given as numbers of inputs, less their zero points as int32."""
-    image, weight, groups = call.tensor(x), call.tensor(w), call.attribute("group", 1)
+def exact_convolution(call: Call, image: Tensor, w: int, x_zero: int, w_zero: int, bias: MLOperand | None = None) -> MLOperand:
+    """Return the convolution of quantized tensors less their zero points as int32.
+
+    Args:
+        call: the node.
+        image: what is convolved, channels before rows.
+        w: number of the input that is the filter.
+        x_zero: number of the input that is the image's zero point.
+        w_zero: number of the input that is the filter's.
+        bias: what is added.
+    """
+    weight, groups = call.tensor(w), call.attribute("group", 1)
     check_channels(call, image.shape, weight.shape, groups)
     windows = windows_of(call, image.shape[2:], kernel_of(call, weight.shape))
     left = centred(call, image, along(call, x_zero, -1, image.rank))
@@ -316,22 +325,27 @@ def exact_convolution(call: Call, x: int, w: int, x_zero: int, w_zero: int, bias
 @lowers("ConvInteger")
 def conv_integer(call: Call) -> Result:
     """Convolution of quantized tensors less their zero points."""
-    return exact_convolution(call, 0, 1, 2, 3)
+    return exact_convolution(call, call.tensor(0), 1, 2, 3)
 
 
 @lowers("QLinearConv")
 @lowers("QLinearConv", domain=MICROSOFT)
 def qlinear_conv(call: Call) -> Result:
     """Convolution of quantized tensors, quantized again; the bias counts steps of the product of both scales."""
-    if call.attribute("channels_last", 0):
-        call.on_host("channels_last")
-    y = exact_convolution(call, 0, 3, 2, 5, call.optional(8))
-    x_scale, w_scale = along(call, 1, -1, 1), along(call, 4, 1, len(y.shape))
+    image, last = call.tensor(0), bool(call.attribute("channels_last", 0))
+    outward = [0, *range(2, image.rank), 1] if last else list(range(image.rank))
+    if last:
+        inward = [0, image.rank - 1, *range(1, image.rank - 1)]
+        shape = tuple(image.shape[i] for i in inward)
+        image = Tensor(shape, image.dtype, operand=call.transpose(call.operand(0), inward))
+    y = exact_convolution(call, image, 3, 2, 5, call.optional(8))
+    x_scale, w_scale = along(call, 1, -1, 1), along(call, 4, 1, image.rank)
     assert x_scale is not None
     assert w_scale is not None
     scale = call.build.mul(call.cast(x_scale, "float32"), call.cast(w_scale, "float32"))
-    dtype = call.tensor(7).dtype if call.has(7) else call.tensor(0).dtype
-    return Tensor(tuple(y.shape), dtype, operand=requantized(call, y, scale, 6, dtype))
+    dtype = call.tensor(7).dtype if call.has(7) else image.dtype
+    y = call.transpose(requantized(call, y, scale, 6, dtype), outward)
+    return Tensor(tuple(y.shape), dtype, operand=y)
 
 
 # quantized element by element -----------------------------------------------------------------------------------------
