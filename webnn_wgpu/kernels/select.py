@@ -18,6 +18,9 @@ GEMV_ROWS = 4
 LARGE_TILES = 128
 """Tiles of 64 x 64 from which on hardware takes them: fewer leave it idle, and 32 x 32 makes four times as many."""
 
+MOST_QUADS = 32
+"""Quads that a lane of the subgroup kernel sums up at most."""
+
 _TEXTURE_NS, _BUFFER_NS = 5.6, 15.5
 """What loading a quad for 8 lanes costs on a software adapter (lavapipe, measured): from a texture, from a buffer."""
 
@@ -75,7 +78,8 @@ def supports(caps: Caps, variant: str) -> bool:
 def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int, int]:
     """Return the rows and the quads of columns per lane of the subgroup kernel's tiles: those that take the least time.
 
-    More rows load `b` less often. With `b` in a texture 16 rows are the best; 32 make the compiler spill registers.
+    More rows load `b` less often. But a driver's compiler takes as long as there are quads in a lane's part of a tile, so these
+    are 32 at most; with `b` in a texture, 16 rows of two are faster than 32 of one.
     """
 
     def nanoseconds(rows: int, quads: int) -> float:
@@ -85,8 +89,9 @@ def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int,
         b_loads = 4 * quads * (_TEXTURE_NS if texture else _BUFFER_NS)
         return tiles * (a_loads + b_loads + rows * quads * _PRODUCT_NS)
 
-    candidates = (16, 8, 4, 2, 1) if texture else (32, 16, 8, 4, 2, 1)
-    return min(((r, q) for r in candidates for q in (2, 1)), key=lambda tile: nanoseconds(*tile))
+    rows = (16, 8, 4, 2, 1) if texture else (32, 16, 8, 4, 2, 1)
+    candidates = [(r, q) for r in rows for q in (2, 1) if r * q <= MOST_QUADS]
+    return min(candidates, key=lambda tile: nanoseconds(*tile))
 
 
 def tile_side(size: ProductSize) -> int:
