@@ -65,6 +65,9 @@ class PanelTexture(Packing):
     four columns each; `wrap_steps` steps fill a row of the texture, and a panel takes as many rows as it needs. Panels
     follow each other, those of the first matrix first.
 
+    Mesa's software driver compiles a kernel anew for textures with a side that is a power of two, so there is padding behind
+    the rows and below the last.
+
     Attributes:
         lanes: invocations of a subgroup.
         quads: quads of columns per lane.
@@ -89,14 +92,14 @@ class PanelTexture(Packing):
 
     def wrap_steps(self, K: int) -> int:
         """Return how many steps of a sum over K fill a row of the texture: a multiple of 4."""
-        return min(-(-K // 4), self.width // (self.lanes * self.quads * 4)) * 4
+        return min(-(-K // 4), max(1, (self.width - 1) // (self.lanes * self.quads * 4))) * 4
 
     def wraps(self, K: int) -> int:
         """Return how many rows of the texture a panel takes."""
         return -(-K // self.wrap_steps(K))
 
     def height(self, K: int, N: int, matrices: int) -> int:
-        """Return how many rows the texture has."""
+        """Return how many rows of the texture matrices take."""
         return matrices * -(-N // self.columns) * self.wraps(K)
 
     def pack(self, array: Any) -> Any:
@@ -115,7 +118,17 @@ class PanelTexture(Packing):
         padded[..., :N] = matrices
         texels = np.zeros((count, panels, wraps * steps, self.columns), np.float32)
         texels[:, :, :K] = padded.reshape(count, K, panels, self.columns).swapaxes(1, 2)
-        return texels.reshape(count * panels * wraps, steps * self.lanes * self.quads, 4)
+        height, width = count * panels * wraps, steps * self.lanes * self.quads
+        packed = np.zeros((*(min(_no_power_of_two(side), self.width) for side in (height, width)), 4), np.float32)
+        packed[:height, :width] = texels.reshape(height, width, 4)
+        return packed
+
+
+def _no_power_of_two(n: int) -> int:
+    """Return the smallest number from n on that is no power of two."""
+    while n & (n - 1) == 0:
+        n += 1
+    return n
 
 
 @dataclass(frozen=True)
