@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -91,8 +91,20 @@ def normalization_call(
         (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
     ]
     again = low.caps.is_cpu and shape.held > _MOST_STORED
-    params: dict[str, Hashable] = {"parameters": parameters, "centered": centered, "again": again}
-    return [row_call(NORMALIZATION, low, view, variant, shape, resources, fields, **params)]
+    return [
+        row_call(
+            NORMALIZATION,
+            low,
+            view,
+            variant,
+            shape,
+            resources,
+            fields,
+            parameters=parameters,
+            centered=centered,
+            again=again,
+        )
+    ]
 
 
 def items_call(low: Lowering, *, centered: bool = True) -> list[KernelCall]:

@@ -12,23 +12,24 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..kernels.expression import OPAQUE_ZERO, Expression, Step, hide_last
-from ..kernels.spec import Binding, KernelCall, KernelSpec
+from ..kernels.spec import Binding, KernelCall, KernelSpec, UniformType
 
 _ARGS = (("x0", "f32"),)
-_FIELDS = (("y0_low", "f32"), ("y0_high", "f32"))
+_Field: TypeAlias = tuple[str, UniformType]
+_FIELDS: tuple[_Field, ...] = (("y0_low", "f32"), ("y0_high", "f32"))
 _CLAMP = Expression(
     _ARGS, (Step("y0", "f32", "min_f32(max_f32(x0, params.y0_low), params.y0_high)"),), "y0", "f32", ("max", "min")
 )
-_HIDDEN = (OPAQUE_ZERO, "u32")
-_ADDS = ("adds", "u32")
+_HIDDEN: _Field = (OPAQUE_ZERO, "u32")
+_ADDS: _Field = ("adds", "u32")
 _RELU = "max_f32(x0, 0.0)"
 
 
 def share_kernels(calls: Sequence[KernelCall]) -> list[KernelCall]:
-    """Return the calls with kernels that differ in their clamps or last addends alone replaced by one, where there are several."""
+    """Return the calls with kernels that differ in their clamps or last addends alone replaced by one, where several do."""
     return _merged(_merged(calls, _clamped), _adding)
 
 
@@ -70,40 +71,50 @@ def _clamped(call: KernelCall) -> KernelCall | None:
 
 
 def _adding(call: KernelCall) -> KernelCall | None:
-    """Return a call that may add a tensor of the result's shape at its end, before a clamp, and does the same."""
-    params: dict[str, Any] = dict(call.spec.params)
-    if call.spec.template != "matmul.subgroup" or any(b.element != "float32" or b.window for b in call.spec.bindings):
+    """Return a call that may add a tensor of the result's shape at its end, and then clamps, and does the same."""
+    spec, params = call.spec, dict[str, Any](call.spec.params)
+    if spec.template != "matmul.subgroup" or any(b.element != "float32" or b.window for b in spec.bindings):
         return None
     expression: Expression = params["expression"] or Expression(_ARGS, (), "x0", "f32", ())
     reads: tuple[str, ...] = params["extra_reads"]
-    steps, args, bindings, operands = expression.steps, expression.args, call.spec.bindings, call.operands
-    values = dict(zip(call.spec.uniforms, call.uniforms, strict=True))
-    clamp = {field: values.pop(field, limit) for field, limit in zip(_FIELDS, (-math.inf, math.inf), strict=True)}
+    values: dict[_Field, int | float] = dict(zip(spec.uniforms, call.uniforms, strict=True))
+    values.pop(_HIDDEN, None)
+    limits = dict(zip(_FIELDS, (-math.inf, math.inf), strict=True))
     if expression == _CLAMP:
-        steps = ()
-    before = steps[-2].name if len(steps) > 1 else "x0"
-    addend = args[-1][0]
-    adds = bool(steps) and reads[-1:] == ("full",) and steps[-1].code in (f"({addend} + {before})", f"({before} + {addend})")
-    if adds:
-        steps, reads = steps[:-1], reads[:-1]
-    else:
-        # The kernel reads one quad of the left factor instead, and does not use it.
-        before, addend = (steps[-1].name if steps else "x0"), f"x{len(args)}"
-        args = (*args, (addend, "f32"))
-        steps = hide_last(steps)
+        limits = {field: values.pop(field) for field in _FIELDS}
+        expression = replace(expression, steps=(), result="x0")
+    sum_ = _sum_at_end(expression) if reads[-1:] == ("full",) else None
+    bindings, operands, args, steps = spec.bindings, call.operands, expression.args, expression.steps
+    if sum_ is None:
+        # The kernel reads one quad of the left factor in place of an addend, and does not use it.
+        sum_ = expression.result, f"x{len(args)}"
+        steps, args = hide_last(steps), (*args, (sum_[1], "f32"))
         bindings = (*bindings[:-1], Binding(f"extra{len(reads)}", "read", quad=bindings[-1].quad), bindings[-1])
         operands = (*operands[:-1], operands[0], operands[-1])
-    added = Step("sum", "f32", f"select({before}, {before} + {addend}, params.{_ADDS[0]} != 0u)")
-    if steps:
-        end, result, lib, clamp = (added,), "sum", expression.lib, {}
+        adds = 0
     else:
-        end, result, lib = (added, replace(_CLAMP.steps[0], code=_CLAMP.steps[0].code.replace("x0", "sum"))), "y0", _CLAMP.lib
-    params["expression"] = replace(expression, args=args, steps=(*steps, *end), result=result, lib=lib)
-    params["extra_reads"] = (*reads, "switched")
-    values.pop(_HIDDEN, None)
-    values |= {_ADDS: int(adds), **clamp, _HIDDEN: 0}
-    spec = replace(call.spec, params=tuple(params.items()), bindings=bindings, uniforms=tuple(values))
+        steps, reads, adds = steps[:-1], reads[:-1], 1
+    before, addend = sum_
+    added = Step("sum", "f32", f"select({before}, {before} + {addend}, params.{_ADDS[0]} != 0u)")
+    values[_ADDS] = adds
+    if steps:
+        expression = replace(expression, args=args, steps=(*steps, added), result=added.name)
+    else:
+        clamp = replace(_CLAMP.steps[0], code=_CLAMP.steps[0].code.replace("x0", added.name))
+        expression = replace(_CLAMP, args=args, steps=(added, clamp))
+        values |= limits
+    values[_HIDDEN] = 0
+    params |= {"expression": expression, "extra_reads": (*reads, "switched")}
+    spec = replace(spec, params=tuple(params.items()), bindings=bindings, uniforms=tuple(values))
     return replace(call, spec=spec, operands=operands, uniforms=tuple(values.values()), reason=_reason(call, "may add"))
+
+
+def _sum_at_end(expression: Expression) -> tuple[str, str] | None:
+    """Return the terms of the sum that an expression ends in, if the second is its last argument."""
+    names = ["x0", *(step.name for step in expression.steps)]
+    codes = ["", *(step.code for step in expression.steps)]
+    before, addend = names[-2:][0], expression.args[-1][0]
+    return (before, addend) if codes[-1] in (f"({addend} + {before})", f"({before} + {addend})") else None
 
 
 def _reason(call: KernelCall, what: str) -> str:
