@@ -114,14 +114,13 @@ class PanelTexture(Packing):
             matrices = matrices.swapaxes(1, 2)
         count, K, N = matrices.shape
         panels, steps, wraps = -(-N // self.columns), self.wrap_steps(K), self.wraps(K)
-        padded = np.zeros((count, K, panels * self.columns), np.float32)
-        padded[..., :N] = matrices
-        texels = np.zeros((count, panels, wraps * steps, self.columns), np.float32)
-        texels[:, :, :K] = padded.reshape(count, K, panels, self.columns).swapaxes(1, 2)
         height, width = count * panels * wraps, steps * self.lanes * self.quads
-        packed = np.zeros((*(min(_no_power_of_two(side), self.width) for side in (height, width)), 4), np.float32)
-        packed[:height, :width] = texels.reshape(height, width, 4)
-        return packed
+        texels = np.zeros((*(min(_no_power_of_two(side), self.width) for side in (height, width)), 4), np.float32)
+        rows = texels[:height, :width].reshape(count, panels, wraps, steps, self.columns)
+        for panel, wrap in np.ndindex(panels, wraps):
+            part = matrices[:, wrap * steps : (wrap + 1) * steps, panel * self.columns : (panel + 1) * self.columns]
+            rows[:, panel, wrap, : part.shape[1], : part.shape[2]] = part
+        return texels
 
 
 def _no_power_of_two(n: int) -> int:

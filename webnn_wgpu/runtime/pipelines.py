@@ -6,7 +6,7 @@ import hashlib
 import logging
 import tempfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ class Pipeline:
     spec: KernelSpec
     pipeline: wgpu.GPUComputePipeline
     layout: wgpu.GPUBindGroupLayout
-    warm: set[bytes] = field(default_factory=set[bytes], compare=False)
+    warm: set[Hashable] = field(default_factory=set[Hashable], compare=False)
 
 
 _NOTHING_BYTES = 64
@@ -48,7 +48,7 @@ class PipelineCache:
     """
 
     def __init__(self, device: Device) -> None:
-        self._device = device
+        self.device = device
         self._pipelines: WeakValueDictionary[KernelSpec, Pipeline] = WeakValueDictionary()
         self._newest: OrderedDict[KernelSpec, Pipeline] = OrderedDict()
         self._layouts: dict[Any, tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]] = {}
@@ -72,7 +72,7 @@ class PipelineCache:
         Raises:
             OperationError: the shader does not compile; the message names template, line and the file with its source.
         """
-        with self._device.lock:
+        with self.device.lock:
             found = self._pipelines.get(spec)
             if found is None:
                 found = self._pipelines[spec] = self._create(spec)
@@ -83,7 +83,7 @@ class PipelineCache:
             return found
 
     def _create(self, spec: KernelSpec) -> Pipeline:
-        gpu = self._device.gpu
+        gpu = self.device.gpu
         source = render(spec)
         layout, pipeline_layout = self._layout(spec)
         try:
@@ -92,7 +92,7 @@ class PipelineCache:
                 label=str(spec), layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
             )
         except wgpu.GPUError as error:
-            if self._device.lost:
+            if self.device.lost:
                 raise DeviceLostError("the device is lost", got=str(spec)) from error
             file = _keep_source(source, spec)
             raise OperationError(
@@ -102,39 +102,10 @@ class PipelineCache:
             ) from error
         return Pipeline(spec, pipeline, layout)
 
-    def warm_up(self, made: Pipeline, uses: Mapping[bytes, Mapping[int, Any]]) -> None:
-        """Make the driver compile a kernel now: many do so only when it is first dispatched, and for nothing is enough.
-
-        The driver works on it while the next kernels are made and the weights are uploaded.
-
-        Args:
-            made: the kernel.
-            uses: the resources of bindings that decide what a driver compiles, by binding, for each use that differs in them,
-                by a key. llvmpipe compiles a kernel anew for some values of uniforms and sizes of textures.
-        """
-        new = uses.keys() - made.warm
-        if not new:
-            return
-        made.warm.update(new)
-        gpu = self._device.gpu
-        encoder = gpu.create_command_encoder()
-        compute = encoder.begin_compute_pass()
-        compute.set_pipeline(made.pipeline)
-        for key in new:
-            given = uses[key]
-            entries = [
-                {"binding": i, "resource": given[i] if i in given else self._no_buffer(i)}
-                for i in range(max(len(made.spec.bindings), *(i + 1 for i in given), 0))
-            ]
-            compute.set_bind_group(0, gpu.create_bind_group(layout=made.layout, entries=entries))
-            compute.dispatch_workgroups(0, 1, 1)
-        compute.end()
-        self._device.submit(encoder, ())
-
-    def _no_buffer(self, binding: int) -> Any:
-        """Return a buffer to bind where nothing is read or written."""
+    def nothing(self, binding: int) -> Any:
+        """Return a buffer, another for each binding, to bind where nothing is read or written."""
         while len(self._nothing) <= binding:
-            buffer = self._device.gpu.create_buffer(label="nothing", size=_NOTHING_BYTES, usage=wgpu.BufferUsage.STORAGE)
+            buffer = self.device.gpu.create_buffer(label="nothing", size=_NOTHING_BYTES, usage=wgpu.BufferUsage.STORAGE)
             self._nothing.append({"buffer": buffer, "offset": 0, "size": _NOTHING_BYTES})
         return self._nothing[binding]
 
@@ -148,7 +119,7 @@ class PipelineCache:
             }
             items = [kinds[b.access] for b in spec.bindings] + [{"buffer": {"type": "uniform"}}] * bool(spec.uniforms)
             entries = [{"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, **item} for i, item in enumerate(items)]
-            gpu = self._device.gpu
+            gpu = self.device.gpu
             layout = gpu.create_bind_group_layout(entries=entries)
             self._layouts[key] = (layout, gpu.create_pipeline_layout(bind_group_layouts=[layout]))
         return self._layouts[key]

@@ -1,0 +1,188 @@
+"""Having a driver compile kernels before they are first run.
+
+Drivers that compile when a kernel is first dispatched do so too where it is dispatched for nothing. llvmpipe compiles one
+kernel after the other on a device, but what another device has compiled it finds in its cache on disk: there kernels are
+compiled on a few devices of their own, side by side, while the host makes the others and uploads the weights.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
+from types import TracebackType
+from typing import Any
+
+import wgpu
+
+from ..core.errors import WebNNError
+from ..kernels.spec import KernelSpec
+from .device import Device
+from .pipelines import Pipeline, PipelineCache
+
+logger = logging.getLogger("webnn_wgpu")
+
+_FEWEST_KERNELS = 4
+"""New kernels of a program from which on lanes pay: to open a device takes as long as to compile a small kernel."""
+
+_MOST_LANES = 8
+"""Devices that compile side by side: each takes memory of its own for what it compiles."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """What tells two uses of a kernel apart for a driver: llvmpipe compiles it anew for some values and sizes.
+
+    Attributes:
+        uniforms: the uniform data.
+        textures: binding, width and height of each texture.
+    """
+
+    uniforms: bytes = b""
+    textures: tuple[tuple[int, int, int], ...] = ()
+
+
+class WarmUp:
+    """Has the driver compile the kernels of one program, and is done at the end of its `with` block.
+
+    Args:
+        device: where the kernels will run.
+        kernels: how many of them are new.
+    """
+
+    def __init__(self, device: Device, kernels: int) -> None:
+        self._device = device
+        self._lanes = _Lanes.of(device) if kernels >= _FEWEST_KERNELS and _compiles_side_by_side(device) else None
+        self._begun: list[tuple[Future[None], Pipeline, Mapping[Use, Mapping[int, Any]]]] = []
+
+    def start(self, kernel: Pipeline, uses: Mapping[Use, Mapping[int, Any]]) -> None:
+        """Begin to compile a kernel for uses that are new.
+
+        Args:
+            kernel: the kernel.
+            uses: the resources of uniforms and textures by binding, for each use.
+        """
+        new = {use: resources for use, resources in uses.items() if use not in kernel.warm}
+        if not new:
+            return
+        kernel.warm.update(new)
+        if self._lanes is None:
+            _dispatch_nothing(PipelineCache.of(self._device), kernel, new.values())
+        else:
+            self._begun.append((self._lanes.start(kernel, tuple(new)), kernel, new))
+
+    def __enter__(self) -> WarmUp:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for compiled, kernel, uses in self._begun:
+            if error is not None:
+                compiled.cancel()
+                continue
+            compiled.result()
+            _dispatch_nothing(PipelineCache.of(self._device), kernel, uses.values())
+        if error is None:
+            self._device.wait()
+
+
+class _Lanes:
+    """Threads with a device each, on which the driver compiles kernels that another device will find in its cache.
+
+    They are kept as long as that device is, which they hold no reference to.
+    """
+
+    def __init__(self, device: Device) -> None:
+        gpu = device.gpu
+        self._open = partial(
+            gpu.adapter.request_device_sync,
+            label="webnn_wgpu compile",
+            required_features=sorted(gpu.features),
+            required_limits=dict(gpu.limits),
+        )
+        self._caps = device.caps
+        self._idle: SimpleQueue[Device] = SimpleQueue()
+        self._pool = ThreadPoolExecutor(min(_processors(), _MOST_LANES), "webnn_wgpu-compile")
+        weakref.finalize(self, _close, self._idle)
+
+    @classmethod
+    def of(cls, device: Device) -> _Lanes:
+        """Return the lanes of a device."""
+        with device.lock:
+            return device.shared.get("lanes") or device.shared.setdefault("lanes", cls(device))
+
+    def start(self, kernel: Pipeline, uses: Sequence[Use]) -> Future[None]:
+        """Begin to compile a kernel, and return what tells when it is in the driver's cache."""
+        return self._pool.submit(self._compile, kernel.spec, uses)
+
+    def _compile(self, spec: KernelSpec, uses: Sequence[Use]) -> None:
+        try:
+            try:
+                lane = self._idle.get_nowait()
+            except Empty:
+                lane = Device(self._open(), owned=True, caps=self._caps)
+            try:
+                cache = PipelineCache(lane)  # of its own, for what the driver has made would take memory
+                _dispatch_nothing(cache, cache.get(spec), [_stand_ins(lane, spec, use) for use in uses])
+                lane.wait()
+            finally:
+                self._idle.put(lane)
+        except (WebNNError, wgpu.GPUError, RuntimeError) as error:
+            logger.info("%s was not compiled ahead: %s", spec, error)
+
+
+def _close(lanes: SimpleQueue[Device]) -> None:
+    while not lanes.empty():
+        lanes.get().gpu.destroy()
+
+
+def _dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapping[int, Any]]) -> None:
+    """Dispatch no workgroups of a kernel.
+
+    Args:
+        cache: that of the device.
+        kernel: the kernel, of this cache.
+        uses: for each use, the resources of some bindings; the others get a buffer that nothing is read from.
+    """
+    gpu = cache.device.gpu
+    encoder = gpu.create_command_encoder()
+    compute = encoder.begin_compute_pass()
+    compute.set_pipeline(kernel.pipeline)
+    count = len(kernel.spec.bindings) + bool(kernel.spec.uniforms)
+    for given in uses:
+        entries = [{"binding": i, "resource": given[i] if i in given else cache.nothing(i)} for i in range(count)]
+        compute.set_bind_group(0, gpu.create_bind_group(layout=kernel.layout, entries=entries))
+        compute.dispatch_workgroups(0, 1, 1)
+    compute.end()
+    cache.device.submit(encoder, ())
+
+
+def _stand_ins(lane: Device, spec: KernelSpec, use: Use) -> dict[int, Any]:
+    """Return resources on a lane's device that a driver takes for those of a use."""
+    gpu = lane.gpu
+    resources: dict[int, Any] = {}
+    for binding, width, height in use.textures:
+        # Of the sizes it matters whether they are powers of two.
+        across, down = (4 if n & (n - 1) == 0 else 3 for n in (width, height))
+        texture = gpu.create_texture(size=(across, down, 1), format="rgba32float", usage=wgpu.TextureUsage.STORAGE_BINDING)
+        resources[binding] = texture.create_view()
+    if use.uniforms:
+        buffer = gpu.create_buffer_with_data(data=use.uniforms, usage=wgpu.BufferUsage.UNIFORM)
+        resources[len(spec.bindings)] = {"buffer": buffer, "offset": 0, "size": len(use.uniforms)}
+    return resources
+
+
+def _compiles_side_by_side(device: Device) -> bool:
+    """Whether the driver compiles when a kernel is first dispatched, and what it compiles for one device serves another."""
+    switch = os.environ.get("MESA_SHADER_CACHE_DISABLE", os.environ.get("MESA_GLSL_CACHE_DISABLE", ""))
+    cached = switch.lower() not in ("1", "true", "yes", "y", "on")
+    return device.caps.device.startswith("llvmpipe") and cached and _processors() > 1
+
+
+def _processors() -> int:
+    """Return how many processors this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
