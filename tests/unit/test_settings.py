@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.support import Sketch
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import MLTypeError
-from webnn_wgpu.core.settings import cache_enabled, forced_variants, recorder_name
+from webnn_wgpu.core.settings import cache_enabled, dump_folder, forced_variants, recorder_name
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._def import Lowering
 from webnn_wgpu.plan import make_plan
@@ -26,6 +28,13 @@ def test_recorder(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not recorder_name()
     monkeypatch.setenv("WEBNN_WGPU_RECORDER", "plain")
     assert recorder_name() == "plain"
+
+
+def test_dump(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WEBNN_WGPU_DUMP", raising=False)
+    assert dump_folder() is None
+    monkeypatch.setenv("WEBNN_WGPU_DUMP", "some/folder")
+    assert dump_folder() == Path("some/folder")
 
 
 @pytest.mark.parametrize(

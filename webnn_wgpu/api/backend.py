@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
-from ..core.errors import InvalidStateError
+from ..core.errors import InvalidStateError, NotSupportedError
 from ..core.settings import forced_variants
 from ..ir.graph import Array, Graph
 from ..ir.types import TensorType
@@ -65,6 +65,14 @@ class Executable(Protocol):
 
     def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
         """Run once and return the microseconds of each kernel on the device; None where nothing can tell them."""
+        ...
+
+    def override(self, label: str, source: str, file: str) -> None:
+        """Use another source for a dispatch of the plan from now on."""
+        ...
+
+    def restore(self, labels: Collection[str]) -> None:
+        """Use the plan's own kernels for these dispatches from now on."""
         ...
 
     def destroy(self) -> None:
@@ -190,6 +198,13 @@ class ReferenceExecutable:
 
     def kernel_times(self, inputs: Mapping[str, Array]) -> None:
         """Return None: there are no kernels."""
+
+    def override(self, label: str, source: str, file: str) -> None:
+        """Raise NotSupportedError: there are no kernels."""
+        raise NotSupportedError("the numpy reference has no kernels", label=label)
+
+    def restore(self, labels: Collection[str]) -> None:
+        """Do nothing: there are no kernels."""
 
     def destroy(self) -> None:
         """Let the graph go."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from ..ir.types import TensorType
 from ..passes import PassReport
 from ..plan import ExecutionPlan
 from .backend import Executable
+from .kernels import Kernel, Kernels, Override, kernels_of
 from .options import camel_attribute
 from .profile import GraphProfile, measure
 
@@ -48,6 +50,8 @@ class MLGraph:
     ) -> None:
         self._context, self._executable, self._destroyed = context, executable, False
         self.source, self.plan, self.passes = source, plan, passes
+        self._overrides: dict[str, Override] = {}
+        self._kernels: Kernels | None = None
         self.inputs: Mapping[str, TensorType] = MappingProxyType({n: source.type(v) for n, v in source.inputs.items()})
         self.outputs: Mapping[str, TensorType] = MappingProxyType({n: source.type(v) for n, v in source.outputs.items()})
 
@@ -73,6 +77,77 @@ class MLGraph:
     def get_output_names(self) -> list[str]:
         """Return the names of the outputs."""
         return list(self.outputs)
+
+    @property
+    def kernels(self) -> Kernels:
+        """The kernels that a run starts, by name and in order, with their sources; none on the numpy reference.
+
+        A kernel has the name that the plan and profiles call it by. Nothing runs for this.
+
+        Example:
+            >>> graph = b.build({"y": b.relu(b.add(x, y, label="sum"))})
+            >>> for name, kernel in graph.kernels.items():
+            ...     print(name, kernel.labels, kernel.template, kernel.workgroup_size)
+            sum ('sum', 'relu_1') ops/elementwise.wgsl.j2 (64, 1, 1)
+            >>> print(graph.kernels["sum"].wgsl.splitlines()[0])
+            // op: elementwise  (webnn_wgpu/ops/elementwise.py)
+        """
+        with self._context._lock:
+            if self._kernels is None:
+                self._kernels = kernels_of(self.plan, self.source, self._overrides)
+            return self._kernels
+
+    def override(self, kernel: str, wgsl: str | os.PathLike[str]) -> Kernel:
+        """Have later runs use a source of your own for one kernel, over the same bindings, uniforms and workgroups.
+
+        Args:
+            kernel: the kernel's name, or the label of an operator that one kernel computes.
+            wgsl: path of a file, or WGSL itself, with the entry point `main`. `graph.kernels[name].wgsl` is where to start.
+
+        Returns:
+            The kernel as it is now; `kernels` and `profile` tell that it is overridden.
+
+        Raises:
+            MLTypeError: no kernel is meant, or more than one.
+            OSError: the file cannot be read.
+            OperationError: the source does not compile, or binds something else: the message names file, line and column. What
+                was installed before stays.
+            InvalidStateError: the graph was destroyed or the context lost.
+
+        Example:
+            >>> graph = b.build({"y": b.neg(x)})
+            >>> graph.override("neg_0", graph.kernels["neg_0"].wgsl.replace("-(x0)", "x0 + x0")).overridden
+            True
+            >>> context.compute(graph, {"x": np.ones((2, 3), np.float32)})["y"][0]
+            array([2., 2., 2.], dtype=float32)
+            >>> graph.restore()
+            >>> context.compute(graph, {"x": np.ones((2, 3), np.float32)})["y"][0]
+            array([-1., -1., -1.], dtype=float32)
+        """
+        self._context._check_graph(self, "override")
+        with self._context._lock:
+            name = self.kernels.one(kernel, "override").name
+            override = Override.of(wgsl)
+            with self._context._guarded("override"):
+                self._executable.override(name, override.wgsl, override.file)
+            self._overrides[name], self._kernels = override, None
+            return self.kernels[name]
+
+    def restore(self, kernel: str | None = None) -> None:
+        """Undo `override`: of the kernel of that name, of those that compute the operator of that label, or of all.
+
+        Raises:
+            MLTypeError: no kernel is meant.
+            InvalidStateError: the graph was destroyed or the context lost.
+        """
+        self._context._check_graph(self, "restore")
+        with self._context._lock:
+            names = list(self._overrides) if kernel is None else [k.name for k in self.kernels.find(kernel, "restore")]
+            with self._context._guarded("restore"):
+                self._executable.restore(names)
+            for name in names:
+                self._overrides.pop(name, None)
+            self._kernels = None
 
     def profile(self, inputs: Mapping[str, Any], *, runs: int = 1) -> GraphProfile:
         """Run the graph and return how long each kernel took on the device, by the device's own timestamps.

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..core.errors import MLTypeError
 from ..ir.graph import Array
-from ..plan.execution_plan import PlannedDispatch
-from ..plan.planner import node_label
+from .kernels import Kernel, first_few, shader_name
+from .tables import aligned, rich_table
 
 if TYPE_CHECKING:
     from .graph import MLGraph
@@ -22,8 +22,6 @@ NO_TIMESTAMPS = "the device takes no timestamps: it was made without the feature
 NO_KERNELS = "the numpy reference has no kernels"
 
 _TITLES = ("us", "share", "kernel", "workgroups", "operators", "why")
-_NAMED = 3
-"""Most operators that a line of a table names."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,7 @@ class KernelTime:
         template: the template it is made from, `shaders/ops/<template>.wgsl.j2`.
         variant: which of the template's or its family's variants; "" where there is but one.
         labels: the operators of the source graph it computes, by label, else by name and number; each label once.
-        reason: why this kernel was chosen.
+        reason: why this kernel was chosen; of an overridden one, by what it is.
         grid: workgroups in x, y, z.
         microseconds: its time on the device.
     """
@@ -53,14 +51,12 @@ class KernelTime:
     @property
     def shader(self) -> str:
         """The template and its variant: `matmul.subgroup`."""
-        named = not self.variant or self.template.endswith(f".{self.variant}")
-        return self.template if named else f"{self.template}.{self.variant}"
+        return shader_name(self.template, self.variant)
 
     @property
     def operators(self) -> str:
         """The first few of `labels`, and how many more there are."""
-        more = len(self.labels) - _NAMED
-        return ", ".join(self.labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+        return first_few(self.labels)
 
 
 @dataclass(frozen=True)
@@ -118,23 +114,10 @@ class GraphProfile:
     def __str__(self) -> str:
         if not self.kernels:
             return self.summary()
-        rows = [_TITLES, *self.rows()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        numbers = [[cell.rjust(width) for cell, width in zip(row[:2], widths, strict=False)] for row in rows]
-        words = [[cell.ljust(width) for cell, width in zip(row[2:], widths[2:], strict=True)] for row in rows]
-        return "\n".join([self.summary(), *("  ".join(a + b).rstrip() for a, b in zip(numbers, words, strict=True))])
+        return "\n".join([self.summary(), *aligned([_TITLES, *self.rows()], numbers=(0, 1))])
 
     def __rich__(self) -> Any:
-        from rich import box
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(title=self.summary(), title_justify="left", box=box.SIMPLE_HEAD)
-        for i, title in enumerate(_TITLES):
-            table.add_column(title, justify="right" if i < 2 else "left", no_wrap=True, overflow="ellipsis")
-        for row in self.rows():
-            table.add_row(*map(Text, row))  # labels are data and no markup
-        return table
+        return rich_table(self.summary(), [_TITLES, *self.rows()], numbers=(0, 1))
 
 
 def measure(graph: MLGraph, inputs: Mapping[str, Any], runs: int) -> GraphProfile:
@@ -157,21 +140,19 @@ def measure(graph: MLGraph, inputs: Mapping[str, Any], runs: int) -> GraphProfil
     if graph.plan is None or not timed:
         note = NO_KERNELS if graph.plan is None else NO_TIMESTAMPS
         return GraphProfile((), None, wall_ms, runs, context.description, note)
-    labels = {node.id: node_label(node) for node in graph.source.nodes}
     medians = np.median(timed, axis=0)
-    kernels = [_kernel_time(d, labels, float(us)) for d, us in zip(graph.plan.dispatches, medians, strict=True)]
+    kernels = [_timed(kernel, float(us)) for kernel, us in zip(graph.kernels.values(), medians, strict=True)]
     return GraphProfile(tuple(kernels), float(medians.sum()) / 1e3, wall_ms, runs, context.description)
 
 
-def _kernel_time(planned: PlannedDispatch, labels: Mapping[int, str], microseconds: float) -> KernelTime:
-    spec = planned.spec
+def _timed(kernel: Kernel, microseconds: float) -> KernelTime:
     return KernelTime(
-        planned.label,
-        str(spec),
-        spec.template,
-        spec.variant,
-        tuple(dict.fromkeys(labels[origin.node] for origin in planned.origins)),
-        planned.reason,
-        planned.grid,
+        kernel.name,
+        str(kernel.spec),
+        kernel.spec.template,
+        kernel.variant,
+        kernel.labels,
+        kernel.reason,
+        kernel.grid,
         microseconds,
     )

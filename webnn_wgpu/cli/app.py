@@ -15,6 +15,7 @@ from .demo import demo
 from .diff import diff
 from .doctor import doctor
 from .info import check, info
+from .kernels import kernels
 from .op import op
 from .ops import ops
 from .run import run
@@ -32,5 +33,5 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (run, info, check, bench, diff, demo, doctor, op, ops):
+for command in (run, info, check, bench, diff, kernels, demo, doctor, op, ops):
     app.add_command(command)

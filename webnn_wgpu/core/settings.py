@@ -1,6 +1,7 @@
 """Settings from the environment, read when they are needed.
 
 WEBNN_WGPU_CACHE=off     no cache is read or written
+WEBNN_WGPU_DUMP=folder   the source of every kernel is written there when it is compiled
 WEBNN_WGPU_FORCE=a=b,..  kernel variants to take: operator=variant
 WEBNN_WGPU_RECORDER=..   `raw` or `plain`
 """
@@ -8,6 +9,7 @@ WEBNN_WGPU_RECORDER=..   `raw` or `plain`
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from .errors import MLTypeError
 
@@ -15,6 +17,12 @@ from .errors import MLTypeError
 def cache_enabled() -> bool:
     """Return whether caches may be used."""
     return os.environ.get("WEBNN_WGPU_CACHE", "").lower() not in ("off", "0", "no", "false")
+
+
+def dump_folder() -> Path | None:
+    """Return the folder that WEBNN_WGPU_DUMP names, if any."""
+    name = os.environ.get("WEBNN_WGPU_DUMP", "")
+    return Path(name) if name else None
 
 
 def forced_variants() -> dict[str, str]:

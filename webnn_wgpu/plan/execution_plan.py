@@ -52,7 +52,7 @@ class PlannedDispatch:
         bindings: what each of its bindings is bound to.
         uniform_offset, uniform_size: its part of the plan's uniform data, in bytes; size 0 where it has none.
         grid: workgroups in x, y, z.
-        label: name for people, in errors, traces and GPU debuggers.
+        label: name for people, in errors, traces and GPU debuggers; no other dispatch of the plan has it.
         reason: why this kernel was chosen.
         origins: the operators of the source graph it computes.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ..core.caps import Caps
@@ -21,6 +21,9 @@ from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resourc
 from .forced import check_forced
 from .sharing import share_kernels
 from .slots import Lifetime, assign_slots
+
+UNIFORM_CODES = {"u32": "I", "i32": "i", "f32": "f"}
+"""Types of uniforms as `struct` calls them."""
 
 
 @dataclass
@@ -108,8 +111,9 @@ class _Planner:
         constants: dict[tuple[int, Packing | None], int] = {}
         uniforms = bytearray()
         dispatches: list[PlannedDispatch] = []
+        names = unique_names([label for _, _, label in self.calls])
         alignment = self.caps.limit("min-uniform-buffer-offset-alignment")
-        for call, node, label in self.calls:
+        for (call, node, label), name in zip(self.calls, names, strict=True):
             resources: list[Resource] = []
             for operand in call.operands:
                 packing = operand.packing if isinstance(operand, Packed | Window) else None
@@ -133,7 +137,7 @@ class _Planner:
             uniforms.extend(block)
             origins = node.origins if node else ()
             dispatches.append(
-                PlannedDispatch(call.spec, tuple(resources), offset, len(block), call.grid, label, call.reason, origins)
+                PlannedDispatch(call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins)
             )
         return ExecutionPlan(
             {name: graph.type(v) for name, v in graph.inputs.items()},
@@ -221,6 +225,24 @@ def node_label(node: Node) -> str:
     return labels[-1] if labels else f"{OPS[node.op].python_name}_{node.id}"
 
 
+def unique_names(labels: Sequence[str]) -> list[str]:
+    """Return labels with a number behind those that came before.
+
+    >>> unique_names(["dense", "dense", "dense#2", "relu"])
+    ['dense', 'dense#2', 'dense#2#2', 'relu']
+    """
+    counts: dict[str, int] = {}
+    names: list[str] = []
+    for label in labels:
+        name = label
+        while name in counts:
+            counts[label] += 1
+            name = f"{label}#{counts[label]}"
+        counts[name] = 1
+        names.append(name)
+    return names
+
+
 def _blamed(node: Node | None, label: str) -> tuple[str, str]:
     """Return the operator and the label that an error names: of a fused node's operators the one that gave it its label."""
     if node is None:
@@ -266,7 +288,6 @@ def _written(call: KernelCall) -> list[int]:
 
 
 def _pack_uniforms(call: KernelCall) -> bytes:
-    codes = {"u32": "I", "i32": "i", "f32": "f"}
-    layout = "<" + "".join(codes[type_] for _, type_ in call.spec.uniforms)
+    layout = "<" + "".join(UNIFORM_CODES[type_] for _, type_ in call.spec.uniforms)
     block = struct.pack(layout, *call.uniforms)
     return block + bytes(-len(block) % 16)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import tempfile
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -16,7 +17,7 @@ import platformdirs
 import wgpu
 
 from ..core.errors import DeviceLostError, OperationError
-from ..core.settings import cache_enabled
+from ..core.settings import cache_enabled, dump_folder
 from ..kernels.spec import KernelSpec
 from ..kernels.templates import render
 from .device import Device
@@ -83,8 +84,46 @@ class PipelineCache:
             return found
 
     def _create(self, spec: KernelSpec) -> Pipeline:
-        gpu = self.device.gpu
         source = render(spec)
+        try:
+            return self._compile(spec, source)
+        except wgpu.GPUError as error:
+            folder = Path(platformdirs.user_cache_dir("webnn_wgpu")) / "failed" if cache_enabled() else None
+            file = _keep_source(source, spec, folder or Path(tempfile.gettempdir()))
+            raise OperationError(
+                f"shader of template ops/{spec.template}.wgsl.j2 does not compile: {error}",
+                got=str(spec),
+                hint=f"Its source is in {file}",
+            ) from error
+
+    def override(self, spec: KernelSpec, source: str, file: str, label: str) -> Pipeline:
+        """Return a pipeline of a source that takes the bindings and uniforms of a kernel.
+
+        Args:
+            spec: the kernel.
+            source: WGSL with the entry point `main`.
+            file: what messages call the source.
+            label: the dispatch it is for, for messages.
+
+        Raises:
+            OperationError: it does not compile, or binds something else; the message names file, line and column.
+        """
+        with self.device.lock:
+            try:
+                return self._compile(spec, source)
+            except wgpu.GPUError as error:
+                place, what = _complaint(str(error))
+                raise OperationError(
+                    f"the source does not compile: {file}{place}: {what}",
+                    label=label,
+                    allowed=f"bindings and uniforms of {spec}, entry point main",
+                ) from error
+
+    def _compile(self, spec: KernelSpec, source: str) -> Pipeline:
+        folder = dump_folder()
+        if folder is not None:
+            _write_source(source, spec, folder)
+        gpu = self.device.gpu
         layout, pipeline_layout = self._layout(spec)
         try:
             module = gpu.create_shader_module(label=str(spec), code=source)
@@ -94,12 +133,7 @@ class PipelineCache:
         except wgpu.GPUError as error:
             if self.device.lost:
                 raise DeviceLostError("the device is lost", got=str(spec)) from error
-            file = _keep_source(source, spec)
-            raise OperationError(
-                f"shader of template ops/{spec.template}.wgsl.j2 does not compile: {error}",
-                got=str(spec),
-                hint=f"Its source is in {file}",
-            ) from error
+            raise
         return Pipeline(spec, pipeline, layout)
 
     def nothing(self, binding: int) -> Any:
@@ -125,14 +159,32 @@ class PipelineCache:
         return self._layouts[key]
 
 
-def _keep_source(source: str, spec: KernelSpec) -> Path:
-    """Write a shader's source where its user can look at it, and return the file."""
-    folder = Path(platformdirs.user_cache_dir("webnn_wgpu")) / "failed" if cache_enabled() else Path(tempfile.gettempdir())
-    name = f"{spec.template}-{hashlib.sha256(source.encode()).hexdigest()[:12]}.wgsl"
+_FRAME = re.compile(r".*┌─|.*naga::| *(\d+ *│|In wgpu|Caused by:$|Validation Error$)")
+"""Lines of a compiler's message that only frame or repeat what it says."""
+
+
+def _complaint(message: str) -> tuple[str, str]:
+    r"""Return `:line:column` of what a compiler complains about, where it tells, and its words without the drawing around.
+
+    >>> _complaint("Shader 'a' parsing error: unknown\n  ┌─ wgsl:3:11\n  │\n3 │   foo();\n  │   ^^^ not found\n")
+    (':3:11', 'unknown; not found')
+    """
+    place = re.search(r"┌─ .*?(:\d+:\d+)$", message, re.MULTILINE)
+    lines = (re.sub(r"^[ │╰─^=]*(Shader '.*' parsing error: )?", "", s) for s in message.splitlines() if not _FRAME.match(s))
+    return place[1] if place else "", "; ".join(dict.fromkeys(filter(None, lines)))
+
+
+def _keep_source(source: str, spec: KernelSpec, folder: Path) -> Path:
+    """Write a shader's source where its user can look at it, in `folder` if that can be, and return the file."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(source, encoding="utf-8")
+        return _write_source(source, spec, folder)
     except OSError:
-        folder = Path(tempfile.mkdtemp(prefix="webnn_wgpu-"))
-        (folder / name).write_text(source, encoding="utf-8")
-    return folder / name
+        return _write_source(source, spec, Path(tempfile.mkdtemp(prefix="webnn_wgpu-")))
+
+
+def _write_source(source: str, spec: KernelSpec, folder: Path) -> Path:
+    """Write a shader's source under a name that tells what it is, and return the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{spec.template}-{hashlib.sha256(source.encode()).hexdigest()[:12]}.wgsl"
+    file.write_text(source, encoding="utf-8")
+    return file

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -65,6 +65,7 @@ class Program:
         self._uniforms: wgpu.GPUBuffer | None = None
         self._staging: wgpu.GPUBuffer | None = None
         self._pipelines: dict[KernelSpec, Pipeline] = {}
+        self._overrides: dict[str, Pipeline] = {}
         self._groups: list[wgpu.GPUBindGroup | None] = []
         self._own: Recorder | None = None
         self._timing: tuple[Timestamps, list[Recorder]] | None = None
@@ -181,9 +182,55 @@ class Program:
     def _dispatches(self, ends: Ends) -> list[Dispatch]:
         """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
         return [
-            Dispatch(self._pipelines[d.spec].pipeline, group or self._bind_group(d, ends), d.grid)
+            Dispatch(self._installed(d).pipeline, group or self._bind_group(d, ends), d.grid)
             for d, group in zip(self.plan.dispatches, self._groups, strict=True)
         ]
+
+    def _installed(self, planned: PlannedDispatch) -> Pipeline:
+        return self._overrides.get(planned.label) or self._pipelines[planned.spec]
+
+    def override(self, label: str, source: str, file: str) -> None:
+        """Have later runs use a source of the caller's for one dispatch, over the same bindings, uniforms and grid.
+
+        Args:
+            label: the dispatch.
+            source: WGSL with the entry point `main`.
+            file: what messages call it.
+
+        Raises:
+            OperationError: it does not compile; what was installed stays.
+            InvalidStateError: the program was destroyed.
+            DeviceLostError: the device is gone.
+        """
+        with self.device.lock:
+            self.check()
+            planned = next(d for d in self.plan.dispatches if d.label == label)
+            pipeline = PipelineCache.of(self.device).override(planned.spec, source, file, label)
+            with self.device.translated("overriding a kernel"):
+                with WarmUp(self.device, 1) as warm_up:
+                    warm_up.start(pipeline, self._uses([planned]))
+                self._install({**self._overrides, label: pipeline})
+
+    def restore(self, labels: Collection[str]) -> None:
+        """Have later runs use the plan's own kernels for these dispatches.
+
+        Raises:
+            InvalidStateError: the program was destroyed.
+            DeviceLostError: the device is gone.
+        """
+        with self.device.lock:
+            self.check()
+            with self.device.translated("restoring a kernel"):
+                self._install({label: p for label, p in self._overrides.items() if label not in labels})
+
+    def _install(self, overrides: dict[str, Pipeline]) -> None:
+        """Make recorders anew. All kernels of a spec share its layout, so that the bind groups stay."""
+        self._overrides = overrides
+        self._own = self._bind(self._ends)
+        self._bound.clear()
+        if self._timing is not None:
+            (timestamps, _), self._timing = self._timing, None
+            timestamps.destroy()
 
     def _bound_to(self, ends: Ends) -> Recorder:
         key = tuple(id(buffer) for buffer in ends.values())
@@ -300,6 +347,7 @@ class Program:
             self._bound.clear()
             self._groups.clear()
             self._pipelines.clear()
+            self._overrides.clear()
             self._weights.clear()  # what no other program uses goes now
             if self._timing is not None:
                 self._timing[0].destroy()

@@ -1,0 +1,65 @@
+"""`webnn-wgpu kernels`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import onnx
+import pytest
+from click.testing import CliRunner, Result
+
+import webnn_wgpu as wn
+from examples.models import mlp
+from webnn_wgpu.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def call(*arguments: Any, exit_code: int = 0) -> Result:
+    result = CliRunner().invoke(app, ["kernels", *map(str, arguments)])
+    assert result.exit_code == exit_code, result.output
+    return result
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    onnx.save(mlp(), tmp_path / "mlp.onnx")
+    return tmp_path / "mlp.onnx"
+
+
+@pytest.fixture
+def graph(model: Path) -> wn.MLGraph:
+    with wn.load(model, override_dims={"N": 1}) as loaded:
+        return loaded.graph
+
+
+def test_the_table(model: Path, graph: wn.MLGraph) -> None:
+    written = call(model).stdout
+    assert f"{len(graph.kernels)} kernels" in written
+    for kernel in graph.kernels.values():
+        assert f"{kernel.name} " in written
+        assert kernel.reason in written
+
+
+def test_one_kernel_by_the_label_of_an_operator(model: Path, graph: wn.MLGraph) -> None:
+    name, kernel = next((n, k) for n, k in graph.kernels.items() if len(k.labels) > 1)
+    label = next(label for label in kernel.labels if label != name)
+    assert call(model, "--show", label).stdout == f"{kernel}\n\n{kernel.wgsl}\n"
+    assert call(model, "--show", name).stdout == f"{kernel}\n\n{kernel.wgsl}\n"
+    assert "'nobody' is the name of no kernel" in call(model, "--show", "nobody", exit_code=2).output
+
+
+def test_sources_are_written(model: Path, graph: wn.MLGraph, tmp_path: Path) -> None:
+    folder = tmp_path / "wgsl"
+    assert call(model, "--dump", folder).stdout == f"written: {len(graph.kernels)} kernels in {folder}\n"
+    assert [file.read_text(encoding="utf-8") for file in sorted(folder.iterdir())] == [k.wgsl for k in graph.kernels.values()]
+
+
+def test_graphs_with_the_host_between_them(tmp_path: Path) -> None:
+    text = "g (float[4] x) => (int64[1, N] y) { a = Relu(x) b = NonZero(a) y = Add(b, b) }"
+    model = tmp_path / "nonzero.onnx"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), model)
+    folder = tmp_path / "wgsl"
+    call(model, "-i", "x=1,0,2,0", "--fallback", "host", "--dump", folder)
+    assert sorted(path.relative_to(folder).parts[0] for path in folder.rglob("*.wgsl")) == ["graph0", "graph1"]

@@ -1,0 +1,283 @@
+"""The kernels of a compiled graph, as `MLGraph.kernels` shows them, and the sources that stand in for them."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from ..core.errors import MLTypeError
+from ..ir.graph import Graph
+from ..kernels.spec import KernelSpec
+from ..kernels.templates import render
+from ..plan import ExecutionPlan
+from ..plan.execution_plan import PlannedDispatch
+from ..plan.planner import UNIFORM_CODES, node_label
+from .tables import aligned, rich_table
+
+_TITLES = ("kernel", "shader", "workgroups", "operators", "why")
+_NAMED = 3
+"""Most operators that a line of a table names."""
+
+Size3 = tuple[int, int, int]
+
+
+def shader_name(template: str, variant: str) -> str:
+    """Return a template and its variant in one word: `matmul.subgroup`."""
+    return template if not variant or template.endswith(f".{variant}") else f"{template}.{variant}"
+
+
+def first_few(labels: Sequence[str]) -> str:
+    """Return the first labels, and how many more there are."""
+    more = len(labels) - _NAMED
+    return ", ".join(labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+@dataclass(frozen=True)
+class Override:
+    """A source in the place of a kernel's own.
+
+    Attributes:
+        wgsl: the source.
+        file: what messages call it: its path, or `<wgsl>` where it was given as text.
+    """
+
+    wgsl: str
+    file: str
+
+    @classmethod
+    def of(cls, given: str | os.PathLike[str]) -> Override:
+        """Return what a caller means: a path, or, where a string holds a brace, WGSL itself."""
+        if isinstance(given, str) and "{" in given:
+            return cls(given, "<wgsl>")
+        return cls(Path(given).read_text(encoding="utf-8"), str(given))
+
+
+@dataclass(frozen=True)
+class KernelBinding:
+    """A buffer or texture of a kernel.
+
+    Attributes:
+        name: its name in the shader.
+        access: "read", "write" (and read), or "texture".
+        element: kind of its elements: a data type, or how one is stored (`bits32` is only moved); float32 in textures.
+        bound_to: the graph's input or output by name, a slot or a constant of the plan by number.
+        size_bytes: how much of that is bound.
+    """
+
+    name: str
+    access: str
+    element: str
+    bound_to: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """One kernel of a compiled graph: what runs, and what it is bound to. `print` shows it.
+
+    Attributes:
+        name: the dispatch's name in the plan; no other has it.
+        labels: the operators of the source graph it computes, by label, else by name and number; each label once.
+        template: the template's path below `shaders/`.
+        variant: which of the template's or its family's variants; "" where there is but one.
+        reason: why this kernel was chosen; of an overridden one, by what it is.
+        bindings: its buffers and textures, in the order of their binding numbers. The uniforms' number is the next one.
+        constants: uniform name -> value.
+        grid: workgroups in x, y, z.
+        spec: the template with its parameters.
+        override: the source that stands in for it, if any.
+    """
+
+    name: str
+    labels: tuple[str, ...]
+    template: str
+    variant: str
+    reason: str
+    bindings: tuple[KernelBinding, ...]
+    constants: Mapping[str, int | float]
+    grid: Size3
+    spec: KernelSpec = field(repr=False)
+    override: Override | None = field(default=None, repr=False)
+
+    @property
+    def wgsl(self) -> str:
+        """The source: rendered from the template, or the caller's where it is overridden."""
+        return render(self.spec) if self.override is None else self.override.wgsl
+
+    @property
+    def overridden(self) -> bool:
+        """Whether a source of the caller's is installed."""
+        return self.override is not None
+
+    @property
+    def workgroup_size(self) -> Size3 | None:
+        """Invocations of a workgroup in x, y, z; None where a caller's source computes it."""
+        return _workgroup_size(self.wgsl)
+
+    @property
+    def shader(self) -> str:
+        """The template and its variant: `matmul.subgroup`."""
+        return shader_name(self.spec.template, self.variant)
+
+    @property
+    def operators(self) -> str:
+        """The first few of `labels`, and how many more there are."""
+        return first_few(self.labels)
+
+    def __str__(self) -> str:
+        size = self.workgroup_size
+        rows = [
+            ("operators", ", ".join(self.labels)),
+            ("template", self.template),
+            ("why", self.reason),
+            ("grid", " x ".join(map(str, self.grid))),
+            ("workgroup", "computed by its source" if size is None else " x ".join(map(str, size))),
+            *((f"@binding({i})", f"{b.name}: {b.element}, {b.access}, {b.bound_to}") for i, b in enumerate(self.bindings)),
+            ("uniforms", ", ".join(f"{name}={value}" for name, value in self.constants.items())),
+        ]
+        return "\n".join([f"{self.name}: {self.spec}", *(f"  {name:<11}  {value}" for name, value in rows if value)])
+
+
+class Kernels(Mapping[str, Kernel]):
+    """Kernels by name, in the order in which they run. `print` shows them as a table."""
+
+    def __init__(self, kernels: Iterable[Kernel]) -> None:
+        self._kernels = {kernel.name: kernel for kernel in kernels}
+
+    def __getitem__(self, name: str) -> Kernel:
+        return self._kernels[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._kernels)
+
+    def __len__(self) -> int:
+        return len(self._kernels)
+
+    def matching(self, name: str) -> tuple[Kernel, ...]:
+        """Return the kernel of a name; where there is none, the kernels that compute the operator of that label, if any."""
+        if name in self._kernels:
+            return (self._kernels[name],)
+        return tuple(kernel for kernel in self.values() if name in kernel.labels)
+
+    def find(self, name: str, operator: str = "kernels") -> tuple[Kernel, ...]:
+        """Return what `matching` does, but at least one kernel.
+
+        Args:
+            name: name of a kernel, or label of an operator.
+            operator: what errors name.
+
+        Raises:
+            MLTypeError: no kernel has this name or computes an operator of this label.
+        """
+        found = self.matching(name)
+        if not found:
+            names = dict.fromkeys([*self, *(label for kernel in self.values() for label in kernel.labels)])
+            close = get_close_matches(name, names) or list(names)[:5]
+            raise MLTypeError(
+                "no kernel has this name or computes an operator of this label",
+                operator=operator,
+                got=repr(name),
+                allowed=", ".join(map(repr, close)) or "none: the numpy reference has no kernels",
+            )
+        return found
+
+    def one(self, name: str, operator: str) -> Kernel:
+        """Return the one kernel that a name or label means.
+
+        Raises:
+            MLTypeError: there is none, or several kernels compute the operator of this label.
+        """
+        found, *more = self.find(name, operator)
+        if more:
+            raise MLTypeError(
+                "several kernels compute the operator of this label",
+                operator=operator,
+                got=repr(name),
+                allowed=", ".join(repr(kernel.name) for kernel in (found, *more)),
+            )
+        return found
+
+    def dump(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write each kernel's source into a folder, as `007-NAME.wgsl` by its number in the plan, and return the files."""
+        root = Path(folder)
+        root.mkdir(parents=True, exist_ok=True)
+        files: list[Path] = []
+        for i, kernel in enumerate(self.values()):
+            stem = re.sub(r"[^\w.-]", "_", kernel.name)[:100]
+            path = root / f"{i:03}-{stem}.wgsl"
+            path.write_text(kernel.wgsl, encoding="utf-8")
+            files.append(path)
+        return files
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [_TITLES, *((k.name, k.shader, " x ".join(map(str, k.grid)), k.operators, k.reason) for k in self.values())]
+
+    def __str__(self) -> str:
+        return "\n".join(aligned(self._rows()))
+
+    def __rich__(self) -> Any:
+        return rich_table(f"{len(self)} kernels", self._rows())
+
+    def __repr__(self) -> str:
+        return f"Kernels({', '.join(self)})"
+
+
+def kernels_of(plan: ExecutionPlan | None, source: Graph, overrides: Mapping[str, Override]) -> Kernels:
+    """Return the kernels of a plan.
+
+    Args:
+        plan: the plan; None has no kernels.
+        source: the graph it was made of, before any pass.
+        overrides: kernel name -> the source that stands in for it.
+    """
+    labels = {node.id: node_label(node) for node in source.nodes}
+    kernels: list[Kernel] = []
+    for planned in plan.dispatches if plan else ():
+        kernel = _kernel(planned, plan.uniforms if plan else b"", labels)
+        override = overrides.get(planned.label)
+        if override is not None:
+            kernel = replace(kernel, override=override, reason=f"overridden by {override.file}")
+        kernels.append(kernel)
+    return Kernels(kernels)
+
+
+def _kernel(planned: PlannedDispatch, uniforms: bytes, labels: Mapping[int, str]) -> Kernel:
+    spec = planned.spec
+    layout = "<" + "".join(UNIFORM_CODES[type_] for _, type_ in spec.uniforms)
+    values = struct.unpack_from(layout, uniforms, planned.uniform_offset)
+    return Kernel(
+        planned.label,
+        tuple(dict.fromkeys(labels[origin.node] for origin in planned.origins)),
+        f"ops/{spec.template}.wgsl.j2",
+        spec.variant,
+        planned.reason,
+        tuple(
+            KernelBinding(b.name, b.access, b.element, str(r), r.size_bytes)
+            for b, r in zip(spec.bindings, planned.bindings, strict=True)
+        ),
+        MappingProxyType({name: value for (name, _), value in zip(spec.uniforms, values, strict=True)}),
+        planned.grid,
+        spec,
+    )
+
+
+def _workgroup_size(wgsl: str) -> Size3 | None:
+    """Return the workgroup size of the entry point `main`, whose parts are numbers or constants that are one."""
+    text = re.sub(r"//.*", "", wgsl)
+    found = re.search(r"@workgroup_size\s*\(([^()]*)\)[^{};]*\bfn\s+main\b", text)
+    sizes: list[int] = []
+    for part in filter(None, map(str.strip, found[1].split(","))) if found else ():
+        constant = re.search(rf"\bconst\s+{re.escape(part)}\b[^=;]*=\s*(\w+)\s*;", text)
+        number = re.fullmatch(r"(\d+)[iu]?", constant[1] if constant else part)
+        if number is None:
+            return None
+        sizes.append(int(number[1]))
+    x, y, z = (*sizes, 1, 1, 1)[:3]
+    return (x, y, z) if sizes else None

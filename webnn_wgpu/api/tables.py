@@ -1,0 +1,34 @@
+"""Tables of what was found out about a graph, as text and for rich."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+
+def aligned(rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> list[str]:
+    """Return the lines of a table in columns; those of `numbers` are set to the right.
+
+    >>> aligned([("n", "name"), ("10", "x")], [0])
+    [' n  name', '10  x']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines: list[str] = []
+    for row in rows:
+        cells = [cell.rjust(w) if i in numbers else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
+        lines.append("  ".join(cells).rstrip())
+    return lines
+
+
+def rich_table(title: str, rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> Any:
+    """Return a table for rich, whose first row are the headings; columns that are too wide end in an ellipsis."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    for i, heading in enumerate(rows[0]):
+        table.add_column(heading, justify="right" if i in numbers else "left", no_wrap=True, overflow="ellipsis")
+    for row in rows[1:]:
+        table.add_row(*map(Text, row))  # labels are data and no markup
+    return table

@@ -1,0 +1,57 @@
+"""`webnn-wgpu kernels`: the kernels that a model runs, and their sources."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from .models import (
+    device_option,
+    failing_well,
+    fallback_option,
+    input_options,
+    model_argument,
+    open_context,
+    options,
+    shape_options,
+    values,
+)
+from .progress import loading
+
+
+@click.command()
+@options(model_argument, input_options, shape_options, fallback_option, device_option)
+@click.option("--show", metavar="NAME_OR_LABEL", help="Print a kernel, or all that compute an operator, with their sources.")
+@click.option("--dump", type=click.Path(file_okay=False, path_type=Path), help="Write all sources into this folder.")
+@failing_well
+def kernels(model: Path, show: str | None, dump: Path | None, fallback: Any, device: str, simplify: Any, **rest: Any) -> None:
+    """List the kernels that a run of the ONNX file MODEL starts, in order, with the operators they compute."""
+    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu.frontends.onnx.timing import watched
+
+    given = values(model, rest)
+    with open_context(device) as context, loading(model) as progress:
+        loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        # The run settles which graphs there are: the host may count the rounds of a loop.
+        with loaded, watched() as watch:
+            loaded.run(given.feeds(loaded.inputs))
+        graphs = list(dict.fromkeys(graph for _, graph in watch.runs))
+    if show is not None:
+        found = [kernel for graph in graphs for kernel in graph.kernels.matching(show)]
+        if not found:
+            raise click.BadParameter(f"{show!r} is the name of no kernel and the label of no operator", param_hint="--show")
+        for kernel in found:
+            click.echo(f"{kernel}\n\n{kernel.wgsl}")
+    elif dump is None:
+        console = Console()
+        if not console.is_terminal:
+            console = Console(width=200)
+        for graph in graphs:
+            console.print(graph.kernels)
+    if dump is not None:
+        for i, graph in enumerate(graphs):
+            folder = dump / f"graph{i}" if len(graphs) > 1 else dump
+            click.echo(f"written: {len(graph.kernels.dump(folder))} kernels in {folder}")
