@@ -107,10 +107,12 @@ def test_runs_of_other_threads_use_one_source_or_the_other(context: wn.MLContext
 
     with ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(run) for _ in range(2)]
-        for _ in range(20):
-            graph.override("neg_0", wgsl)
-            graph.restore()
-        done.set()
+        try:
+            for _ in range(20):
+                graph.override("neg_0", wgsl)
+                graph.restore()
+        finally:
+            done.set()
     assert all(r.result() <= {-1.0, 2.0} for r in runs)
 
 

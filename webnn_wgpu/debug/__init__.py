@@ -1,6 +1,17 @@
-"""Looking into graphs that run: what `MLGraph.profile` and `MLGraph.kernels` return."""
+"""Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, and the values of a run."""
 
 from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
 from webnn_wgpu.api.profile import GraphProfile, KernelTime
 
-__all__ = ["GraphProfile", "Kernel", "KernelBinding", "KernelTime", "Kernels"]
+from .values import GraphValues, ValueStatistics, values
+
+__all__ = [
+    "GraphProfile",
+    "GraphValues",
+    "Kernel",
+    "KernelBinding",
+    "KernelTime",
+    "Kernels",
+    "ValueStatistics",
+    "values",
+]

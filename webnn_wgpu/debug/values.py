@@ -1,0 +1,148 @@
+"""What the values of a graph are in a run: range, mean, NaN and infinities, operator by operator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..api.graph import MLGraph
+from ..api.tables import aligned, rich_table
+from ..core.data_types import Array
+from ..passes import PASSES
+from ..plan.planner import node_label
+
+_TITLES = ("value", "operator", "type", "min", "max", "mean", "NaN", "infinite")
+_NUMBERS = range(3, len(_TITLES))
+
+INPUT = "input"
+
+
+@dataclass(frozen=True)
+class ValueStatistics:
+    """What one value of a graph was in a run.
+
+    Attributes:
+        label: the operator that computes it, by label, else by name and number; or the name of an input of the graph.
+        operator: name of the operator in the specification, or "input".
+        output: which of the operator's outputs it is.
+        type: data type and shape, as `float32[2, 3]`.
+        min, max, mean: of the finite elements; NaN where there are none.
+        nan: how many elements are NaN.
+        inf: how many are infinite.
+        elements: how many there are.
+    """
+
+    label: str
+    operator: str
+    output: int
+    type: str
+    min: float
+    max: float
+    mean: float
+    nan: int
+    inf: int
+    elements: int
+
+    @property
+    def name(self) -> str:
+        """The label, with the number of the output behind it where that is not the first: `split_2[1]`."""
+        return f"{self.label}[{self.output}]" if self.output else self.label
+
+
+@dataclass(frozen=True)
+class GraphValues:
+    """What the inputs and all intermediate values of a graph were in a run. `print` shows them as a table.
+
+    Attributes:
+        values: the inputs, then the results of the operators in an order in which these can run.
+        nan, inf: whether `first` looks for NaN, and for infinities.
+    """
+
+    values: tuple[ValueStatistics, ...]
+    nan: bool = True
+    inf: bool = True
+
+    @property
+    def first(self) -> ValueStatistics | None:
+        """The first value with a NaN or infinite element: where it comes from, and an input only where that was given one."""
+        return next((v for v in self.values if (self.nan and v.nan) or (self.inf and v.inf)), None)
+
+    def of(self, label: str) -> tuple[ValueStatistics, ...]:
+        """Return the values of the operator, or input, of that label; none where there is no such operator."""
+        return tuple(value for value in self.values if value.label == label)
+
+    def summary(self) -> str:
+        """Return one line: the first value with what is looked for."""
+        first = self.first
+        if first is None:
+            kinds = " or ".join(name for name, wanted in (("NaN", self.nan), ("infinity", self.inf)) if wanted)
+            return f"{len(self.values)} values" + (f", none with {kinds}" if kinds else "")
+        return (
+            f"first at {first.name} ({first.operator}): {first.nan} NaN and {first.inf} infinite of {first.elements} elements"
+        )
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table's lines, one for each value."""
+        return [
+            (v.name, v.operator, v.type, *(f"{n:.6g}" for n in (v.min, v.max, v.mean)), str(v.nan), str(v.inf))
+            for v in self.values
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join([self.summary(), *aligned([_TITLES, *self.rows()], _NUMBERS)])
+
+    def __rich__(self) -> Any:
+        return rich_table(self.summary(), [_TITLES, *self.rows()], _NUMBERS)
+
+
+def values(graph: MLGraph, feeds: Mapping[str, Any], *, nan: bool = True, inf: bool = True) -> GraphValues:
+    """Run the operators of a graph one by one and return what each of their results was.
+
+    For this the source graph is compiled again without passes, with every result as an output, which takes memory for all of
+    them at once. So a value that a fused kernel never stores is seen too. Kernels that are overridden in `graph` are not in it.
+
+    Args:
+        graph: the graph.
+        feeds: every input by name, as `MLContext.compute` takes them.
+        nan: whether the report's `first` looks for NaN.
+        inf: whether it looks for infinities. Masks often hold them on purpose.
+
+    Raises:
+        MLTypeError: a missing or unknown name, a wrong data type or size.
+        InvalidStateError: the graph was destroyed or the context lost.
+        OutOfMemoryError: the device cannot hold all values at once.
+        OperationError: the device failed to run the graph.
+
+    Example:
+        >>> from webnn_wgpu import debug
+        >>> graph = b.build({"result": b.tanh(b.log(b.sub(x, y, label="difference"), label="logarithm"))})
+        >>> found = debug.values(graph, {"x": np.full((2, 3), 2, np.float32), "y": np.eye(2, 3, dtype=np.float32) * 3})
+        >>> found.first.label, found.first.nan, found.of("difference")[0].min
+        ('logarithm', 2, -1.0)
+    """
+    context, source = graph._context, graph.source
+    arrays = context._checked_inputs(graph, feeds, "values")
+    results = {f"{node.id}.{i}": value for node in source.nodes for i, value in enumerate(node.outputs)}
+    with context._guarded("values"):
+        executable, _, _ = context._backend.compile(replace(source, outputs=results), [p.name for p in PASSES], None)
+        try:
+            computed = executable.start(arrays, list(results)).result()
+        finally:
+            executable.destroy()
+    found = [_statistics(name, INPUT, 0, array.reshape(graph.inputs[name].shape)) for name, array in arrays.items()]
+    for node in source.nodes:
+        label = node_label(node)
+        found += [_statistics(label, node.op, i, computed[f"{node.id}.{i}"]) for i in range(len(node.outputs))]
+    return GraphValues(tuple(found), nan, inf)
+
+
+def _statistics(label: str, operator: str, output: int, array: Array) -> ValueStatistics:
+    numbers = array.astype(np.float64)
+    finite = numbers[np.isfinite(numbers)]
+    low, high, mean = (float(f(finite)) for f in (np.min, np.max, np.mean)) if finite.size else (math.nan,) * 3
+    nan, inf = int(np.isnan(numbers).sum()), int(np.isinf(numbers).sum())
+    return ValueStatistics(label, operator, output, f"{array.dtype}{list(array.shape)}", low, high, mean, nan, inf, array.size)
