@@ -367,7 +367,8 @@ class MLContext:
         Args:
             graph: a graph of this context.
             inputs: a tensor for every input; data types and shapes must be equal.
-            outputs: a tensor for every output. No tensor may stand twice.
+            outputs: a tensor for every output. No tensor may stand twice, except that an output which is an alias of an input
+                takes that input's.
 
         Raises:
             MLTypeError: names, types or ownership are wrong, or a tensor stands twice.
@@ -394,7 +395,7 @@ class MLContext:
             both += given.items()
         seen: dict[int, str] = {}
         for name, tensor in both:
-            if id(tensor) in seen:
+            if id(tensor) in seen and graph.aliases.get(name) != seen[id(tensor)]:
                 raise fail("a tensor stands twice among inputs and outputs", got=f"'{seen[id(tensor)]}' and '{name}'")
             seen[id(tensor)] = name
         for _, tensor in both:
@@ -407,6 +408,9 @@ class MLContext:
                     raise fail(
                         f"the tensor of '{name}' must have its data type and shape", got=repr(given[name]), allowed=str(type_)
                     )
+        for name, source in graph.aliases.items():
+            if outputs[name] is not inputs[source]:
+                raise fail(f"output '{name}' and input '{source}' must be one tensor", got=repr(outputs[name]))
         with self._guarded("dispatch"), self._lock:
             for _, tensor in both:
                 tensor._check_usable("dispatch")

@@ -24,6 +24,7 @@ class MLGraph:
     Attributes:
         inputs: input name -> data type and shape; inputs that no output depends on are not among them.
         outputs: output name -> data type and shape.
+        aliases: output name -> the input whose memory it is.
         plan: kernels, buffers and dispatches, printable; None on the numpy reference.
         passes: what each optimisation pass did.
         source: the graph as it was built, before any pass.
@@ -47,6 +48,7 @@ class MLGraph:
     ) -> None:
         self._context, self._executable, self._destroyed = context, executable, False
         self.source, self.plan, self.passes = source, plan, passes
+        self.aliases = source.aliases
         self.inputs: Mapping[str, TensorType] = MappingProxyType({n: source.type(v) for n, v in source.inputs.items()})
         self.outputs: Mapping[str, TensorType] = MappingProxyType({n: source.type(v) for n, v in source.outputs.items()})
 

@@ -13,6 +13,7 @@ from . import (
     attention,
     batch_normalization,
     bitwise,
+    cache_update,
     cast,
     concat,
     conv2d,
@@ -81,6 +82,7 @@ _MODULES = (
     fused,
     # Extension operators.
     attention,
+    cache_update,
     rms_normalization,
     rotary_embedding,
     matmul_nbits,

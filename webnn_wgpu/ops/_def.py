@@ -156,6 +156,7 @@ class Lowering:
         forced: operator name -> variant that must be taken.
         epilogue: what to apply to every element of the result before it is stored; only given to operators that declare
             `epilogue`.
+        in_place: whether the first output is the first operand's memory, which holds that operand already.
     """
 
     node: Node
@@ -164,6 +165,7 @@ class Lowering:
     ops: Mapping[str, OpDef]
     forced: ForcedVariants = field(default_factory=dict[str, str])
     epilogue: Epilogue | None = None
+    in_place: bool = False
 
     @property
     def attrs(self) -> Attrs:

@@ -38,13 +38,16 @@ class _Planner:
 
     def lower(self) -> None:
         graph = self.graph
+        updated = {graph.outputs[output]: graph.inputs[source] for output, source in graph.aliases.items()}
         for node in graph.nodes:
             op = OPS[node.op]
             if op.lower is None:
                 source = node.operands[0]
                 self.home[node.outputs[0]] = self.home.get(source, source)
                 continue
-            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced))
+            if in_place := node.outputs[0] in updated:
+                self.home[node.outputs[0]] = updated[node.outputs[0]]
+            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced, in_place=in_place))
             named: dict[str, int] = {}
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
@@ -138,6 +141,7 @@ class _Planner:
             bytes(uniforms),
             sum(life.size_bytes for life in lifetimes.values()),
             {v: graph.constants[v] for v, _ in constants},
+            graph.aliases,
         )
 
     def _type(self, operand: Operand) -> str:

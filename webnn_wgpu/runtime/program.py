@@ -81,7 +81,10 @@ class Program:
             self._weights.append(store.get(plan.arrays[use.value], use.packing, f"constant %{use.value}"))
         ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
         for kind, name, type_ in ends:
-            self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
+            if kind == "output" and name in plan.aliases:
+                self._ends[kind, name] = self._ends["input", plan.aliases[name]]
+            else:
+                self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
         self._read_offsets: dict[str, int] = {}
         total = 0
         for name in plan.outputs:
