@@ -32,6 +32,10 @@ EXPECTED = {
     "onnx_quantized.py": (
         r"8 bits: \d+ parameters in \d+ bytes, y float32 \(4, 8\)\n4 bits: \d+ parameters in \d+ bytes, y float32 \(4, 8\)\n"
     ),
+    "text_generation.py": (
+        r"input_ids: int64\[batch, sequence\]\nattention_mask: int64\[batch, past \+ sequence\]\nState\(54 of 64 rows\)\n"
+        r"compiled: 2 graphs, .*\nfirst answer: (?P<answer>.+)\nwithout caches: (?P=answer)\n"
+    ),
     "onnx_dynamic_shapes.py": (
         r"input_ids: int64\[batch, sequence\]\n"
         r"\[1, 8\] -> \[1, 32\]: compiled\n\[2, 5\] -> \[2, 32\]: compiled\n\[1, 13\] -> \[1, 32\]: compiled\n"

@@ -171,11 +171,8 @@ def test_masks_that_choose_between_scores_and_a_number(fill: float, hidden: bool
     condition = s.constant(mask) if constant else s.input(mask)
     choices = (number(s, fill), scores) if hidden else (scores, number(s, fill))
     graph = s.graph(s.apply("matmul", s.apply("softmax", s.apply("where", condition, *choices), axis=3), v))
-    if constant or (fill == -np.inf and not hidden):
-        check(recognise_attention, graph, s.feeds, ["x.attention"])
-    else:
-        # What is to be seen would have to be computed; a row of which nothing is would become 0 instead of a mean.
-        unchanged(recognise_attention, graph)
+    taken_as_it_is = constant or (fill == -np.inf and not hidden)
+    check(recognise_attention, graph, s.feeds, ["x.attention"] if taken_as_it_is else ["where", "x.attention"])
 
 
 def test_a_row_that_sees_nothing_is_a_mean() -> None:
@@ -184,7 +181,22 @@ def test_a_row_that_sees_nothing_is_a_mean() -> None:
     scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
     nothing = s.constant(np.zeros((S, T), np.uint8))
     scores = s.apply("where", nothing, scores, number(s, -3e38))
-    unchanged(recognise_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)))
+    graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v))
+    check(recognise_attention, graph, s.feeds, ["where", "x.attention"])
+
+
+@pytest.mark.parametrize(("first", "masked"), [(0, False), (0, True), (1, False)])
+def test_keys_hidden_from_a_number_on_are_a_length(first: int, masked: bool) -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(B, H, n, D, seed=i)) for i, n in enumerate((S, T, T)))
+    scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
+    if masked:
+        scores = s.apply("add", scores, s.input(normal(S, T)))
+    filled = s.apply("lesser", s.constant(np.arange(first, first + T, dtype=np.int32)), s.input(np.array([4], np.int32)))
+    scores = s.apply("where", filled, scores, number(s, -np.inf))
+    graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v))
+    after = check(recognise_attention, graph, s.feeds, ["x.attention"] if first == 0 else ["lesser", "x.attention"])
+    assert (after.nodes[-1].inputs[4] is not None) == (first == 0)
 
 
 def test_attention_whose_heads_stay_apart() -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from ..core.errors import MLTypeError
 from ..ir.graph import Node
+from .arrays import Fail
 
 UPDATES = "x.cache_update"
 """The operator that can work in place: it leaves what it does not write."""
@@ -16,7 +16,7 @@ def check_aliases(
     outputs: Mapping[str, int],
     inputs: Mapping[str, int],
     nodes: Sequence[Node],
-    fail: Callable[..., MLTypeError],
+    fail: Fail,
 ) -> None:
     """Check that every alias can be kept.
 

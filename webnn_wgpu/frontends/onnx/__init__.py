@@ -1,6 +1,7 @@
 """ONNX models on WebNN: `load`, `load_onnx`, `analyse` and what they return."""
 
 from .analysis import Analysis, Memory, analyse
+from .decoding import State
 from .dims import Dimension, default_size, settle, sidecar
 from .lowering import Placed
 from .model import Fallback, Model, Placement, Simplifier, ValueInfo, load, load_onnx
@@ -17,6 +18,7 @@ __all__ = [
     "Profile",
     "Simplifier",
     "Span",
+    "State",
     "ValueInfo",
     "analyse",
     "default_size",
