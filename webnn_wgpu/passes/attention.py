@@ -91,7 +91,7 @@ def _attention(r: Rewriter, node: Node) -> bool:
     # Rows that hold all heads are read and written as they are: then the last node is the transpose behind the product.
     rows = node.op == "transpose" and node.attrs["permutation"] == HEADS_LAST
     product = r.made_for_one(node.operands[0], "matmul") if rows else node if node.op == "matmul" else None
-    softmax = product and r.made_for_one(product.operands[0], "softmax")
+    softmax, guard = _weights(r, product.operands[0]) if product is not None else (None, ())
     if product is None or softmax is None:
         return False
     rank = len(r.shape(product.outputs[0]))
@@ -107,10 +107,17 @@ def _attention(r: Rewriter, node: Node) -> bool:
     if not same or size % 4 or columns % 4 or max(size, columns) > WIDEST:
         return False
     heads = batch[1] if rank == 4 else 1
-    nodes = (*query.nodes, *scores.nodes, softmax, *value.nodes, product)
+    nodes = (*query.nodes, *scores.nodes, softmax, *guard, *value.nodes, product)
     attrs = {"heads": heads, "kv_heads": heads, "scale": scores.scale}
     mask = scores.mask.make(r, scores.query, nodes) if isinstance(scores.mask, _Bias) else scores.mask
-    others = (_operand(r, scores.key, nodes), _operand(r, value, nodes), mask, scores.length)
+    own = (_own_heads(r, scores.key), _own_heads(r, value))
+    if own[0] is not None and own[1] is not None and own[0].count == own[1].count:
+        nodes = (*own[0].nodes, *own[1].nodes, *nodes)
+        attrs["kv_heads"] = own[0].count
+        shared = (r.reshaped(x.value, x.shape, nodes) for x in own)
+    else:
+        shared = (_operand(r, x, nodes) for x in (scores.key, value))
+    others = (*shared, mask, scores.length)
     if rows:
         made = r.add("x.attention", (_operand(r, query, nodes), *others), attrs, nodes)
         shape = (batch[0], length, heads, columns)
@@ -118,6 +125,50 @@ def _attention(r: Rewriter, node: Node) -> bool:
     else:
         r.add("x.attention", (scores.query, *others), attrs, nodes, product.outputs[0])
     return True
+
+
+def _weights(r: Rewriter, value: int) -> tuple[Node | None, tuple[Node, ...]]:
+    """Return the softmax that made a value, also where NaN becomes 0 behind it, and the nodes that do that.
+
+    NaN is what softmax makes of rows all of whose keys are hidden; attention makes 0 of them.
+    """
+    guard = r.made_for_one(value, "where")
+    if guard is None:
+        return r.made_for_one(value, "softmax"), ()
+    condition, zero, weights = guard.operands
+    test, softmax = r.made_for_one(condition, "isNaN"), r.made(weights, "softmax")
+    alone = softmax is not None and r.inner(weights, 2) and test is not None and test.operands[0] == weights
+    return (softmax, (test, guard)) if alone and r.number(zero) == 0 else (None, ())
+
+
+@dataclass(frozen=True)
+class _Own:
+    """Heads as they were before each was repeated for the queries that share it: [batch, count, length, size]."""
+
+    value: int
+    shape: tuple[int, int, int, int]
+    nodes: tuple[Node, ...]
+
+    @property
+    def count(self) -> int:
+        return self.shape[1]
+
+
+def _own_heads(r: Rewriter, heads: _Heads) -> _Own | None:
+    """Return what heads were that have been expanded from [batch, count, 1, length, size]."""
+    view = r.made(heads.value, "reshape")
+    expand = r.made(view.operands[0], "expand") if view is not None else None
+    if view is None or expand is None or not heads.plain or len(r.shape(heads.value)) != 4:
+        return None
+    batch, _, length, size = r.shape(heads.value)
+    before, after = r.shape(expand.operands[0]), r.shape(expand.outputs[0])
+    if len(before) != 5 or len(after) != 5 or before[2] != 1 or (*after[:2], *after[3:]) != (*before[:2], *before[3:]):
+        return None
+    if (before[0], *before[3:]) != (batch, length, size):
+        return None
+    inner = r.made(expand.operands[0], "reshape")
+    nodes = (expand, view) if inner is None else (inner, expand, view)
+    return _Own(expand.operands[0], (batch, before[1], length, size), nodes)
 
 
 def _is_transposed(r: Rewriter, value: int) -> bool:
