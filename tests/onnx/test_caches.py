@@ -208,7 +208,8 @@ def test_multi_head_attention(context: wn.MLContext) -> None:
 
 
 @pytest.mark.parametrize("rotary", [0, 1])
-def test_group_query_attention(context: wn.MLContext, rotary: int) -> None:
+@pytest.mark.parametrize("shortest", [5, 3])
+def test_group_query_attention(context: wn.MLContext, rotary: int, shortest: int) -> None:
     angles = np.random.default_rng(9).uniform(-3, 3, (64, SIZE // 2)).astype(np.float32)
     body = (
         f"{merge('q', HEADS)} {merge('k', 2)} {merge('v', 2)}"
@@ -221,10 +222,16 @@ def test_group_query_attention(context: wn.MLContext, rotary: int) -> None:
     inner = heads(np.random.default_rng(10), 2, 2)
 
     def feeds(past: int, new: int) -> dict[str, np.ndarray]:
-        return {**inner(past, new), "mask": np.ones((2, past + new), np.int64)}
+        # Padding stands at the right of the prompt, and the first tokens of the answer take its place.
+        mask = np.ones((2, past + new), np.int64)
+        mask[0, shortest:5] = 0
+        return {**inner(past, new), "mask": mask}
+
+    def seen(y: np.ndarray) -> np.ndarray:
+        return y if y.shape[2] == 1 else np.concatenate([y[0, :, :shortest], y[1]], 1)
 
     model = decoder(body, inputs="int64[b,total] mask,", kv_heads=2, **ROWS, **tables)
-    follow(context, model, feeds, (5, 1, 1, 1), compiled=2)
+    follow(context, model, feeds, (5, 1, 1, 1), compiled=2, seen=seen)
 
 
 def test_positions_from_a_range(context: wn.MLContext) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -124,4 +125,8 @@ def growing_axes(value: onnx_ir.Value, caches: tuple[Cache, ...]) -> tuple[int, 
     symbols = {_size(v, c.axis) for c in caches for v in (c.past, c.present, c.output)} - {None}
     pasts = [s for c in caches if isinstance(s := _size(c.past, c.axis), str)]
     sizes = [_size(value, axis) for axis in range(len(value.shape or ()))]
-    return tuple(i for i, s in enumerate(sizes) if isinstance(s, str) and (s in symbols or any(p in s for p in pasts)))
+    return tuple(
+        i
+        for i, s in enumerate(sizes)
+        if isinstance(s, str) and (s in symbols or any(re.search(rf"\b{re.escape(p)}\b", s) for p in pasts))
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -139,6 +140,7 @@ class Decoder:
         self._position, self._filled = onnx_ir.Value(name="cache_position"), onnx_ir.Value(name="cache_filled")
         self._steps: OrderedDict[tuple[object, ...], Step] = OrderedDict()
         self.compiled = 0
+        self._lock = threading.Lock()
 
     # running ------------------------------------------------------------------------------------------------------
 
@@ -149,6 +151,10 @@ class Decoder:
             MLTypeError: the caches have no room, or were made for other shapes.
             InvalidStateError: the state was destroyed.
         """
+        with self._lock:
+            return self._run(feeds, state, progress)
+
+    def _run(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> list[Array]:
         if state._destroyed:
             raise InvalidStateError("the state was destroyed", operator="run")
         step = self._step(feeds, state, progress)

@@ -189,9 +189,11 @@ class Model:
             )
         return self._program
 
-    def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
+    def run_async(
+        self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None, *, state: State | None = None
+    ) -> MLPromise[dict[str, Array]]:
         """Run the model in the background and return a promise of what `run` returns."""
-        return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
+        return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs, state=state))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
         """Run the model once, step by step, and return what each step took.
