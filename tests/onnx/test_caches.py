@@ -137,6 +137,14 @@ def test_no_mask(context: wn.MLContext) -> None:
     assert "softmax" not in kernels(found)
 
 
+def test_weights_whose_nan_becomes_0(context: wn.MLContext) -> None:
+    body = (
+        f"{JOINED} {SCORES} raw = Softmax <axis = -1> (scaled) odd = IsNaN (raw) w = Where (odd, zero, raw) y = MatMul (w, vv)"
+    )
+    model = decoder(body, root=ROOT, zero=np.float32(0))
+    assert "softmax" not in kernels(follow(context, model, heads(np.random.default_rng(4), 2, HEADS)))
+
+
 def test_weights_that_the_passes_do_not_recognise(context: wn.MLContext) -> None:
     body = f"{JOINED} {SCORES} raw = Softmax <axis = -1> (scaled) w = Mul (raw, factor) y = MatMul (w, vv)"
     model = decoder(body, root=ROOT, factor=np.float32(0.5))
@@ -321,10 +329,44 @@ def test_models_that_cannot(context: wn.MLContext) -> None:
                 dim.dim_value = 8
     with pytest.raises(wn.NotSupportedError, match="rows of cache 'pk' are not symbolic; got 8 rows"):
         wn.load_onnx(still, context, kv_cache=8)
-    summed = decoder(f"{JOINED} largest = ReduceMax (kk, i2) y = Mul (q, largest)")
-    feeds = heads(np.random.default_rng(13), 1, HEADS)(0, 2)
-    with pytest.raises(wn.NotSupportedError, match=r"\(ReduceMax, ai.onnx opset 23\): what it makes of cached keys"):
-        wn.load_onnx(summed, context, kv_cache=8).run(feeds)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("largest = ReduceMax (kk, i2) y = Mul (q, largest)", r"\(ReduceMax, ai.onnx opset 23\): it is not known to keep keys"),
+        ("part = Slice (kk, i1, i2, i2) y = Mul (q, part)", "Slice.*it takes a part of the keys"),
+        ("last = Slice (kk, back, end, i2) y = Mul (q, last)", "Slice.*it takes a part of the keys"),
+        ("flat = Reshape (kk, one) y = Expand (q, i1)", "Reshape.*it takes"),
+        ("kt = Transpose <perm = [0, 1, 3, 2]> (kk) s = MatMul (kt, vv) y = MatMul (q, s)", "MatMul.*over all keys"),
+        ("s = Softmax <axis = 2> (kk) kt = Transpose <perm = [0, 1, 3, 2]> (s) y = MatMul (q, kt)", "Softmax.*last dimension"),
+        (
+            "old = Abs (pk) kt = Transpose <perm = [0, 1, 3, 2]> (kk) w = MatMul (q, kt) y = MatMul (w, vv)",
+            "Abs.*it reads a cache",
+        ),
+    ],
+)
+def test_rows_that_are_not_filled_never_count(context: wn.MLContext, body: str, reason: str) -> None:
+    model = decoder(f"{JOINED} {body}", back=[-2], end=[2**62], one=[-1])
+    feeds = heads(np.random.default_rng(13), 1, HEADS)(0, 1)
+    with pytest.raises(wn.NotSupportedError, match=reason):
+        wn.load_onnx(model, context, kv_cache=8).run(feeds)
+
+
+@pytest.mark.parametrize("axis", [1, -1])
+def test_softmax_of_matrices(context: wn.MLContext, axis: int) -> None:
+    model = decoder(
+        f"{JOINED} {SCORES} w = Softmax {f'<axis = {axis}>' if axis < 0 else ''} (scaled) y = MatMul (w, vv)", root=ROOT
+    )
+    model.opset_import[0].version = 11
+    for node in model.graph.node:
+        assert node.op_type not in ("Shape", "Slice")
+    feeds = heads(np.random.default_rng(14), 1, HEADS)
+    if axis == 1:
+        with pytest.raises(wn.NotSupportedError, match="last dimension"):
+            wn.load_onnx(model, context, kv_cache=8).run(feeds(0, 1))
+    else:
+        follow(context, model, feeds, (2, 1, 1), compiled=2)
 
 
 def test_a_hundred_tokens_compile_once_and_create_nothing(context: wn.MLContext) -> None:

@@ -110,13 +110,13 @@ def _attention(r: Rewriter, node: Node) -> bool:
     nodes = (*query.nodes, *scores.nodes, softmax, *guard, *value.nodes, product)
     attrs = {"heads": heads, "kv_heads": heads, "scale": scores.scale}
     mask = scores.mask.make(r, scores.query, nodes) if isinstance(scores.mask, _Bias) else scores.mask
-    own = (_own_heads(r, scores.key), _own_heads(r, value))
-    if own[0] is not None and own[1] is not None and own[0].count == own[1].count:
-        nodes = (*own[0].nodes, *own[1].nodes, *nodes)
-        attrs["kv_heads"] = own[0].count
-        shared = (r.reshaped(x.value, x.shape, nodes) for x in own)
+    own_keys, own_values = _own_heads(r, scores.key), _own_heads(r, value)
+    if own_keys is not None and own_values is not None and own_keys.count == own_values.count:
+        nodes = (*own_keys.nodes, *own_values.nodes, *nodes)
+        attrs["kv_heads"] = own_keys.count
+        shared = [r.reshaped(x.value, x.shape, nodes) for x in (own_keys, own_values)]
     else:
-        shared = (_operand(r, x, nodes) for x in (scores.key, value))
+        shared = [_operand(r, x, nodes) for x in (scores.key, value)]
     others = (*shared, mask, scores.length)
     if rows:
         made = r.add("x.attention", (_operand(r, query, nodes), *others), attrs, nodes)
@@ -137,8 +137,9 @@ def _weights(r: Rewriter, value: int) -> tuple[Node | None, tuple[Node, ...]]:
         return r.made_for_one(value, "softmax"), ()
     condition, zero, weights = guard.operands
     test, softmax = r.made_for_one(condition, "isNaN"), r.made(weights, "softmax")
-    alone = softmax is not None and r.inner(weights, 2) and test is not None and test.operands[0] == weights
-    return (softmax, (test, guard)) if alone and r.number(zero) == 0 else (None, ())
+    if softmax is None or test is None or test.operands[0] != weights or not r.inner(weights, 2) or r.number(zero) != 0:
+        return None, ()
+    return softmax, (test, guard)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ import onnx_ir
 from webnn_wgpu import InvalidStateError, MLContext, MLGraph, MLTensor, MLTypeError, NotSupportedError
 
 from .caches import Cache, InPlace, find_caches, growing_axes
-from .growth import Growth, Probe, filled_up, resized
+from .growth import Growth, filled_up, resized
 from .lowering import Feed, Lowered, Lowering, Placed
 from .module import Module
 from .operators import MICROSOFT
+from .probes import Probe, Probes
 from .tensors import Shape, ValueNeeded
 from .timing import span
 from .types import HELD, Array, DType, decode, encode
@@ -175,7 +176,7 @@ class Decoder:
             arrays = {name: promise.result() for name, promise in reads.items()}
         found: dict[onnx_ir.Value, Array] = {**values, **step.lowered.known}
         for name, (value, dtype) in step.results.items():
-            shape = step.growth.shape(value, state.length)
+            shape = step.growth.probes.shape(value, state.length)
             found[value] = decode(arrays[name], dtype)[tuple(map(slice, shape))]
         state._length += step.growth.split.count
         return [found[step.lowered.aliases.get(v, v)] for v in self.outputs]
@@ -252,7 +253,7 @@ class Decoder:
             full = self._probe(feeds, shapes, self.rows - count, state)
             if full.rows == few.rows:
                 few = self._probe(feeds, shapes, 2, state)
-            growth = Growth(self.module, self.nodes, self.outputs, self._growing, self.caches, few, full)
+            growth = Growth(self.module, self.nodes, self.outputs, self._growing, self.caches, Probes(few, full))
             lowered, caches = self._lower(growth, feeds, shapes, not state.length)
         names = {value: name for name, value in lowered.inputs.items()}
         aliases = {name: names[c.past] for name, (v, _, _) in lowered.outputs.items() for c in self.caches if v is c.present}
