@@ -15,6 +15,7 @@ import webnn_wgpu as wn
 from examples.models import gpt
 from tests.onnx.models import MICROSOFT
 from tests.runtime.counting import counted, created
+from webnn_wgpu.runtime.device import Device
 
 HEADS, SIZE, CAPACITY = 4, 16, 24
 STEPS = (5, 1, 1, 3, 1)
@@ -120,6 +121,14 @@ def test_left_padding(context: wn.MLContext, batch: int) -> None:
     assert "softmax" not in kernels(model)
 
 
+@pytest.mark.parametrize("element", ["float", "float16"])
+def test_on_every_device(profile_device: Device, element: str) -> None:
+    dtype, tolerance = (np.float32, 3e-6) if element == "float" else (np.float16, 4e-3)
+    model = decoder("y, kk, vv = Attention <is_causal = 1> (q, k, v, , pk, pv)", kv_heads=2, element=element)
+    context = wn.ml.create_context(profile_device.gpu)
+    follow(context, model, heads(np.random.default_rng(16), 2, 2, dtype), tolerance=tolerance)
+
+
 @pytest.mark.parametrize("filler", [np.finfo(np.float32).min, -np.inf])
 def test_scores_hidden_by_a_triangle_that_shapes_pick(context: wn.MLContext, filler: float) -> None:
     model = decoder(
@@ -129,6 +138,32 @@ def test_scores_hidden_by_a_triangle_that_shapes_pick(context: wn.MLContext, fil
         filler=np.float32(filler),
     )
     assert "softmax" not in kernels(follow(context, model, heads(np.random.default_rng(2), 2, HEADS)))
+
+
+def test_a_mask_of_ranges_and_padding(context: wn.MLContext) -> None:
+    """As transformers writes it: a triangle that ranges cut, filled where the attention mask is 0."""
+    body = (
+        f"{JOINED} batch = Shape <end = 1> (q)  new = Shape <start = 2, end = 3> (q)  past = Shape <start = 2, end = 3> (pk)"
+        " total = Add (past, new)  sizes = Concat <axis = 0> (new, total)"
+        " lowest = ConstantOfShape <value = float[1] {-3.4e38}> (sizes)  upper = Trilu <upper = 1> (lowest, diagonal)"
+        " p = Squeeze (past)  t = Squeeze (total)  places = Range (p, t, step)  rows = Reshape (places, column)"
+        " every = Range (zero, t, step)  later = Greater (every, rows)  flags = Cast <to = 1> (later)"
+        " cut = Mul (upper, flags)  cut4 = Unsqueeze (cut, i01)  full = Concat <axis = 0> (batch, i1, new, total)"
+        " causal = Expand (cut4, full)  given = Unsqueeze (mask, i12)  floats = Cast <to = 1> (given)"
+        " sum = Add (causal, floats)  empty = Equal (sum, none)  filler = ConstantOfShape <value = float[1] {-3.4e38}> (i1)"
+        " bias = Where (empty, filler, causal)"
+        f" {SCORES} masked = Add (scaled, bias) {SOFTMAX}"
+    )
+    random = np.random.default_rng(15)
+    inner, padding = heads(random, 2, HEADS), np.int64([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
+
+    def feeds(past: int, new: int) -> dict[str, np.ndarray]:
+        return {**inner(past, new), "mask": np.concatenate([padding, np.ones((2, past + new - 5), np.int64)], 1)}
+
+    numbers = {"step": np.int64(1), "zero": np.int64(0), "none": np.float32(0), "diagonal": np.int64(1)}
+    model = decoder(body, inputs="int64[b,total] mask,", root=ROOT, column=[-1, 1], i01=[0, 1], i12=[1, 2], **numbers)
+    found = follow(context, model, feeds, seen=lambda y: y[:, :, -1])
+    assert "softmax" not in kernels(found)
 
 
 def test_no_mask(context: wn.MLContext) -> None:
