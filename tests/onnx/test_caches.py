@@ -388,6 +388,23 @@ def test_rows_that_are_not_filled_never_count(context: wn.MLContext, body: str, 
         wn.load_onnx(model, context, kv_cache=8).run(feeds)
 
 
+def test_what_the_host_would_have_to_do(context: wn.MLContext) -> None:
+    def refusal(body: str, **initializers: Any) -> str:
+        feeds = heads(np.random.default_rng(17), 1, HEADS)(0, 1)
+        with pytest.raises(wn.NotSupportedError) as raised:
+            wn.load_onnx(decoder(f"{JOINED} {body}", **initializers), context, kv_cache=8).run(feeds)
+        return str(raised.value)
+
+    assert "(NonZero" in refusal("places = NonZero (q) n = Cast <to = 1> (places) m = ReduceMax (n, i0) y = Add (q, m)")
+    largest = "a = Abs (q) m = ReduceMax <keepdims = 0> (a) s = Cast <to = 7> (m) u = Unsqueeze (s, i0) size = Add (u, i1)"
+    assert "depends on the elements of 'size'" in refusal(f"{largest} y = Slice (q, i0, size, i3)")
+    # Rows of caches are whole words.
+    text = onnx.printer.to_text(decoder("y, kk, vv = Attention (q, k, v, , pk, pv)", element="float16")).replace("16]", "3]")
+    feeds = {n: np.zeros((1, HEADS, 1, 3), np.float16) for n in "qkv"}
+    with pytest.raises(wn.NotSupportedError, match=r"whole words of 4 bytes.*its caches cannot stay on the device"):
+        wn.load_onnx(onnx.parser.parse_model(text), context, kv_cache=8).run(feeds)
+
+
 @pytest.mark.parametrize("axis", [1, -1])
 def test_softmax_of_matrices(context: wn.MLContext, axis: int) -> None:
     model = decoder(

@@ -15,11 +15,11 @@ from webnn_wgpu import InvalidStateError, MLContext, MLGraph, MLTensor, MLTypeEr
 
 from .caches import Cache, InPlace, find_caches, growing_axes
 from .growth import Growth, filled_up, resized
-from .lowering import Feed, Lowered, Lowering, Placed
+from .lowering import Feed, Lowered, Lowering, Placed, resolve
 from .module import Module
 from .operators import MICROSOFT
-from .probes import Probe, Probes
-from .tensors import Shape, ValueNeeded
+from .probes import Probe, Probes, lower_whole
+from .tensors import Shape
 from .timing import span
 from .types import HELD, Array, DType, decode, encode
 
@@ -179,7 +179,7 @@ class Decoder:
             shape = step.growth.probes.shape(value, state.length)
             found[value] = decode(arrays[name], dtype)[tuple(map(slice, shape))]
         state._length += step.growth.split.count
-        return [found[step.lowered.aliases.get(v, v)] for v in self.outputs]
+        return [found[resolve(v, step.lowered.aliases)] for v in self.outputs]
 
     def _check_room(self, count: int, state: State) -> None:
         if state.length + count > self.rows:
@@ -287,14 +287,7 @@ class Decoder:
         given |= {**caches, **dict.fromkeys((self._position, self._filled), Feed((1,), np.dtype(np.int32)))}
         in_place = InPlace(frozenset(caches), self._position, self._filled, split.bounded, self._tells_first and first)
         lowering = Lowering(self.module, self.context, given, {}, (), known=split.fixed, in_place=in_place)
-        outputs = [*self.outputs, *(c.present for c in self.caches)]
-        try:
-            lowered = lowering.run(split.device, outputs)
-        except ValueNeeded as wait:
-            raise NotSupportedError(
-                f"{self.module.name}: a shape or an option depends on the elements of '{wait.values[0].name}'", operator="load"
-            ) from None
-        return lowered, caches
+        return lower_whole(lowering, split.device, [*self.outputs, *(c.present for c in self.caches)]), caches
 
     def _shape(self, cache: Cache, feeds: Mapping[onnx_ir.Value, Array]) -> Shape:
         """Return a cache's shape, from its declaration and the shapes of other inputs; 0 rows."""

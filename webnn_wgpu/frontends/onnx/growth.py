@@ -7,6 +7,7 @@ caches may ever have. The rest is small, and the host computes it anew for each 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +76,9 @@ class Growth:
         self._module, self._inputs, self.probes = module, inputs, probes
         self._keys = Keys(module, caches, probes)
         self._hosted: dict[onnx_ir.Node, None] = {}
-        count = probes.full[caches[0].present].shape[caches[0].axis] - probes.full.rows
+        count, *others = {probes.full[c.present].shape[c.axis] - probes.full.rows for c in caches}
+        if others:
+            raise refusal(module, "its caches grow by different numbers of rows")
         self.split = Split([], {}, {}, frozenset(), count)
         for node in nodes:
             self._place(node)
@@ -88,8 +91,7 @@ class Growth:
         known = {**feeds, **self.split.fixed}
         for node in self._evaluation.shapes:
             shape = self.probes.shape(_given(node), rows)
-            known[node.outputs[0]] = np.array(shape if node.op_type == "Shape" else int(np.prod(shape)), np.int64)
-            known[node.outputs[0]] = _part_of_shape(node, known[node.outputs[0]])
+            known[node.outputs[0]] = np.array(_asked_for(node, shape), np.int64)
         return self._evaluation.run(known)
 
     def placed(self) -> tuple[Placed, ...]:
@@ -175,7 +177,10 @@ class _Evaluation:
             graph.input.extend(onnx.ValueInfoProto(name=v.name) for v in self._given)
             graph.output.extend(onnx.ValueInfoProto(name=v.name) for v in self._wanted)
             versions: dict[str, Any] = {n.domain: module.version(n) for n in inner}
-            self._evaluator = ReferenceEvaluator(graph, opsets=versions)
+            try:
+                self._evaluator = ReferenceEvaluator(graph, opsets=versions)
+            except Exception as error:  # the `onnx` package has a kind of its own for every reason
+                raise refusal(module, f"masks or positions cannot be computed: {type(error).__name__}: {error}") from error
 
     def run(self, known: Values) -> dict[onnx_ir.Value, Array]:
         found: dict[onnx_ir.Value, Any] = {v: known[v] for v in self._fed if v in known}
@@ -193,10 +198,10 @@ def _given(node: onnx_ir.Node) -> onnx_ir.Value:
     return value
 
 
-def _part_of_shape(node: onnx_ir.Node, shape: Array) -> Array:
-    """Return the dimensions that Shape's attributes ask for."""
+def _asked_for(node: onnx_ir.Node, shape: Shape) -> Shape | int:
+    """Return what Shape or Size asks for of a shape."""
     if node.op_type == "Size":
-        return shape
+        return math.prod(shape)
     start, end = (node.attributes[n].as_int() if n in node.attributes else None for n in ("start", "end"))
     return shape[start:end]
 

@@ -9,7 +9,7 @@ import onnx_ir
 
 from webnn_wgpu import MLContext, NotSupportedError
 
-from .lowering import Feed, Lowering
+from .lowering import Feed, Lowered, Lowering
 from .module import Module
 from .tensors import Shape, Tensor, ValueNeeded
 
@@ -37,14 +37,7 @@ class Probe:
             NotSupportedError: a node needs the host, or elements of what the model is given.
         """
         lowering = Lowering(module, context, feeds, {}, ())
-        try:
-            lowered = lowering.run(nodes, outputs)
-        except ValueNeeded as wait:
-            raise refusal(module, f"a shape depends on the elements of '{wait.values[0].name}'") from None
-        for node in (*lowered.host, *lowered.rest):
-            raise module.refusal(node, "it needs the host, and caches of keys and values stay on the device")
-        for value in lowered.guards:
-            raise refusal(module, f"a shape or an option depends on the elements of '{value.name}'")
+        lower_whole(lowering, nodes, outputs)
         return cls(rows, lowering)
 
     def __getitem__(self, value: onnx_ir.Value) -> Tensor:
@@ -89,6 +82,26 @@ class Probes:
         step = self.full.rows - self.few.rows
         pairs = zip(self.few[value].shape, self.full[value].shape, strict=True)
         return tuple(a + (b - a) * (rows - self.few.rows) // step for a, b in pairs)
+
+
+def lower_whole(lowering: Lowering, nodes: Sequence[onnx_ir.Node], outputs: Sequence[onnx_ir.Value]) -> Lowered:
+    """Lower nodes to one graph that holds for whatever elements it is fed.
+
+    Raises:
+        NotSupportedError: a node needs the host, or elements of what it is given.
+    """
+    module = lowering.module
+    try:
+        lowered = lowering.run(nodes, outputs)
+    except ValueNeeded as wait:
+        raise refusal(module, f"a shape or an option depends on the elements of '{wait.values[0].name}'") from None
+    for placed in (p for p in lowered.placed if p.where == "host"):
+        raise refusal(module, f"node '{placed.name}' ({placed.op}) needs the host: {placed.note}")
+    for value in lowered.guards:
+        raise refusal(module, f"a shape or an option depends on the elements of '{value.name}'")
+    for node in lowered.rest:
+        raise module.refusal(node, "it needs elements that the device computes; the model's caches cannot stay there")
+    return lowered
 
 
 def refusal(module: Module, reason: str) -> NotSupportedError:

@@ -162,7 +162,7 @@ def _weighed(call: Call, x: _Heads, padding: MLOperand | None, bias: MLOperand |
         length=filled,
         scale=scale or None,
         causal=bool(call.attribute("unidirectional", 0)),
-        offset=past if filled is None else None,
+        offset=past if filled is None or not past else None,
     )
     return merged(call, y)
 
