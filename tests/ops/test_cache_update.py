@@ -7,6 +7,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.ops.movers import TYPES, assert_same_bits, check_moves, random_bits, refusal, typed
+from tests.runtime.counting import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,3 +130,14 @@ def test_aliases_that_cannot_be_kept() -> None:
         ):
             with pytest.raises(wn.MLTypeError, match=words):
                 build(aliases, **options)
+
+
+def test_memory_for_arrays_is_taken_when_arrays_come() -> None:
+    with wn.ml.create_context() as context, counted() as calls:
+        graph = decoder(context)
+        built = calls["wgpuDeviceCreateBuffer"]
+        feeds = {"past": np.zeros((1, 1, 4, 4), np.float32), "new": np.ones((1, 1, 1, 4), np.float32), "at": [1]}
+        for _ in range(2):
+            assert np.array_equal(context.compute(graph, feeds)["sum"][0, 0], np.ones(4))
+        # past (and present), new, at, sum, and staging
+        assert calls["wgpuDeviceCreateBuffer"] == built + 5

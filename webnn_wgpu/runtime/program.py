@@ -72,11 +72,15 @@ class Program:
                 raise
 
     def _allocate(self) -> None:
-        plan, device, store = self.plan, self.device, WeightStore.of(self.device)
+        plan, store = self.plan, WeightStore.of(self.device)
         for i, slot in enumerate(plan.slots):
-            self._slots.append(device.create_buffer(slot.size_bytes, f"slot {i}"))
+            self._slots.append(self.device.create_buffer(slot.size_bytes, f"slot {i}"))
         for use in plan.constants:
             self._weights.append(store.get(plan.arrays[use.value], use.packing, f"constant %{use.value}"))
+
+    def _make_own(self) -> None:
+        """Make what `start` needs and `dispatch` does not: buffers of the graph's ends, bound, and staging."""
+        plan, device = self.plan, self.device
         ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
         for kind, name, type_ in ends:
             if kind == "output" and name in plan.aliases:
@@ -91,6 +95,7 @@ class Program:
             total += -(-size // _READ_ALIGNMENT) * _READ_ALIGNMENT
         self._staging_bytes = total
         self._staging = device.create_staging(total)
+        self._own = self._bind(self._ends)
 
     def _make(self, progress: Progress | None) -> None:
         """Make everything; the driver goes on compiling while the weights are uploaded."""
@@ -116,7 +121,12 @@ class Program:
             for spec, dispatches in uses.items():
                 if spec.reads_texture:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
-            self._bind_own()
+            self._groups = [
+                None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
+                for d in plan.dispatches
+            ]
+            if not plan.aliases:
+                self._make_own()
 
     def _uses(self, dispatches: Sequence[PlannedDispatch]) -> dict[Use, dict[int, Any]]:
         """Return the uses that dispatches make of a kernel, and the uniforms and textures of each by binding."""
@@ -137,13 +147,6 @@ class Program:
 
     def _uniform_window(self, planned: PlannedDispatch) -> Any:
         return {"buffer": self._uniforms, "offset": planned.uniform_offset, "size": planned.uniform_size}
-
-    def _bind_own(self) -> None:
-        self._groups = [
-            None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
-            for d in self.plan.dispatches
-        ]
-        self._own = self._bind(self._ends)
 
     def _bind_group(self, planned: PlannedDispatch, ends: Ends) -> wgpu.GPUBindGroup:
         entries = [{"binding": i, "resource": self._resource(resource, ends)} for i, resource in enumerate(planned.bindings)]
@@ -195,6 +198,10 @@ class Program:
         """
         with self.device.lock:
             self.check()
+            if self._own is None:
+                # What is updated in place is made for `dispatch`: tensors of the caller's, not a second set of them.
+                with self.device.translated("making a graph"):
+                    self._make_own()
             staging = self._free_staging()
             for name, array in inputs.items():
                 self._ends["input", name].write(array)
