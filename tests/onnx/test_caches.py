@@ -235,7 +235,8 @@ SPLIT = "yr = Reshape (ym, rows)  y = Transpose <perm = [0, 2, 1, 3]> (yr)"
 ROWS: Mapping[str, list[int]] = {"wide": [0, 0, HEADS * SIZE], "narrow": [0, 0, 2 * SIZE], "rows": [0, 0, HEADS, SIZE]}
 
 
-def test_multi_head_attention(context: wn.MLContext) -> None:
+@pytest.mark.parametrize("declared", ["total", "past + 1", "past + n"])
+def test_multi_head_attention(context: wn.MLContext, declared: str) -> None:
     body = (
         f"{merge('q', HEADS)} {merge('k', HEADS)} {merge('v', HEADS)} ym, kk, vv = {MICROSOFT}.MultiHeadAttention"
         f" <num_heads = {HEADS}, unidirectional = 1> (qm, km, vm, , mask, , pk, pv) {SPLIT}"
@@ -247,6 +248,8 @@ def test_multi_head_attention(context: wn.MLContext) -> None:
         return {**inner(past, new), "mask": np.concatenate([padding, np.ones((2, past + new - 5), np.int32)], 1)}
 
     model = decoder(body, inputs="int32[b,total] mask,", **{n: s for n, s in ROWS.items() if n != "narrow"})
+    mask = next(value for value in model.graph.input if value.name == "mask")
+    mask.type.tensor_type.shape.dim[1].dim_param = declared
     follow(context, model, feeds, seen=lambda y: y[:, :, -1])
 
 
@@ -339,8 +342,11 @@ def test_what_does_not_fit_a_state(model: wn.Model) -> None:
     two = {"input_ids": [[1], [2]], "attention_mask": np.ones((2, 3), np.int64)}
     with pytest.raises(wn.MLTypeError, match="filled with other shapes"):
         model.run(two, state=state)
-    with pytest.raises(wn.MLTypeError, match=r"an input must grow with the caches; got attention_mask: \[1, 1\]"):
-        model.run(tokens(1), state=state)
+    for past in (0, 1, 3):
+        got = rf"an input must grow with the caches; got attention_mask: \[1, {1 + past}\]"
+        with pytest.raises(wn.MLTypeError, match=f"{got}; allowed: in dimension 1, 2 cached rows and the new ones: 3"):
+            model.run(tokens(1, past=past), state=state)
+    assert state.length == 2
     state.reset()
     model.run({**two, "attention_mask": np.ones((2, 1), np.int64)}, state=state)
     state.destroy()

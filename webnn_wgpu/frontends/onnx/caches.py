@@ -77,7 +77,7 @@ def find_caches(graph: onnx_ir.Graph, name: str) -> tuple[Cache, ...]:
             allowed="inputs that Concat or an attention operator puts new rows behind, for an output",
         )
     for cache in caches:
-        if isinstance(size := _size(cache.past, cache.axis), int):
+        if isinstance(size := declared_size(cache.past, cache.axis), int):
             raise NotSupportedError(
                 f"{name}: the rows of cache '{cache.past.name}' are not symbolic", operator="load", got=f"{size} rows"
             )
@@ -112,7 +112,7 @@ def _given_back(value: onnx_ir.Value) -> onnx_ir.Value | None:
     return next((found for v in inner if (found := _given_back(v)) is not None), None)
 
 
-def _size(value: onnx_ir.Value, axis: int) -> int | str | None:
+def declared_size(value: onnx_ir.Value, axis: int) -> int | str | None:
     """Return a size as it is declared: a number, a symbol, or None."""
     if value.shape is None or axis >= len(value.shape):
         return None
@@ -122,9 +122,9 @@ def _size(value: onnx_ir.Value, axis: int) -> int | str | None:
 
 def growing_axes(value: onnx_ir.Value, caches: tuple[Cache, ...]) -> tuple[int, ...]:
     """Return the dimensions of an input that grow with the caches: those of a symbol that a cache's rows have."""
-    symbols = {_size(v, c.axis) for c in caches for v in (c.past, c.present, c.output)} - {None}
-    pasts = [s for c in caches if isinstance(s := _size(c.past, c.axis), str)]
-    sizes = [_size(value, axis) for axis in range(len(value.shape or ()))]
+    symbols = {declared_size(v, c.axis) for c in caches for v in (c.past, c.present, c.output)} - {None}
+    pasts = [s for c in caches if isinstance(s := declared_size(c.past, c.axis), str)]
+    sizes = [declared_size(value, axis) for axis in range(len(value.shape or ()))]
     return tuple(
         i
         for i, s in enumerate(sizes)

@@ -13,7 +13,7 @@ import onnx_ir
 
 from webnn_wgpu import InvalidStateError, MLContext, MLGraph, MLTensor, MLTypeError, NotSupportedError
 
-from .caches import Cache, InPlace, find_caches, growing_axes
+from .caches import Cache, InPlace, declared_size, find_caches, growing_axes
 from .growth import Growth, filled_up, resized
 from .lowering import Feed, Lowered, Lowering, Placed, resolve
 from .module import Module
@@ -217,12 +217,14 @@ class Decoder:
             sizes = list(feeds[value].shape)
             for axis in self._growing[value]:
                 sizes[axis] -= state.length
-                if sizes[axis] < 0:
+                wanted = self._declared(value, axis, feeds, state)
+                if sizes[axis] < 0 or (wanted is not None and wanted != feeds[value].shape[axis]):
                     raise MLTypeError(
                         "an input must grow with the caches",
                         operator="run",
                         got=f"{value.name}: {list(feeds[value].shape)}",
-                        allowed=f"dimension {axis}: {state.length} cached rows and the new ones",
+                        allowed=f"in dimension {axis}, {state.length} cached rows and the new ones"
+                        + (f": {wanted}" if wanted is not None else ""),
                     )
             key.append(tuple(sizes))
         step = self._steps.get(tuple(key))
@@ -232,6 +234,16 @@ class Decoder:
                 self._steps.popitem(last=False)[1].destroy()
         self._steps.move_to_end(tuple(key))
         return step
+
+    def _declared(self, value: onnx_ir.Value, axis: int, feeds: Mapping[onnx_ir.Value, Array], state: State) -> int | None:
+        """Return the size that a growing dimension is declared to have, where that is a sum such as "past + sequence"."""
+        sizes = {s: state.length for c in self.caches if isinstance(s := declared_size(c.past, c.axis), str)}
+        for other in self.inputs:
+            named = ((declared_size(other, i), size) for i, size in enumerate(feeds[other].shape))
+            sizes |= {name: size for name, size in named if isinstance(name, str) and name not in sizes}
+        parts = [part.strip() for part in str(declared_size(value, axis)).split("+")]
+        # Of "past + 1" the 1 is what the exporter had at hand, rather than a rule.
+        return sum(sizes[part] for part in parts) if len(parts) > 1 and all(part in sizes for part in parts) else None
 
     def _probe(self, feeds: Mapping[onnx_ir.Value, Array], shapes: Mapping[Cache, Shape], rows: int, state: State) -> Probe:
         given: dict[onnx_ir.Value, Feed] = {}
@@ -293,12 +305,12 @@ class Decoder:
         """Return a cache's shape, from its declaration and the shapes of other inputs; 0 rows."""
         sizes = dict(self._dims)
         for value in self.inputs:
-            for declared, size in zip(value.shape or (), feeds[value].shape, strict=False):
-                if not isinstance(declared, int) and declared.value is not None:
-                    sizes[declared.value] = size
+            names = (declared_size(value, axis) for axis in range(feeds[value].ndim))
+            sizes |= {name: n for name, n in zip(names, feeds[value].shape, strict=True) if isinstance(name, str)}
         found: list[int] = []
-        for axis, declared in enumerate(cache.past.shape or ()):
-            size = declared if isinstance(declared, int) else 0 if axis == cache.axis else sizes.get(declared.value or "")
+        for axis in range(len(cache.past.shape or ())):
+            declared = declared_size(cache.past, axis)
+            size = declared if isinstance(declared, int) else 0 if axis == cache.axis else sizes.get(declared or "")
             if size is None:
                 raise NotSupportedError(
                     f"{self.module.name}: no input tells the size '{declared}' of cache '{cache.past.name}'",
