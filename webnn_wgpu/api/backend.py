@@ -18,9 +18,10 @@ from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan, make_plan
 from ..reference import interpret
 from ..runtime.device import Buffer, Device
-from ..runtime.program import Program, Progress
+from ..runtime.program import Program
 from ..runtime.readback import StagingPool
 from .arrays import zeros
+from .progress import Progress
 
 
 class Pending(Protocol):
@@ -60,6 +61,10 @@ class Executable(Protocol):
 
     def dispatch(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Submit a run over storages."""
+        ...
+
+    def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
+        """Run once and return the microseconds of each kernel on the device; None where nothing can tell them."""
         ...
 
     def destroy(self) -> None:
@@ -182,6 +187,9 @@ class ReferenceExecutable:
         results = self.start({name: storage.array for name, storage in inputs.items()}, list(outputs)).result()
         for name, storage in outputs.items():
             storage.array = results[name]
+
+    def kernel_times(self, inputs: Mapping[str, Array]) -> None:
+        """Return None: there are no kernels."""
 
     def destroy(self) -> None:
         """Let the graph go."""

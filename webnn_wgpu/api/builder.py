@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from .constants import constant_of
 from .graph import MLGraph
 from .operand import MLOperand
 from .operators import Operators
+from .progress import Progress
 from .promise import MLPromise
 from .tensor import MLTensor
 
@@ -209,7 +210,7 @@ class MLGraphBuilder(Operators):
         outputs: Mapping[str, MLOperand],
         *,
         aliases: Mapping[str, str] | None = None,
-        progress: Callable[[int, int, str], None] | None = None,
+        progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
     ) -> MLGraph:
         """Compile the operators that `outputs` depend on.
@@ -218,7 +219,8 @@ class MLGraphBuilder(Operators):
             outputs: name -> operand; an operand may stand under several names.
             aliases: name of an output -> name of the input whose memory it is: the result of `ext.cache_update` on that
                 input, which nothing else reads. `dispatch` wants one tensor for both.
-            progress: called as `progress(done, total, kernel)` while kernels are compiled.
+            progress: called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while
+                kernels are compiled, with bytes and "uploading weights" while weights are uploaded.
             disabled_passes: names of optimisation passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
 
         Returns:
@@ -268,9 +270,7 @@ class MLGraphBuilder(Operators):
         with self._context._guarded("plan"):
             return self._context._backend.plan(graph, disabled_passes)
 
-    def _compile(
-        self, graph: Graph, progress: Callable[[int, int, str], None] | None, disabled_passes: Collection[str]
-    ) -> MLGraph:
+    def _compile(self, graph: Graph, progress: Progress | None, disabled_passes: Collection[str]) -> MLGraph:
         context = self._context
         with context._guarded("build"):
             executable, plan, reports = context._backend.compile(graph, disabled_passes, progress)
@@ -287,7 +287,7 @@ class MLGraphBuilder(Operators):
         outputs: Mapping[str, MLOperand],
         *,
         aliases: Mapping[str, str] | None = None,
-        progress: Callable[[int, int, str], None] | None = None,
+        progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
     ) -> MLPromise[MLGraph]:
         """Compile in the background and return a promise of what `build` returns; the builder has built at once."""

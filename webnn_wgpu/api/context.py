@@ -179,9 +179,7 @@ class MLContext:
 
     def _compute(self, graph: Any, inputs: Any, outputs: Any) -> MLPromise[MLComputeResult]:
         fail = failing("compute")
-        self._check_graph(graph, "compute")
-        check_names(graph.inputs, inputs, "input", fail)
-        arrays = {n: to_array(inputs[n], t, fail, f"input '{n}'") for n, t in graph.inputs.items()}
+        arrays = self._checked_inputs(graph, inputs, "compute")
         given: dict[str, Array] = {}
         names = list(graph.outputs)
         if outputs is not None:
@@ -477,6 +475,12 @@ class MLContext:
         if graph.destroyed:
             self._check_alive(operator)
             raise InvalidStateError("the graph was destroyed", operator=operator, got=repr(graph))
+
+    def _checked_inputs(self, graph: Any, inputs: Any, operator: str) -> dict[str, Array]:
+        fail = failing(operator)
+        self._check_graph(graph, operator)
+        check_names(graph.inputs, inputs, "input", fail)
+        return {n: to_array(inputs[n], t, fail, f"input '{n}'") for n, t in graph.inputs.items()}
 
     def _check_owned(self, tensor: Any, operator: str) -> None:
         if not isinstance(tensor, MLTensor):

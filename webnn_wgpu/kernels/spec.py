@@ -108,6 +108,11 @@ class KernelSpec:
         return dict(self.params)[name]
 
     @property
+    def variant(self) -> str:
+        """Which of its template's variants, or of its family's; "" where there is but one."""
+        return str(dict(self.params).get("variant", self.template.partition(".")[2]))
+
+    @property
     def reads_texture(self) -> bool:
         """Whether a binding is a texture."""
         return any(b.access == "texture" for b in self.bindings)

@@ -21,12 +21,16 @@ from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
 from .device import Buffer, Device
 from .pipelines import Pipeline, PipelineCache
 from .readback import PendingRead
-from .recorder import Dispatch, Recorder, make_recorder
+from .recorder import Dispatch, PlainRecorder, Recorder, make_recorder
+from .timestamps import FEATURE, Timestamps
 from .warming import Use, WarmUp
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called as `progress(done, total, what)` while kernels are compiled."""
+"""Called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while kernels are compiled,
+with bytes and `UPLOADING` while weights are uploaded."""
+
+UPLOADING = "uploading weights"
 
 _READ_ALIGNMENT = 16
 _BOUND_SETS = 16
@@ -63,6 +67,7 @@ class Program:
         self._pipelines: dict[KernelSpec, Pipeline] = {}
         self._groups: list[wgpu.GPUBindGroup | None] = []
         self._own: Recorder | None = None
+        self._timing: tuple[Timestamps, list[Recorder]] | None = None
         with device.lock:
             try:
                 with device.translated("making a graph"):
@@ -71,15 +76,24 @@ class Program:
                 self.destroy()
                 raise
 
-    def _allocate(self) -> None:
-        plan, store = self.plan, WeightStore.of(self.device)
+    def _allocate(self, progress: Progress | None) -> None:
+        plan, device = self.plan, self.device
         for i, slot in enumerate(plan.slots):
-            self._slots.append(self.device.create_buffer(slot.size_bytes, f"slot {i}"))
-        for use in plan.constants:
-            self._weights.append(store.get(plan.arrays[use.value], use.packing, f"constant %{use.value}"))
+            self._slots.append(device.create_buffer(slot.size_bytes, f"slot {i}"))
+        self._upload(progress)
 
-    def _make_own(self) -> None:
-        """Make what `start` needs and `dispatch` does not: buffers of the graph's ends, bound, and staging."""
+    def _over_own(self) -> Recorder:
+        """Return the dispatches over buffers of the program's own.
+
+        A plan that updates tensors in place is made for `dispatch`, and gets a second set of them only when it needs one.
+        """
+        if self._own is None:
+            with self.device.translated("making a graph"):
+                self._own = self._make_own()
+        return self._own
+
+    def _make_own(self) -> Recorder:
+        """Make buffers of the graph's ends and staging."""
         plan, device = self.plan, self.device
         ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
         for kind, name, type_ in ends:
@@ -95,7 +109,17 @@ class Program:
             total += -(-size // _READ_ALIGNMENT) * _READ_ALIGNMENT
         self._staging_bytes = total
         self._staging = device.create_staging(total)
-        self._own = self._bind(self._ends)
+        return self._bind(self._ends)
+
+    def _upload(self, progress: Progress | None) -> None:
+        store, done, total = WeightStore.of(self.device), 0, self.plan.constant_bytes
+        for use in self.plan.constants:
+            if progress is not None:
+                progress(done, total, UPLOADING)
+            self._weights.append(store.get(self.plan.arrays[use.value], use.packing, f"constant %{use.value}"))
+            done += use.type.size_bytes
+        if progress is not None and total:
+            progress(done, total, UPLOADING)
 
     def _make(self, progress: Progress | None) -> None:
         """Make everything; the driver goes on compiling while the weights are uploaded."""
@@ -117,7 +141,7 @@ class Program:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
             if progress is not None:
                 progress(len(uses), len(uses), "")
-            self._allocate()
+            self._allocate(progress)
             for spec, dispatches in uses.items():
                 if spec.reads_texture:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
@@ -126,7 +150,7 @@ class Program:
                 for d in plan.dispatches
             ]
             if not plan.aliases:
-                self._make_own()
+                self._own = self._make_own()
 
     def _uses(self, dispatches: Sequence[PlannedDispatch]) -> dict[Use, dict[int, Any]]:
         """Return the uses that dispatches make of a kernel, and the uniforms and textures of each by binding."""
@@ -168,13 +192,14 @@ class Program:
         return {"buffer": buffer.gpu, "offset": resource.offset_bytes, "size": size}
 
     def _bind(self, ends: Ends) -> Recorder:
+        return make_recorder(self._dispatches(ends))
+
+    def _dispatches(self, ends: Ends) -> list[Dispatch]:
         """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
-        return make_recorder(
-            [
-                Dispatch(self._pipelines[d.spec].pipeline, group or self._bind_group(d, ends), d.grid)
-                for d, group in zip(self.plan.dispatches, self._groups, strict=True)
-            ]
-        )
+        return [
+            Dispatch(self._pipelines[d.spec].pipeline, group or self._bind_group(d, ends), d.grid)
+            for d, group in zip(self.plan.dispatches, self._groups, strict=True)
+        ]
 
     def _bound_to(self, ends: Ends) -> Recorder:
         key = tuple(id(buffer) for buffer in ends.values())
@@ -198,15 +223,10 @@ class Program:
         """
         with self.device.lock:
             self.check()
-            if self._own is None:
-                # What is updated in place is made for `dispatch`: tensors of the caller's, not a second set of them.
-                with self.device.translated("making a graph"):
-                    self._make_own()
+            own = self._over_own()
             staging = self._free_staging()
-            for name, array in inputs.items():
-                self._ends["input", name].write(array)
-            assert self._own is not None
-            encoder = self._record(self._own)
+            self._write(inputs)
+            encoder = self._record(own)
             for name in outputs:
                 source = self._ends["output", name]
                 encoder.copy_buffer_to_buffer(source.gpu, 0, staging, self._read_offsets[name], source.size_bytes)
@@ -215,6 +235,42 @@ class Program:
             windows = {n: (self._read_offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
             self._pending = PendingRead(self.device, staging, windows)
             return self._pending
+
+    def _write(self, inputs: Mapping[str, Array]) -> None:
+        for name, array in inputs.items():
+            self._ends["input", name].write(array)
+
+    def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
+        """Run once with a clock at each dispatch, wait, and return what each took on the device, in microseconds.
+
+        Returns:
+            One number for each of the plan's dispatches; None if the device was made without the feature "timestamp-query".
+
+        Raises:
+            InvalidStateError: the program was destroyed.
+            DeviceLostError: the device is gone.
+        """
+        with self.device.lock:
+            self.check()
+            if FEATURE not in self.device.caps.features:
+                return None
+            self._over_own()
+            with self.device.translated("timing a graph"):
+                self._timing = self._timing or self._make_timing()
+                timestamps, recorders = self._timing
+                self._write(inputs)
+                encoder = self.device.gpu.create_command_encoder()
+                for i, recorder in enumerate(recorders):
+                    compute = timestamps.begin_pass(encoder, i)
+                    recorder.record(compute)
+                    compute.end()
+                timestamps.resolve(encoder)
+            self.device.submit(encoder, (*self._slots, *self._ends.values()))
+            return timestamps.microseconds()
+
+    def _make_timing(self) -> tuple[Timestamps, list[Recorder]]:
+        recorders: list[Recorder] = [PlainRecorder([d]) for d in self._dispatches(self._ends)]
+        return Timestamps(self.device, len(recorders)), recorders
 
     def _free_staging(self) -> wgpu.GPUBuffer:
         """Return the staging buffer when it can be copied into."""
@@ -262,7 +318,9 @@ class Program:
             self._groups.clear()
             self._pipelines.clear()
             self._weights.clear()  # what no other program uses goes now
-            self._own = self._staging = self._pending = None
+            if self._timing is not None:
+                self._timing[0].destroy()
+            self._own = self._staging = self._pending = self._timing = None
             for buffer in (*self._slots, *self._ends.values()):
                 buffer.destroy()
             self._slots.clear()

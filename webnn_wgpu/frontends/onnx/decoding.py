@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx_ir
@@ -23,7 +24,8 @@ from .tensors import Shape
 from .timing import span
 from .types import HELD, Array, DType, decode, encode
 
-Progress = Callable[[int, int, str], None]
+if TYPE_CHECKING:
+    from webnn_wgpu.api.progress import Progress
 
 
 class State:
@@ -321,6 +323,11 @@ class Decoder:
         return tuple(found)
 
     # what `Model` asks --------------------------------------------------------------------------------------------
+
+    @property
+    def staged(self) -> int:
+        """How many stages were compiled: each is a graph."""
+        return self.compiled
 
     def placements(self) -> tuple[Placed, ...]:
         """Return where the nodes run, for the graph used last."""
