@@ -378,6 +378,11 @@ def test_models_that_cannot(context: wn.MLContext) -> None:
         ("largest = ReduceMax (kk, i2) y = Mul (q, largest)", r"\(ReduceMax, ai.onnx opset 23\): it is not known to keep keys"),
         ("part = Slice (kk, i1, i2, i2) y = Mul (q, part)", "Slice.*it takes a part of the keys"),
         ("last = Slice (kk, back, end, i2) y = Mul (q, last)", "Slice.*it takes a part of the keys"),
+        (
+            "turned = Slice (kk, end, start, i2, one) kt = Transpose <perm = [0, 1, 3, 2]> (turned) s = MatMul (q, kt)"
+            " w = Softmax (s) y = MatMul (w, vv)",
+            "Slice.*it turns the order of the keys round",
+        ),
         ("flat = Reshape (kk, one) y = Expand (q, i1)", "Reshape.*it takes"),
         ("kt = Transpose <perm = [0, 1, 3, 2]> (kk) s = MatMul (kt, vv) y = MatMul (q, s)", "MatMul.*over all keys"),
         ("s = Softmax <axis = 2> (kk) kt = Transpose <perm = [0, 1, 3, 2]> (s) y = MatMul (q, kt)", "Softmax.*last dimension"),
@@ -388,7 +393,7 @@ def test_models_that_cannot(context: wn.MLContext) -> None:
     ],
 )
 def test_rows_that_are_not_filled_never_count(context: wn.MLContext, body: str, reason: str) -> None:
-    model = decoder(f"{JOINED} {body}", back=[-2], end=[2**62], one=[-1])
+    model = decoder(f"{JOINED} {body}", back=[-2], end=[2**62], start=[-(2**62)], one=[-1])
     feeds = heads(np.random.default_rng(13), 1, HEADS)(0, 1)
     with pytest.raises(wn.NotSupportedError, match=reason):
         wn.load_onnx(model, context, kv_cache=8).run(feeds)

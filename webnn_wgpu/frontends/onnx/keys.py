@@ -75,6 +75,8 @@ class Keys:
                     self._weights.update(outputs)
                 if not all(self._has_all(o) for o in outputs):
                     raise self._refusal(node, "it takes a part of the keys")
+                if op == "Slice" and self._turns(node):
+                    raise self._refusal(node, "it turns the order of the keys round")
                 if op == "Reshape" and len({self._before(v) for v in (given[0], *outputs)}) > 1:
                     raise self._refusal(node, "it takes keys out of their order")
             case _:
@@ -114,6 +116,12 @@ class Keys:
         """Whether a value has a row for each key."""
         few, full = self._probes.few[value].shape, self._probes.full[value].shape
         return [(few[i], full[i]) for i in self._probes.growing_axes(value)] == [self._rows]
+
+    def _turns(self, node: onnx_ir.Node) -> bool:
+        """Whether a slice runs backwards along any dimension, or may."""
+        steps = node.inputs[4] if len(node.inputs) > 4 else None
+        array = None if steps is None else self._probes.full[steps].array
+        return steps is not None and (array is None or bool((array < 0).any()))
 
     def _before(self, value: onnx_ir.Value) -> int:
         """Return how many times a value has all keys."""
