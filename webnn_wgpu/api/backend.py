@@ -10,14 +10,15 @@ import numpy as np
 
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
-from ..core.errors import InvalidStateError
+from ..core.errors import InvalidStateError, NotSupportedError
 from ..core.settings import forced_variants
 from ..ir.graph import Array, Graph
 from ..ir.types import TensorType
 from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan, make_plan
 from ..reference import interpret
-from ..runtime.device import Buffer, Device
+from ..runtime.buffer import Buffer
+from ..runtime.device import Device
 from ..runtime.program import Program, Progress
 from ..runtime.readback import StagingPool
 from .arrays import zeros
@@ -36,7 +37,20 @@ class Pending(Protocol):
 
 
 class Storage(Protocol):
-    """Memory of one tensor."""
+    """Memory of one tensor.
+
+    Attributes:
+        borrowed: whether it is a part of memory that belongs to the caller.
+        offset_bytes: where in it the tensor begins.
+    """
+
+    borrowed: bool
+    offset_bytes: int
+
+    @property
+    def memory(self) -> Any:
+        """The whole of what it may be a part of."""
+        ...
 
     def write(self, data: Array) -> None:
         """Queue a write of the whole tensor."""
@@ -60,6 +74,10 @@ class Executable(Protocol):
 
     def dispatch(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Submit a run over storages."""
+        ...
+
+    def encode(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], encoder: Any, compute_pass: Any) -> None:
+        """Record a run over storages into a command encoder, or a compute pass, of the caller's."""
         ...
 
     def destroy(self) -> None:
@@ -87,6 +105,10 @@ class Backend(Protocol):
 
     def allocate(self, wanted: TensorType, label: str) -> Storage:
         """Return zero-filled memory of a tensor."""
+        ...
+
+    def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> Storage:
+        """Return memory of a tensor that is a part of a buffer of the caller's."""
         ...
 
     def read(self, storage: Any, wanted: TensorType) -> Pending:
@@ -122,6 +144,10 @@ class DeviceBackend:
         """Return a zero-filled buffer."""
         return self.device.create_buffer(wanted.size_bytes, label)
 
+    def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> Buffer:
+        """Return a part of a buffer of the caller's."""
+        return Buffer.wrap(self.device, buffer, offset, wanted.size_bytes)
+
     def read(self, storage: Buffer, wanted: TensorType) -> Pending:
         """Submit a copy of a buffer to a staging buffer."""
         return StagingPool.of(self.device).read(storage, np.empty(wanted.shape, wanted.numpy))
@@ -133,6 +159,14 @@ class DeviceBackend:
 
 class HostStorage:
     """A tensor in the host's memory."""
+
+    borrowed = False
+    offset_bytes = 0
+
+    @property
+    def memory(self) -> HostStorage:
+        """Itself."""
+        return self
 
     def __init__(self, array: Array) -> None:
         self.array = array
@@ -183,6 +217,10 @@ class ReferenceExecutable:
         for name, storage in outputs.items():
             storage.array = results[name]
 
+    def encode(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], encoder: Any, compute_pass: Any) -> None:
+        """Raise NotSupportedError: there is no device to record for."""
+        raise no_device()
+
     def destroy(self) -> None:
         """Let the graph go."""
         self._graph = None
@@ -212,9 +250,18 @@ class ReferenceBackend:
         assert wanted.data_type in DATA_TYPES
         return HostStorage(zeros(wanted))
 
+    def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> HostStorage:
+        """Raise NotSupportedError: there is no device whose buffer it could be."""
+        raise no_device()
+
     def read(self, storage: HostStorage, wanted: TensorType) -> Finished:
         """Return a copy of the tensor."""
         return Finished({"data": storage.array.copy()})
 
     def close(self) -> None:
         """Do nothing: the host needs no tidying."""
+
+
+def no_device() -> NotSupportedError:
+    """Return the error of what only a context on a device can do."""
+    return NotSupportedError("the context has no WebGPU device", got="numpy reference")

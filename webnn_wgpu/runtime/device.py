@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import threading
-import weakref
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ from ..core.errors import (
 )
 from ..core.settings import cache_enabled
 from ..kernels.element import padded_bytes
+from .buffer import Buffer
 from .native_types import speed_up_type_lookup
 
 logger = logging.getLogger("webnn_wgpu")
@@ -176,58 +176,6 @@ class Device:
     def wait(self) -> None:
         """Wait until all submitted work is done."""
         self._native._poll_wait()
-
-
-class Buffer:
-    """A storage buffer; knows whether it was destroyed, because using a destroyed buffer would end the process."""
-
-    def __init__(self, device: Device, gpu: wgpu.GPUBuffer) -> None:
-        self.device, self.gpu = device, gpu
-        self.size_bytes: int = gpu.size
-        self._destroyed = threading.Event()
-
-    @property
-    def destroyed(self) -> bool:
-        """Whether the memory was freed."""
-        return self._destroyed.is_set()
-
-    def write(self, data: np.ndarray[Any, Any]) -> None:
-        """Queue a write of a C-contiguous array to the start of the buffer; the array may be reused at once."""
-        flat = data.reshape(-1).view(np.uint8)
-        if flat.nbytes % 4:  # the queue writes whole words; the buffer is padded, so the extra bytes are nobody's
-            flat = np.concatenate([flat, np.zeros(-flat.nbytes % 4, np.uint8)])
-        with self.device.lock:
-            self.check()
-            with self.device.translated("a write"):
-                self.device.gpu.queue.write_buffer(self.gpu, 0, flat)
-
-    def hand_out(self) -> wgpu.GPUBuffer:
-        """Return the wgpu buffer for others to use; if they destroy it, this object knows."""
-        gpu: Any = self.gpu
-        if "destroy" not in gpu.__dict__:
-            weak, destroyed, lock = weakref.ref(gpu), self._destroyed, self.device.lock
-
-            def destroy() -> None:
-                found = weak()
-                with lock:
-                    if found is not None and not destroyed.is_set():
-                        destroyed.set()
-                        type(found).destroy(found)
-
-            gpu.destroy = destroy
-        return self.gpu
-
-    def check(self) -> None:
-        """Raise InvalidStateError if the buffer was destroyed."""
-        if self._destroyed.is_set():
-            raise InvalidStateError("the buffer was destroyed")
-
-    def destroy(self) -> None:
-        """Free the memory once queued work is done; idempotent."""
-        with self.device.lock:
-            if not self._destroyed.is_set():
-                self._destroyed.set()
-                type(self.gpu).destroy(self.gpu)
 
 
 def open_device(

@@ -18,7 +18,9 @@ from ..core.data_types import Array
 from ..core.errors import InvalidStateError
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
-from .device import Buffer, Device
+from .buffer import Buffer
+from .device import Device
+from .encoding import check_encoder, recording
 from .pipelines import Pipeline, PipelineCache
 from .readback import PendingRead
 from .recorder import Dispatch, Recorder, make_recorder
@@ -52,6 +54,7 @@ class Program:
     def __init__(self, device: Device, plan: ExecutionPlan, progress: Progress | None = None) -> None:
         self.device, self.plan = device, plan
         self._destroyed = False
+        self._lent = False
         self._pending: PendingRead | None = None
         self._bound: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
         self._slots: list[Buffer] = []
@@ -155,7 +158,7 @@ class Program:
             buffer, size = self._slots[int(resource.key)], resource.size_bytes
         else:
             buffer, size = ends[resource.kind, str(resource.key)], resource.size_bytes
-        return {"buffer": buffer.gpu, "offset": resource.offset_bytes, "size": size}
+        return {"buffer": buffer.gpu, "offset": buffer.offset_bytes + resource.offset_bytes, "size": size}
 
     def _bind(self, ends: Ends) -> Recorder:
         """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
@@ -219,17 +222,53 @@ class Program:
             InvalidStateError: the program or a buffer was destroyed.
             DeviceLostError: the device is gone.
         """
-        ends = {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
         with self.device.lock:
-            self.check()
-            for buffer in (*self._slots, *ends.values()):
-                buffer.check()
-            with self.device.translated("binding tensors"):
-                recorder = self._bound_to(ends)
-            self.device.submit(self._record(recorder), (*self._slots, *ends.values()))
+            recorder, buffers = self._over(inputs, outputs)
+            self.device.submit(self._record(recorder), buffers)
 
-    def _record(self, recorder: Recorder) -> wgpu.GPUCommandEncoder:
-        encoder = self.device.gpu.create_command_encoder()
+    def encode(
+        self,
+        inputs: Mapping[str, Buffer],
+        outputs: Mapping[str, Buffer],
+        encoder: wgpu.GPUCommandEncoder | None,
+        compute_pass: wgpu.GPUComputePassEncoder | None,
+    ) -> None:
+        """Record a run over the caller's buffers into an encoder, or an open compute pass, that the caller submits.
+
+        Raises:
+            MLTypeError: the encoder or the pass is none of the device.
+            InvalidStateError: the program or a buffer was destroyed, or nothing can be recorded there.
+        """
+        with self.device.lock:
+            recorder, buffers = self._over(inputs, outputs)
+            if encoder is not None:
+                check_encoder(self.device, encoder, wgpu.GPUCommandEncoder, "encoder")
+                with recording("encoder", "it has finished, or has an open pass"):
+                    self._record(recorder, encoder)
+            else:
+                check_encoder(self.device, compute_pass, wgpu.GPUComputePassEncoder, "compute_pass")
+                with recording("compute_pass", "it has ended"):
+                    assert compute_pass is not None
+                    compute_pass.push_debug_group("webnn_wgpu")  # C functions alone would not tell that the pass has ended
+                    recorder.record(compute_pass)
+                    compute_pass.pop_debug_group()
+            # What the caller has yet to submit must find everything: from now on nothing is freed but by letting go of it.
+            self._lent = True
+            for buffer in buffers:
+                buffer.lend()
+
+    def _over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, tuple[Buffer, ...]]:
+        """Return the dispatches over the caller's buffers, and all buffers that they use."""
+        ends = {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
+        self.check()
+        buffers = (*self._slots, *ends.values())
+        for buffer in buffers:
+            buffer.check()
+        with self.device.translated("binding tensors"):
+            return self._bound_to(ends), buffers
+
+    def _record(self, recorder: Recorder, encoder: wgpu.GPUCommandEncoder | None = None) -> wgpu.GPUCommandEncoder:
+        encoder = encoder or self.device.gpu.create_command_encoder()
         compute = encoder.begin_compute_pass()
         recorder.record(compute)
         compute.end()
@@ -255,7 +294,8 @@ class Program:
             self._ends.clear()
             if self._uniforms is not None:
                 uniforms, self._uniforms = self._uniforms, None
-                uniforms.destroy()
+                if not self._lent:
+                    uniforms.destroy()
 
 
 class _Bound:

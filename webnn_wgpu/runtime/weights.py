@@ -11,7 +11,8 @@ import wgpu
 
 from ..core.data_types import Array, tensor_bytes
 from ..kernels.spec import Packing
-from .device import Buffer, Device
+from .buffer import Buffer
+from .device import Device
 
 
 class Weight:
