@@ -62,7 +62,7 @@ def test_an_interrupted_build_frees_what_it_made(context: wn.MLContext, monkeypa
     def interrupted(self: Program, *_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Program, "_compile", interrupted)
+    monkeypatch.setattr(Program, "_bind_own", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Program(device, plan)
     assert len(WeightStore.of(device)) == stored

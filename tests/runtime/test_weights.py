@@ -1,11 +1,16 @@
 from __future__ import annotations
 
 import gc
+import mmap
+import sys
+from pathlib import Path
 
 import numpy as np
+import pytest
 
 import webnn_wgpu as wn
 from tests.runtime.graphs import ROWS, network
+from webnn_wgpu.runtime import weights
 from webnn_wgpu.runtime.device import Device, adapters
 from webnn_wgpu.runtime.weights import WeightStore
 
@@ -57,3 +62,51 @@ def test_the_same_numbers_in_another_type_or_shape_are_others(device: Device) ->
     assert len(store) == 3
     kept.clear()
     assert len(store) == 0
+
+
+def _resident_file_bytes() -> int:
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("RssFile"))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads what Linux says of the process")
+def test_weights_in_a_mapped_file_do_not_stay_in_memory(device: Device, tmp_path: Path) -> None:
+    size = 24 * 1024 * 1024
+    numbers = np.arange(size // 4, dtype=np.float32)
+    file = tmp_path / "weights"
+    file.write_bytes(b"-" * 20 + numbers.tobytes())
+    with file.open("rb") as opened:
+        mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ)
+    array = np.frombuffer(mapped, np.float32, offset=20)
+    before = _resident_file_bytes()
+    weight = WeightStore.of(device).get(array, None)
+    assert _resident_file_bytes() - before < size // 4
+    np.testing.assert_array_equal(array, numbers)  # still there to be read
+    assert _resident_file_bytes() - before > size // 2
+    assert weight.size_bytes == size
+
+
+def test_what_is_written_to_a_private_mapping_is_kept(device: Device, tmp_path: Path) -> None:
+    file = tmp_path / "weights"
+    file.write_bytes(bytes(4 * mmap.PAGESIZE))
+    with file.open("rb") as opened:
+        mapped = mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_COPY)
+    array = np.frombuffer(mapped, np.float32)
+    array[:] = 3
+    WeightStore.of(device).get(array, None)
+    assert (array == 3).all()
+
+
+def test_uploads_do_not_pile_up_in_staging_memory(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "_STAGED_BYTES", 1 << 16)
+    store, waits = WeightStore.of(device), list[int]()
+    wait = Device.wait
+
+    def counted(self: Device) -> None:
+        waits.append(1)
+        wait(self)
+
+    monkeypatch.setattr(Device, "wait", counted)
+    kept = [store.get(np.full(1 << 13, i, np.float32), None) for i in range(20)]
+    assert len(waits) == pytest.approx(20 * (1 << 15) / (1 << 16), abs=4)
+    assert len(kept) == 20

@@ -111,10 +111,10 @@ class PanelTexture(Packing):
             matrices = matrices.swapaxes(1, 2)
         count, K, N = matrices.shape
         panels, steps, wraps = -(-N // self.columns), self.wrap_steps(K), self.wraps(K)
-        padded = np.zeros((count, K, panels * self.columns), np.float32)
-        padded[..., :N] = matrices
         texels = np.zeros((count, panels, wraps * steps, self.columns), np.float32)
-        texels[:, :, :K] = padded.reshape(count, K, panels, self.columns).swapaxes(1, 2)
+        for panel in range(panels):
+            part = matrices[:, :, panel * self.columns : (panel + 1) * self.columns]
+            texels[:, panel, :K, : part.shape[2]] = part
         return texels.reshape(count * panels * wraps, steps * self.lanes * self.quads, 4)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +15,9 @@ from .spec import KernelSpec
 
 COMMON_VARIABLES = frozenset(("bindings", "uniforms", "features", "elements", "lib"))
 """Variables every template may use besides its declared parameters."""
+
+_SOURCES = 64
+"""Rendered sources that are kept: those of a model, which several devices may need."""
 
 
 @cache
@@ -79,6 +82,7 @@ def _library_file(name: str) -> str:
     return (shader_root() / "lib" / "math" / f"{name}.wgsl").read_text(encoding="utf-8")
 
 
+@lru_cache(_SOURCES)
 def render(spec: KernelSpec) -> str:
     """Return the WGSL of a kernel."""
     template = environment().get_template(f"ops/{spec.template}.wgsl.j2")

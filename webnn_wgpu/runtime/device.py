@@ -58,11 +58,11 @@ class Device:
         lock: held while the device's queue is used.
     """
 
-    def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool) -> None:
+    def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool, caps: Caps | None = None) -> None:
         self.gpu, self.owned = gpu, owned
         self._native: Any = gpu  # polling is not part of wgpu's public API
         self.lock = threading.RLock()
-        self.caps = _caps_of(gpu)
+        self.caps = caps or _caps_of(gpu)
         self.shared: dict[str, Any] = {}
         """Caches of the other modules of this package, by module."""
 

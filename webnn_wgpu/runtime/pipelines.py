@@ -6,7 +6,7 @@ import hashlib
 import logging
 import tempfile
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,11 +31,8 @@ class Pipeline:
     spec: KernelSpec
     pipeline: wgpu.GPUComputePipeline
     layout: wgpu.GPUBindGroupLayout
-    warm: set[bytes] = field(default_factory=set[bytes], compare=False)
+    warm: set[Hashable] = field(default_factory=set[Hashable], compare=False)
 
-
-_NOTHING_BYTES = 64
-"""At least one element of any array."""
 
 KEPT = 256
 """Pipelines that are kept though no graph may use them: many models' worth. A software driver spends up to 2 MB on each."""
@@ -52,7 +49,6 @@ class PipelineCache:
         self._pipelines: WeakValueDictionary[KernelSpec, Pipeline] = WeakValueDictionary()
         self._newest: OrderedDict[KernelSpec, Pipeline] = OrderedDict()
         self._layouts: dict[Any, tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]] = {}
-        self._nothing: list[Any] = []
 
     @classmethod
     def of(cls, device: Device) -> PipelineCache:
@@ -101,42 +97,6 @@ class PipelineCache:
                 hint=f"Its source is in {file}",
             ) from error
         return Pipeline(spec, pipeline, layout)
-
-    def warm_up(self, made: Pipeline, uses: Mapping[bytes, Mapping[int, Any]]) -> None:
-        """Make the driver compile a kernel now: many do so only when it is first dispatched, and for nothing is enough.
-
-        The driver works on it while the next kernels are made and the weights are uploaded.
-
-        Args:
-            made: the kernel.
-            uses: the resources of bindings that decide what a driver compiles, by binding, for each use that differs in them,
-                by a key. llvmpipe compiles a kernel anew for some values of uniforms and sizes of textures.
-        """
-        new = uses.keys() - made.warm
-        if not new:
-            return
-        made.warm.update(new)
-        gpu = self._device.gpu
-        encoder = gpu.create_command_encoder()
-        compute = encoder.begin_compute_pass()
-        compute.set_pipeline(made.pipeline)
-        for key in new:
-            given = uses[key]
-            entries = [
-                {"binding": i, "resource": given[i] if i in given else self._no_buffer(i)}
-                for i in range(max(len(made.spec.bindings), *(i + 1 for i in given), 0))
-            ]
-            compute.set_bind_group(0, gpu.create_bind_group(layout=made.layout, entries=entries))
-            compute.dispatch_workgroups(0, 1, 1)
-        compute.end()
-        self._device.submit(encoder, ())
-
-    def _no_buffer(self, binding: int) -> Any:
-        """Return a buffer to bind where nothing is read or written."""
-        while len(self._nothing) <= binding:
-            buffer = self._device.gpu.create_buffer(label="nothing", size=_NOTHING_BYTES, usage=wgpu.BufferUsage.STORAGE)
-            self._nothing.append({"buffer": buffer, "offset": 0, "size": _NOTHING_BYTES})
-        return self._nothing[binding]
 
     def _layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
         key = (tuple(b.access for b in spec.bindings), bool(spec.uniforms))

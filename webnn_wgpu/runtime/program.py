@@ -24,6 +24,7 @@ from .encoding import check_encoder, recording
 from .pipelines import Pipeline, PipelineCache
 from .readback import PendingRead
 from .recorder import Dispatch, Recorder, make_recorder
+from .warming import Use, WarmUp
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -68,10 +69,7 @@ class Program:
         with device.lock:
             try:
                 with device.translated("making a graph"):
-                    self._compile(progress)
-                    self._allocate()
-                    self._bind_own()
-                    device.wait()
+                    self._make(progress)
             except BaseException:
                 self.destroy()
                 raise
@@ -94,47 +92,53 @@ class Program:
         self._staging_bytes = total
         self._staging = device.create_staging(total)
 
-    def _compile(self, progress: Progress | None) -> None:
-        """Make the pipelines; the driver goes on compiling while the weights are uploaded."""
-        plan = self.plan
+    def _make(self, progress: Progress | None) -> None:
+        """Make everything; the driver goes on compiling while the weights are uploaded."""
+        plan, cache = self.plan, PipelineCache.of(self.device)
         if plan.uniforms:
             usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
             self._uniforms = self.device.create_gpu_buffer(len(plan.uniforms), usage, "uniforms")
             self.device.gpu.queue.write_buffer(self._uniforms, 0, plan.uniforms)
-        cache = PipelineCache.of(self.device)
-        specs = list(dict.fromkeys(d.spec for d in plan.dispatches))
-        for i, spec in enumerate(specs):
-            if progress is not None and spec not in cache:
-                progress(i, len(specs), str(spec))
-            self._pipelines[spec] = cache.get(spec)
-            if not spec.reads_texture:
-                self._warm_up(spec)
-        if progress is not None:
-            progress(len(specs), len(specs), "")
+        uses: dict[KernelSpec, list[PlannedDispatch]] = {}
+        for d in plan.dispatches:
+            uses.setdefault(d.spec, []).append(d)
+        new = sum(spec not in cache for spec in uses)
+        with WarmUp(self.device, new) as warm_up:
+            for i, (spec, dispatches) in enumerate(uses.items()):
+                if progress is not None and spec not in cache:
+                    progress(i, len(uses), str(spec))
+                self._pipelines[spec] = cache.get(spec)
+                if not spec.reads_texture:
+                    warm_up.start(self._pipelines[spec], self._uses(dispatches))
+            if progress is not None:
+                progress(len(uses), len(uses), "")
+            self._allocate()
+            for spec, dispatches in uses.items():
+                if spec.reads_texture:
+                    warm_up.start(self._pipelines[spec], self._uses(dispatches))
+            self._bind_own()
 
-    def _warm_up(self, spec: KernelSpec) -> None:
-        uses: dict[bytes, dict[int, Any]] = {}
-        for d in self.plan.dispatches:
-            if d.spec != spec:
-                continue
-            key = bytes(self.plan.uniforms[d.uniform_offset : d.uniform_offset + d.uniform_size])
+    def _uses(self, dispatches: Sequence[PlannedDispatch]) -> dict[Use, dict[int, Any]]:
+        """Return the uses that dispatches make of a kernel, and the uniforms and textures of each by binding."""
+        uses: dict[Use, dict[int, Any]] = {}
+        for d in dispatches:
+            textures: list[tuple[int, int, int]] = []
             resources: dict[int, Any] = {}
-            for i, (binding, resource) in enumerate(zip(spec.bindings, d.bindings, strict=True)):
+            for i, (binding, resource) in enumerate(zip(d.spec.bindings, d.bindings, strict=True)):
                 if binding.access == "texture":
                     resources[i] = self._resource(resource, {})
-                    key += repr(resources[i].size).encode()
+                    width, height, _ = resources[i].size
+                    textures.append((i, width, height))
             if d.uniform_size:
-                resources[len(spec.bindings)] = self._uniform_window(d)
-            uses[key] = resources
-        PipelineCache.of(self.device).warm_up(self._pipelines[spec], uses)
+                resources[len(d.spec.bindings)] = self._uniform_window(d)
+            uniforms = bytes(self.plan.uniforms[d.uniform_offset : d.uniform_offset + d.uniform_size])
+            uses[Use(uniforms, tuple(textures))] = resources
+        return uses
 
     def _uniform_window(self, planned: PlannedDispatch) -> Any:
         return {"buffer": self._uniforms, "offset": planned.uniform_offset, "size": planned.uniform_size}
 
     def _bind_own(self) -> None:
-        for spec in self._pipelines:
-            if spec.reads_texture:
-                self._warm_up(spec)
         self._groups = [
             None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
             for d in self.plan.dispatches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import mmap
 import weakref
 from typing import Any
 
@@ -13,6 +14,9 @@ from ..core.data_types import Array, tensor_bytes
 from ..kernels.spec import Packing
 from .buffer import Buffer
 from .device import Device
+
+_STAGED_BYTES = 32 * 1024 * 1024
+"""Bytes that may wait in staging memory: what is uploaded takes as much again until the queue has copied it."""
 
 
 class Weight:
@@ -30,6 +34,7 @@ class WeightStore:
     def __init__(self, device: Device) -> None:
         self._device = device
         self._weights: weakref.WeakValueDictionary[Any, Weight] = weakref.WeakValueDictionary()
+        self._staged_bytes = 0
 
     @classmethod
     def of(cls, device: Device) -> WeightStore:
@@ -48,6 +53,8 @@ class WeightStore:
     def get(self, array: Array, packing: Packing | None, label: str = "") -> Weight:
         """Return a constant on the device, uploading it unless the same bytes are there in the same form.
 
+        The memory of an array in a mapped file is given back: it is read again where it is needed again.
+
         Raises:
             OutOfMemoryError: the device cannot hold it.
         """
@@ -56,6 +63,12 @@ class WeightStore:
             found = self._weights.get(key)
             if found is None:
                 found = self._weights[key] = self._upload(array, packing, label)
+                self._staged_bytes += found.size_bytes
+                if self._staged_bytes > _STAGED_BYTES:
+                    self._staged_bytes = 0
+                    self._device.gpu.queue.submit([])
+                    self._device.wait()
+            _release_pages(array)
             return found
 
     def _upload(self, array: Array, packing: Packing | None, label: str) -> Weight:
@@ -85,3 +98,22 @@ class WeightStore:
 def _digest(array: Array) -> bytes:
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return hashlib.blake2b(flat.data, digest_size=16).digest()
+
+
+def _release_pages(array: Array) -> None:
+    """Let go of the pages that an array keeps of a file mapped for reading only; touching them loads them anew."""
+    owner: Any = array
+    while isinstance(owner, np.ndarray):
+        owner = owner.base
+    if isinstance(owner, memoryview):
+        owner = owner.obj
+    if not isinstance(owner, mmap.mmap) or not hasattr(owner, "madvise") or not array.flags.c_contiguous:
+        return
+    whole: Array = np.frombuffer(owner, np.uint8)
+    if whole.flags.writeable:
+        return
+    first = array.ctypes.data - whole.ctypes.data
+    begin = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
+    end = (first + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
+    if end > begin:
+        owner.madvise(mmap.MADV_DONTNEED, begin, end - begin)

@@ -1,5 +1,6 @@
 """ONNX models on WebNN: `load`, `load_onnx`, `analyse` and what they return."""
 
+from . import quick_import as quick_import  # isort: skip  # first: whatever imports onnx_ir then finds it imported
 from .analysis import Analysis, Memory, analyse
 from .dims import Dimension, default_size, settle, sidecar
 from .lowering import Placed

@@ -1,0 +1,111 @@
+"""Kernels that the driver compiles ahead of their first run, on devices of their own where that pays."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+
+import numpy as np
+import pytest
+import wgpu
+
+import webnn_wgpu as wn
+from webnn_wgpu.runtime import warming
+
+
+@pytest.fixture
+def many_cores(monkeypatch):
+    monkeypatch.setattr(warming, "_processors", lambda: 3)
+    monkeypatch.delenv("MESA_SHADER_CACHE_DISABLE", raising=False)
+    monkeypatch.delenv("MESA_GLSL_CACHE_DISABLE", raising=False)
+
+
+def graph(context, size):
+    """A graph of five kernels; `context` must not know them yet."""
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [size, 6]})
+    weights = builder.constant(np.linspace(-1, 1, 36, dtype=np.float32).reshape(6, 6))
+    outputs = {
+        "product": builder.matmul(x, weights),
+        "sum": builder.reduce_sum(x, axes=[1]),
+        "likely": builder.softmax(x, 1),
+        "first": builder.arg_max(x, 1),
+        "running": builder.cumulative_sum(x, 0),
+        "turned": builder.transpose(x),
+    }
+    return builder.build(outputs)
+
+
+def results(context, size=5):
+    x = np.random.default_rng(3).standard_normal((size, 6)).astype(np.float32)
+    return context.compute(graph(context, size), {"x": x})
+
+
+def fresh_context():
+    """A context on a device that no other test has compiled anything for."""
+    adapter = next(a for a in wgpu.gpu.enumerate_adapters_sync() if a.info["adapter_type"] == "CPU")
+    return wn.ml.create_context(adapter.request_device_sync(required_features=sorted(adapter.features & {"subgroup"})))
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_lanes_compile_every_kernel_once_and_change_no_result(monkeypatch):
+    compiled: Counter[str] = Counter()
+    start = warming._Lanes.start
+
+    def counted(self, kernel, uses):
+        compiled[str(kernel.spec)] += 1
+        return start(self, kernel, uses)
+
+    monkeypatch.setattr(warming._Lanes, "start", counted)
+    context = fresh_context()
+    found = results(context)
+    assert len(compiled) >= warming._FEWEST_KERNELS
+    assert set(compiled.values()) == {1}
+    before = compiled.total()
+    results(context)
+    assert compiled.total() == before
+    monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
+    expected = results(fresh_context())
+    assert compiled.total() == before
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_without_a_second_device_kernels_are_compiled_at_home(monkeypatch, caplog):
+    context = fresh_context()
+
+    def refused(*_args, **_options):
+        raise RuntimeError("no more devices")
+
+    monkeypatch.setattr(wgpu.GPUAdapter, "request_device_sync", refused)
+    with caplog.at_level(logging.INFO, "webnn_wgpu"):
+        found = results(context)
+    assert any("no more devices" in r.getMessage() for r in caplog.records)
+    assert found["sum"].shape == (5,)
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_lanes_leave_no_device_behind(monkeypatch):
+    opened: list[warming.Device] = []
+    close = warming._Lanes.close
+
+    def closed(self):
+        close(self)
+        opened.extend(self._opened)
+
+    monkeypatch.setattr(warming._Lanes, "close", closed)
+    results(fresh_context())
+    assert opened
+    assert all(lane.lost for lane in opened)
+
+
+def test_few_kernels_are_compiled_at_home(monkeypatch, many_cores):
+    def refused(*_args):
+        raise AssertionError("lanes for one kernel")
+
+    monkeypatch.setattr(warming, "_Lanes", refused)
+    context = fresh_context()
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [3]})
+    assert context.compute(builder.build({"y": builder.relu(x)}), {"x": np.float32([-1, 0, 2])})["y"].tolist() == [0, 0, 2]

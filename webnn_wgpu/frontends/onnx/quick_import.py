@@ -1,0 +1,35 @@
+"""Importing onnx_ir without sympy, which takes longer to import than the rest of a model takes to load.
+
+onnx_ir computes with symbolic dimensions by sympy. Nothing here does: sympy, and the module of onnx_ir that needs it at once,
+are left to be loaded when one of their names is first used.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
+from types import ModuleType
+
+_LATER = ("sympy", "onnx_ir._symbolic_shapes")
+
+
+class _Later(MetaPathFinder):
+    """Finds some modules such that they are loaded when they are first used."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname in _LATER else None
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+
+_finder = _Later()
+sys.meta_path.insert(0, _finder)
+try:
+    import_module("onnx_ir")
+finally:
+    sys.meta_path.remove(_finder)
