@@ -22,6 +22,7 @@ from .api.graph import MLGraph
 from .api.limits import MLOpSupportLimits
 from .api.ml import ML, ml
 from .api.operand import MLOperand
+from .api.own_kernels import run_wgsl
 from .api.promise import MLPromise
 from .api.pywebnn import AsyncMLContext, MLDeviceTensor
 from .api.tensor import MLTensor
@@ -91,4 +92,5 @@ __all__ = [
     "load",
     "load_onnx",
     "ml",
+    "run_wgsl",
 ]

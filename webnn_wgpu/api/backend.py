@@ -14,11 +14,14 @@ from ..core.errors import InvalidStateError, NotSupportedError
 from ..core.settings import forced_variants
 from ..ir.graph import Array, Graph
 from ..ir.types import TensorType
+from ..kernels.spec import Grid, KernelSpec
 from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan, make_plan
 from ..reference import interpret
 from ..runtime.buffer import Buffer
 from ..runtime.device import Device
+from ..runtime.own_kernels import RunArgument, run_kernel
+from ..runtime.pipelines import PipelineCache
 from ..runtime.program import Program, Progress
 from ..runtime.readback import StagingPool
 from .arrays import zeros
@@ -103,6 +106,14 @@ class Backend(Protocol):
         """Return the plan that `compile` would carry out, without making anything."""
         ...
 
+    def compile_kernel(self, spec: KernelSpec) -> None:
+        """Compile one kernel; graphs that use it find it compiled."""
+        ...
+
+    def run_kernel(self, source: str, arguments: Sequence[RunArgument], grid: Grid) -> Pending | None:
+        """Submit a run of one kernel; the arrays that it writes come back, if there are any."""
+        ...
+
     def allocate(self, wanted: TensorType, label: str) -> Storage:
         """Return zero-filled memory of a tensor."""
         ...
@@ -139,6 +150,14 @@ class DeviceBackend:
     def plan(self, graph: Graph, disabled_passes: Collection[str]) -> ExecutionPlan:
         """Run the passes and plan."""
         return make_plan(run_passes(graph, disabled_passes)[0], self.caps, forced_variants())
+
+    def compile_kernel(self, spec: KernelSpec) -> None:
+        """Make its pipeline."""
+        PipelineCache.of(self.device).get(spec)
+
+    def run_kernel(self, source: str, arguments: Sequence[RunArgument], grid: Grid) -> Pending | None:
+        """Submit a run of one kernel."""
+        return run_kernel(self.device, source, arguments, grid)
 
     def allocate(self, wanted: TensorType, label: str) -> Buffer:
         """Return a zero-filled buffer."""
@@ -244,6 +263,13 @@ class ReferenceBackend:
 
     def plan(self, graph: Graph, disabled_passes: Collection[str]) -> None:
         """Return None: the interpreter has no plan."""
+
+    def compile_kernel(self, spec: KernelSpec) -> None:
+        """Do nothing: there is nothing to compile for."""
+
+    def run_kernel(self, source: str, arguments: Sequence[RunArgument], grid: Grid) -> Pending | None:
+        """Raise NotSupportedError: there is no device to run it."""
+        raise no_device()
 
     def allocate(self, wanted: TensorType, label: str) -> HostStorage:
         """Return a zero-filled host tensor."""

@@ -16,18 +16,21 @@ from .constants import constant_of
 from .graph import MLGraph
 from .operand import MLOperand
 from .operators import Operators
+from .operators.wgsl import WgslOperators
 from .promise import MLPromise
 from .tensor import MLTensor
 
 if TYPE_CHECKING:
+    from ..core.caps import Caps
     from ..ops import OpDef
+    from ..ops.wgsl_op import OwnKernel
     from ..plan import ExecutionPlan
     from .context import MLContext
 
 PROFILES = ("2026", "2024")
 
 
-class MLGraphBuilder(Operators):
+class MLGraphBuilder(WgslOperators, Operators):
     """Describes a graph operator by operator; `build` compiles it.
 
     Shapes and data types are checked, and known, at every call. A builder builds once; with `profile="2024"` it may build any
@@ -195,6 +198,13 @@ class MLGraphBuilder(Operators):
             )
         )
         return outputs
+
+    def _caps(self) -> Caps:
+        return self._context.caps
+
+    def _compile_own(self, kernel: OwnKernel, inputs: Sequence[MLOperand]) -> None:
+        with self._context._guarded("wgsl_op", label=kernel.label):
+            self._context._backend.compile_kernel(kernel.spec([operand.type for operand in inputs]))
 
     def _check_can_build(self, operator: str, label: str = "") -> None:
         if self._built:

@@ -49,7 +49,7 @@ class ContextState:
             self._backend.close()
 
     @contextmanager
-    def _guarded(self, operator: str, failure: type[DOMException] = OperationError) -> Generator[None]:
+    def _guarded(self, operator: str, failure: type[DOMException] = OperationError, label: str = "") -> Generator[None]:
         """Let errors from below name the operation, be of its kind, and lose the context if the device is gone."""
         try:
             yield
@@ -62,7 +62,7 @@ class ContextState:
             raise kind(
                 error.rule,
                 operator=error.operator or operator,
-                label=error.label,
+                label=error.label or label,
                 got=error.got,
                 allowed=error.allowed,
                 hint=error.hint,

@@ -30,6 +30,7 @@ class Binding:
         window: "" where the operand is bound whole; `covering` where a part is bound that holds all that the call touches;
             `masked` where elements outside the bound part are read as 0, or written into what is already there. The
             access functions still count from the operand's first element (`kernels/windows.py`).
+        exact: whether the operand is bound without the padding behind its last word, so that `arrayLength` counts elements.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Binding:
     element: str = "float32"
     quad: bool = False
     window: Literal["", "covering", "masked"] = ""
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ class KernelSpec:
         bindings: buffers and textures, in binding order; the uniform buffer, if any, comes after them.
         uniforms: fields of the uniform buffer, in order.
         features: WebGPU features the shader needs.
+        source: the shader itself, where a program brings its own and there is no template.
     """
 
     template: str
@@ -102,6 +105,7 @@ class KernelSpec:
     bindings: tuple[Binding, ...]
     uniforms: tuple[tuple[str, UniformType], ...] = ()
     features: tuple[str, ...] = ()
+    source: str = ""
 
     def param(self, name: str) -> Any:
         """Return the value of a template parameter."""
@@ -113,6 +117,8 @@ class KernelSpec:
         return any(b.access == "texture" for b in self.bindings)
 
     def __str__(self) -> str:
+        if self.source:
+            return self.template
         simple = [f"{k}={v}" for k, v in self.params if isinstance(v, bool | int | str)]
         return f"{self.template}[{', '.join(simple)}]"
 

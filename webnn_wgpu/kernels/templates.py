@@ -85,6 +85,8 @@ def _library_file(name: str) -> str:
 @lru_cache(_SOURCES)
 def render(spec: KernelSpec) -> str:
     """Return the WGSL of a kernel."""
+    if spec.source:
+        return spec.source
     template = environment().get_template(f"ops/{spec.template}.wgsl.j2")
     params: dict[str, Any] = dict(spec.params)
     return template.render(**params, bindings=spec.bindings, uniforms=spec.uniforms, features=spec.features)

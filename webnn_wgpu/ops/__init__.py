@@ -48,6 +48,7 @@ from . import (
     triangular,
     views,
     weighted_gather,
+    wgsl_op,
 )
 from ._def import OpDef
 
@@ -79,6 +80,7 @@ _MODULES = (
     resample2d,
     cumulative_sum,
     fused,
+    wgsl_op,
     # Extension operators.
     attention,
     rms_normalization,

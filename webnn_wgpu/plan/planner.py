@@ -106,11 +106,11 @@ class _Planner:
         alignment = self.caps.limit("min-uniform-buffer-offset-alignment")
         for call, node, label in self.calls:
             resources: list[Resource] = []
-            for operand in call.operands:
+            for binding, operand in zip(call.spec.bindings, call.operands, strict=True):
                 packing = operand.packing if isinstance(operand, Packed | Window) else None
                 value = self.root(_value_of(operand))
                 offset = operand.offset_bytes if isinstance(operand, Window) else 0
-                size = self._bound_bytes(operand)
+                size = -(-self._size(value) // 4) * 4 if binding.exact else self._bound_bytes(operand)
                 if value in graph.constants:
                     number = constants.setdefault((value, packing), len(constants))
                     resources.append(Resource("constant", number, offset, size))

@@ -48,8 +48,8 @@ class Buffer:
         self._freed = _watched(gpu, device.lock) if borrowed else None
 
     @classmethod
-    def wrap(cls, device: Device, gpu: Any, offset_bytes: int, size_bytes: int) -> Buffer:
-        """Return the part of a caller's buffer that a tensor of `size_bytes` takes up.
+    def wrap(cls, device: Device, gpu: Any, offset_bytes: int, size_bytes: int | None) -> Buffer:
+        """Return the part of a caller's buffer that a tensor of `size_bytes` takes up, or all of it.
 
         Raises:
             MLTypeError: not a buffer of the device, not for storage, or the tensor does not fit into it there.
@@ -70,7 +70,7 @@ class Buffer:
                 got=f"offset={offset_bytes}",
                 allowed=f"multiples of min-storage-buffer-offset-alignment {alignment}",
             )
-        size = padded_bytes(size_bytes)
+        size = gpu.size if size_bytes is None else padded_bytes(size_bytes)
         if offset_bytes + size > gpu.size:
             raise MLTypeError(
                 f"the buffer must hold the tensor, rounded up to {STORAGE_ALIGNMENT_BYTES} bytes",

@@ -15,16 +15,16 @@ import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import InvalidStateError
+from ..core.errors import InvalidStateError, OperationError
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
 from .buffer import Buffer
 from .device import Device
 from .encoding import check_encoder, recording
-from .pipelines import Pipeline, PipelineCache
+from .pipelines import Pipeline, PipelineCache, compiler_message
 from .readback import PendingRead
 from .recorder import Dispatch, Recorder, make_recorder
-from .warming import Use, WarmUp
+from .warming import Use, WarmUp, dispatch_nothing
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -108,7 +108,7 @@ class Program:
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))
                 self._pipelines[spec] = cache.get(spec)
-                if not spec.reads_texture:
+                if not spec.reads_texture and not spec.source:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
             if progress is not None:
                 progress(len(uses), len(uses), "")
@@ -117,6 +117,18 @@ class Program:
                 if spec.reads_texture:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
             self._bind_own()
+            for d in plan.dispatches:
+                if d.spec.source:
+                    self._try_own_kernel(d)
+
+    def _try_own_kernel(self, planned: PlannedDispatch) -> None:
+        """Have the driver compile a program's own kernel, which may want buffers of the very sizes that it will have."""
+        resources = {i: self._resource(r, self._ends) for i, r in enumerate(planned.bindings)}
+        try:
+            dispatch_nothing(self.device, self._pipelines[planned.spec], [resources])
+        except OperationError as error:
+            found = compiler_message(str(error.__cause__), planned.spec.source)
+            raise OperationError("the kernel does not fit its buffers", label=planned.label, got=found) from error
 
     def _uses(self, dispatches: Sequence[PlannedDispatch]) -> dict[Use, dict[int, Any]]:
         """Return the uses that dispatches make of a kernel, and the uniforms and textures of each by binding."""
