@@ -24,6 +24,7 @@ from ..runtime.own_kernels import RunArgument, run_kernel
 from ..runtime.pipelines import PipelineCache
 from ..runtime.program import Program, Progress
 from ..runtime.readback import StagingPool
+from ..runtime.textures import TextureKernels, check_texture
 from .arrays import zeros
 
 
@@ -150,6 +151,15 @@ class DeviceBackend:
     def plan(self, graph: Graph, disabled_passes: Collection[str]) -> ExecutionPlan:
         """Run the passes and plan."""
         return make_plan(run_passes(graph, disabled_passes)[0], self.caps, forced_variants())
+
+    @property
+    def textures(self) -> TextureKernels:
+        """What reads and draws textures."""
+        return TextureKernels.of(self.device)
+
+    def check_texture(self, texture: Any, usage: str) -> tuple[int, int]:
+        """Return height and width of a texture of the device that may be used so."""
+        return check_texture(self.device, texture, usage)
 
     def compile_kernel(self, spec: KernelSpec) -> None:
         """Make its pipeline."""

@@ -37,13 +37,14 @@ from .promise import MLPromise
 from .pywebnn import MLDeviceTensor
 from .results import MLComputeResult, MLContextLostInfo
 from .tensor import MLTensor
+from .textures import Textures
 
 logger = logging.getLogger("webnn_wgpu")
 
 T = TypeVar("T", bound=MLTensor)
 
 
-class MLContext(Interop):
+class MLContext(Interop, Textures):
     """A device (or the numpy reference), with the graphs and tensors that live on it; made by `ML.create_context`.
 
     Calls from several threads are serialised. A context is a context manager; leaving it destroys it.

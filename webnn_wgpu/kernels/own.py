@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -81,7 +81,7 @@ def _number(value: Any) -> tuple[Any, str]:
     """Return a Python or numpy number as Python's, and the suffix of WGSL literals of its type."""
     if not isinstance(value, np.generic):
         return value, ""
-    scalar = np.asarray(value)
+    scalar = cast("Any", value)
     return scalar.item(), _SUFFIXES.get(scalar.dtype.name, "")
 
 

@@ -8,6 +8,7 @@ cache, and a call says which values of the graph it works on. A value that chang
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -110,6 +111,12 @@ class KernelSpec:
     def param(self, name: str) -> Any:
         """Return the value of a template parameter."""
         return dict(self.params)[name]
+
+    def packed(self, uniforms: Sequence[int | float]) -> bytes:
+        """Return values of its uniform fields as the shader reads them."""
+        codes = {"u32": "I", "i32": "i", "f32": "f"}
+        block = struct.pack("<" + "".join(codes[type_] for _, type_ in self.uniforms), *uniforms)
+        return block + bytes(-len(block) % 16)
 
     @property
     def reads_texture(self) -> bool:

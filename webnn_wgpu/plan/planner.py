@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -121,7 +120,7 @@ class _Planner:
                 else:
                     resources.append(Resource("slot", placed[value], offset, size))
             self._check(call, node, label, resources)
-            block = _pack_uniforms(call)
+            block = call.spec.packed(call.uniforms)
             uniforms.extend(bytes(-len(uniforms) % alignment))
             offset = len(uniforms)
             uniforms.extend(block)
@@ -248,10 +247,3 @@ def _value_of(operand: Operand) -> int:
 def _written(call: KernelCall) -> list[int]:
     pairs = zip(call.spec.bindings, call.operands, strict=True)
     return [_value_of(o) for b, o in pairs if b.access == "write"]
-
-
-def _pack_uniforms(call: KernelCall) -> bytes:
-    codes = {"u32": "I", "i32": "i", "f32": "f"}
-    layout = "<" + "".join(codes[type_] for _, type_ in call.spec.uniforms)
-    block = struct.pack(layout, *call.uniforms)
-    return block + bytes(-len(block) % 16)
