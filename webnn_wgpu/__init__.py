@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from .api.activation import MLActivation
 from .api.builder import MLGraphBuilder
-from .api.context import MLComputeResult, MLContext, MLContextLostInfo
+from .api.context import MLComputeResult, MLContext, MLContextLostInfo, MLMemory
 from .api.graph import MLGraph
 from .api.limits import MLOpSupportLimits
 from .api.ml import ML, ml
@@ -75,6 +75,7 @@ __all__ = [
     "MLDeviceTensor",
     "MLGraph",
     "MLGraphBuilder",
+    "MLMemory",
     "MLOpSupportLimits",
     "MLOperand",
     "MLPromise",

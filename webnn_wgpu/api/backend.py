@@ -52,6 +52,11 @@ class Storage(Protocol):
     offset_bytes: int
 
     @property
+    def size_bytes(self) -> int:
+        """How much memory it takes."""
+        ...
+
+    @property
     def memory(self) -> Any:
         """The whole of what it may be a part of."""
         ...
@@ -127,6 +132,10 @@ class Backend(Protocol):
         """Submit a read of a tensor; its result is the array, under the name "data"."""
         ...
 
+    def memory(self, executables: Sequence[Any]) -> dict[str, int]:
+        """Return what compiled graphs hold, in bytes by owner."""
+        ...
+
     def close(self) -> None:
         """Let go of what a context that is lost does not need any more."""
         ...
@@ -181,6 +190,16 @@ class DeviceBackend:
         """Submit a copy of a buffer to a staging buffer."""
         return StagingPool.of(self.device).read(storage, np.empty(wanted.shape, wanted.numpy))
 
+    def memory(self, executables: Sequence[Program]) -> dict[str, int]:
+        """Return what programs hold on the device; weights that several share count once."""
+        weights = {id(weight): weight.size_bytes for program in executables for weight in program.weights}
+        held = {"weights": sum(weights.values()), "slots": 0, "inputs and outputs": 0, "uniforms": 0}
+        held["staging"] = StagingPool.of(self.device).size_bytes
+        for program in executables:
+            for owner, size in program.held.items():
+                held[owner] += size
+        return held
+
     def close(self) -> None:
         """Forget the compiled kernels of a device that was opened for one context."""
         self.device.close()
@@ -191,6 +210,11 @@ class HostStorage:
 
     borrowed = False
     offset_bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the array."""
+        return self.array.nbytes
 
     @property
     def memory(self) -> HostStorage:
@@ -293,6 +317,10 @@ class ReferenceBackend:
     def read(self, storage: HostStorage, wanted: TensorType) -> Finished:
         """Return a copy of the tensor."""
         return Finished({"data": storage.array.copy()})
+
+    def memory(self, executables: Sequence[Any]) -> dict[str, int]:
+        """Return nothing: all that graphs hold is the graph."""
+        return {}
 
     def close(self) -> None:
         """Do nothing: the host needs no tidying."""

@@ -35,7 +35,7 @@ from .limits import MLOpSupportLimits, op_support_limits
 from .options import camel_attribute
 from .promise import MLPromise
 from .pywebnn import MLDeviceTensor
-from .results import MLComputeResult, MLContextLostInfo
+from .results import MLComputeResult, MLContextLostInfo, MLMemory
 from .tensor import MLTensor
 from .textures import Textures
 
@@ -112,6 +112,24 @@ class MLContext(Interop, Textures):
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-opsupportlimits
         """
         return op_support_limits(self.caps)
+
+    def memory(self) -> MLMemory:
+        """Return what the context holds on its device, by owner, in bytes; on the numpy reference tensors alone.
+
+        Staging buffers that wait to be used again are the device's: contexts on one device count the same ones.
+
+        Example:
+            >>> with wn.ml.create_context(context.device) as own:
+            ...     tensor = own.create_tensor([1000], "float32")
+            ...     own.memory()["tensors"]
+            4000
+        """
+        with self._lock:
+            executables = [graph._executable for graph in self._graphs if not graph.destroyed]
+            tensors = [tensor._storage for tensor in self._tensors if tensor._storage is not None]
+            borrowed = sum(storage.size_bytes for storage in tensors if storage.borrowed)
+            held = {"tensors": sum(storage.size_bytes for storage in tensors) - borrowed}
+            return MLMemory({**self._backend.memory(executables), **held}, borrowed)
 
     def backend_info(self) -> dict[str, Any]:
         """Return what graphs run on, under pywebnn's keys."""

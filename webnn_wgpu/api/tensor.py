@@ -120,6 +120,26 @@ class MLTensor:
         self._check_usable("buffer_offset")
         return self._storage.offset_bytes
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Read the tensor, as `MLContext.read_tensor` does: `np.asarray(tensor)`.
+
+        Raises:
+            MLTensorStateError: destroyed, a constant, or not readable.
+            ValueError: `copy=False`: it lies on the device.
+        """
+        if copy is False:
+            raise ValueError("a tensor lies on the device: an array of it is a copy")
+        array: Array = self._context.read_tensor(self)
+        return array if dtype is None else array.astype(dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Read the tensor and hand the array on: `torch.from_dlpack(tensor)`, `np.from_dlpack(tensor)`."""
+        return self.__array__().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return where `__dlpack__` puts the elements: into the host's memory."""
+        return (1, 0)
+
     def destroy(self) -> None:
         """Free the memory once queued work is done; reads that are under way fail. Idempotent."""
         with self._context._lock:

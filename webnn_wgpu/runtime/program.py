@@ -290,6 +290,21 @@ class Program:
         compute.end()
         return encoder
 
+    @property
+    def weights(self) -> tuple[Weight, ...]:
+        """The constants it uses, which others may share."""
+        return tuple(self._weights)
+
+    @property
+    def held(self) -> dict[str, int]:
+        """What it holds for itself, in bytes by owner."""
+        return {
+            "slots": sum(slot.size_bytes for slot in self._slots),
+            "inputs and outputs": sum(end.size_bytes for end in self._ends.values()),
+            "uniforms": 0 if self._uniforms is None else self._uniforms.size,
+            "staging": 0 if self._staging is None else self._staging.size,
+        }
+
     def check(self) -> None:
         """Raise InvalidStateError if the program was destroyed."""
         if self._destroyed:

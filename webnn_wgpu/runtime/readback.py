@@ -136,6 +136,11 @@ class StagingPool:
         with device.lock:
             return device.shared.setdefault("staging", cls(device))
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the buffers that wait to be used again."""
+        return sum(size * len(waiting) for size, waiting in self._free.items())
+
     def read(self, buffer: Buffer, into: Array) -> PendingRead:
         """Submit a copy of a buffer; the result, under the name "data", is `into`, a C-contiguous array, filled.
 
