@@ -172,7 +172,8 @@ class DeviceBackend:
 
     def compile_kernel(self, spec: KernelSpec) -> None:
         """Make its pipeline."""
-        PipelineCache.of(self.device).get(spec)
+        with self.device.translated("compiling a kernel"):
+            PipelineCache.of(self.device).get(spec)
 
     def run_kernel(self, source: str, arguments: Sequence[RunArgument], grid: Grid) -> Pending | None:
         """Submit a run of one kernel."""

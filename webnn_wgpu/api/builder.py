@@ -244,7 +244,7 @@ class MLGraphBuilder(WgslOperators, Operators):
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraphbuilder-build
         """
-        return self._compile(self._take_graph(outputs, disabled_passes), progress, disabled_passes)
+        return self._context._compile(self._take_graph(outputs, disabled_passes), progress, disabled_passes, "build")
 
     def plan(self, outputs: Mapping[str, MLOperand], *, disabled_passes: Collection[str] = ()) -> ExecutionPlan | None:
         """Return what `build` would make of the same outputs, without making anything on the device.
@@ -267,20 +267,6 @@ class MLGraphBuilder(WgslOperators, Operators):
         with self._context._guarded("plan"):
             return self._context._backend.plan(graph, disabled_passes)
 
-    def _compile(
-        self, graph: Graph, progress: Callable[[int, int, str], None] | None, disabled_passes: Collection[str]
-    ) -> MLGraph:
-        context = self._context
-        with context._guarded("build"):
-            executable, plan, reports = context._backend.compile(graph, disabled_passes, progress)
-        with context._lock:
-            built = MLGraph(context, graph, executable, plan, reports)
-            context._graphs.add(built)
-            if context._loss.event.is_set():
-                built.destroy()
-                raise InvalidStateError("the context was lost while the graph was compiled", operator="build")
-            return built
-
     def build_async(
         self,
         outputs: Mapping[str, MLOperand],
@@ -292,7 +278,7 @@ class MLGraphBuilder(WgslOperators, Operators):
 
         def start() -> MLPromise[MLGraph]:
             graph = self._take_graph(outputs, disabled_passes)
-            return MLPromise[MLGraph].in_background(lambda: self._compile(graph, progress, disabled_passes))
+            return MLPromise[MLGraph].in_background(lambda: self._context._compile(graph, progress, disabled_passes, "build"))
 
         return MLPromise[MLGraph].attempt(start)
 

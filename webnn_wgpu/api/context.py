@@ -35,6 +35,7 @@ from .limits import MLOpSupportLimits, op_support_limits
 from .options import camel_attribute
 from .promise import MLPromise
 from .pywebnn import MLDeviceTensor
+from .recovery import Recovery
 from .results import MLComputeResult, MLContextLostInfo, MLMemory
 from .tensor import MLTensor
 from .textures import Textures
@@ -44,7 +45,7 @@ logger = logging.getLogger("webnn_wgpu")
 T = TypeVar("T", bound=MLTensor)
 
 
-class MLContext(Interop, Textures):
+class MLContext(Interop, Textures, Recovery):
     """A device (or the numpy reference), with the graphs and tensors that live on it; made by `ML.create_context`.
 
     Calls from several threads are serialised. A context is a context manager; leaving it destroys it.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..core.errors import (
     DeviceLostError,
@@ -16,12 +16,17 @@ from ..core.errors import (
     OperationError,
     WebNNError,
 )
+from ..ir.graph import Graph
+from ..runtime.program import Progress
 from .arrays import check_names, failing
 from .backend import Backend, Storage
 from .graph import MLGraph
 from .promise import MLPromise
 from .results import Loss, MLContextLostInfo
 from .tensor import MLTensor
+
+if TYPE_CHECKING:
+    from .context import MLContext
 
 
 class ContextState:
@@ -31,6 +36,8 @@ class ContextState:
         self._backend = backend
         self._lock = backend.lock
         self._power_preference = power_preference
+        self._options: Mapping[str, Any] | None = None
+        """What `create_context` was called with; None for a device of the caller's."""
         self._tensors: weakref.WeakSet[MLTensor] = weakref.WeakSet()
         self._graphs: weakref.WeakSet[MLGraph] = weakref.WeakSet()
         self._loss = Loss()
@@ -94,6 +101,18 @@ class ContextState:
     def _check_tensor(self, tensor: Any, operator: str) -> None:
         self._check_owned(tensor, operator)
         tensor._check_usable(operator)
+
+    def _compile(self, source: Graph, progress: Progress | None, disabled_passes: Collection[str], operator: str) -> MLGraph:
+        """Compile a source graph; raises like `MLGraphBuilder.build`."""
+        with self._guarded(operator):
+            executable, plan, reports = self._backend.compile(source, disabled_passes, progress)
+        with self._lock:
+            built = MLGraph(cast("MLContext", self), source, executable, plan, reports, disabled_passes)
+            self._graphs.add(built)
+            if self._loss.event.is_set():
+                built.destroy()
+                raise InvalidStateError("the context was lost while the graph was compiled", operator=operator)
+            return built
 
     def _check_ends(
         self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor], operator: str

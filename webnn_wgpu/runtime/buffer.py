@@ -10,7 +10,7 @@ import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import InvalidStateError, MLTypeError
+from ..core.errors import DeviceLostError, InvalidStateError, MLTypeError
 from ..kernels.element import STORAGE_ALIGNMENT_BYTES, padded_bytes
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ class Buffer:
         Raises:
             MLTypeError: not a buffer of the device, not for storage, or the tensor does not fit into it there.
             InvalidStateError: the buffer is mapped, or was destroyed in a way that can be known.
+            DeviceLostError: the device is gone.
         """
         if not isinstance(gpu, wgpu.GPUBuffer):
             raise MLTypeError("buffer must be a wgpu.GPUBuffer", got=type(gpu).__name__)
@@ -78,6 +79,8 @@ class Buffer:
                 got=f"a tensor of {size_bytes} bytes at offset {offset_bytes} of a buffer of {gpu.size} bytes",
                 allowed=f"a buffer of at least {offset_bytes + size} bytes",
             )
+        if device.lost:
+            raise DeviceLostError("the device is lost")
         made = cls(device, gpu, offset_bytes, size, borrowed=True)
         made.check()
         return made

@@ -82,10 +82,10 @@ class Device:
             )
         with _of_lock:
             # Kept on the GPUDevice, so that both live equally long: a table of devices would keep them for ever.
+            if _is_destroyed(gpu):
+                raise DeviceLostError("the wgpu.GPUDevice was destroyed", operator="create_context")
             found: Device | None = gpu.__dict__.get("_webnn_wgpu")
             if found is None:
-                if _is_destroyed(gpu):
-                    raise DeviceLostError("the wgpu.GPUDevice was destroyed", operator="create_context")
                 found = gpu.__dict__["_webnn_wgpu"] = cls(gpu, owned=owned)
             return found
 

@@ -44,7 +44,8 @@ def run_kernel(device: Device, source: str, arguments: Sequence[RunArgument], gr
     """
     bindings = [Binding(a.name, a.access, "bits8", exact=True) for a in arguments]
     with device.lock:
-        kernel = PipelineCache.of(device).get(own_spec("run_wgsl", source, bindings))
+        with device.translated("compiling a kernel"):
+            kernel = PipelineCache.of(device).get(own_spec("run_wgsl", source, bindings))
         buffers = [_buffer(device, a) for a in arguments]
         _check_apart(arguments, buffers)
         entries = [
