@@ -10,12 +10,12 @@ import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import MLTypeError
+from ..core.errors import MLTypeError, OperationError
 from ..kernels.own import own_spec
 from ..kernels.spec import Binding, Grid
 from .buffer import Buffer
 from .device import Device
-from .pipelines import PipelineCache
+from .pipelines import PipelineCache, compiler_message
 from .readback import PendingRead
 
 
@@ -68,14 +68,16 @@ def run_kernel(device: Device, source: str, arguments: Sequence[RunArgument], gr
                 windows[argument.name] = (total, np.empty_like(argument.value))
                 copied.append((buffer, total))
                 total += buffer.size_bytes
-        if not windows:
-            device.submit(encoder, buffers)
-            return None
-        staging = device.create_staging(total)
-        for buffer, offset in copied:
-            encoder.copy_buffer_to_buffer(buffer.gpu, 0, staging, offset, buffer.size_bytes)
-        device.submit(encoder, buffers, staging)
-        return PendingRead(device, staging, windows)
+        staging = device.create_staging(total) if windows else None
+        if staging is not None:
+            for buffer, offset in copied:
+                encoder.copy_buffer_to_buffer(buffer.gpu, 0, staging, offset, buffer.size_bytes)
+        try:
+            device.submit(encoder, buffers, staging)
+        except OperationError as error:
+            found = compiler_message(str(error.__cause__), source)
+            raise OperationError("the kernel does not fit its buffers", got=found) from error
+        return None if staging is None else PendingRead(device, staging, windows)
 
 
 def _buffer(device: Device, argument: RunArgument) -> Buffer:

@@ -125,7 +125,8 @@ def compiler_message(text: str, source: str) -> str:
         return text
     wrong, place = re.search(r"(?:parsing|validation) error: (.*)", text), re.search(r"wgsl:(\d+):(\d+)", text)
     if place is None:
-        return ", ".join(line.strip() for line in text.splitlines()[2:] if line.strip())
+        lines = [line.strip() for line in text.splitlines()]
+        return " ".join(line for line in lines if line and not re.match(r"Validation Error$|Caused by:$|In wgpu\w+$", line))
     line = source.splitlines()[int(place[1]) - 1].strip()
     return f"line {place[1]}, column {place[2]}: {wrong[1] if wrong else text} in '{line}'"
 

@@ -214,7 +214,8 @@ class Program:
             encoder = self._record(self._own)
             for name in outputs:
                 source = self._ends["output", name]
-                encoder.copy_buffer_to_buffer(source.gpu, 0, staging, self._read_offsets[name], source.size_bytes)
+                at = self._read_offsets[name]
+                encoder.copy_buffer_to_buffer(source.gpu, source.offset_bytes, staging, at, source.size_bytes)
             self.device.submit(encoder, (*self._slots, *self._ends.values()), staging)
             types = {name: self.plan.outputs[name] for name in outputs}
             windows = {n: (self._read_offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
