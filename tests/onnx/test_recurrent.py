@@ -10,6 +10,7 @@ import pytest
 import webnn_wgpu as wn
 
 from .agreement import agree, values
+from .models import check, node_model
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 2, 4
@@ -108,3 +109,21 @@ def test_batches_first(context: wn.MLContext, op: str) -> None:
 def test_halves(context: wn.MLContext, op: str) -> None:
     given = {n: a.astype(np.float16) for n, a in operands(op, 1, "B").items()}
     agree(context, op, given, {"hidden_size": HIDDEN}, outputs=2, opset=14, oracle="reference", rtol=1e-2)
+
+
+@pytest.mark.parametrize("op", ["LSTM", "GRU"])
+def test_what_can_be_done_once_is_not_done_in_each_step(context: wn.MLContext, op: str) -> None:
+    given = operands(op, 2, "B", "initial_h", *(["initial_c"] if op == "LSTM" else []))
+    given |= {n: np.zeros_like(a) for n, a in given.items() if n.startswith("initial")}
+    x = {"X": given.pop("X")}
+    attributes = {"hidden_size": HIDDEN, "direction": "bidirectional"}
+    order = ["X", "W", "R", "B", "", "initial_h", *(["initial_c"] if op == "LSTM" else [])]
+    model = node_model(op, x, attributes, 14, constants=given, order=order)
+    check(model, x, context)
+    with wn.load_onnx(model, context) as loaded:
+        kernels = [d.spec for d in loaded.graph.plan.dispatches]
+    assert kernels[0].template.startswith("matmul")
+    assert {k.template.partition(".")[0] for k in kernels[1:]} == {"recurrent"}
+    # The states before the second step may be read from scratch memory; the biases are added to the inputs' product.
+    read = {b.name for b in kernels[1].bindings if b.access == "read"}
+    assert read.isdisjoint({"hidden", "cell", "recurrent_bias"})

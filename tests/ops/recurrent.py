@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tests.support import op_graph, type_of
+from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.kernels.select import supports
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops._recurrent import VARIANTS
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
@@ -21,11 +25,10 @@ if TYPE_CHECKING:
     from webnn_wgpu.ir.types import TensorType
     from webnn_wgpu.runtime.device import Device
 
-VARIANTS = ("sequence", "steps")
 ADAPTERS = ("CPU", "DiscreteGPU")
 """Kernels share sums and have larger workgroups on hardware; a software adapter can run those too."""
 
-WAYS = [(variant, adapter) for variant in VARIANTS for adapter in ADAPTERS]
+WAYS = [(v, a) for v, a in itertools.product(VARIANTS, ADAPTERS) if a == "CPU" or not v.startswith("subgroup")]
 
 VECTORS = {"gru": ("bias", "recurrentBias"), "lstm": ("bias", "recurrentBias", "peepholeWeight")}
 STATES = {
@@ -109,6 +112,7 @@ def check(
     constants: Collection[str] = (),
     forced: Mapping[str, str] | None = None,
     exact: bool = False,
+    limits: Mapping[str, int] | None = None,
 ) -> list[Array]:
     """Run one operator and compare it with its reference; return the device's outputs.
 
@@ -121,17 +125,23 @@ def check(
         constants: names of the operands that are constants.
         forced: variants to take, besides.
         exact: whether the outputs must be equal; else each may be off by some roundings of the largest of its output.
+        limits: limits of the device to choose kernels for, where they are not the device's own.
     """
     names = [o.name for o in OPS[name].operands]
     inputs = [given[n] for n in names]
+    if way is not None and way[0].startswith("subgroup"):
+        constants = {*constants, "recurrentWeight"}
     graph = op_graph(name, inputs, attrs, {names.index(n) for n in constants})
     feeds = {key: inputs[int(key)] for key in graph.inputs}
     caps, variants = device.caps, dict(forced or {})
+    if limits:
+        caps = replace(caps, limits=tuple((dict(caps.limits) | dict(limits)).items()))
     if way is not None:
         caps, variants[name] = replace(caps, adapter_type=way[1]), way[0]
     plan = make_plan(verify(graph), caps, variants)
     if way is not None:
-        assert {d.spec.template for d in plan.dispatches if "recurrent" in d.spec.template} == {f"recurrent.{way[0]}"}
+        used = {d.spec.template for d in plan.dispatches if "recurrent" in d.spec.template}
+        assert used == {f"recurrent.{way[0].partition('_')[0]}"}
     program = Program(device, plan)
     try:
         actual = program.start(feeds, list(graph.outputs)).result()
@@ -149,8 +159,13 @@ def check(
     return list(actual.values())
 
 
+def variants_of(device: Device) -> list[str]:
+    """Return the variants that a device can run where the recurrent weights are constant."""
+    return [v for v in VARIANTS if supports(device.caps, "subgroup") or not v.startswith("subgroup")]
+
+
 def check_activation(device: Device, name: str, activation: str, defaults: Sequence[str]) -> None:
-    """Check an activation in each place that it can have, half of them with either variant."""
+    """Check an activation in each place that it can have, each with another variant."""
     options = {
         "clamp": {"min_value": -0.25, "max_value": 0.5},
         "leakyRelu": {"alpha": 0.1},
@@ -159,7 +174,8 @@ def check_activation(device: Device, name: str, activation: str, defaults: Seque
     for place in range(len(defaults)):
         activations: list[Any] = list(defaults)
         activations[place] = (activation, options.get(activation, {}))
-        way, data_type = (("steps", "CPU"), "float32") if place % 2 == 0 else (("sequence", "CPU"), "float16")
+        way = (("subgroup_sequence", "steps", "sequence")[place], "CPU")
+        data_type = FLOATS[place % 2]
         attrs = attributes(name, Sizes(), activations=activations)
         check(device, name, operands(name, Sizes(), data_type), attrs, way=way)
 

@@ -21,12 +21,14 @@ from tests.ops.recurrent import (
     dispatches,
     operands,
     typed_like,
+    variants_of,
 )
-from tests.support import open_profile
+from tests.support import op_graph, open_profile
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.core.errors import MLTypeError, OperationError
 from webnn_wgpu.ops._cells import ACTIVATIONS
+from webnn_wgpu.plan import make_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -134,7 +136,7 @@ def test_constants(device: Device, constants: list[str]) -> None:
 
 
 def test_every_profile(profile_device: Device) -> None:
-    for data_type, variant, both in itertools.product(FLOATS, ("sequence", "steps"), (False, True)):
+    for data_type, variant, both in itertools.product(FLOATS, variants_of(profile_device), (False, True)):
         sizes = Sizes(hidden=6, both=both)
         given = operands("gru", sizes, data_type)
         check(profile_device, "gru", given, attributes("gru", sizes, reset_after=both), way=(variant, "CPU"))
@@ -150,12 +152,39 @@ def test_projection_follows_what_is_forced_for_matmul(device: Device) -> None:
         assert "matmul.plain" in dispatches("gru", given, attrs, device.caps, matmul="plain", gru="steps")
 
 
+def test_recurrent_weights_that_are_computed_cannot_be_in_a_texture(device: Device) -> None:
+    graph = op_graph("gru", list(operands("gru", Sizes()).values()), attributes("gru", Sizes()))
+    with pytest.raises(OperationError, match=r"got subgroup_sequence, .*: recurrent weights that are no constant"):
+        make_plan(graph, device.caps, {"gru": "subgroup_sequence"})
+
+
+@RESET_AFTER
+@pytest.mark.parametrize("batch", [1, 2])
+def test_more_steps_than_a_dispatch_can_make(device: Device, reset_after: bool, batch: int) -> None:
+    sizes = Sizes(3000, batch, 2, 40)
+    attrs = attributes("gru", sizes, reset_after=reset_after)
+    check(device, "gru", operands("gru", sizes), attrs, way=("subgroup_sequence", "CPU"))
+
+
+@RESET_AFTER
+@pytest.mark.parametrize("batch", [1, 5])
+def test_rows_of_a_texture_that_hold_a_part_of_the_weights(device: Device, reset_after: bool, batch: int) -> None:
+    sizes, lanes = Sizes(3, batch, 4, 150, True), device.caps.subgroup_size
+    for units in (1, 2):
+        narrow = {"max-texture-dimension-2d": units * 3 * lanes * lanes * 4}
+        for variant in ("subgroup_sequence", "subgroup_steps"):
+            attrs = attributes("gru", sizes, reset_after=reset_after)
+            check(device, "gru", operands("gru", sizes), attrs, way=(variant, "CPU"), limits=narrow)
+
+
 def test_what_cannot_be_forced() -> None:
     sizes = Sizes(2, 1, 1, 2000)
     given, attrs = operands("gru", sizes, absent=("bias", "recurrentBias")), attributes("gru", sizes)
-    with pytest.raises(OperationError, match=r"gru\('test'\): .*got sequence, hidden_size=2000, .*; allowed: steps"):
+    with pytest.raises(OperationError, match=r"gru\('test'\): .*got sequence, steps=2, hidden_size=2000: .*; allowed: steps"):
         dispatches("gru", given, attrs, Caps(), gru="sequence")
     assert set(dispatches("gru", given, attrs, Caps())) == {"matmul.gemv", "recurrent.steps"}
+    with pytest.raises(OperationError, match=r"got subgroup_steps, .*: subgroup size 0; allowed: steps"):
+        dispatches("gru", given, attrs, Caps(), gru="subgroup_steps")
     with pytest.raises(MLTypeError, match="gru=sequence, gru=steps"):
         dispatches("gru", given, attrs, Caps(), gru="tiled")
 

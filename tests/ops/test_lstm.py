@@ -21,6 +21,7 @@ from tests.ops.recurrent import (
     dispatches,
     operands,
     typed_like,
+    variants_of,
 )
 from tests.support import open_profile
 from webnn_wgpu.core.caps import DEFAULT_LIMITS, Caps
@@ -150,8 +151,18 @@ def test_constants(device: Device, constants: list[str]) -> None:
         check(device, name, operands(name, sizes), attributes(name, sizes), constants=constants)
 
 
+@pytest.mark.parametrize("hidden", [3, 40])
+@pytest.mark.parametrize("batch", [1, 2])
+def test_more_steps_than_a_dispatch_can_make(device: Device, batch: int, hidden: int) -> None:
+    sizes = Sizes(3000, batch, 2, hidden)
+    # Peepholes would let the cell state grow with every step, and what is rounded off it.
+    given, attrs = operands("lstm", sizes, absent=("peepholeWeight",)), attributes("lstm", sizes)
+    check(device, "lstm", given, attrs, way=("subgroup_sequence", "CPU"))
+    assert 2 < dispatches("lstm", given, attrs, device.caps, lstm="subgroup_sequence").count("recurrent.subgroup") < 30
+
+
 def test_every_profile(profile_device: Device) -> None:
-    for data_type, variant, both in itertools.product(FLOATS, VARIANTS, (False, True)):
+    for data_type, variant, both in itertools.product(FLOATS, variants_of(profile_device), (False, True)):
         sizes = Sizes(hidden=6, both=both)
         given = operands("lstm", sizes, data_type, absent=STATES["lstm"] if both else ())
         check(profile_device, "lstm", given, attributes("lstm", sizes), way=(variant, "CPU"))

@@ -14,6 +14,7 @@ import time
 import warnings
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tests.random_graphs.check import MismatchError, Tally, check_graph
@@ -253,6 +254,7 @@ def _forget_kernels(profiles: Sequence[str], limit: int = 0) -> bool:
         return False
     for device in devices:
         device.shared.pop("pipelines")
+        device.shared.pop("lanes", None)  # devices that compile for this one
     gc.collect()
     return True
 
@@ -264,9 +266,9 @@ def _growth(seed: int, indices: range, profiles: Sequence[str], pretence: Preten
         gc.collect()
         return resident_bytes()
 
-    replay()
-    before = replay()
-    return replay() - before
+    # What leaks does so every time; an allocator may take more memory once.
+    readings = [replay() for _ in range(4)][1:]
+    return min(after - before for before, after in pairwise(readings))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

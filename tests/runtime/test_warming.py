@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import logging
+import weakref
 from collections import Counter
 
 import numpy as np
@@ -11,6 +13,7 @@ import wgpu
 
 import webnn_wgpu as wn
 from webnn_wgpu.runtime import warming
+from webnn_wgpu.runtime.device import Device
 
 
 @pytest.fixture
@@ -86,17 +89,18 @@ def test_without_a_second_device_kernels_are_compiled_at_home(monkeypatch, caplo
 
 
 @pytest.mark.usefixtures("many_cores")
-def test_lanes_leave_no_device_behind(monkeypatch):
-    opened: list[warming.Device] = []
-    close = warming._Lanes.close
-
-    def closed(self):
-        close(self)
-        opened.extend(self._opened)
-
-    monkeypatch.setattr(warming._Lanes, "close", closed)
-    results(fresh_context())
+def test_lanes_go_with_their_device():
+    context = fresh_context()
+    results(context)
+    lanes: warming._Lanes = Device.of(context.device).shared["lanes"]
+    opened = [lanes._idle.get() for _ in range(lanes._idle.qsize())]
     assert opened
+    for lane in opened:
+        lanes._idle.put(lane)
+    gone = weakref.ref(lanes)
+    del lanes, context
+    gc.collect()
+    assert gone() is None
     assert all(lane.lost for lane in opened)
 
 
@@ -104,7 +108,7 @@ def test_few_kernels_are_compiled_at_home(monkeypatch, many_cores):
     def refused(*_args):
         raise AssertionError("lanes for one kernel")
 
-    monkeypatch.setattr(warming, "_Lanes", refused)
+    monkeypatch.setattr(warming._Lanes, "of", refused)
     context = fresh_context()
     builder = wn.MLGraphBuilder(context)
     x = builder.input("x", {"dataType": "float32", "shape": [3]})

@@ -26,6 +26,7 @@ HARDWARE = ("webgpu-default", "nvidia", "amd", "intel", "apple")
 SOFTWARE_WITHOUT_SUBGROUPS = Caps(adapter_type="CPU")
 
 PLAIN_3X3 = ConvolutionSize(False, True, 1, 1, 64, 64, (56, 56), (56, 56), (3, 3), (1, 1), (1, 1), (1, 1))
+WIDE_3X3 = replace(PLAIN_3X3, depth=128, columns=128, input=(28, 28), output=(28, 28))
 STRIDED = replace(PLAIN_3X3, strides=(2, 2), output=(28, 28))
 DEPTHWISE = replace(PLAIN_3X3, groups=64, depth=1, columns=1)
 POINTWISE = replace(PLAIN_3X3, kernel=(1, 1), padding=(0, 0))
@@ -50,21 +51,28 @@ def test_what_needs_no_sums_over_taps_or_channels_goes_first(device: str) -> Non
 @pytest.mark.parametrize("device", DEVICES)
 def test_winograd_where_it_pays_and_can(device: str) -> None:
     caps = caps_of(device)
-    assert chosen(caps, PLAIN_3X3) == "winograd"
+    assert chosen(caps, WIDE_3X3) == "winograd"
     others = (
         replace(PLAIN_3X3, depth=28),
         replace(PLAIN_3X3, columns=28),
-        replace(PLAIN_3X3, depth=65),
-        replace(PLAIN_3X3, columns=66),
-        replace(PLAIN_3X3, groups=2),
-        replace(PLAIN_3X3, transposed=True),
-        replace(PLAIN_3X3, dilations=(2, 2)),
-        replace(PLAIN_3X3, kernel=(5, 5)),
+        replace(WIDE_3X3, depth=129),
+        replace(WIDE_3X3, columns=130),
+        replace(WIDE_3X3, groups=2),
+        replace(WIDE_3X3, transposed=True),
+        replace(WIDE_3X3, dilations=(2, 2)),
+        replace(WIDE_3X3, kernel=(5, 5)),
         replace(PLAIN_3X3, output=(14, 14)),
         STRIDED,
     )
     assert {chosen(caps, size) for size in others} <= {"implicit", "tiled"}
-    assert chosen(caps, PLAIN_3X3, constant=False) in ("implicit", "tiled")
+    assert chosen(caps, WIDE_3X3, constant=False) in ("implicit", "tiled")
+
+
+def test_software_takes_winograd_where_its_transforms_take_less_time_than_they_save() -> None:
+    caps = caps_of("lavapipe")
+    # Few pixels of many channels, against many pixels of few.
+    few = replace(PLAIN_3X3, depth=512, columns=512, input=(7, 7), output=(7, 7))
+    assert (chosen(caps, few), chosen(caps, PLAIN_3X3)) == ("winograd", "implicit")
 
 
 def test_winograd_keeps_to_what_the_device_can_bind() -> None:

@@ -119,6 +119,66 @@ class PanelTexture(Packing):
 
 
 @dataclass(frozen=True)
+class UnitTexture(Packing):
+    """Recurrent weights as a texture, in the order in which the subgroup kernel reads them.
+
+    A panel is `lanes` * 4 hidden units wide. A unit of the state is `gates` * `lanes` texels of a panel's row: for each gate
+    those of all lanes, four of the panel's units each. `wrap_units` units of the state fill a row of the texture, and a panel
+    takes `wraps` rows. Panels follow each other, those of the first direction first. What pads them is 0.
+
+    Attributes:
+        lanes: invocations of a subgroup.
+        gates: how many gates there are.
+        hidden: how many hidden units.
+        width: most texels per row of a texture.
+    """
+
+    lanes: int
+    gates: int
+    hidden: int
+    width: int
+
+    @property
+    def texture(self) -> bool:
+        """Whether the packed form is a texture: yes."""
+        return True
+
+    @property
+    def panels(self) -> int:
+        """Panels of a direction."""
+        return -(-self.hidden // (self.lanes * 4))
+
+    @property
+    def units(self) -> int:
+        """Units of all panels of a direction."""
+        return self.panels * self.lanes * 4
+
+    @property
+    def wrap_units(self) -> int:
+        """How many units of the state fill a row of the texture."""
+        return min(self.units, self.width // (self.gates * self.lanes * self.lanes * 4) * self.lanes * 4)
+
+    @property
+    def wraps(self) -> int:
+        """How many rows of the texture a panel takes."""
+        return -(-self.units // self.wrap_units)
+
+    def pack(self, array: Any) -> Any:
+        """Return the texels, `[height, width, 4]` float32.
+
+        Args:
+            array: the weights, [..., gates * hidden, hidden]; float32 or float16.
+        """
+        weights = np.reshape(array, (-1, self.gates, self.hidden, self.hidden))
+        directions = len(weights)
+        rows = self.wraps * self.wrap_units
+        padded = np.zeros((directions, self.gates, self.units, rows), np.float32)
+        padded[:, :, : self.hidden, : self.hidden] = weights
+        panels = padded.reshape(directions, self.gates, self.panels, self.lanes * 4, rows)
+        return panels.transpose(0, 2, 4, 1, 3).reshape(-1, self.wrap_units * self.gates * self.lanes, 4)
+
+
+@dataclass(frozen=True)
 class Permuted(Packing):
     """A constant seen with dimensions `dims`, which are put into the order `axes`; in its own data type.
 

@@ -77,16 +77,23 @@ def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int,
 
     More rows load `b` less often. With `b` in a texture 16 rows are the best; 32 make the compiler spill registers.
     """
-
-    def nanoseconds(rows: int, quads: int) -> float:
-        lanes = caps.subgroup_size
-        tiles = -(-size.M // rows) * -(-size.N // (lanes * quads * 4))
-        a_loads = -(-rows // lanes) * _BUFFER_NS
-        b_loads = 4 * quads * (_TEXTURE_NS if texture else _BUFFER_NS)
-        return tiles * (a_loads + b_loads + rows * quads * _PRODUCT_NS)
-
     candidates = (16, 8, 4, 2, 1) if texture else (32, 16, 8, 4, 2, 1)
-    return min(((r, q) for r in candidates for q in (2, 1)), key=lambda tile: nanoseconds(*tile))
+    tiles = ((rows, quads) for rows in candidates for quads in (2, 1))
+    return min(tiles, key=lambda tile: _tile_nanoseconds(caps, size, *tile, texture=texture))
+
+
+def subgroup_nanoseconds(caps: Caps, size: ProductSize, *, texture: bool) -> float:
+    """Return about how long the subgroup kernel takes for a product on one core."""
+    return size.matrices * _tile_nanoseconds(caps, size, *subgroup_tile(caps, size, texture=texture), texture=texture)
+
+
+def _tile_nanoseconds(caps: Caps, size: ProductSize, rows: int, quads: int, *, texture: bool) -> float:
+    """Return how long the sums of all tiles of a size take."""
+    lanes = caps.subgroup_size
+    tiles = -(-size.M // rows) * -(-size.N // (lanes * quads * 4))
+    a_loads = -(-rows // lanes) * _BUFFER_NS
+    b_loads = 4 * quads * (_TEXTURE_NS if texture else _BUFFER_NS)
+    return tiles * size.K / 4 * (a_loads + b_loads + rows * quads * _PRODUCT_NS)
 
 
 def tile_side(size: ProductSize) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..core.caps import Caps
 from .element import QUAD
-from .select import Choice, ProductSize, supports
+from .select import Choice, ProductSize, subgroup_nanoseconds, supports
 
 VARIANTS = ("implicit", "tiled", "plain", "depthwise", "pointwise", "winograd")
 """The ways a convolution is computed.
@@ -17,10 +17,13 @@ product; `winograd` is two transforms with sixteen matrix products between them.
 """
 
 WINOGRAD_CHANNELS = 32
-"""Input and output channels from which Winograd's transforms are worth their memory traffic."""
+"""Input and output channels from which Winograd's transforms are worth their memory traffic on hardware."""
 
 WINOGRAD_PATCHES = 64
-"""Patches of 2 x 2 output pixels from which its products are large enough to be fast."""
+"""Patches of 2 x 2 output pixels from which its products are large enough to be fast there."""
+
+_TRANSFORMED_NS = 1.8
+"""What its transforms take on a software adapter for each of the 16 numbers of a patch and channel (measured)."""
 
 TILED_CHANNELS = 8
 """Output channels of a group up to which tiles of 32 columns would be mostly empty."""
@@ -94,8 +97,7 @@ def choose_convolution(caps: Caps, size: ConvolutionSize, *, constant_filter: bo
         return Choice("pointwise", "one tap: a matrix product")
     if size.groups > 1 and fits("depthwise"):
         return Choice("depthwise", "one input channel per group")
-    large = min(size.depth, size.columns) >= WINOGRAD_CHANNELS and size.images * math.prod(size.patches) >= WINOGRAD_PATCHES
-    if large and fits("winograd"):
+    if fits("winograd") and _winograd_pays(caps, size):
         return Choice("winograd", f"3 x 3 with {size.depth} and {size.columns} channels: fewer multiplications")
     if caps.is_cpu:
         if fits("implicit"):
@@ -119,6 +121,16 @@ def obstacle(caps: Caps, size: ConvolutionSize, variant: str, *, constant_filter
     if variant == "winograd":
         return _winograd_obstacle(caps, size, constant_filter)
     return ""
+
+
+def _winograd_pays(caps: Caps, size: ConvolutionSize) -> bool:
+    """Whether Winograd's transforms take less time than they save."""
+    patches = size.images * math.prod(size.patches)
+    if not (caps.is_cpu and supports(caps, "subgroup")):
+        return min(size.depth, size.columns) >= WINOGRAD_CHANNELS and patches >= WINOGRAD_PATCHES
+    products = subgroup_nanoseconds(caps, ProductSize(patches, size.columns, size.depth, 16), texture=True)
+    transforms = _TRANSFORMED_NS * 16 * patches * (size.depth + size.columns)
+    return products + transforms < subgroup_nanoseconds(caps, size.product, texture=True)
 
 
 def _winograd_obstacle(caps: Caps, size: ConvolutionSize, constant_filter: bool) -> str:

@@ -82,7 +82,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
 
 
 def _lower(low: Lowering) -> list[KernelCall]:
-    return recurrent_calls(low, "bias", "recurrentBias")
+    return recurrent_calls(low)
 
 
 _OPTIONS = (Attr("reset_after", "bool", True), layout_attr("zrn", "rzn"), ACTIVATIONS_ATTR)

@@ -85,7 +85,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
 
 
 def _lower(low: Lowering) -> list[KernelCall]:
-    return recurrent_calls(low, "bias", "recurrentBias", "peepholeWeight")
+    return recurrent_calls(low)
 
 
 _OPTIONS = (layout_attr("iofg", "ifgo"), ACTIVATIONS_ATTR)

@@ -14,6 +14,7 @@ from .convolution import fold_into_convolutions, fold_padding
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues
 from .gelu import recognise_gelu
+from .layout import keep_channels_last
 from .movement import merge_movement
 from .normalization import recognise_normalization
 from .numbers import take_numbers_along
@@ -70,6 +71,12 @@ PASSES = (
         "fold_into_convolutions",
         fold_into_convolutions,
         "factors and addends of channels go into the weights at build time",
+        exact=False,
+    ),
+    Pass(
+        "keep_channels_last",
+        keep_channels_last,
+        "convolutions read four channels of a pixel at once, and nothing is transposed between them",
         exact=False,
     ),
     Pass(

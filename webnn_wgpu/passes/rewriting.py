@@ -115,18 +115,29 @@ class Rewriter:
         Raises:
             MLTypeError: the operator refuses these operands and options; nothing has been added then.
         """
+        (output,) = self.add_all(op, inputs, attrs, sources, () if output is None else (output,))
+        return output
+
+    def add_all(
+        self,
+        op: str,
+        inputs: Sequence[int | None],
+        attrs: Mapping[str, Any],
+        sources: Sequence[Node],
+        outputs: tuple[int, ...] = (),
+    ) -> tuple[int, ...]:
+        """Add a node of any number of results as `add` does, and return these."""
         inputs = (*inputs, *(None for _ in OPS[op].operands[len(inputs) :]))
         label = next((node.label for node in sources[::-1] if node.label), "")
         types, canonical = OPS[op].check([None if i is None else self.type(i) for i in inputs], attrs, label)
         origins = tuple(dict.fromkeys(origin for node in sources for origin in node.origins))
-        if output is None:
-            output = self._new(types[0], origins)
-        assert types == (self.type(output),)
-        node = Node(self._next_node, op, inputs, (output,), MappingProxyType(canonical), label, origins)
+        outputs = outputs or tuple(self._new(each, origins) for each in types)
+        assert types == tuple(self.type(output) for output in outputs)
+        node = Node(self._next_node, op, inputs, outputs, MappingProxyType(canonical), label, origins)
         self._next_node += 1
         self._replaced.update(node.id for node in sources)
         self.keep(node)
-        return output
+        return outputs
 
     def keep(self, node: Node) -> None:
         """Keep a node as it is."""

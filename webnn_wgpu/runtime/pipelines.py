@@ -35,6 +35,9 @@ class Pipeline:
     warm: set[Hashable] = field(default_factory=set[Hashable], compare=False)
 
 
+_NOTHING_BYTES = 64
+"""At least one element of any array."""
+
 KEPT = 256
 """Pipelines that are kept though no graph may use them: many models' worth. A software driver spends up to 2 MB on each."""
 
@@ -46,10 +49,11 @@ class PipelineCache:
     """
 
     def __init__(self, device: Device) -> None:
-        self._device = device
+        self.device = device
         self._pipelines: WeakValueDictionary[KernelSpec, Pipeline] = WeakValueDictionary()
         self._newest: OrderedDict[KernelSpec, Pipeline] = OrderedDict()
         self._layouts: dict[Any, tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]] = {}
+        self._nothing: list[Any] = []
 
     @classmethod
     def of(cls, device: Device) -> PipelineCache:
@@ -69,7 +73,7 @@ class PipelineCache:
         Raises:
             OperationError: the shader does not compile; the message names template, line and the file with its source.
         """
-        with self._device.lock:
+        with self.device.lock:
             found = self._pipelines.get(spec)
             if found is None:
                 found = self._pipelines[spec] = self._create(spec)
@@ -80,7 +84,7 @@ class PipelineCache:
             return found
 
     def _create(self, spec: KernelSpec) -> Pipeline:
-        gpu = self._device.gpu
+        gpu = self.device.gpu
         source = render(spec)
         layout, pipeline_layout = self._layout(spec)
         try:
@@ -89,7 +93,7 @@ class PipelineCache:
                 label=str(spec), layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
             )
         except wgpu.GPUError as error:
-            if self._device.lost:
+            if self.device.lost:
                 raise DeviceLostError("the device is lost", got=str(spec)) from error
             file = _keep_source(source, spec)
             raise OperationError(
@@ -98,6 +102,13 @@ class PipelineCache:
                 hint=f"Its source is in {file}",
             ) from error
         return Pipeline(spec, pipeline, layout)
+
+    def nothing(self, binding: int) -> Any:
+        """Return a buffer, another for each binding, to bind where nothing is read or written."""
+        while len(self._nothing) <= binding:
+            buffer = self.device.gpu.create_buffer(label="nothing", size=_NOTHING_BYTES, usage=wgpu.BufferUsage.STORAGE)
+            self._nothing.append({"buffer": buffer, "offset": 0, "size": _NOTHING_BYTES})
+        return self._nothing[binding]
 
     def _layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
         key = (tuple(b.access for b in spec.bindings), bool(spec.uniforms))
@@ -109,7 +120,7 @@ class PipelineCache:
             }
             items = [kinds[b.access] for b in spec.bindings] + [{"buffer": {"type": "uniform"}}] * bool(spec.uniforms)
             entries = [{"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, **item} for i, item in enumerate(items)]
-            gpu = self._device.gpu
+            gpu = self.device.gpu
             layout = gpu.create_bind_group_layout(entries=entries)
             self._layouts[key] = (layout, gpu.create_pipeline_layout(bind_group_layouts=[layout]))
         return self._layouts[key]

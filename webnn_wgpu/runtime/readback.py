@@ -77,6 +77,8 @@ class PendingRead:
 
     def _wait_for(self, arrived: threading.Event) -> bool:
         """Wait for the data and return True, or False if the device goes before it comes: nobody would tell."""
+        if not arrived.is_set():
+            self._device.wait()  # here: that wgpu's own thread is told and tells this one takes as long as a small graph
         while not arrived.wait(_LOOK_S):
             if self._device.lost:
                 self._device.wait()

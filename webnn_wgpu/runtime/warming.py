@@ -9,26 +9,26 @@ from __future__ import annotations
 
 import logging
 import os
-import threading
-from collections.abc import Mapping
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any
 
 import wgpu
 
 from ..core.errors import WebNNError
+from ..kernels.spec import KernelSpec
 from .device import Device
 from .pipelines import Pipeline, PipelineCache
 
 logger = logging.getLogger("webnn_wgpu")
 
-_NOTHING_BYTES = 64
-"""At least one element of any array."""
-
 _FEWEST_KERNELS = 4
-"""Kernels from which on devices to compile them on pay: to open one takes as long as to compile a small kernel."""
+"""New kernels of a program from which on lanes pay: to open a device takes as long as to compile a small kernel."""
 
 _MOST_LANES = 8
 """Devices that compile side by side: each takes memory of its own for what it compiles."""
@@ -57,9 +57,7 @@ class WarmUp:
 
     def __init__(self, device: Device, kernels: int) -> None:
         self._device = device
-        count = min(_processors(), kernels, _MOST_LANES)
-        worth = count > 1 and kernels >= _FEWEST_KERNELS and _shares_through_disk(device)
-        self._lanes = _Lanes(device, count) if worth else None
+        self._lanes = _Lanes.of(device) if kernels >= _FEWEST_KERNELS and _compiles_side_by_side(device) else None
         self._begun: list[tuple[Future[None], Pipeline, Mapping[Use, Mapping[int, Any]]]] = []
 
     def start(self, kernel: Pipeline, uses: Mapping[Use, Mapping[int, Any]]) -> None:
@@ -74,102 +72,96 @@ class WarmUp:
             return
         kernel.warm.update(new)
         if self._lanes is None:
-            dispatch_nothing(self._device, kernel, new.values())
+            _dispatch_nothing(PipelineCache.of(self._device), kernel, new.values())
         else:
-            self._begun.append((self._lanes.start(kernel, list(new)), kernel, new))
+            self._begun.append((self._lanes.start(kernel, tuple(new)), kernel, new))
 
     def __enter__(self) -> WarmUp:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        try:
-            for compiled, kernel, uses in self._begun if error is None else ():
-                compiled.result()
-                dispatch_nothing(self._device, kernel, uses.values())
-        finally:
-            if self._lanes is not None:
-                self._lanes.close()
+        for compiled, kernel, uses in self._begun:
+            if error is not None:
+                compiled.cancel()
+                continue
+            compiled.result()
+            _dispatch_nothing(PipelineCache.of(self._device), kernel, uses.values())
         if error is None:
             self._device.wait()
 
 
 class _Lanes:
-    """Threads with a device each, on which the driver compiles kernels that it will find again in its cache."""
+    """Threads with a device each, on which the driver compiles kernels that another device will find in its cache.
 
-    def __init__(self, device: Device, count: int) -> None:
-        self._device = device
-        self._pool = ThreadPoolExecutor(count, thread_name_prefix="webnn_wgpu-compile", initializer=self._open)
-        self._own = threading.local()
-        self._opened: list[Device] = []
+    They are kept as long as that device is, which they hold no reference to.
+    """
 
-    def _open(self) -> None:
-        gpu = self._device.gpu
-        lane: Device | None = None
-        try:
-            opened = gpu.adapter.request_device_sync(
-                label="webnn_wgpu compile", required_features=sorted(gpu.features), required_limits=dict(gpu.limits)
-            )
-            lane = Device(opened, owned=True, caps=self._device.caps)
-            self._opened.append(lane)
-        except (RuntimeError, wgpu.GPUError) as error:
-            logger.info("no device to compile on beside %s: %s", self._device.description, error)
-        self._own.device = lane
+    def __init__(self, device: Device) -> None:
+        gpu = device.gpu
+        self._open = partial(
+            gpu.adapter.request_device_sync,
+            label="webnn_wgpu compile",
+            required_features=sorted(gpu.features),
+            required_limits=dict(gpu.limits),
+        )
+        self._caps = device.caps
+        self._idle: SimpleQueue[Device] = SimpleQueue()
+        self._pool = ThreadPoolExecutor(min(_processors(), _MOST_LANES), "webnn_wgpu-compile")
+        weakref.finalize(self, _close, self._idle)
 
-    def start(self, kernel: Pipeline, uses: list[Use]) -> Future[None]:
+    @classmethod
+    def of(cls, device: Device) -> _Lanes:
+        """Return the lanes of a device."""
+        with device.lock:
+            return device.shared.get("lanes") or device.shared.setdefault("lanes", cls(device))
+
+    def start(self, kernel: Pipeline, uses: Sequence[Use]) -> Future[None]:
         """Begin to compile a kernel, and return what tells when it is in the driver's cache."""
-        return self._pool.submit(self._compile, kernel, uses)
+        return self._pool.submit(self._compile, kernel.spec, uses)
 
-    def _compile(self, kernel: Pipeline, uses: list[Use]) -> None:
-        lane: Device | None = self._own.device
-        if lane is None:
-            return
+    def _compile(self, spec: KernelSpec, uses: Sequence[Use]) -> None:
         try:
-            made = PipelineCache(lane).get(kernel.spec)
-            dispatch_nothing(lane, made, [_stand_ins(lane, kernel, use) for use in uses])
-            lane.wait()
-        except (WebNNError, wgpu.GPUError) as error:
-            logger.info("%s was not compiled ahead: %s", kernel.spec, error)
+            try:
+                lane = self._idle.get_nowait()
+            except Empty:
+                lane = Device(self._open(), owned=True, caps=self._caps)
+            try:
+                cache = PipelineCache(lane)  # of its own, for what the driver has made would take memory
+                _dispatch_nothing(cache, cache.get(spec), [_stand_ins(lane, spec, use) for use in uses])
+                lane.wait()
+            finally:
+                self._idle.put(lane)
+        except (WebNNError, wgpu.GPUError, RuntimeError) as error:
+            logger.info("%s was not compiled ahead: %s", spec, error)
 
-    def close(self) -> None:
-        """Free the devices."""
-        self._pool.shutdown(cancel_futures=True)
-        del self._pool  # which holds on to this object, and so to the device
-        for lane in self._opened:
-            lane.gpu.destroy()
+
+def _close(lanes: SimpleQueue[Device]) -> None:
+    while not lanes.empty():
+        lanes.get().gpu.destroy()
 
 
-def dispatch_nothing(device: Device, kernel: Pipeline, uses: Any) -> None:
+def _dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapping[int, Any]]) -> None:
     """Dispatch no workgroups of a kernel.
 
     Args:
-        device: where.
-        kernel: the kernel, on this device.
+        cache: that of the device.
+        kernel: the kernel, of this cache.
         uses: for each use, the resources of some bindings; the others get a buffer that nothing is read from.
     """
-    gpu = device.gpu
+    gpu = cache.device.gpu
     encoder = gpu.create_command_encoder()
     compute = encoder.begin_compute_pass()
     compute.set_pipeline(kernel.pipeline)
     count = len(kernel.spec.bindings) + bool(kernel.spec.uniforms)
     for given in uses:
-        entries = [{"binding": i, "resource": given[i] if i in given else _no_buffer(device, i)} for i in range(count)]
+        entries = [{"binding": i, "resource": given[i] if i in given else cache.nothing(i)} for i in range(count)]
         compute.set_bind_group(0, gpu.create_bind_group(layout=kernel.layout, entries=entries))
         compute.dispatch_workgroups(0, 1, 1)
     compute.end()
-    device.submit(encoder, ())
+    cache.device.submit(encoder, ())
 
 
-def _no_buffer(device: Device, binding: int) -> Any:
-    """Return a buffer to bind where nothing is read or written."""
-    with device.lock:
-        kept: list[Any] = device.shared.setdefault("nothing", [])
-        while len(kept) <= binding:
-            buffer = device.gpu.create_buffer(label="nothing", size=_NOTHING_BYTES, usage=wgpu.BufferUsage.STORAGE)
-            kept.append({"buffer": buffer, "offset": 0, "size": _NOTHING_BYTES})
-        return kept[binding]
-
-
-def _stand_ins(lane: Device, kernel: Pipeline, use: Use) -> dict[int, Any]:
+def _stand_ins(lane: Device, spec: KernelSpec, use: Use) -> dict[int, Any]:
     """Return resources on a lane's device that a driver takes for those of a use."""
     gpu = lane.gpu
     resources: dict[int, Any] = {}
@@ -180,14 +172,15 @@ def _stand_ins(lane: Device, kernel: Pipeline, use: Use) -> dict[int, Any]:
         resources[binding] = texture.create_view()
     if use.uniforms:
         buffer = gpu.create_buffer_with_data(data=use.uniforms, usage=wgpu.BufferUsage.UNIFORM)
-        resources[len(kernel.spec.bindings)] = {"buffer": buffer, "offset": 0, "size": len(use.uniforms)}
+        resources[len(spec.bindings)] = {"buffer": buffer, "offset": 0, "size": len(use.uniforms)}
     return resources
 
 
-def _shares_through_disk(device: Device) -> bool:
-    """Whether what the driver compiles for one device serves another at once."""
+def _compiles_side_by_side(device: Device) -> bool:
+    """Whether the driver compiles when a kernel is first dispatched, and what it compiles for one device serves another."""
     switch = os.environ.get("MESA_SHADER_CACHE_DISABLE", os.environ.get("MESA_GLSL_CACHE_DISABLE", ""))
-    return device.caps.device.startswith("llvmpipe") and switch.lower() not in ("1", "true", "yes", "y", "on")
+    cached = switch.lower() not in ("1", "true", "yes", "y", "on")
+    return device.caps.device.startswith("llvmpipe") and cached and _processors() > 1
 
 
 def _processors() -> int:

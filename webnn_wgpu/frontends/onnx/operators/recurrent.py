@@ -127,9 +127,14 @@ class Network:
         return self.lengths is None and self.clip is None and not composed
 
     def state(self, index: int) -> MLOperand | None:
-        """Return an initial state [directions, N, hidden], which is an input that may be left out."""
-        operand = self.call.optional(index)
-        return self.call.transpose(operand, [1, 0, 2]) if operand is not None and self.batch_first else operand
+        """Return an initial state [directions, N, hidden], which is an input that may be left out; None where it is 0."""
+        if not self.call.has(index):
+            return None
+        known = self.call.tensor(index).array
+        if known is not None and not known.any():
+            return None
+        operand = self.call.operand(index)
+        return self.call.transpose(operand, [1, 0, 2]) if self.batch_first else operand
 
     def one(self, operand: MLOperand | None, direction: int) -> MLOperand | None:
         """Return a direction's part of an operand."""
@@ -145,6 +150,11 @@ class Network:
         width = self.gates * self.hidden
         first, second = self.call.build.split(self.call.operand(3), [width, width], axis=1)
         return first, second
+
+    def bias(self) -> MLOperand | None:
+        """Return the sum of both biases: what is added once need not be added in each step."""
+        first, second = self.biases()
+        return None if first is None or second is None else self.call.build.add(first, second)
 
     def joined(self, results: Sequence[Sequence[MLOperand]]) -> list[MLOperand]:
         """Return the directions' results as one: states [directions, N, hidden], sequence [steps, directions, N, hidden]."""
@@ -286,7 +296,7 @@ def lstm(call: Call) -> Result:
     if not net.plain or coupled or sees_new_state(call, net.hidden):
         *states, sequence = net.joined([unrolled_lstm(net, d, coupled) for d in range(len(net.directions))])
         return net.outputs(states, sequence)
-    bias, recurrent_bias = net.biases()
+    bias = net.bias()
 
     def build(direction: str, part: Part, activations: list[MLActivation]) -> list[MLOperand]:
         weight, recurrent_weight = part(call.operand(1)), part(call.operand(2))
@@ -299,7 +309,6 @@ def lstm(call: Call) -> Result:
             net.steps,
             net.hidden,
             bias=part(bias),
-            recurrent_bias=part(recurrent_bias),
             peephole_weight=part(call.optional(7)),
             initial_hidden_state=part(net.state(5)),
             initial_cell_state=part(net.state(6)),
@@ -381,7 +390,9 @@ def gru(call: Call) -> Result:
     net = Network(call, 3, ("Sigmoid", "Tanh"))
     reset_after = bool(call.attribute("linear_before_reset", 0))
     if net.plain:
-        return gru_of(net, (call.operand(1), call.operand(2)), net.biases(), reset_after)
+        # A reset after the product multiplies the recurrent bias too.
+        biases = net.biases() if reset_after else (net.bias(), None)
+        return gru_of(net, (call.operand(1), call.operand(2)), biases, reset_after)
     state, sequence = net.joined([unrolled_gru(net, d, reset_after) for d in range(len(net.directions))])
     return net.outputs([state], sequence)
 
@@ -425,12 +436,12 @@ def rnn(call: Call) -> Result:
         before = [0, 2 * net.hidden, *[0] * (len(operand.shape) - 2)]
         return call.build.pad(operand, before, [0] * len(operand.shape))
 
-    first, second = net.biases()
+    own = net.bias()
     # A hard sigmoid of 0 is 0 and of 1 is 1: nothing of the state is kept beside the new one, nothing is reset.
     fixed = np.repeat([[0.0, 1.0, 0.0]], net.hidden, axis=1).repeat(len(net.directions), axis=0)
     bias = call.constant(fixed, net.x.data_type)
-    if first is not None and second is not None:
-        bias = call.build.add(bias, padded(call.build.add(first, second)))
+    if own is not None:
+        bias = call.build.add(bias, padded(own))
     weights = (padded(call.operand(1)), padded(call.operand(2)))
     return gru_of(net, weights, (bias, None), False, call.build.hard_sigmoid(alpha=1, beta=0))
 

@@ -1,0 +1,264 @@
+"""What every way of computing gru, lstm and their cells stands on: sizes, bindings, and the product of all steps' inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from ..core.data_types import DATA_TYPES
+from ..ir.graph import Node, Value
+from ..ir.types import TensorType
+from ..kernels.element import padded_bytes
+from ..kernels.packing import Permuted
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Packed, Temp, UniformType, Work, grid_1d
+from ._cells import ACTIVATIONS, is_forward
+from ._def import Lowering
+from ._product import Addend, Factor, product_calls
+
+Field = tuple[str, UniformType, int | float]
+"""A uniform: its name, type and value."""
+
+
+@dataclass(frozen=True)
+class Vector:
+    """Where a kernel finds the recurrent bias or the peepholes of a unit.
+
+    Attributes:
+        name: "recurrent_bias" or "peephole_weight".
+        binding: the binding that holds it.
+        offset: where in a direction's row of that binding it starts, in hidden sizes.
+        row: length of the row, in hidden sizes.
+    """
+
+    name: str
+    binding: str
+    offset: int
+    row: int
+
+
+@dataclass(frozen=True)
+class CellText:
+    """What the text of a cell depends on; `shaders/lib/recurrent.wgsl.j2` writes it.
+
+    Attributes:
+        gates: the gates' letters in the order of the weights: zrn, rzn, iofg or ifgo.
+        reset_after: whether gru's reset gate is applied after the product.
+        vectors: the recurrent bias and the peepholes, those that are given.
+        activations: WGSL of the activations, expressions of `x`.
+        library: files of `shaders/lib/math` that they call.
+    """
+
+    gates: str
+    reset_after: bool
+    vectors: tuple[Vector, ...]
+    activations: tuple[str, ...]
+    library: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes by the names they have in the shaders: directions, steps, batch, hidden units, and gates times units."""
+
+    D: int
+    S: int
+    B: int
+    H: int
+    N: int
+
+    @property
+    def gates(self) -> int:
+        """How many gates there are."""
+        return self.N // self.H
+
+    def rows_fit(self, low: Lowering) -> bool:
+        """Return whether the projection, and what holds a number per step, direction, batch row and unit, can be bound."""
+        element_bytes = DATA_TYPES[low.input().data_type].size_bytes
+        rows = self.S * self.D * self.B
+        limit = low.caps.limit("max-storage-buffer-binding-size")
+        return padded_bytes(rows * max(4 * self.N, element_bytes * self.H)) <= limit
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A binding with what it refers to."""
+
+    binding: Binding
+    operand: Operand
+
+
+@dataclass(frozen=True)
+class Network:
+    """One node's parts, as all variants need them.
+
+    Attributes:
+        low: the node.
+        cell: the cell's text.
+        sizes: its sizes.
+        projection: what the inputs of all steps contribute to the gates' sums, [S * B, D, N].
+        vectors: the bindings of the cell's vectors.
+        initial: the states before the first step, those that are given, by name.
+        fields: uniforms that every kernel has.
+    """
+
+    low: Lowering
+    cell: CellText
+    sizes: Sizes
+    projection: Bound
+    vectors: tuple[Bound, ...]
+    initial: MappingProxyType[str, Bound]
+    fields: tuple[Field, ...]
+
+    @property
+    def is_lstm(self) -> bool:
+        """Whether there is a cell state."""
+        return "i" in self.cell.gates
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Names of the states."""
+        return ("hidden", "cell") if self.is_lstm else ("hidden",)
+
+    @property
+    def outputs(self) -> tuple[Bound, ...]:
+        """The outputs: `new_hidden`, with lstm `new_cell`, and `sequence` where it is wanted."""
+        names = (*(f"new_{state}" for state in self.states), "sequence")
+        data_type = self.low.output().data_type
+        return tuple(
+            Bound(Binding(name, "write", data_type), output) for name, output in zip(names, self.low.node.outputs, strict=False)
+        )
+
+    def call(
+        self,
+        template: KernelTemplate,
+        bound: Sequence[Bound],
+        fields: Sequence[Field],
+        workgroups: int,
+        reason: str,
+        params: Mapping[str, Hashable],
+        *,
+        work: Work | None = None,
+        features: Sequence[str] = (),
+    ) -> KernelCall:
+        """Return a kernel call with this network's own uniforms and `fields`, and template parameters besides the cell."""
+        fields = (*self.fields, *fields)
+        uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in fields]
+        spec = template.spec([b.binding for b in bound], uniforms, features=features, cell=self.cell, **params)
+        operands = tuple(b.operand for b in bound)
+        return KernelCall(spec, operands, tuple(v for _, _, v in fields), grid_1d(workgroups, self.low.caps), reason, work)
+
+
+def sizes_of(low: Lowering) -> Sizes:
+    """Return a node's sizes."""
+    x, hidden = low.input(0), low.attrs["hidden_size"]
+    steps = x.shape[0] if x.rank == 3 else 1
+    directions = low.output().shape[0] if x.rank == 3 else 1
+    return Sizes(directions, steps, x.shape[-2], hidden, len(low.attrs["layout"]) * hidden)
+
+
+def make_network(low: Lowering, sizes: Sizes, others: int, calls: list[KernelCall]) -> Network:
+    """Return a node's parts, and add the kernel calls that compute what the inputs contribute.
+
+    Args:
+        low: the node.
+        sizes: its sizes.
+        others: how many bindings the kernel with the most of them has besides its vectors.
+        calls: where to add the calls.
+    """
+    projection = Bound(Binding("projection", "read"), _projection(low, sizes, calls))
+    vectors, bound = _vectors(low, others, calls)
+    activations, library, fields = _activations(low)
+    cell = CellText(low.attrs["layout"], low.attrs.get("reset_after", True), vectors, activations, library)
+    backward = sum(1 << d for d in range(sizes.D) if not is_forward(low.attrs.get("direction", "forward"), d))
+    numbers = {"D": sizes.D, "S": sizes.S, "B": sizes.B, "H": sizes.H, "N": sizes.N, "backward": backward}
+    own: list[Field] = [(name, "u32", number) for name, number in numbers.items()]
+    return Network(low, cell, sizes, projection, bound, initial_states(low), (*own, *fields))
+
+
+def initial_states(low: Lowering) -> MappingProxyType[str, Bound]:
+    """Return the states before the first step, those that are given, by name."""
+    names = (("hidden", "initialHiddenState"), ("hidden", "hiddenState"), ("cell", "initialCellState"), ("cell", "cellState"))
+    return MappingProxyType(
+        {
+            state: Bound(Binding(state, "read", low.input().data_type), low.value(_index(low, name)))
+            for state, name in names
+            if _has(low, name)
+        }
+    )
+
+
+def _index(low: Lowering, name: str) -> int:
+    return next(i for i, operand in enumerate(low.ops[low.node.op].operands) if operand.name == name)
+
+
+def _has(low: Lowering, name: str) -> bool:
+    return any(o.name == name for o in low.ops[low.node.op].operands) and low.has(_index(low, name))
+
+
+def _projection(low: Lowering, sizes: Sizes, calls: list[KernelCall]) -> Temp:
+    """Add the calls that multiply the inputs of all steps by the weights of both directions, and add the bias."""
+    x, weight = low.input(0), low.input(1)
+    # The directions' weights lie one after the other, as if they were one network's.
+    columns = sizes.D * sizes.N
+    temp = Temp("projection", 4 * sizes.S * sizes.B * columns)
+    a = Factor(low.value(0), x.data_type, (sizes.S * sizes.B, x.shape[-1]))
+    b = Factor(low.value(1), weight.data_type, (columns, x.shape[-1]), transposed=True)
+    if low.is_constant(low.value(1)):
+        b = Factor(Packed(low.value(1), Permuted(b.shape, (1, 0))), b.data_type, (b.rows, b.columns))
+    bias = Addend(low.value(_index(low, "bias")), x.data_type, (columns,), 1) if _has(low, "bias") else None
+    calls += product_calls(low, a, b, addend=bias, into=temp)
+    return temp
+
+
+def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple[Vector, ...], tuple[Bound, ...]]:
+    """Return where the vectors are found, and the bindings that hold them.
+
+    Each has its own, unless a kernel, which has `others` besides, would then have more than the device allows: then they
+    are joined first.
+    """
+    spelled = {"recurrentBias": "recurrent_bias", "peepholeWeight": "peephole_weight"}
+    names = [name for name in spelled if _has(low, name)]
+    if not names:
+        return (), ()
+    hidden = low.attrs["hidden_size"]
+    types = [low.input(_index(low, name)) for name in names]
+    values = [low.value(_index(low, name)) for name in names]
+    lengths = [t.shape[-1] // hidden for t in types]
+    if others + len(names) <= low.caps.limit("max-storage-buffers-per-shader-stage"):
+        vectors = tuple(Vector(spelled[n], spelled[n], 0, length) for n, length in zip(names, lengths, strict=True))
+        bound = tuple(
+            Bound(Binding(v.binding, "read", t.data_type), value) for v, t, value in zip(vectors, types, values, strict=True)
+        )
+        return vectors, bound
+    row = sum(lengths)
+    # The kernels of concat, as if the graph had one; their result goes to scratch memory.
+    type_ = TensorType(types[0].data_type, (*types[0].shape[:-1], row * hidden))
+    value = max(low.graph.values) + 1
+    graph = replace(low.graph, values={**low.graph.values, value: Value(value, type_)})
+    node = Node(low.node.id, "concat", tuple(values), (value,), MappingProxyType({"axis": type_.rank - 1}), low.node.label)
+    concat = low.ops["concat"].lower
+    assert concat is not None
+    temp = Temp("vectors", type_.size_bytes)
+    for call in concat(replace(low, graph=graph, node=node)):
+        calls.append(replace(call, operands=tuple(temp if o == value else o for o in call.operands)))
+    starts = [sum(lengths[:i]) for i in range(len(lengths))]
+    vectors = tuple(Vector(spelled[n], "vectors", start, row) for n, start in zip(names, starts, strict=True))
+    return vectors, (Bound(Binding("vectors", "read", type_.data_type), temp),)
+
+
+def _activations(low: Lowering) -> tuple[tuple[str, ...], tuple[str, ...], list[Field]]:
+    """Return the activations' WGSL, the library files they call, and their uniforms."""
+    data_type = low.input().data_type
+    texts: list[str] = []
+    library: list[str] = []
+    fields: list[Field] = []
+    for i, (name, options) in enumerate(low.attrs["activations"]):
+        formula_for = ACTIVATIONS[name].elementwise
+        assert formula_for is not None
+        formula = formula_for([data_type], data_type, dict(options))
+        own = {field: f"activation_{i}_{field}" for field, _, _ in formula.uniforms}
+        for (_, type_, value), uniform in zip(formula.uniforms, own.values(), strict=True):
+            fields.append((uniform, type_, value))
+        texts.append(formula.code.format("x", **{field: f"params.{uniform}" for field, uniform in own.items()}))
+        library += [file for file in formula.lib if file not in library]
+    return tuple(texts), tuple(sorted(library)), fields
