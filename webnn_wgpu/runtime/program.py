@@ -125,7 +125,7 @@ class Program:
         """Have the driver compile a program's own kernel, which may want buffers of the very sizes that it will have."""
         resources = {i: self._resource(r, self._ends) for i, r in enumerate(planned.bindings)}
         try:
-            dispatch_nothing(self.device, self._pipelines[planned.spec], [resources])
+            dispatch_nothing(PipelineCache.of(self.device), self._pipelines[planned.spec], [resources])
         except OperationError as error:
             found = compiler_message(str(error.__cause__), planned.spec.source)
             raise OperationError("the kernel does not fit its buffers", label=planned.label, got=found) from error
