@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ from ..core.data_types import CONSTANT_TYPES
 from ..core.errors import (
     InvalidStateError,
     MLTensorStateError,
+    MLTypeError,
     NotSupportedError,
     UnknownError,
 )
@@ -393,6 +394,55 @@ class MLContext(Interop, Textures, Recovery):
         self._check_ends(graph, inputs, outputs, "dispatch")
         with self._guarded("dispatch"), self._lock:
             graph._executable.dispatch(*self._storages(inputs, outputs, "dispatch"))
+
+    def dispatch_steps(
+        self,
+        graph: MLGraph,
+        inputs: Mapping[str, MLTensor],
+        outputs: Mapping[str, MLTensor],
+        *,
+        max_ms_per_submit: float = 4.0,
+    ) -> Iterator[tuple[int, int]]:
+        """Run a long graph over tensors in several submits, one for each step of the iterator: `for _ in ...: draw_a_frame()`.
+
+        The first run measures: every kernel is a submit of its own, and is waited for. Later runs submit as many kernels at
+        once as take up the bound, and wait for none. Until the last step was taken, or the iterator closed, other runs of the
+        graph are refused, and what the outputs hold is not defined.
+
+        Args:
+            graph: a graph of this context.
+            inputs: a tensor for every input, as for `dispatch`.
+            outputs: a tensor for every output.
+            max_ms_per_submit: how long the kernels of one submit may take together, in milliseconds; a kernel that takes longer
+                has a submit of its own.
+
+        Yields:
+            How many kernels have been submitted, and how many there are.
+
+        Raises:
+            MLTypeError, MLTensorStateError, InvalidStateError: as `dispatch` does, or the bound is not positive.
+
+        Example:
+            >>> v = b.input("v", {"dataType": "float32", "shape": [3]})
+            >>> graph = b.build({"y": b.softmax(b.neg(v), axis=0)})
+            >>> source, result = (context.create_host_tensor([3], "float32") for _ in range(2))
+            >>> list(context.dispatch_steps(graph, {"v": source}, {"y": result}, max_ms_per_submit=8))
+            [(1, 2), (2, 2)]
+        """
+        self._check_ends(graph, inputs, outputs, "dispatch_steps")
+        if not max_ms_per_submit > 0:
+            raise MLTypeError("max_ms_per_submit must be positive", operator="dispatch_steps", got=repr(max_ms_per_submit))
+        with self._guarded("dispatch_steps"), self._lock:
+            steps = graph._executable.steps(*self._storages(inputs, outputs, "dispatch_steps"), max_ms_per_submit)
+        return self._each(steps)
+
+    def _each(self, steps: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        while True:
+            with self._guarded("dispatch_steps"), self._lock:
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
 
     # end ----------------------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -24,6 +24,7 @@ from .encoding import check_encoder, recording
 from .pipelines import Pipeline, PipelineCache, compiler_message
 from .readback import PendingRead
 from .recorder import Dispatch, Recorder, make_recorder
+from .steps import run_in_steps
 from .warming import Use, WarmUp, dispatch_nothing
 from .weights import Weight, WeightStore
 
@@ -56,6 +57,9 @@ class Program:
         self.device, self.plan = device, plan
         self._destroyed = False
         self._lent = False
+        self._in_steps = False
+        self.milliseconds: list[float] = []
+        """How long each dispatch takes, where that was measured."""
         self._pending: PendingRead | None = None
         self._bound: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
         self._slots: list[Buffer] = []
@@ -207,11 +211,12 @@ class Program:
         """
         with self.device.lock:
             self.check()
+            self._check_no_steps()
             staging = self._free_staging()
             for name, array in inputs.items():
                 self._ends["input", name].write(array)
             assert self._own is not None
-            encoder = self._record(self._own)
+            encoder = self.record(self._own)
             for name in outputs:
                 source = self._ends["output", name]
                 at = self._read_offsets[name]
@@ -240,8 +245,13 @@ class Program:
             DeviceLostError: the device is gone.
         """
         with self.device.lock:
-            recorder, buffers = self._over(inputs, outputs)
-            self.device.submit(self._record(recorder), buffers)
+            self._check_no_steps()
+            recorder, buffers = self.over(inputs, outputs)
+            self.device.submit(self.record(recorder), buffers)
+
+    def steps(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float) -> Iterator[tuple[int, int]]:
+        """Submit a run over the caller's buffers part by part; see `run_in_steps`."""
+        return run_in_steps(self, inputs, outputs, max_ms)
 
     def encode(
         self,
@@ -257,11 +267,12 @@ class Program:
             InvalidStateError: the program or a buffer was destroyed, or nothing can be recorded there.
         """
         with self.device.lock:
-            recorder, buffers = self._over(inputs, outputs)
+            self._check_no_steps()
+            recorder, buffers = self.over(inputs, outputs)
             if encoder is not None:
                 check_encoder(self.device, encoder, wgpu.GPUCommandEncoder, "encoder")
                 with recording("encoder", "it has finished, or has an open pass"):
-                    self._record(recorder, encoder)
+                    self.record(recorder, encoder)
             else:
                 check_encoder(self.device, compute_pass, wgpu.GPUComputePassEncoder, "compute_pass")
                 with recording("compute_pass", "it has ended"):
@@ -274,7 +285,7 @@ class Program:
             for buffer in buffers:
                 buffer.lend()
 
-    def _over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, tuple[Buffer, ...]]:
+    def over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, tuple[Buffer, ...]]:
         """Return the dispatches over the caller's buffers, and all buffers that they use."""
         ends = {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
         self.check()
@@ -284,12 +295,30 @@ class Program:
         with self.device.translated("binding tensors"):
             return self._bound_to(ends), buffers
 
-    def _record(self, recorder: Recorder, encoder: wgpu.GPUCommandEncoder | None = None) -> wgpu.GPUCommandEncoder:
+    def record(self, recorder: Recorder, encoder: wgpu.GPUCommandEncoder | None = None) -> wgpu.GPUCommandEncoder:
+        """Record dispatches into a compute pass of an encoder, or of a new one, and return the encoder."""
         encoder = encoder or self.device.gpu.create_command_encoder()
         compute = encoder.begin_compute_pass()
         recorder.record(compute)
         compute.end()
         return encoder
+
+    def begin_steps(self) -> None:
+        """Keep other runs away until `end_steps`."""
+        with self.device.lock:
+            self.check()
+            self._check_no_steps()
+            self._in_steps = True
+
+    def end_steps(self) -> None:
+        """Let others run again."""
+        self._in_steps = False
+
+    def _check_no_steps(self) -> None:
+        if self._in_steps:
+            raise InvalidStateError(
+                "a run in steps has not finished", hint="Take its last step, or close its iterator: runs share their memory"
+            )
 
     @property
     def weights(self) -> tuple[Weight, ...]:
