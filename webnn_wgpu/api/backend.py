@@ -150,6 +150,8 @@ class DeviceBackend:
 
     def __init__(self, device: Device) -> None:
         self.device, self.lock, self.caps = device, device.lock, device.caps
+        with device.lock:
+            device.users += 1
         self.accelerated = not device.caps.is_cpu
         self.description = device.description
 
@@ -206,7 +208,7 @@ class DeviceBackend:
         return held
 
     def close(self) -> None:
-        """Forget the compiled kernels of a device that was opened for one context."""
+        """Forget the compiled kernels of a device that was opened for contexts, if this was the last."""
         self.device.close()
 
 

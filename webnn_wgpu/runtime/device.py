@@ -56,12 +56,14 @@ class Device:
         caps: what it can do.
         owned: whether it was opened here, rather than handed in by its owner.
         lock: held while the device's queue is used.
+        users: contexts on it that have not ended.
     """
 
     def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool, caps: Caps | None = None) -> None:
         self.gpu, self.owned = gpu, owned
         self._native: Any = gpu  # polling is not part of wgpu's public API
         self.lock = threading.RLock()
+        self.users = 0
         self.caps = caps or _caps_of(gpu)
         self.shared: dict[str, Any] = {}
         """Caches of the other modules of this package, by module."""
@@ -167,9 +169,10 @@ class Device:
                 self.gpu.queue.submit([encoder.finish()])
 
     def close(self) -> None:
-        """Forget the caches of a device that was opened here, so that it goes with its last user and not some time later."""
-        if self.owned:
-            with self.lock:
+        """Note that a context has ended; with the last a device that was opened here forgets its caches, so that it goes."""
+        with self.lock:
+            self.users -= 1
+            if self.owned and self.users <= 0:
                 self.shared.clear()
                 self.gpu.__dict__.pop("_webnn_wgpu", None)
 
