@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import mmap
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +11,9 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.api.graphs import F32X3, X
+from tests.support import Device
+from webnn_wgpu.api.progress import UPLOADING
+from webnn_wgpu.runtime.weights import WeightStore
 
 
 def values(context: wn.MLContext, builder: wn.MLGraphBuilder, operand: wn.MLOperand) -> Any:
@@ -319,6 +323,36 @@ def test_wrong_builders(reference: wn.MLContext, args: tuple[Any, ...], message:
     with pytest.raises(TypeError) as caught:
         wn.MLGraphBuilder(args[0] or reference, *args[1:])
     assert str(caught.value) == message
+
+
+def test_progress_counts_kernels_and_then_bytes_of_weights(context: wn.MLContext) -> None:
+    seen: list[tuple[int, int, str]] = []
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [2, 64]})
+    for size in (32, 16):
+        weights = np.full((x.shape[1], size), 0.123 * size, np.float32)
+        x = builder.softmax(builder.matmul(x, builder.constant(weights)), 1)
+    builder.build({"y": x}, progress=lambda *step: seen.append(step))
+    kernels = [step for step in seen if step[2] != UPLOADING]
+    first, second = 64 * 32 * 4, 32 * 16 * 4
+    assert seen == kernels + [(done, first + second, UPLOADING) for done in (0, first, first + second)]
+    assert kernels[-1][0] == kernels[-1][1] > 0
+
+
+@pytest.mark.parametrize("at", ["", UPLOADING])
+def test_weights_are_let_go_where_progress_stops_the_build(context: wn.MLContext, at: str) -> None:
+    def stop(_done: int, _total: int, what: str) -> None:
+        if what == at:
+            raise KeyboardInterrupt
+
+    store = WeightStore.of(Device.of(context.device))
+    before = len(store)
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [3]})
+    with pytest.raises(KeyboardInterrupt):
+        builder.build({"y": builder.mul(x, builder.constant(np.float32([1.25, 2.5, 5])))}, progress=stop)
+    gc.collect()
+    assert len(store) == before
 
 
 def test_progress_is_called_and_may_stop_the_build(context: wn.MLContext) -> None:

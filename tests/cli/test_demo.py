@@ -112,12 +112,12 @@ def test_the_table(device: devices.Device) -> None:
 
 
 @pytest.mark.usefixtures("model_dir")
-def test_a_terminal_shows_how_far_the_kernels_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_shows_how_far_kernels_and_weights_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich take a pipe for a terminal
     result = demo("--json", "A cat.")
     assert list(json.loads(result.stdout)) == KEYS
     assert "Compiling kernels" in result.stderr
-    assert re.search(r"(\d+)/\1", result.stderr)
+    assert re.search(r"([\d.]+)/\1 MB", result.stderr)
 
 
 @pytest.mark.usefixtures("model_dir")

@@ -128,8 +128,17 @@ def test_classes_of_probabilities_and_scores() -> None:
     assert classes(np.float32([[0, np.log(3)]]), {}, 1) == [("0.7500", "(1)")]
 
 
+def test_a_terminal_shows_how_far_the_loading_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich take a pipe for a terminal
+    shown = re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", call("run", folder / "bert.onnx", "--fallback", "host").stderr)
+    assert re.search(r"Loading bert.onnx \([\d.]+ MB\)", shown)
+    assert re.search(r"Uploading weights \S+ ([\d.]+)/\1 MB", shown)
+
+
 def test_run_with_a_profile(model: Path) -> None:
-    assert re.search(r"^run +[\d.]+ ms$", call("run", model, "--profile").stdout, re.MULTILINE)
+    written = call("run", model, "--profile").stdout
+    assert re.search(r"^run +[\d.]+ ms$", written, re.MULTILINE)
+    assert re.search(r"^    kernel +matmul\S*: gemm_0, relu_1 +[\d.]+ ms$", written, re.MULTILINE)
 
 
 def test_what_goes_wrong_is_said_in_a_line(folder: Path, tmp_path: Path) -> None:
@@ -207,8 +216,9 @@ def test_check(folder: Path) -> None:
 def test_bench_records_what_a_reader_needs(model: Path, tmp_path: Path) -> None:
     written = call("bench", model, "-r", "4", "-w", "1", "-f", "N:2", "-I", tmp_path / "a.json").stdout
     assert re.search(r"runs +4 after 1 to warm up", written)
-    assert re.search(r"GPU time +not measured", written)
+    assert re.search(r"GPU time +[\d.]+ ms a run, \d+% of the wall time", written)
     record = json.loads((tmp_path / "a.json").read_text())
+    assert record["gpu_ms"] > 0
     assert record["inputs"] == {"x": "float32[2, 4]"}
     assert record["placement"] == {"device": 4, "folded": 0, "host": 0}
     assert len(record["walls_ms"]) == record["runs"] == 4
@@ -221,6 +231,8 @@ def test_bench_records_what_a_reader_needs(model: Path, tmp_path: Path) -> None:
     second = json.loads(other.stdout)
     assert second["inputs"] == {"x": "float32[3, 4]"}
     (tmp_path / "b.json").write_text(json.dumps(second))
+    without = call("bench", model, "-r", "1", "-f", "N:2", "--device", "reference").stdout
+    assert re.search(r"GPU time +not measured: the numpy reference has no kernels", without)
     compared = call("bench", "--compare", tmp_path / "a.json", tmp_path / "b.json").stdout
     assert re.search(r"wall p50 +[\d.]+ +[\d.]+ +[\d.]+", compared)
     assert re.search(r"inputs +\{'x': 'float32\[2, 4\]'\} \| \{'x': 'float32\[3, 4\]'\}", compared)

@@ -11,19 +11,9 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as webnn
+from tests.compat.programs import X, doubler, run
 
 pytestmark = pytest.mark.filterwarnings("ignore:no hardware adapter was found:RuntimeWarning")
-
-X = np.array([[-2, -1, 0], [1, 2, 3]], np.float32)
-
-
-def run(context: Any, make: Callable[..., Any], **inputs: np.ndarray) -> Any:
-    """Build a graph of one output from inputs of these shapes and types, and compute it."""
-    builder = context.create_graph_builder()
-    operands = [builder.input(name, list(array.shape), str(array.dtype)) for name, array in inputs.items()]
-    graph = builder.build({"output": make(builder, *operands)})
-    return context.compute(graph, inputs)["output"]
-
 
 # contexts ---------------------------------------------------------------------------------------------------------------
 
@@ -359,12 +349,6 @@ def test_errors_of_compute(context: webnn.MLContext) -> None:
 # tensors ----------------------------------------------------------------------------------------------------------------
 
 
-def doubler(context: Any, shape: list[int]) -> Any:
-    builder = context.create_graph_builder()
-    x = builder.input("x", shape, "float32")
-    return builder.build({"y": builder.add(x, x)})
-
-
 def test_tensors(context: webnn.MLContext) -> None:
     graph = doubler(context, [2, 3])
     source, target = (context.create_host_tensor([2, 3], "float32") for _ in range(2))
@@ -444,91 +428,3 @@ def test_async_context(context: webnn.MLContext) -> None:
         return await wrapped.read_tensor_async(target)
 
     assert asyncio.run(main()).tolist() == (2 * X).tolist()
-
-
-# Where the specification's draft forbids what pywebnn does; the table in README.md lists the same. ------------------------
-
-
-def test_files_of_graphs_are_refused_in_words(context: webnn.MLContext) -> None:
-    graph = doubler(context, [3])
-    with pytest.raises(webnn.NotSupportedError, match="cannot be saved"):
-        graph.save("model.webnn", quantized=True)
-    with pytest.raises(webnn.NotSupportedError, match="cannot be loaded"):
-        webnn.MLGraph.load("model.webnn", manifest_path="manifest.json", weights_path="model.weights")
-    with pytest.raises(webnn.NotSupportedError, match="ONNX"):
-        context.convert_to_onnx(graph, "model.onnx")
-
-
-def test_a_builder_builds_once_but_under_the_profile_of_2024(context: webnn.MLContext) -> None:
-    builder = context.create_graph_builder()
-    builder.build({"y": builder.relu(builder.input("x", [2], "float32"))})
-    with pytest.raises(webnn.InvalidStateError, match="has built"):
-        builder.input("z", [2], "float32")
-    builder = context.create_graph_builder(profile="2024")
-    for name in ("x", "z"):
-        graph = builder.build({"y": builder.relu(builder.input(name, [2], "float32"))})
-        assert graph.get_input_names() == [name]
-
-
-def test_data_types_are_not_converted(context: webnn.MLContext) -> None:
-    graph = doubler(context, [2, 3])
-    with pytest.raises(ValueError, match="must have the tensor's data type; got float64"):
-        context.compute(graph, {"x": X.astype("float64")})
-    with pytest.raises(ValueError, match="must have the tensor's data type; got int64"):
-        context.write_tensor(context.create_host_tensor([2, 3], "float32"), np.zeros((2, 3), np.int64))
-    assert context.compute(graph, {"x": X})["y"].dtype == np.float32
-    builder = context.create_graph_builder()
-    x = builder.input("x", [2, 3], "float32")
-    for operator in (builder.logical_and, builder.logical_or, builder.logical_xor):
-        with pytest.raises(ValueError, match="allowed: uint8"):
-            operator(x, x)
-    with pytest.raises(ValueError, match="allowed: uint8"):
-        builder.logical_not(x)
-    with pytest.raises(ValueError, match="data type"):
-        builder.sqrt(builder.cast(x, "int32"))
-    scale, point = builder.constant(np.float32([0.5])), builder.constant(np.int8([0]))
-    with pytest.raises(ValueError, match="rank"):
-        builder.quantize_linear(x, scale, point)
-    with pytest.raises(ValueError, match="constants alone"):
-        builder.input("packed", [4], "int4")
-    assert builder.arg_max(x, 1).data_type == builder.arg_min(x, 1).data_type == "int32"
-    assert builder.constant(5).data_type == "float32"
-
-
-def test_names_and_outputs(context: webnn.MLContext) -> None:
-    builder = context.create_graph_builder()
-    x = builder.input("x", [2], "float32")
-    builder.abs(builder.input("unused", [2], "float32"))
-    with pytest.raises(ValueError, match="unique"):
-        builder.input("x", [2], "float32")
-    with pytest.raises(ValueError, match="identity"):
-        builder.build({"y": x})
-    graph = builder.build({"y": builder.relu(x)})
-    assert graph.get_input_names() == ["x"]
-    assert (graph.operand_count, graph.operation_count) == (2, 1)
-    with pytest.raises(ValueError, match="no input of this name"):
-        context.compute(graph, {"x": np.zeros(2, np.float32), "unused": np.zeros(2, np.float32)})
-
-
-def test_tensors_by_the_rules_of_the_draft(context: webnn.MLContext) -> None:
-    graph = doubler(context, [3])
-    tensor, other = (context.create_host_tensor([3], "float32") for _ in range(2))
-    with pytest.raises(ValueError, match="stands twice"):
-        context.dispatch(graph, {"x": tensor}, {"y": tensor})
-    with pytest.raises(ValueError, match="is missing"):
-        context.dispatch(graph, {"x": tensor}, {})
-    context.write_tensor(tensor, np.float32([[1], [2], [3]]))  # the number of elements counts, not the shape
-    hidden = context.create_tensor([3], "float32")  # neither readable nor writable, yet a graph may use it
-    context.dispatch(graph, {"x": tensor}, {"y": hidden})
-    context.dispatch(graph, {"x": hidden}, {"y": other})
-    assert context.read_tensor(other).tolist() == [4, 8, 12]
-    tensor.destroy()
-    tensor.destroy()  # the second time does nothing
-
-
-def test_contradictions_about_the_device() -> None:
-    for options in ({"accelerated": True, "device_type": "cpu"}, {"accelerated": False, "device_type": "gpu"}):
-        with pytest.raises(ValueError, match="contradict"):
-            webnn.ML().create_context(**options)
-    with pytest.raises(ValueError, match="Invalid device_type"):
-        webnn.ML().create_context(device_type="npu")

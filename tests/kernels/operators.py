@@ -187,6 +187,7 @@ def _scatters() -> Iterator[Call]:
 
 
 def _movers() -> Iterator[Call]:
+    yield Call("x.bitcast", "all", [(31, 41)], {"data_type": "int32"}, limit=512)
     for data_type in ("float32", "uint8", "float16"):
 
         def call(

@@ -45,10 +45,10 @@ class Aviary(Program):
         self.cages: list[Buffer] = []
         super().__init__(device, plan)
 
-    def _allocate(self) -> None:
+    def _allocate(self, progress: Any) -> None:
         self.device.__dict__["create_buffer"] = self._cage
         try:
-            super()._allocate()
+            super()._allocate(progress)
         finally:
             del self.device.__dict__["create_buffer"]
 
@@ -64,7 +64,8 @@ class Aviary(Program):
     def _resource(self, resource: Resource, ends: Any) -> Any:
         bound = super()._resource(resource, ends)
         if isinstance(bound, dict):
-            bound["size"] += CANARY
+            # Behind a value that lies in a part of a slot there may be another: then that one is bound too.
+            bound["size"] = min(bound["size"] + CANARY, bound["buffer"].size - bound["offset"])
         return bound
 
     def silent(self) -> list[str]:

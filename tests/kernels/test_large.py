@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,77 +10,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.kernels.large import LIMIT, check_large, limited, numbered, run_limited
 from tests.support import Sketch, assert_same, op_graph, open_profile, random_array
 from webnn_wgpu.core.errors import OutOfMemoryError
-from webnn_wgpu.passes import run_passes
-from webnn_wgpu.plan import ExecutionPlan, make_plan
+from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
-from webnn_wgpu.runtime.program import Program
-from webnn_wgpu.testing.compare import assert_within
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from webnn_wgpu.core.caps import Caps
-    from webnn_wgpu.ir.graph import Array, Graph
+    from webnn_wgpu.ir.graph import Array
     from webnn_wgpu.runtime.device import Device
-
-LIMIT = 2048
-"""Bytes of a binding, unless a test says otherwise: 512 float32."""
-
-
-def limited(caps: Caps, binding: int = LIMIT, **limits: int) -> Caps:
-    changed = dict(caps.limits) | {"max-storage-buffer-binding-size": binding}
-    changed |= {name.replace("_", "-"): value for name, value in limits.items()}
-    return replace(caps, limits=tuple(changed.items()))
-
-
-def run_limited(
-    device: Device, graph: Graph, feeds: Mapping[str, Array], caps: Caps, forced: Mapping[str, str] | None = None
-) -> tuple[ExecutionPlan, dict[str, Array]]:
-    """Run a graph planned for lowered limits, and check that the plan keeps them."""
-    plan = make_plan(graph, caps, forced)
-    limit, alignment = (
-        caps.limit(f"{name}") for name in ("max-storage-buffer-binding-size", "min-storage-buffer-offset-alignment")
-    )
-    for dispatch in plan.dispatches:
-        for binding, resource in zip(dispatch.spec.bindings, dispatch.bindings, strict=True):
-            assert binding.access == "texture" or resource.size_bytes <= limit
-            assert resource.offset_bytes % alignment == 0
-    program = Program(device, plan)
-    try:
-        return plan, program.start(feeds, list(graph.outputs)).result()
-    finally:
-        program.destroy()
-
-
-def check_large(
-    device: Device,
-    name: str,
-    inputs: Sequence[Array | None],
-    attrs: Mapping[str, Any] | None = None,
-    *,
-    constants: Collection[int] = (),
-    forced: Mapping[str, str] | None = None,
-    caps: Caps | None = None,
-    atol: float = 0,
-    divided: bool = True,
-) -> ExecutionPlan:
-    """Run one operator with a lowered limit and compare it with its reference; `divided` says that not everything fits."""
-    graph = op_graph(name, inputs, attrs, constants)
-    feeds = {str(i): a for i, a in enumerate(inputs) if a is not None and i not in constants}
-    plan, actual = run_limited(device, graph, feeds, caps or limited(device.caps), forced)
-    parts = any(b.window for d in plan.dispatches for b in d.spec.bindings) or len(plan.constants) > len(constants)
-    assert parts or not divided, "everything fits: nothing is tested"
-    for output, wanted in interpret(graph, feeds).items():
-        assert_within(actual[output], wanted, "ATOL", atol)
-    return plan
-
-
-def numbered(data_type: str, shape: Sequence[int]) -> Array:
-    """Elements that are all different, as far as the data type has so many."""
-    return np.arange(math.prod(shape), dtype=np.int64).astype(data_type).reshape(shape)
-
 
 # ---------------------------------------------------------------------------------------------------------------- movers
 
@@ -288,142 +225,6 @@ def test_instance_normalization(device: Device, shape: tuple[int, ...], layout: 
     check_large(device, "instanceNormalization", inputs, {"layout": layout}, caps=limited(device.caps, 1024), atol=1e-4)
 
 
-# -------------------------------------------------------------------------------------------------------------- products
-
-VARIANTS = ["subgroup", "tiled", "plain", "gemv"]
-
-
-@pytest.mark.parametrize("constants", [(), (1,)])
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize(
-    ("a", "b"),
-    [
-        ((300, 20), (20, 24)),
-        ((301, 19), (19, 23)),
-        ((3, 64), (64, 300)),
-        ((2, 63), (63, 301)),
-        ((5, 40, 32), (5, 32, 28)),
-        ((2, 1, 30, 32), (5, 32, 31)),
-        ((4, 70, 8), (8, 30)),
-    ],
-)
-def test_products(device: Device, a: tuple[int, ...], b: tuple[int, ...], variant: str, constants: tuple[int, ...]) -> None:
-    rng = np.random.default_rng(10)
-    inputs = [random_array(rng, "float32", shape) for shape in (a, b)]
-    caps = limited(device.caps, 8192, max_texture_dimension_2d=64)
-    check_large(device, "matmul", inputs, constants=constants, forced={"matmul": variant}, caps=caps, atol=1e-3)
-
-
-@pytest.mark.parametrize("constants", [(), (0, 1, 2)])
-@pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize(("a_transpose", "b_transpose"), [(False, True), (True, False), (True, True)])
-@pytest.mark.parametrize("c", [(200, 120), (120,), (200, 1), ()])
-def test_transposed_products(
-    device: Device, a_transpose: bool, b_transpose: bool, variant: str, constants: tuple[int, ...], c: tuple[int, ...]
-) -> None:
-    rng = np.random.default_rng(11)
-    a, b = (200, 100), (100, 120)
-    shapes = (a[::-1] if a_transpose else a, b[::-1] if b_transpose else b, c)
-    inputs = [random_array(rng, "float32", shape) for shape in shapes]
-    attrs = {"alpha": 0.5, "beta": 2.0, "a_transpose": a_transpose, "b_transpose": b_transpose}
-    caps = limited(device.caps, 32768, max_texture_dimension_2d=128)
-    check_large(device, "gemm", inputs, attrs, constants=constants, forced={"gemm": variant}, caps=caps, atol=1e-3)
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_epilogues_of_divided_products(device: Device, variant: str) -> None:
-    rng = np.random.default_rng(12)
-    s = Sketch()
-    x, bias, other = (s.input(random_array(rng, "float32", shape)) for shape in ((90, 100), (120,), (90, 120)))
-    product = s.apply("matmul", x, s.constant(random_array(rng, "float32", (100, 120))))
-    graph, _ = run_passes(s.graph(s.apply("mul", s.apply("relu", s.apply("add", product, bias)), other)))
-    caps = limited(device.caps, 32768, max_texture_dimension_2d=64)
-    plan, actual = run_limited(device, graph, s.feeds, caps, {"matmul": variant})
-    assert all(d.spec.template == f"matmul.{variant}" for d in plan.dispatches)
-    assert len(plan.dispatches) > 1
-    np.testing.assert_allclose(actual["0"], interpret(graph, s.feeds)["0"], rtol=1e-5, atol=1e-3)
-
-
-def test_textures_hold_as_many_panels_as_they_can(device: Device) -> None:
-    rng = np.random.default_rng(13)
-    inputs = [random_array(rng, "float32", shape) for shape in ((4, 48), (48, 500))]
-    caps = limited(device.caps, 1 << 20, max_texture_dimension_2d=64)
-    plan = check_large(device, "matmul", inputs, constants={1}, forced={"matmul": "subgroup"}, caps=caps, atol=1e-3)
-    assert len(plan.dispatches) == len(plan.constants) > 1
-    for use in plan.constants:
-        assert use.packing is not None
-        height, width, _ = use.packing.pack(inputs[1]).shape
-        assert max(height, width) <= 64
-
-
-def test_rows_too_long_for_a_tile_are_taken_one_by_one(device: Device) -> None:
-    rng = np.random.default_rng(14)
-    inputs = [random_array(rng, "float32", shape) for shape in ((20, 100), (100, 4))]
-    (plan, *_) = [check_large(device, "matmul", inputs, atol=1e-3)]
-    assert plan.dispatches[0].spec.template == "matmul.gemv"
-
-
-# ---------------------------------------------------------------------------------------------------------- convolutions
-
-
-@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
-@pytest.mark.parametrize("variant", ["implicit", "tiled", "plain"])
-@pytest.mark.parametrize("constants", [(), (1,)])
-@pytest.mark.parametrize(
-    ("x", "weights", "groups"),
-    [((2, 4, 24, 9), (8, 4, 3, 3), 1), ((1, 6, 20, 9), (6, 3, 3, 2), 2), ((1, 8, 5, 5), (50, 8, 3, 3), 1)],
-)
-def test_convolutions(
-    device: Device,
-    x: tuple[int, ...],
-    weights: tuple[int, ...],
-    groups: int,
-    variant: str,
-    constants: tuple[int, ...],
-    layout: str,
-) -> None:
-    rng = np.random.default_rng(18)
-    shape = x if layout == "nchw" else (x[0], x[2], x[3], x[1])
-    inputs = [random_array(rng, "float32", s) for s in (shape, weights, weights[:1])]
-    attrs = {"groups": groups, "input_layout": layout, "padding": [1, 0, 2, 1]}
-    caps = limited(device.caps, 16384 if weights[0] == 50 else 3072)
-    forced = {"conv2d": variant, "matmul": "plain"}
-    check_large(device, "conv2d", inputs, attrs, constants=constants, forced=forced, caps=caps, atol=1e-3, divided=False)
-
-
-@pytest.mark.parametrize("data_type", ["float32", "float16"])
-@pytest.mark.parametrize("layout", ["nchw", "nhwc"])
-@pytest.mark.parametrize(
-    ("x", "weights", "groups"),
-    [
-        ((1, 4, 40, 9), (4, 4, 3, 3), 1),
-        ((5, 4, 6, 6), (4, 4, 3, 3), 1),
-        ((2, 4, 20, 9), (4, 1, 3, 3), 4),
-        ((1, 300, 3, 3), (4, 300, 2, 2), 1),
-    ],
-)
-def test_epilogues_of_divided_convolutions(
-    device: Device, x: tuple[int, ...], weights: tuple[int, ...], groups: int, layout: str, data_type: str
-) -> None:
-    rng = np.random.default_rng(19)
-    n, c, h, w = x
-    s = Sketch()
-    image = s.input(random_array(rng, data_type, x if layout == "nchw" else (n, h, w, c), 1.0))
-    filter_ = s.constant(random_array(rng, data_type, weights, 1.0))
-    y = s.apply("conv2d", image, filter_, groups=groups, input_layout=layout)
-    shape = s.type(y).shape
-    scale = s.input(random_array(rng, data_type, (4, 1, 1) if layout == "nchw" else (4,), 1.0))
-    y = s.apply("add", s.apply("relu", s.apply("mul", y, scale)), s.input(random_array(rng, data_type, shape, 1.0)))
-    graph, _ = run_passes(s.graph(y))
-    assert len(graph.nodes) == 1
-    caps = limited(device.caps, 2048 if data_type == "float32" else 1024)
-    plan, actual = run_limited(device, graph, s.feeds, caps)
-    assert len(plan.dispatches) > 1
-    wanted = interpret(graph, s.feeds)["0"]
-    close = {"float32": 1e-4, "float16": 1e-2}[data_type]
-    np.testing.assert_allclose(actual["0"], wanted, rtol=close, atol=close * 20)
-
-
 # ----------------------------------------------------------------------------------------------------------- many at once
 
 
@@ -520,34 +321,3 @@ def test_what_the_device_cannot_hold_is_named(device: Device) -> None:
         "tile('many'): a tensor is larger than the device can hold; got output float32[80, 256], 81920 bytes; "
         "allowed: max-buffer-size 40000 bytes"
     )
-
-
-# --------------------------------------------------------------------------------------------------------- the real limits
-
-
-@pytest.fixture(scope="module")
-def embeddings() -> Array:
-    """As many as GPT-2 has: 154 MB."""
-    return np.random.default_rng(16).standard_normal((50257, 768), np.float32)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("constants", [(), (0,)])
-def test_rows_of_a_large_embedding_table(device: Device, embeddings: Array, constants: tuple[int, ...]) -> None:
-    indices = np.array([[0, 50256, -1], [43690, 43691, 20000]], np.int64)
-    check_large(device, "gather", [embeddings, indices], constants=constants, caps=device.caps)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", [None, "tiled", "gemv"])
-@pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize("constants", [(), (1,)])
-def test_a_large_embedding_table_as_a_factor(
-    device: Device, embeddings: Array, transposed: bool, variant: str | None, constants: tuple[int, ...]
-) -> None:
-    a = np.random.default_rng(17).standard_normal((1, 768), np.float32)
-    b = embeddings if transposed else np.ascontiguousarray(embeddings.T)
-    graph = op_graph("gemm", [a, b, None], {"b_transpose": transposed}, constants)
-    feeds = {"0": a} if constants else {"0": a, "1": b}
-    _, actual = run_limited(device, graph, feeds, device.caps, {"gemm": variant} if variant else None)
-    np.testing.assert_allclose(actual["0"], a @ embeddings.T, atol=1e-2)

@@ -12,6 +12,7 @@ import pytest
 
 import webnn_wgpu as wn
 from examples.models import bert, detector, mlp, quantized
+from tests.support import open_profile
 from webnn_wgpu.frontends.onnx import Profile, default_size, settle
 
 
@@ -78,9 +79,46 @@ def test_profile_adds_up(context: wn.MLContext) -> None:
         np.testing.assert_array_equal(first.outputs["y"], model.run({"x": x})["y"])
     assert [s.kind for s in first.spans] == ["load", "lower", "compile", "submit", "run", "read back"]
     assert [s.kind for s in second.spans] == ["load", "submit", "run", "read back"]
-    assert first.wall_ms >= sum(s.ms for s in first.spans if s.kind != "load")
-    assert {"spans", "wall_ms"} == set(json.loads(first.to_json()))
     assert str(first).splitlines()[-1].split()[:3] == ["read", "back", "y"]
+    # What the kernels' times cost is not part of the run.
+    assert first.wall_ms >= sum(s.ms for s in first.spans if s.kind != "load")
+
+
+def test_profile_has_the_kernels_of_each_graph_under_its_run(context: wn.MLContext) -> None:
+    with wn.load_onnx(mlp(), context) as model:
+        profile = model.profile({"x": np.ones((2, 4), np.float32)})
+        plan = model.graph.plan
+    (run,) = [s for s in profile.spans if s.kind == "run"]
+    assert plan is not None
+    assert [k.name for k in run.kernels] == [d.label for d in plan.dispatches]
+    assert profile.gpu_ms == run.gpu_ms == pytest.approx(sum(k.microseconds for k in run.kernels) / 1e3)
+    record = json.loads(profile.to_json())
+    assert set(record) == {"wall_ms", "gpu_ms", "note", "spans"}
+    assert [len(s["kernels"]) for s in record["spans"] if s["kind"] == "run"] == [len(plan.dispatches)]
+    lines = str(profile).splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("    ")] == ["kernel"] * len(plan.dispatches)
+    assert any(line.startswith("GPU") for line in lines)
+
+
+def test_profile_where_nothing_takes_timestamps() -> None:
+    for context in (wn.ml.create_context(open_profile("default-limits").gpu), wn.ml.create_context(backend="reference")):
+        with context, wn.load_onnx(mlp(), context) as model:
+            profile = model.profile({"x": np.ones((2, 4), np.float32)})
+        assert profile.gpu_ms is None
+        assert profile.note in str(profile)
+        assert all(s.kernels == () and s.gpu_ms is None for s in profile.spans)
+
+
+def test_profile_of_a_graph_that_runs_often_times_it_once(context: wn.MLContext) -> None:
+    model = parsed("""g (float x) => (float y) <bool yes = {1}, float two = {2.0}, float limit = {100.0}>
+    { y = Loop (, yes, x) <body = b (int64 i, bool c, float s) => (bool d, float t)
+    { t = Mul (s, two) d = Less (t, limit) }> }""")
+    with wn.load_onnx(model, context, fallback="host") as loaded:
+        profile = loaded.profile({"x": np.float32(1)})
+    runs = [s for s in profile.spans if s.kind == "run"]
+    assert len(runs) > 2
+    assert [bool(s.kernels) for s in runs] == [True] + [False] * (len(runs) - 1)
+    assert profile.gpu_ms == pytest.approx(sum(s.gpu_ms or 0 for s in runs))
 
 
 def test_profile_names_nodes_of_the_host(context: wn.MLContext) -> None:

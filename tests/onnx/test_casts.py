@@ -99,8 +99,12 @@ def test_bit_cast(context: wn.MLContext) -> None:
     pairs = [("int8", "uint8"), ("int16", "uint16"), ("int32", "uint32"), ("int64", "uint64"), ("uint64", "int64")]
     for source, target in pairs:
         agree(context, "BitCast", {"x": x.astype(source)}, {"to": onnx_type(target)}, 26, oracle="reference")
-    bits = np.array([1.5, -2], np.float32)
-    agree(context, "BitCast", {"x": bits}, {"to": onnx_type("int32")}, 26, oracle="reference", device_only=False)
+    bits = np.array([1.5, -2, np.inf, -0.0], np.float32)
+    for target in ("int32", "uint32"):
+        agree(context, "BitCast", {"x": bits}, {"to": onnx_type(target)}, 26, oracle="reference")
+        agree(context, "BitCast", {"x": bits.view(target)}, {"to": onnx_type("float32")}, 26, oracle="reference")
+    halves = {"x": bits.astype(np.float16)}
+    agree(context, "BitCast", halves, {"to": onnx_type("int16")}, 26, oracle="reference", device_only=False)
 
 
 def test_results_are_rounded_to_narrow_types(context: wn.MLContext) -> None:

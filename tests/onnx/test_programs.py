@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
+from examples.models import bert
 from tests.onnx.models import parsed
+from webnn_wgpu.api.progress import READING, UPLOADING
 
 SYMBOLIC = "g (float[N, 3] x) => (float[N, 2] y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> { h = MatMul (x, w) y = Relu (h) }"
 
@@ -201,3 +203,28 @@ def test_destroying_a_model_frees_its_graphs(context):
 def test_run_async(context):
     model = wn.load_onnx(parsed(SYMBOLIC), context)
     assert model.run_async({"x": np.ones((1, 3), np.float32)}).sync_wait()["y"].tolist() == [[9, 12]]
+
+
+def test_where_nodes_run_is_looked_up_after_compiling_alone(context, monkeypatch):
+    model = wn.load_onnx(parsed(LOOP), context)
+    first = model.placement
+
+    def fail():
+        raise AssertionError("nothing was compiled")
+
+    monkeypatch.setattr(model._program, "placements", fail)
+    model.run({"x": np.float32([1, 5])})
+    assert model.placement == first
+
+
+def test_progress_tells_of_nodes_kernels_and_bytes(context):
+    seen = []
+    model = wn.load_onnx(bert(), context, override_dims={"batch": 1, "sequence": 5}, progress=lambda *step: seen.append(step))
+    doing = ["nodes" if what == READING else "bytes" if what == UPLOADING else "kernels" for _, _, what in seen]
+    assert list(dict.fromkeys(doing)) == ["nodes", "kernels", "bytes"]
+    assert doing == sorted(doing, key=["nodes", "kernels", "bytes"].index)
+    for each in ("kernels", "bytes"):
+        steps = [(done, total) for (done, total, _), what in zip(seen, doing, strict=True) if what == each]
+        assert steps == sorted(steps)
+        assert steps[-1][0] == steps[-1][1]
+    assert max(done for done, _, what in seen if what == READING) >= len(model.placement) - 1

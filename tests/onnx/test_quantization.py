@@ -185,8 +185,9 @@ def test_convolution_of_integers(
 
 
 @pytest.mark.parametrize(("x", "w", "attributes"), [c for c in CONVOLUTIONS if len(c[0]) == 4])
+@pytest.mark.parametrize("last", [False, True])
 def test_quantized_convolution(
-    context: wn.MLContext, x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any]
+    context: wn.MLContext, x: tuple[int, ...], w: tuple[int, ...], attributes: dict[str, Any], last: bool
 ) -> None:
     inputs = {"x": some("uint8", x)}
     constants = {
@@ -199,7 +200,11 @@ def test_quantized_convolution(
         "zy": np.uint8(128),
         "b": some("int16", w[:1]).astype(np.int32),
     }
-    agree(context, "QLinearConv", inputs, attributes, opset=10, constants=constants)
+    if not last:
+        agree(context, "QLinearConv", inputs, attributes, opset=10, constants=constants)
+        return
+    inputs["x"] = np.ascontiguousarray(np.moveaxis(inputs["x"], 1, -1))
+    agree(context, "QLinearConv", inputs, {**attributes, "channels_last": 1}, domain=MICROSOFT, constants=constants)
 
 
 @pytest.mark.parametrize("op", ["QLinearAdd", "QLinearMul"])

@@ -21,7 +21,29 @@ def test_roi_align(context: wn.MLContext, mode: str) -> None:
     agree(context, "RoiAlign", regions, given, 10, atol=1e-5)
     for coordinates in ("half_pixel", "output_half_pixel"):
         agree(context, "RoiAlign", regions, {**given, "coordinate_transformation_mode": coordinates}, 16, atol=1e-5)
-    agree(context, "RoiAlign", regions, {**given, "sampling_ratio": 0}, 16, atol=1e-5, device_only=False)
+    agree(context, "RoiAlign", regions, {**given, "sampling_ratio": 0}, 16, atol=1e-5, device_only=mode == "avg")
+
+
+@pytest.mark.parametrize("coordinates", ["half_pixel", "output_half_pixel"])
+@pytest.mark.parametrize("images", [1, 2])
+def test_roi_align_with_as_many_samples_as_regions_are_large(context: wn.MLContext, coordinates: str, images: int) -> None:
+    x = values("float32", (images, 3, 13, 17))
+    corners = np.random.default_rng(0).uniform(-9, 25, (40, 2, 2)).astype(np.float32)
+    rois = np.concatenate([corners.min(1), corners.max(1)], 1)
+    special = [
+        [0, 0, 16, 12],
+        [2, 3, 2, 3],
+        [2.5, 3.5, 2.6, 3.55],
+        [-30, -40, 50, 60],
+        [40, 40, 50, 50],
+        [8, 8, 4, 4],
+        [0, 0, 6, 4],
+    ]
+    rois = np.concatenate([rois, np.float32(special)])
+    regions = {"x": x, "rois": rois, "batches": np.arange(len(rois)) % images}
+    for rows, columns, scale in ((2, 3, 1.0), (7, 7, 0.5), (1, 1, 2.0)):
+        given = {"output_height": rows, "output_width": columns, "spatial_scale": scale, "sampling_ratio": 0}
+        agree(context, "RoiAlign", regions, {**given, "coordinate_transformation_mode": coordinates}, 16, atol=2e-5)
 
 
 def test_max_roi_pool(context: wn.MLContext) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -186,26 +187,88 @@ def test_matmul_nbits(context, bits, rows, block, zero_points):
     check(node_model("MatMulNBits", inputs, attributes, constants=constants, domain=MS), inputs, context, rtol=1e-3, atol=1e-3)
 
 
+GATHERED = [
+    # type, bits, shape in numbers, gather axis, quantize axis
+    ("uint8", 4, (5, 64), 0, 1),
+    ("uint8", 4, (5, 2, 40), 0, -1),
+    ("uint8", 8, (5, 3, 40), 0, 2),
+    *[
+        (name, 4, shape, gather, quantize)
+        for name in ("int4", "uint4")
+        for shape, gather, quantize in (
+            ((5, 64), 0, 1),
+            ((5, 41), 0, 1),
+            ((5, 4, 40), 0, 2),
+            ((5, 40, 4), 0, 1),
+            ((5, 40, 4), 1, -2),
+            ((40, 5, 4), 1, 0),
+            ((3, 40, 5), 2, 1),
+            ((40, 6), 0, 0),
+            ((3, 40), 1, 1),
+        )
+    ],
+]
+
+
+def quantized_table(name, bits, shape, axis, block, zero_points):
+    """The constants of a table whose blocks lie along an axis."""
+    blocks = [-(-d // block) if i == axis % len(shape) else d for i, d in enumerate(shape)]
+
+    def numbers(sizes):
+        if name != "uint8":
+            info = ml_dtypes.iinfo(name)
+            return rng.integers(info.min, info.max, sizes, endpoint=True).astype(getattr(ml_dtypes, name))
+        return rng.integers(0, 256, [*sizes[:-1], -(-sizes[-1] * bits // 8)], dtype=np.uint8)
+
+    table = {"data": numbers(shape), "scales": normal(*blocks)}
+    return {**table, "zero_points": numbers(blocks)} if zero_points else table
+
+
 @pytest.mark.parametrize("zero_points", [False, True])
-def test_gather_block_quantized(context, zero_points):
-    rows, width, block = 5, 64, 32
-    packed = {
-        "data": rng.integers(0, 256, (rows, width // 2), dtype=np.uint8),
-        "scales": normal(rows, width // block),
-    }
-    if zero_points:
-        packed["zero_points"] = rng.integers(0, 256, (rows, width // block // 2), dtype=np.uint8)
-    indices = np.int64([[0, 4, 2], [1, 1, 3]])
+@pytest.mark.parametrize(("name", "bits", "shape", "gather", "quantize"), GATHERED)
+def test_gather_block_quantized(context, name, bits, shape, gather, quantize, zero_points):
+    block = 16
+    table = quantized_table(name, bits, shape, quantize, block, zero_points)
+    indices = np.int64([[0, -1, 2], [1, -2, 1]])
+    attributes = {"bits": bits, "block_size": block, "quantize_axis": quantize, "gather_axis": gather}
     order = ["data", "indices", "scales", *(["zero_points"] if zero_points else [])]
+    model = node_model("GatherBlockQuantized", {"indices": indices}, attributes, constants=table, domain=MS, order=order)
+    check(model, {"indices": indices}, context, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["int4", "uint4"])
+def test_a_table_of_4_bits_stays_packed(context, name):
+    table = quantized_table(name, 4, (64, 32), 1, 16, False)
+    indices = np.int64([3, 1])
     model = node_model(
         "GatherBlockQuantized",
         {"indices": indices},
-        {"bits": 4, "block_size": block, "quantize_axis": 1, "gather_axis": 0},
-        constants=packed,
+        {"block_size": 16},
+        constants=table,
         domain=MS,
-        order=order,
+        order=["data", "indices", "scales"],
     )
-    check(model, {"indices": indices}, context, rtol=1e-5)
+    with wn.load_onnx(model, context) as loaded:
+        source = loaded.graph.source
+    assert [node.op for node in source.nodes] == ["x.gather_block_quantized"]
+    assert source.constants[source.nodes[0].operands[0]].nbytes == 64 * 32 // 2
+
+
+@pytest.mark.parametrize(
+    ("attributes", "message"),
+    [
+        ({"bits": 3}, "numbers of 3 bits in bytes"),
+        ({"gather_axis": 1, "quantize_axis": 0}, "not gathered along the first axis"),
+    ],
+)
+def test_what_gather_block_quantized_cannot_do_is_named(context, attributes, message):
+    table = quantized_table("uint8", 4, (16, 32), 1, 16, False)
+    indices = np.int64([3, 1])
+    order = ["data", "indices", "scales"]
+    attributes = {"block_size": 16, **attributes}
+    model = node_model("GatherBlockQuantized", {"indices": indices}, attributes, constants=table, domain=MS, order=order)
+    with pytest.raises(wn.NotSupportedError, match=message):
+        wn.load_onnx(model, context)
 
 
 def test_what_attention_cannot_do_is_named(context):

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ops.movers import TYPES, assert_same_bits, check_moves, kernels, random_bits, refusal, run_moves, typed
+from tests.support import Sketch, run_graph
 from webnn_wgpu.core.caps import Caps
-from webnn_wgpu.core.data_types import MAX_DIMENSION
+from webnn_wgpu.core.data_types import DATA_TYPES, MAX_DIMENSION
 from webnn_wgpu.ir.graph import Graph, Node, Value
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan import make_plan
@@ -26,6 +27,36 @@ def test_every_type_on_every_device(profile_device: Device, data_type: str) -> N
     assert_same_bits(flat, x.ravel())
     (same,) = check_moves(profile_device, "identity", [x])
     assert_same_bits(same, x)
+
+
+SAME_SIZE = [(a, b) for a in TYPES for b in TYPES if DATA_TYPES[a].bits == DATA_TYPES[b].bits]
+
+
+@pytest.mark.parametrize(("data_type", "other"), SAME_SIZE)
+def test_bits_as_another_type(profile_device: Device, data_type: str, other: str) -> None:
+    x = random_bits(np.random.default_rng(4), data_type, (3, 5))
+    (actual,) = check_moves(profile_device, "x.bitcast", [x], {"data_type": other})
+    assert_same_bits(actual, x.view(other))
+
+
+def test_bits_between_operators_that_compute(device: Device) -> None:
+    """The sign taken off: nothing is computed for the two casts, and one memory is written and read under both types."""
+    s = Sketch()
+    x = s.input(np.float32([-1.5, 2, -0.0, -np.inf]))
+    bits = s.apply("x.bitcast", s.apply("neg", x), data_type="uint32")
+    masked = s.apply("x.bitwise_and", bits, s.constant(np.uint32(0x7FFFFFFF)))
+    graph = s.graph(s.apply("x.bitcast", masked, data_type="float32"), bits)
+    plan = make_plan(graph, device.caps)
+    assert [d.spec.template for d in plan.dispatches] == ["elementwise", "elementwise"]
+    signless, signed = run_graph(device, graph, s.feeds).values()
+    assert_same_bits(signless, np.float32([1.5, 2, 0, np.inf]))
+    assert_same_bits(signed, np.float32([1.5, -2, 0, np.inf]).view(np.uint32))
+
+
+def test_bits_of_another_size_are_refused() -> None:
+    assert "ext.bitcast('here'): data_type must have as many bits as the input's; got data_type='int8'" in refusal(
+        "x.bitcast", [typed("float32", 2)], {"data_type": "int8"}
+    )
 
 
 @pytest.mark.parametrize(

@@ -49,6 +49,12 @@ def identity(d: Drawing, name: str) -> None:
     d.apply(name, d.operand(tuple(DATA_TYPES)))
 
 
+def bitcast(d: Drawing, name: str) -> None:
+    x = d.operand(tuple(DATA_TYPES))
+    bits = DATA_TYPES[d.type(x).data_type].bits
+    d.apply(name, x, data_type=d.source.choice([t for t, found in DATA_TYPES.items() if found.bits == bits]))
+
+
 def transpose(d: Drawing, name: str) -> None:
     x = d.operand(tuple(DATA_TYPES), min_rank=0 if d.source.chance(8) else 2)
     d.apply(name, x, permutation=None if d.source.chance(4) else d.source.permutation(range(d.type(x).rank)))
@@ -223,6 +229,7 @@ OPERATORS: dict[str, Callable[[Drawing, str], None]] = {
     **{op.name: elementwise for op in OPS.values() if op.elementwise is not None and not op.internal},
     "reshape": reshape,
     "identity": identity,
+    "x.bitcast": bitcast,
     "transpose": transpose,
     "slice": slice_,
     "split": split,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ from webnn_wgpu.runtime import pipelines
 if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array, Graph
     from webnn_wgpu.kernels.spec import KernelSpec
-    from webnn_wgpu.plan.slots import Lifetime
+    from webnn_wgpu.plan.slots import Lifetime, Place
     from webnn_wgpu.runtime.device import Device
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the size of the process from Linux's /proc")
@@ -135,8 +135,9 @@ def test_faults_of_kernels_are_found(monkeypatch: pytest.MonkeyPatch, name: str)
 def test_values_that_share_memory_too_early_are_found(monkeypatch: pytest.MonkeyPatch, device: Device) -> None:
     assign = planner.assign_slots
 
-    def short(lifetimes: dict[int, Lifetime]) -> tuple[dict[int, int], list[int]]:
-        return assign({v: replace(life, last=min(life.last, life.first + 1)) for v, life in lifetimes.items()})
+    def short(lifetimes: dict[int, Lifetime], *others: Any, **options: Any) -> tuple[dict[int, Place], list[int]]:
+        shortened = {v: replace(life, last=min(life.last, life.first + 1)) for v, life in lifetimes.items()}
+        return assign(shortened, *others, **options)
 
     monkeypatch.setattr(planner, "assign_slots", short)
     found = 0

@@ -1,4 +1,4 @@
-"""Kernels that differ in their clamps alone become one, and compute what they did."""
+"""Kernels that differ in their clamps or last addends alone become one, and compute what they did."""
 
 from __future__ import annotations
 
@@ -72,3 +72,55 @@ def test_not_a_number_stays_one(context):
     results = context.compute(builder.build(outputs), {"x": np.float32([[np.nan, 1, 2, 3]])})
     assert np.isnan(results["none"]).all()
     assert np.isnan(results["relu"]).all()
+
+
+@pytest.mark.parametrize("columns", [8, 7], ids=["quads", "elements"])
+@pytest.mark.parametrize(
+    ("names", "kernels"),
+    [
+        (["sum", "none"], 1),
+        (["sum", "relu", "none", "relu6"], 1),
+        (["sum", "sum"], 1),
+        (["biased sum", "biased"], 1),
+        (["biased sum", "none"], 2),
+        (["biased sum", "tanh"], 2),
+        (["relu of sum", "none"], 2),
+    ],
+)
+def test_products_with_and_without_an_addend_share_a_kernel(context, names, kernels, columns):
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [32, 8]})
+    added = builder.input("added", {"dataType": "float32", "shape": [32, columns]})
+    bias = builder.constant(np.arange(columns, dtype=np.float32))
+    ends = {
+        "none": builder.identity,
+        "relu": builder.relu,
+        "relu6": lambda y: builder.clamp(y, min_value=0, max_value=6),
+        "tanh": builder.tanh,
+        "sum": lambda y: builder.add(added, y),
+        "biased": lambda y: builder.add(y, bias),
+        "biased sum": lambda y: builder.add(builder.add(y, bias), added),
+        "relu of sum": lambda y: builder.relu(builder.add(y, added)),
+    }
+    rng = np.random.default_rng(0)
+    weights = [rng.integers(-4, 4, (8, columns)).astype(np.float32) for _ in names]
+    products = [builder.matmul(x, builder.constant(w)) for w in weights]
+    graph = builder.build({f"{i}": ends[name](y) for i, (name, y) in enumerate(zip(names, products, strict=True))})
+    specs = {d.spec for d in graph.plan.dispatches if d.spec.template.startswith("matmul")}
+    if all(spec.template == "matmul.subgroup" for spec in specs):
+        assert len(specs) == kernels
+    inputs = {n: rng.integers(-4, 4, shape).astype(np.float32) for n, shape in (("x", (32, 8)), ("added", (32, columns)))}
+    results = context.compute(graph, inputs)
+    b, extra = np.arange(columns, dtype=np.float32), inputs["added"]
+    expected = {
+        "none": lambda y: y,
+        "relu": lambda y: np.maximum(y, 0),
+        "relu6": lambda y: np.clip(y, 0, 6),
+        "tanh": np.tanh,
+        "sum": lambda y: y + extra,
+        "biased": lambda y: y + b,
+        "biased sum": lambda y: y + b + extra,
+        "relu of sum": lambda y: np.maximum(y + extra, 0),
+    }
+    for i, (name, w) in enumerate(zip(names, weights, strict=True)):
+        np.testing.assert_allclose(results[f"{i}"], expected[name](inputs["x"] @ w), rtol=1e-6)

@@ -22,10 +22,11 @@ from ..runtime.buffer import Buffer
 from ..runtime.device import Device
 from ..runtime.own_kernels import RunArgument, run_kernel
 from ..runtime.pipelines import PipelineCache
-from ..runtime.program import Program, Progress
+from ..runtime.program import Program
 from ..runtime.readback import StagingPool
 from ..runtime.textures import TextureKernels, check_texture
 from .arrays import zeros
+from .progress import Progress
 
 
 class Pending(Protocol):
@@ -91,6 +92,10 @@ class Executable(Protocol):
 
     def encode(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], encoder: Any, compute_pass: Any) -> None:
         """Record a run over storages into a command encoder, or a compute pass, of the caller's."""
+        ...
+
+    def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
+        """Run once and return the microseconds of each kernel on the device; None where nothing can tell them."""
         ...
 
     def destroy(self) -> None:
@@ -285,6 +290,9 @@ class ReferenceExecutable:
     def encode(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], encoder: Any, compute_pass: Any) -> None:
         """Raise NotSupportedError: there is no device to record for."""
         raise no_device()
+
+    def kernel_times(self, inputs: Mapping[str, Array]) -> None:
+        """Return None: there are no kernels."""
 
     def destroy(self) -> None:
         """Let the graph go."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from .graph import MLGraph
 from .operand import MLOperand
 from .operators import Operators
 from .operators.wgsl import WgslOperators
+from .progress import Progress
 from .promise import MLPromise
 from .tensor import MLTensor
 
@@ -217,14 +218,15 @@ class MLGraphBuilder(WgslOperators, Operators):
         self,
         outputs: Mapping[str, MLOperand],
         *,
-        progress: Callable[[int, int, str], None] | None = None,
+        progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
     ) -> MLGraph:
         """Compile the operators that `outputs` depend on.
 
         Args:
             outputs: name -> operand; an operand may stand under several names.
-            progress: called as `progress(done, total, kernel)` while kernels are compiled.
+            progress: called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while
+                kernels are compiled, with bytes and "uploading weights" while weights are uploaded.
             disabled_passes: names of optimisation passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
 
         Returns:
@@ -271,7 +273,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         self,
         outputs: Mapping[str, MLOperand],
         *,
-        progress: Callable[[int, int, str], None] | None = None,
+        progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
     ) -> MLPromise[MLGraph]:
         """Compile in the background and return a promise of what `build` returns; the builder has built at once."""

@@ -185,9 +185,7 @@ class MLContext(Interop, Textures, Recovery):
 
     def _compute(self, graph: Any, inputs: Any, outputs: Any) -> MLPromise[MLComputeResult]:
         fail = failing("compute")
-        self._check_graph(graph, "compute")
-        check_names(graph.inputs, inputs, "input", fail)
-        arrays = {n: to_array(inputs[n], t, fail, f"input '{n}'") for n, t in graph.inputs.items()}
+        arrays = self._checked_inputs(graph, inputs, "compute")
         given: dict[str, Array] = {}
         names = list(graph.outputs)
         if outputs is not None:

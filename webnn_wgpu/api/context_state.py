@@ -16,11 +16,11 @@ from ..core.errors import (
     OperationError,
     WebNNError,
 )
-from ..ir.graph import Graph
-from ..runtime.program import Progress
-from .arrays import check_names, failing
+from ..ir.graph import Array, Graph
+from .arrays import check_names, failing, to_array
 from .backend import Backend, Storage
 from .graph import MLGraph
+from .progress import Progress
 from .promise import MLPromise
 from .results import Loss, MLContextLostInfo
 from .tensor import MLTensor
@@ -89,6 +89,12 @@ class ContextState:
         if graph.destroyed:
             self._check_alive(operator)
             raise InvalidStateError("the graph was destroyed", operator=operator, got=repr(graph))
+
+    def _checked_inputs(self, graph: Any, inputs: Any, operator: str) -> dict[str, Array]:
+        fail = failing(operator)
+        self._check_graph(graph, operator)
+        check_names(graph.inputs, inputs, "input", fail)
+        return {n: to_array(inputs[n], t, fail, f"input '{n}'") for n, t in graph.inputs.items()}
 
     def _check_owned(self, tensor: Any, operator: str) -> None:
         if not isinstance(tensor, MLTensor):

@@ -13,6 +13,7 @@ from ..passes import PassReport
 from ..plan import ExecutionPlan
 from .backend import Executable
 from .options import camel_attribute
+from .profile import GraphProfile, measure
 
 if TYPE_CHECKING:
     from .context import MLContext
@@ -74,6 +75,31 @@ class MLGraph:
     def get_output_names(self) -> list[str]:
         """Return the names of the outputs."""
         return list(self.outputs)
+
+    def profile(self, inputs: Mapping[str, Any], *, runs: int = 1) -> GraphProfile:
+        """Run the graph and return how long each kernel took on the device, by the device's own timestamps.
+
+        Each kernel runs in a compute pass of its own for that, in a run beside the ordinary one whose wall time is told.
+
+        Args:
+            inputs: every input by name, as `MLContext.compute` takes them.
+            runs: how often; times are medians.
+
+        Returns:
+            The times, with what each kernel computes and why it was chosen; `print` shows them as a table. A device that was
+            made without the feature "timestamp-query" gives no times of kernels, only that of the run, and a note of it.
+
+        Raises:
+            MLTypeError: a missing or unknown name, a wrong data type or size; `runs` is not positive.
+            InvalidStateError: the graph was destroyed or the context lost.
+            OperationError: the device failed to run the graph.
+
+        Example:
+            >>> profile = b.build({"y": b.relu(x)}).profile({"x": np.ones((2, 3), np.float32)})
+            >>> [kernel.labels for kernel in profile.slowest().kernels]
+            [('relu_0',)]
+        """
+        return measure(self, inputs, runs)
 
     def save(self, path: Any, quantized: bool = False) -> None:
         """Raise NotSupportedError: pywebnn writes the graph to a `.webnn` file here, this package does not."""

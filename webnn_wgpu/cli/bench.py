@@ -26,16 +26,18 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
-    loading,
     open_context,
     options,
     shape_options,
     values,
 )
+from .progress import loading
 from .text import write_section
 
 PERCENTILES = (50, 90, 95, 99)
-NO_GPU_TIME = "not measured: runs ask the device for no timestamps"
+GPU_RUNS = 5
+"""Most runs that are timed by the device's timestamps, after those that are timed by the host's clock."""
+
 
 IGNORED = {
     "-e": "the execution provider",
@@ -185,6 +187,8 @@ def measure(
             if delay:
                 time.sleep(delay)
         cpu = time.process_time() - cpu
+        profiles = [model.profile(feeds) for _ in range(min(GPU_RUNS, len(walls)))]
+        gpu = [p.gpu_ms for p in profiles if p.gpu_ms is not None]
         placement = model.placement
     return {
         "model": path.name,
@@ -213,8 +217,8 @@ def measure(
             **{f"p{p}": float(np.percentile(walls, p)) for p in PERCENTILES},
         },
         "cpu_ms": cpu * 1e3 / len(walls),
-        "gpu_ms": None,
-        "gpu_note": NO_GPU_TIME,
+        "gpu_ms": float(np.median(gpu)) if gpu else None,
+        "gpu_note": profiles[0].note,
         "walls_ms": walls,
     }
 
@@ -236,10 +240,18 @@ def _write(record: Mapping[str, Any]) -> None:
             ("runs", f"{record['runs']} after {record['warmup']} to warm up"),
             ("wall time", ", ".join(f"{name} {ms:.3f}" for name, ms in wall.items()) + " ms"),
             ("CPU time", f"{record['cpu_ms']:.3f} ms a run, all threads of this process"),
-            ("GPU time", record["gpu_note"] if record["gpu_ms"] is None else f"{record['gpu_ms']:.3f} ms a run"),
+            ("GPU time", gpu_time(record)),
             ("versions", ", ".join(f"{name} {version}" for name, version in record["versions"].items())),
         ],
     )
+
+
+def gpu_time(record: Mapping[str, Any]) -> str:
+    """Return the time of a run's kernels and its share of the wall time, or why it is not known."""
+    gpu, wall = record["gpu_ms"], record["wall_ms"]["p50"]
+    if gpu is None:
+        return f"not measured: {record['gpu_note']}"
+    return f"{gpu:.3f} ms a run, {gpu / wall:.0%} of the wall time's median, by the device's timestamps"
 
 
 def compare(first: Path, second: Path) -> None:

@@ -18,11 +18,14 @@ from webnn_wgpu import WebNNError
 from webnn_wgpu.core.errors import printable
 from webnn_wgpu.frontends.sentence_encoder import FloatArray, SentenceEncoder
 
-from .models import device_option, open_context, progress_bar
+from .models import device_option, open_context
+from .progress import progress_bar
 from .text import write_section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+
+    from webnn_wgpu.api.progress import Progress
 
 DEFAULT_SENTENCES = (
     "A cat sleeps on the warm windowsill.",
@@ -99,15 +102,13 @@ def demo(sentences: tuple[str, ...], model_dir: Path | None, as_json: bool, devi
         _write(result)
 
 
-def run_demo(
-    encoder: SentenceEncoder, sentences: Sequence[str], progress: Callable[[int, int, str], None] | None = None
-) -> DemoResult:
+def run_demo(encoder: SentenceEncoder, sentences: Sequence[str], progress: Progress | None = None) -> DemoResult:
     """Build the graphs that the sentences need, run them, and run them again for the time.
 
     Args:
         encoder: The encoder; graphs it has already are not built again.
         sentences: At least one.
-        progress: Called while kernels are compiled, as `MLGraphBuilder.build` says.
+        progress: Called as `MLGraphBuilder.build` says.
 
     Returns:
         What was found.

@@ -26,13 +26,13 @@ from .models import (
     fallback_option,
     input_options,
     json_option,
-    loading,
     model_argument,
     open_context,
     options,
     shape_options,
     values,
 )
+from .progress import loading
 
 AGAINST = ("onnxruntime", "onnx", "reference")
 

@@ -1,18 +1,15 @@
-"""What the commands for model files share: their options, opening a context and a model with progress bars."""
+"""What the commands for model files share: their options, opening a context, and reporting what goes wrong."""
 
 from __future__ import annotations
 
 import functools
 import logging
 import warnings
-from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from webnn_wgpu import MLContext, WebNNError, ml
 from webnn_wgpu.frontends.images import NORMALISATIONS, Preprocessing
@@ -179,25 +176,3 @@ def open_context(device: str) -> MLContext:
         # In one line and without the place in the code, which is none of the user's.
         logger.warning("%s", warning.message)
     return context
-
-
-@contextmanager
-def progress_bar(title: str = "Compiling kernels") -> Generator[Callable[[int, int, str], None] | None]:
-    """Show a bar on stderr while kernels are compiled, if that is a terminal."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (SpinnerColumn(), TextColumn("{task.fields[title]}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, TextColumn("{task.description}"), console=console, transient=True) as bar:
-        task = bar.add_task("", total=None, title=title)
-
-        def update(done: int, total: int, kernel: str) -> None:
-            bar.update(task, completed=done, total=total, description=kernel, title="Compiling kernels")
-
-        yield update
-
-
-def loading(path: Path) -> AbstractContextManager[Callable[[int, int, str], None] | None]:
-    """Show a bar on stderr while a model is loaded, its weights are uploaded and its kernels are compiled."""
-    return progress_bar(f"Loading {path.name} ({path.stat().st_size / 1e6:.1f} MB) and uploading weights")

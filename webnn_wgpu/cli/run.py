@@ -18,13 +18,13 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
-    loading,
     model_argument,
     open_context,
     options,
     shape_options,
     values,
 )
+from .progress import loading
 from .text import write_section
 
 SHOWN = 6

@@ -127,10 +127,21 @@ class ExpressionBuilder:
         return ELEMENTS[self._types[name]].value == "f32"
 
     def _hidden(self, code: str) -> str:
-        # Every use shifts the zero otherwise: the same zero twice would cancel out again.
         self._opaque += 1
-        zero = f"(params.{OPAQUE_ZERO} << {self._opaque % 32}u)"
-        return f"bitcast<f32>(bitcast<u32>({code}) ^ {zero})"
+        return _hidden(code, self._opaque)
+
+
+def hide_last(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Return the float steps of a finished expression as they are where one more step reads the last of them."""
+    if not steps:
+        return steps
+    number = 1 + sum(step.code.count(OPAQUE_ZERO) for step in steps)
+    return (*steps[:-1], replace(steps[-1], code=_hidden(steps[-1].code, number)))
+
+
+def _hidden(code: str, number: int) -> str:
+    # Every use shifts the zero otherwise: the same zero twice would cancel out again.
+    return f"bitcast<f32>(bitcast<u32>({code}) ^ (params.{OPAQUE_ZERO} << {number % 32}u))"
 
 
 _F16_ROUNDING = "f32(f16("

@@ -65,6 +65,9 @@ class PanelTexture(Packing):
     four columns each; `wrap_steps` steps fill a row of the texture, and a panel takes as many rows as it needs. Panels
     follow each other, those of the first matrix first.
 
+    Mesa's software driver compiles a kernel anew for textures with a side that is a power of two, so there is padding behind
+    the rows and below the last.
+
     Attributes:
         lanes: invocations of a subgroup.
         quads: quads of columns per lane.
@@ -89,14 +92,14 @@ class PanelTexture(Packing):
 
     def wrap_steps(self, K: int) -> int:
         """Return how many steps of a sum over K fill a row of the texture: a multiple of 4."""
-        return min(-(-K // 4), self.width // (self.lanes * self.quads * 4)) * 4
+        return min(-(-K // 4), max(1, (self.width - 1) // (self.lanes * self.quads * 4))) * 4
 
     def wraps(self, K: int) -> int:
         """Return how many rows of the texture a panel takes."""
         return -(-K // self.wrap_steps(K))
 
     def height(self, K: int, N: int, matrices: int) -> int:
-        """Return how many rows the texture has."""
+        """Return how many rows of the texture matrices take."""
         return matrices * -(-N // self.columns) * self.wraps(K)
 
     def pack(self, array: Any) -> Any:
@@ -111,11 +114,20 @@ class PanelTexture(Packing):
             matrices = matrices.swapaxes(1, 2)
         count, K, N = matrices.shape
         panels, steps, wraps = -(-N // self.columns), self.wrap_steps(K), self.wraps(K)
-        texels = np.zeros((count, panels, wraps * steps, self.columns), np.float32)
-        for panel in range(panels):
-            part = matrices[:, :, panel * self.columns : (panel + 1) * self.columns]
-            texels[:, panel, :K, : part.shape[2]] = part
-        return texels.reshape(count * panels * wraps, steps * self.lanes * self.quads, 4)
+        height, width = count * panels * wraps, steps * self.lanes * self.quads
+        texels = np.zeros((*(min(_no_power_of_two(side), self.width) for side in (height, width)), 4), np.float32)
+        rows = texels[:height, :width].reshape(count, panels, wraps, steps, self.columns)
+        for panel, wrap in np.ndindex(panels, wraps):
+            part = matrices[:, wrap * steps : (wrap + 1) * steps, panel * self.columns : (panel + 1) * self.columns]
+            rows[:, panel, wrap, : part.shape[1], : part.shape[2]] = part
+        return texels
+
+
+def _no_power_of_two(n: int) -> int:
+    """Return the smallest number from n on that is no power of two."""
+    while n & (n - 1) == 0:
+        n += 1
+    return n
 
 
 @dataclass(frozen=True)

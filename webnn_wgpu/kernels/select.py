@@ -18,6 +18,9 @@ GEMV_ROWS = 4
 LARGE_TILES = 128
 """Tiles of 64 x 64 from which on hardware takes them: fewer leave it idle, and 32 x 32 makes four times as many."""
 
+MOST_QUADS = 32
+"""Quads that a lane of the subgroup kernel sums up at most."""
+
 _TEXTURE_NS, _BUFFER_NS = 5.6, 15.5
 """What loading a quad for 8 lanes costs on a software adapter (lavapipe, measured): from a texture, from a buffer."""
 
@@ -75,10 +78,11 @@ def supports(caps: Caps, variant: str) -> bool:
 def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int, int]:
     """Return the rows and the quads of columns per lane of the subgroup kernel's tiles: those that take the least time.
 
-    More rows load `b` less often. With `b` in a texture 16 rows are the best; 32 make the compiler spill registers.
+    More rows load `b` less often. But a driver's compiler takes as long as there are quads in a lane's part of a tile, so these
+    are 32 at most; with `b` in a texture, 16 rows of two are faster than 32 of one.
     """
     candidates = (16, 8, 4, 2, 1) if texture else (32, 16, 8, 4, 2, 1)
-    tiles = ((rows, quads) for rows in candidates for quads in (2, 1))
+    tiles = ((rows, quads) for rows in candidates for quads in (2, 1) if rows * quads <= MOST_QUADS)
     return min(tiles, key=lambda tile: _tile_nanoseconds(caps, size, *tile, texture=texture))
 
 

@@ -119,6 +119,11 @@ class KernelSpec:
         return block + bytes(-len(block) % 16)
 
     @property
+    def variant(self) -> str:
+        """Which of its template's variants, or of its family's; "" where there is but one."""
+        return str(dict(self.params).get("variant", self.template.partition(".")[2]))
+
+    @property
     def reads_texture(self) -> bool:
         """Whether a binding is a texture."""
         return any(b.access == "texture" for b in self.bindings)

@@ -17,6 +17,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, gr
 from ..kernels.spec import Operand as KernelOperand
 from ._attrs import Attr
 from ._def import Operand
+from ._factors import Factor
 from ._large_convolution import (
     Images,
     Part,
@@ -30,7 +31,7 @@ from ._large_convolution import (
     tile_work,
 )
 from ._patches import patch_uniforms
-from ._product import FORCED, HIGHEST_TILE, Addend, Factor, Kernel, Read, finish, product_calls
+from ._product import FORCED, HIGHEST_TILE, Addend, Kernel, Read, finish, product_calls
 from ._product import TEMPLATES as PRODUCTS
 from ._shapes import strides_of
 from ._winograd import TEMPLATES as WINOGRAD

@@ -293,7 +293,7 @@ class OpDef:
 
     @property
     def view(self) -> bool:
-        """Whether the output is the input's memory under another shape."""
+        """Whether the output is the input's memory under another shape or data type."""
         return self.lower is None
 
     def operand_names(self, count: int) -> list[str]:

@@ -17,7 +17,10 @@ from ._rows import scalar_uniform, wide
 from ._shapes import strides_of
 from ._steps import Steps
 
-NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters", "centered"), VARIANTS)
+NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters", "centered", "again"), VARIANTS)
+
+_MOST_STORED = 4
+"""Most items that an invocation on a software adapter stores from registers: each is a copy of the text that does it."""
 
 
 def require_shape(call: Call, index: int, name: str, shape: Sequence[int], rule: str) -> None:
@@ -87,7 +90,21 @@ def normalization_call(
         *((Binding(name, "read", x.data_type, quad=quads and of_items), low.value(i)) for i, name in given),
         (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
     ]
-    return [row_call(NORMALIZATION, low, view, variant, shape, resources, fields, parameters=parameters, centered=centered)]
+    again = low.caps.is_cpu and shape.held > _MOST_STORED
+    return [
+        row_call(
+            NORMALIZATION,
+            low,
+            view,
+            variant,
+            shape,
+            resources,
+            fields,
+            parameters=parameters,
+            centered=centered,
+            again=again,
+        )
+    ]
 
 
 def items_call(low: Lowering, *, centered: bool = True) -> list[KernelCall]:

@@ -12,7 +12,7 @@ from ..core.errors import OperationError
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.expression import OPAQUE_ZERO
-from ..kernels.packing import Chain, Columns, PanelTexture, Transposed
+from ..kernels.packing import Chain, Columns, PanelTexture
 from ..kernels.select import Choice, ProductSize
 from ..kernels.spec import (
     Binding,
@@ -21,8 +21,6 @@ from ..kernels.spec import (
     KernelCall,
     KernelTemplate,
     Operand,
-    Packed,
-    Packing,
     Temp,
     UniformType,
     Work,
@@ -30,9 +28,9 @@ from ..kernels.spec import (
 )
 from ..kernels.windows import strided_span
 from ._def import Lowering
+from ._factors import Block, Factor, columns_of, is_constant, packed, row_major, steps_of
 from ._quads import MOST_ITERATIONS
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
-from .strided import strided_call
 
 _OWN_PARAMS = {"subgroup": ("lanes", "rows", "quads", "b_texture"), "tiled": ("side",), "gemv": (), "plain": ("rows",)}
 _COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_reads", "block")
@@ -53,34 +51,6 @@ _Field = tuple[str, UniformType, int | float]
 
 
 @dataclass(frozen=True)
-class Factor:
-    """One factor: the matrices in the last two dimensions of a value, transposed or not.
-
-    Scratch memory and packed constants hold their matrices row by row: they are not transposed.
-    """
-
-    value: Operand
-    data_type: str
-    shape: tuple[int, ...]
-    transposed: bool = False
-
-    @property
-    def rows(self) -> int:
-        """Rows of a matrix, once transposed."""
-        return self.shape[-1 if self.transposed else -2]
-
-    @property
-    def columns(self) -> int:
-        """Columns of a matrix, once transposed."""
-        return self.shape[-2 if self.transposed else -1]
-
-    @property
-    def batch(self) -> tuple[int, ...]:
-        """The leading dimensions."""
-        return self.shape[:-2]
-
-
-@dataclass(frozen=True)
 class Addend:
     """What is added to a single product: `beta` times a value that broadcasts to the matrix."""
 
@@ -92,25 +62,6 @@ class Addend:
 
 Read = Callable[[Sequence[int]], str]
 """Where, for an element of a result, the element of an operand of some shape is found: see `shaders/lib/product.wgsl.j2`."""
-
-
-@dataclass(frozen=True)
-class Block:
-    """Columns first..end-1 of a product that is `width` columns wide."""
-
-    first: int
-    end: int
-    width: int
-
-    @property
-    def columns(self) -> int:
-        """How many there are."""
-        return self.end - self.first
-
-    @property
-    def whole(self) -> bool:
-        """Whether these are all."""
-        return self.columns == self.width
 
 
 @dataclass(frozen=True)
@@ -216,26 +167,13 @@ def _parts_of_sums(
     calls: list[KernelCall] = []
     for number, first in enumerate(range(0, K, step)):
         end = min(K, first + step)
-        factors = [_steps(low, f, side, first, end, calls) for f, side in ((a, "a"), (b, "b"))]
+        factors = [steps_of(low, f, side, first, end, calls) for f, side in ((a, "a"), (b, "b"))]
         # The last part's call gives the result.
         target = sums[number % 2] if end < K else into
         epilogue = low if end == K else replace(low, epilogue=None)
         calls += product_calls(epilogue, *factors, alpha=alpha, addend=addend, read=read, into=target)
         addend = Addend(sums[number % 2], "float32", shape, 1)
     return calls
-
-
-def _steps(low: Lowering, factor: Factor, side: str, first: int, end: int, calls: list[KernelCall]) -> Factor:
-    """Return the columns (of `a`) or rows (of `b`) of a factor that are steps first..end-1 of the sums: a copy."""
-    *batch, rows, columns = strides_of(factor.shape)
-    if factor.transposed:
-        rows, columns = columns, rows
-    shape = (*factor.batch, factor.rows, end - first) if side == "a" else (*factor.batch, end - first, factor.columns)
-    temp = Temp(f"{side} {first}", math.prod(shape) * DATA_TYPES[factor.data_type].size_bytes)
-    base = first * (columns if side == "a" else rows)
-    reason = f"steps {first} to {end} of {side}"
-    calls.append(strided_call(factor.value, factor.data_type, base, shape, (*batch, rows, columns), temp, low.caps, reason))
-    return Factor(temp, factor.data_type, shape)
 
 
 def _longest_sum(low: Lowering, a: Factor, b: Factor, size: ProductSize, variant: str) -> int:
@@ -278,9 +216,9 @@ def _block_calls(
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
-        kernel.bind(Binding("b", "texture"), _packed(b.value, whole if block.whole else part))
+        kernel.bind(Binding("b", "texture"), packed(b.value, whole if block.whole else part))
     else:
-        operand = row_major(low, b, "b", calls) if block.whole else _columns(low, b, block, calls)
+        operand = row_major(low, b, "b", calls) if block.whole else columns_of(low, b, block, calls)
         kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), operand)
     blocks, panels = -(-M // tile[0]), -(-N // tile[1])
     tiles = blocks * panels * size.matrices
@@ -415,47 +353,6 @@ def _block_width(low: Lowering, b: Factor, size: ProductSize, variant: str) -> i
     # Whole panels, or at least whole quads; where not even one fits, the planner refuses what is bound.
     columns = (room - STORAGE_ALIGNMENT_BYTES) // column_bytes
     return min(N, columns // PANEL * PANEL or max(QUAD, columns // QUAD * QUAD))
-
-
-def is_constant(low: Lowering, operand: Operand) -> bool:
-    """Return whether an operand is a constant that may be packed at build time."""
-    return isinstance(operand, Packed) or (isinstance(operand, int) and low.is_constant(operand))
-
-
-def _packed(operand: Operand, packing: Packing) -> Packed:
-    """Return a constant packed; one that is packed already is packed further."""
-    if isinstance(operand, Packed):
-        return Packed(operand.value, Chain(operand.packing, packing))
-    assert isinstance(operand, int)
-    return Packed(operand, packing)
-
-
-def _columns(low: Lowering, factor: Factor, block: Block, calls: list[KernelCall]) -> Operand:
-    """Return a block of a factor's columns in row-major order: a copy, made at build time if it is a single constant."""
-    *batch, rows, columns = strides_of(factor.shape)
-    if factor.transposed:
-        rows, columns = columns, rows
-    if is_constant(low, factor.value) and math.prod(factor.batch) == 1:
-        return _packed(factor.value, Columns(block.first, block.end, factor.rows, factor.transposed))
-    dims = (*factor.batch, factor.rows, block.columns)
-    temp = Temp(f"columns {block.first} of {dims}", math.prod(dims) * DATA_TYPES[factor.data_type].size_bytes)
-    base, steps = block.first * columns, (*batch, rows, columns)
-    reason = f"columns {block.first} to {block.end} of b"
-    calls.append(strided_call(factor.value, factor.data_type, base, dims, steps, temp, low.caps, reason))
-    return temp
-
-
-def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
-    """Return the factor's matrices in row-major order: a transposed one is copied, at build time if it is a constant."""
-    if not factor.transposed:
-        return factor.value
-    if is_constant(low, factor.value):
-        return _packed(factor.value, Transposed())
-    shape, strides = factor.shape, strides_of(factor.shape)
-    temp = Temp(key, math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes)
-    dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])
-    calls.append(strided_call(factor.value, factor.data_type, 0, dims, steps, temp, low.caps, f"{key} transposed"))
-    return temp
 
 
 def _number_batches(kernel: Kernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> _Steps:

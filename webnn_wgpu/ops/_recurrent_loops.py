@@ -16,7 +16,7 @@ from ..core.data_types import DATA_TYPES
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Temp, Work, grid_1d
 from ._def import Lowering
-from ._product import Factor, row_major
+from ._factors import Factor, row_major
 from ._recurrent_network import Bound, Field, Network, Sizes, initial_states
 from .strided import strided_call
 

@@ -14,7 +14,8 @@ from ..kernels.packing import Permuted
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Packed, Temp, UniformType, Work, grid_1d
 from ._cells import ACTIVATIONS, is_forward
 from ._def import Lowering
-from ._product import Addend, Factor, product_calls
+from ._factors import Factor
+from ._product import Addend, product_calls
 
 Field = tuple[str, UniformType, int | float]
 """A uniform: its name, type and value."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from ..kernels.element import QUAD
 from ..kernels.packing import Chain, WinogradFilter
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
+from ._factors import Factor
 from ._patches import patch_uniforms
-from ._product import Addend, Factor, Kernel, Read, finish, product_calls
+from ._product import Addend, Kernel, Read, finish, product_calls
 
 if TYPE_CHECKING:
     from ..kernels.select_convolution import ConvolutionSize

@@ -251,11 +251,13 @@ class _Lowering:
         if plan.variant != "decode":
             kernel.params["quads"] = plan.quads
         if plan.variant == "subgroup":
-            lanes, key_quads = self.low.caps.subgroup_size, self._key_quads(plan.rows)
+            lanes, key_quads = self.low.caps.subgroup_size, _key_quads(plan.rows)
             unbounded = not self.low.has(4) and (left, right) == (_UNBOUNDED, _UNBOUNDED)
             whole = unbounded and self.k.length % (lanes * key_quads * QUAD) == 0
             kernel.params |= {"lanes": lanes, "rows": plan.rows, "key_quads": key_quads, "whole": whole}
             kernel.features.append("subgroup")
+            if self.low.caps.is_cpu and "subgroup-barrier" in self.low.caps.features:
+                kernel.features.append("subgroup-barrier")
         reason = plan.reason + (f", keys in {parts} parts" if parts > 1 else "")
         return [kernel.call(_TEMPLATES[plan.variant], grid_1d(workgroups, self.low.caps), reason), *combine]
 
@@ -332,18 +334,12 @@ class _Lowering:
             return _Plan(variant, reason, 32, -(-self.v.size // 32), self._part_keys(32, iterations, 32))
         lanes = caps.subgroup_size
         quads = -(-self.v.size // (QUAD * lanes))
-        # More rows share each load of keys and values; but their sums, and then the keys of a block, must not be so many that
-        # compiling takes long.
-        most = 32 if quads <= 3 else 16 if quads == 4 else 8
+        # More rows share each load of keys and values; but their sums must not be so many that compiling takes long.
+        most = 8 if quads > 4 else 32 if quads < 4 and self.k.length >= _LONG else 16
         rows = next((r for r in (1, 2, 4, 8, 16) if self.rows <= r < most), most)
-        block = self._key_quads(rows) * lanes
+        block = _key_quads(rows) * lanes
         part_keys = self._part_keys(block * QUAD, self.q.size // QUAD + 2 * block + 3, rows)
         return _Plan(variant, reason, rows, quads, part_keys)
-
-    def _key_quads(self, rows: int) -> int:
-        """Return how many quads of keys each lane of the subgroup kernel takes at once."""
-        # With 32 rows 2 are 6% faster, but take twice as long to compile.
-        return 1 if rows == 32 and self.k.length < _LONG else 2
 
     def _part_keys(self, block: int, iterations: int, rows: int) -> int:
         """Return how many keys one invocation takes.
@@ -373,6 +369,12 @@ class _Lowering:
         if self.rows <= DECODE_ROWS:
             return "decode", f"hardware GPU, {self.rows} row(s) for each head of keys"
         return "tiled", "hardware GPU: tiles in workgroup memory"
+
+
+def _key_quads(rows: int) -> int:
+    """Return how many quads of keys each lane of the subgroup kernel takes at once."""
+    # With many rows 2 are up to 8% faster, but take twice as long to compile.
+    return 1 if rows >= 16 else 2
 
 
 _BUSY = 8

@@ -12,7 +12,8 @@ from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._product import TEMPLATES, Addend, Factor, product_calls
+from ._factors import Factor
+from ._product import TEMPLATES, Addend, product_calls
 from ._rows import to_type, wide
 from ._shapes import unidirectional
 

@@ -11,7 +11,8 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
 from ._def import Call, Lowering, OpDef, Operand
-from ._product import TEMPLATES, Factor, product_calls
+from ._factors import Factor
+from ._product import TEMPLATES, product_calls
 from ._rows import to_type, wide
 from ._shapes import broadcast
 

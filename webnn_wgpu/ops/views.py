@@ -1,10 +1,12 @@
-"""Operators that cost nothing: the output is the input's memory under another shape."""
+"""Operators that cost nothing: the output is the input's memory under another shape or data type."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..core.data_types import MAX_DIMENSION
+import numpy as np
+
+from ..core.data_types import ANY, DATA_TYPES, MAX_DIMENSION
 from ._attrs import Attr
 from ._def import Call, OpDef, Operand
 
@@ -40,6 +42,24 @@ def _same_memory(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Te
     return [x.reshape(outputs[0].shape)]
 
 
+def _infer_bitcast(call: Call) -> tuple[TensorType, ...]:
+    x, wanted = call.input(), call.attrs["data_type"]
+    same = [name for name, found in DATA_TYPES.items() if found.bits == DATA_TYPES[x.data_type].bits]
+    call.require(
+        wanted in same,
+        "data_type must have as many bits as the input's",
+        got=f"data_type={wanted!r}, input {x}",
+        allowed=", ".join(same),
+    )
+    return (x.with_data_type(wanted),)
+
+
+def _same_bits(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    return [np.ascontiguousarray(x).view(outputs[0].numpy).reshape(outputs[0].shape)]
+
+
 OPS = (
     OpDef(
         "reshape",
@@ -59,6 +79,17 @@ OPS = (
         _same_memory,
         None,
         spec="#api-mlgraphbuilder-unary",
+        tolerance=0,
+        moves=True,
+    ),
+    OpDef(
+        "x.bitcast",
+        (Operand("input"),),
+        _infer_bitcast,
+        _same_bits,
+        None,
+        attrs=(Attr("data_type", "data_type"),),
+        output_types=ANY,
         tolerance=0,
         moves=True,
     ),

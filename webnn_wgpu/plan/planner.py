@@ -98,7 +98,12 @@ class _Planner:
         outputs = {self.copies.get(name) or self.root(value): name for name, value in graph.outputs.items()}
         inputs = {value: name for name, value in graph.inputs.items()}
         lifetimes = self._lifetimes(outputs, inputs)
-        placed, sizes = assign_slots(lifetimes)
+        placed, sizes = assign_slots(
+            lifetimes,
+            self._apart(lifetimes),
+            alignment=self.caps.limit("min-storage-buffer-offset-alignment"),
+            largest_bytes=self.caps.limit("max-buffer-size"),
+        )
         constants: dict[tuple[int, Packing | None], int] = {}
         uniforms = bytearray()
         dispatches: list[PlannedDispatch] = []
@@ -118,7 +123,8 @@ class _Planner:
                 elif value in outputs:
                     resources.append(Resource("output", outputs[value], offset, size))
                 else:
-                    resources.append(Resource("slot", placed[value], offset, size))
+                    place = placed[value]
+                    resources.append(Resource("slot", place.slot, place.offset_bytes + offset, size))
             self._check(call, node, label, resources)
             block = call.spec.packed(call.uniforms)
             uniforms.extend(bytes(-len(uniforms) % alignment))
@@ -157,6 +163,15 @@ class _Planner:
                 first = lifetimes[value].first if value in lifetimes else i
                 lifetimes[value] = Lifetime(first, i, padded_bytes(self._size(value)))
         return lifetimes
+
+    def _apart(self, lifetimes: Mapping[int, Lifetime]) -> set[frozenset[int]]:
+        """Return the pairs of values that one dispatch binds, and writes at least one of."""
+        pairs: set[frozenset[int]] = set()
+        for call, _, _ in self.calls:
+            bound = {self.root(_value_of(operand)) for operand in call.operands}
+            for wrote in {self.root(value) for value in _written(call)} & lifetimes.keys():
+                pairs.update(frozenset((wrote, other)) for other in bound & lifetimes.keys() if other != wrote)
+        return pairs
 
     def _check(self, call: KernelCall, node: Node | None, label: str, resources: list[Resource]) -> None:
         """Refuse what the device cannot run, and what no correct lowering makes."""

@@ -23,13 +23,17 @@ from .device import Device
 from .encoding import check_encoder, recording
 from .pipelines import Pipeline, PipelineCache, compiler_message
 from .readback import PendingRead
-from .recorder import Dispatch, Recorder, make_recorder
+from .recorder import Dispatch, PlainRecorder, Recorder, make_recorder
 from .steps import run_in_steps
+from .timestamps import FEATURE, Timestamps
 from .warming import Use, WarmUp, dispatch_nothing
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called as `progress(done, total, what)` while kernels are compiled."""
+"""Called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while kernels are compiled,
+with bytes and `UPLOADING` while weights are uploaded."""
+
+UPLOADING = "uploading weights"
 
 _READ_ALIGNMENT = 16
 _BOUND_SETS = 16
@@ -70,6 +74,7 @@ class Program:
         self._pipelines: dict[KernelSpec, Pipeline] = {}
         self._groups: list[wgpu.GPUBindGroup | None] = []
         self._own: Recorder | None = None
+        self._timing: tuple[Timestamps, list[Recorder]] | None = None
         with device.lock:
             try:
                 with device.translated("making a graph"):
@@ -78,12 +83,11 @@ class Program:
                 self.destroy()
                 raise
 
-    def _allocate(self) -> None:
-        plan, device, store = self.plan, self.device, WeightStore.of(self.device)
+    def _allocate(self, progress: Progress | None) -> None:
+        plan, device = self.plan, self.device
         for i, slot in enumerate(plan.slots):
             self._slots.append(device.create_buffer(slot.size_bytes, f"slot {i}"))
-        for use in plan.constants:
-            self._weights.append(store.get(plan.arrays[use.value], use.packing, f"constant %{use.value}"))
+        self._upload(progress)
         ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
         for kind, name, type_ in ends:
             self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
@@ -95,6 +99,16 @@ class Program:
             total += -(-size // _READ_ALIGNMENT) * _READ_ALIGNMENT
         self._staging_bytes = total
         self._staging = device.create_staging(total)
+
+    def _upload(self, progress: Progress | None) -> None:
+        store, done, total = WeightStore.of(self.device), 0, self.plan.constant_bytes
+        for use in self.plan.constants:
+            if progress is not None:
+                progress(done, total, UPLOADING)
+            self._weights.append(store.get(self.plan.arrays[use.value], use.packing, f"constant %{use.value}"))
+            done += use.type.size_bytes
+        if progress is not None and total:
+            progress(done, total, UPLOADING)
 
     def _make(self, progress: Progress | None) -> None:
         """Make everything; the driver goes on compiling while the weights are uploaded."""
@@ -116,7 +130,7 @@ class Program:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
             if progress is not None:
                 progress(len(uses), len(uses), "")
-            self._allocate()
+            self._allocate(progress)
             for spec, dispatches in uses.items():
                 if spec.reads_texture:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
@@ -181,13 +195,14 @@ class Program:
         return {"buffer": buffer.gpu, "offset": buffer.offset_bytes + resource.offset_bytes, "size": size}
 
     def _bind(self, ends: Ends) -> Recorder:
+        return make_recorder(self._dispatches(ends))
+
+    def _dispatches(self, ends: Ends) -> list[Dispatch]:
         """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
-        return make_recorder(
-            [
-                Dispatch(self._pipelines[d.spec].pipeline, group or self._bind_group(d, ends), d.grid)
-                for d, group in zip(self.plan.dispatches, self._groups, strict=True)
-            ]
-        )
+        return [
+            Dispatch(self._pipelines[d.spec].pipeline, group or self._bind_group(d, ends), d.grid)
+            for d, group in zip(self.plan.dispatches, self._groups, strict=True)
+        ]
 
     def _bound_to(self, ends: Ends) -> Recorder:
         key = tuple(id(buffer) for buffer in ends.values())
@@ -213,8 +228,7 @@ class Program:
             self.check()
             self._check_no_steps()
             staging = self._free_staging()
-            for name, array in inputs.items():
-                self._ends["input", name].write(array)
+            self._write(inputs)
             assert self._own is not None
             encoder = self.record(self._own)
             for name in outputs:
@@ -226,6 +240,42 @@ class Program:
             windows = {n: (self._read_offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
             self._pending = PendingRead(self.device, staging, windows)
             return self._pending
+
+    def _write(self, inputs: Mapping[str, Array]) -> None:
+        for name, array in inputs.items():
+            self._ends["input", name].write(array)
+
+    def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
+        """Run once with a clock at each dispatch, wait, and return what each took on the device, in microseconds.
+
+        Returns:
+            One number for each of the plan's dispatches; None if the device was made without the feature "timestamp-query".
+
+        Raises:
+            InvalidStateError: the program was destroyed.
+            DeviceLostError: the device is gone.
+        """
+        with self.device.lock:
+            self.check()
+            self._check_no_steps()
+            if FEATURE not in self.device.caps.features:
+                return None
+            with self.device.translated("timing a graph"):
+                self._timing = self._timing or self._make_timing()
+                timestamps, recorders = self._timing
+                self._write(inputs)
+                encoder = self.device.gpu.create_command_encoder()
+                for i, recorder in enumerate(recorders):
+                    compute = timestamps.begin_pass(encoder, i)
+                    recorder.record(compute)
+                    compute.end()
+                timestamps.resolve(encoder)
+            self.device.submit(encoder, (*self._slots, *self._ends.values()))
+            return timestamps.microseconds()
+
+    def _make_timing(self) -> tuple[Timestamps, list[Recorder]]:
+        recorders: list[Recorder] = [PlainRecorder([d]) for d in self._dispatches(self._ends)]
+        return Timestamps(self.device, len(recorders)), recorders
 
     def _free_staging(self) -> wgpu.GPUBuffer:
         """Return the staging buffer when it can be copied into."""
@@ -348,7 +398,9 @@ class Program:
             self._groups.clear()
             self._pipelines.clear()
             self._weights.clear()  # what no other program uses goes now
-            self._own = self._staging = self._pending = None
+            if self._timing is not None:
+                self._timing[0].destroy()
+            self._own = self._staging = self._pending = self._timing = None
             for buffer in (*self._slots, *self._ends.values()):
                 buffer.destroy()
             self._slots.clear()

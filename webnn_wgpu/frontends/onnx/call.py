@@ -77,10 +77,6 @@ class Call:
             return attribute.value.numpy()
         return list(attribute.value) if isinstance(attribute.value, tuple) else attribute.value
 
-    def output_dtype(self, index: int = 0) -> DType | None:
-        """Return the type that the operator's schema gives an output, if it follows from the inputs'."""
-        return self.lowering.schema_dtype(self, index)
-
     # elements -----------------------------------------------------------------------------------------------------
 
     def value(self, index: int) -> Array:

@@ -16,6 +16,7 @@ import numpy as np
 import onnx_ir
 
 from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSupportedError, WebNNError
+from webnn_wgpu.api.progress import READING, Progress
 
 from . import host
 from .call import Call
@@ -160,12 +161,18 @@ class Lowering:
 
     # the walk -----------------------------------------------------------------------------------------------------
 
-    def run(self, nodes: Iterable[onnx_ir.Node], wanted: Sequence[onnx_ir.Value]) -> Lowered:
+    def run(
+        self,
+        nodes: Iterable[onnx_ir.Node],
+        wanted: Sequence[onnx_ir.Value],
+        progress: Progress | None = None,
+    ) -> Lowered:
         """Lower nodes, in topological order.
 
         Args:
             nodes: the nodes that are left of the program.
             wanted: the program's outputs.
+            progress: called as `progress(done, total, READING)` with numbers of nodes.
 
         Raises:
             NotSupportedError: a node that neither device nor host can run, or, with `fallback="error"`, not the device.
@@ -173,7 +180,11 @@ class Lowering:
         """
         work = deque(nodes)
         needed: set[onnx_ir.Value] = set()
+        done = 0
         while work:
+            if progress is not None:
+                progress(done, done + len(work), READING)
+            done += 1
             node = work.popleft()
             if any(self._absent(v) for v in self.module.uses(node, inner=node.op_type not in ("If",))):
                 self._postpone(node)
@@ -304,7 +315,8 @@ class Lowering:
 
     def _typed(self, call: Call, chosen: Handler, index: int, operand: MLOperand) -> Tensor:
         """Give an operator's result the type that ONNX's schema asks for."""
-        dtype = self.schema_dtype(call, index)
+        given = [None if t is None else t.dtype for t in call.inputs]
+        dtype = self.module.output_dtype(call.node, index, given, call.version)
         if dtype is None:
             first = next(t for t in call.inputs if t is not None)
             dtype = first.dtype
@@ -312,10 +324,6 @@ class Lowering:
         if not chosen.moves:
             operand = rounded(call, operand, dtype)
         return Tensor(tuple(operand.shape), dtype, operand=operand)
-
-    def schema_dtype(self, call: Call, index: int) -> DType | None:
-        """Return the type that a node's schema gives an output, if it follows from the inputs'."""
-        return self.module.output_dtype(call.node, index, [None if t is None else t.dtype for t in call.inputs], call.version)
 
     # what is known ------------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +18,7 @@ import onnx
 import onnx_ir
 
 from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError, ml
+from webnn_wgpu.api.progress import Progress
 
 from .dims import Dimension, sidecar
 from .lowering import Placed
@@ -106,7 +107,7 @@ class Model:
         fallback: Fallback = "warn",
         override_dims: Mapping[str, int] | None = None,
         cache_size: int = 8,
-        progress: Callable[[int, int, str], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         if fallback not in FALLBACKS:
             raise MLTypeError("unknown fallback", operator="load", got=repr(fallback), allowed=", ".join(FALLBACKS))
@@ -121,6 +122,7 @@ class Model:
         self.outputs = tuple(value_info(v, name, declared=False) for v in graph.outputs)
         self._program = Program(self._module, context, list(graph), given, graph.outputs, cache_size)
         self._reported: tuple[Placed, ...] = ()
+        self._staged = 0
         self._loading: tuple[Span, ...] = ()
         shapes = [self._pinned(info) for info in self.inputs]
         if all(s is not None for s in shapes):
@@ -163,10 +165,10 @@ class Model:
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
-        """Run the model once, step by step, and return what each step took.
+        """Run the model once, step by step, and return what each step took, and each kernel.
 
-        Steps that follow each other here may overlap in `run`, which is a little faster. The device's time is taken by the
-        host's clock, for each graph as a whole: kernels have no times of their own.
+        Steps that follow each other here may overlap in `run`, which is a little faster. They are timed by the host's clock;
+        kernels by the device's timestamps, for which each graph is run once more: see `MLGraph.profile`.
 
         Args:
             feeds: as for `run`.
@@ -181,11 +183,15 @@ class Model:
             >>> profile = wn.load_onnx(mlp).profile({"x": np.zeros((1, 4), np.float32)})
             >>> [span.kind for span in profile.spans]
             ['load', 'lower', 'compile', 'submit', 'run', 'read back']
+            >>> profile.spans[4].kernels[0].labels
+            ('gemm_0', 'relu_1')
         """
-        start = time.perf_counter()
-        with watched() as spans:
+        with watched() as watch:
+            watch.spans += self._loading
+            start = time.perf_counter()
             outputs = self.run(feeds)
-        return Profile([*self._loading, *spans], outputs, (time.perf_counter() - start) * 1e3)
+            wall_ms = (time.perf_counter() - start) * 1e3
+        return watch.profile(outputs, wall_ms)
 
     def _check_feeds(self, feeds: Mapping[str, Any]) -> list[Array]:
         unknown = set(feeds).difference(i.name for i in self.inputs)
@@ -235,7 +241,10 @@ class Model:
         self._report()
 
     def _report(self) -> None:
-        """Log where the nodes run, once for each placement."""
+        """Log where the nodes run, once for each placement, after something was compiled."""
+        if self._program.staged == self._staged:
+            return
+        self._staged = self._program.staged
         placed = self._program.placements()
         if placed and placed != self._reported:
             self._reported = placed
@@ -320,7 +329,7 @@ def load_onnx(
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
     simplify: Simplifier | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Model:
     """Load an ONNX model.
 
@@ -333,7 +342,8 @@ def load_onnx(
         override_dims: sizes of symbolic dimensions, by name.
         cache_size: number of sets of input shapes whose graphs are kept.
         simplify: "onnxslim" lets that package, to be installed beside this one, simplify the model first.
-        progress: called as `progress(done, total, kernel)` while kernels are compiled.
+        progress: called as `progress(done, total, what)`: with numbers of nodes and "reading nodes", and then as
+            `MLGraphBuilder.build` does.
 
     Returns:
         The model, compiled already if the shapes of its inputs are known.
@@ -346,14 +356,14 @@ def load_onnx(
         >>> wn.load_onnx(mlp)
         Model(mlp: x: float32[N, 4] -> y: float32[N, 3])
     """
-    with watched() as spans:
+    with watched() as watch:
         with span("load", "the file"):
             model, name = open_model(source, simplify)
         dims = {**sidecar(source), **(override_dims or {})}
         if context is None:
             context = ml.create_context()
         loaded = Model(model, name, context, fallback=fallback, override_dims=dims, cache_size=cache_size, progress=progress)
-    loaded._loading = tuple(spans)
+    loaded._loading = tuple(watch.spans)
     return loaded
 
 
@@ -375,7 +385,7 @@ def load(
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
     simplify: Simplifier | None = None,
-    progress: Callable[[int, int, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Model:
     """Load a model file; its kind is told by its suffix. See `load_onnx` for the arguments.
 

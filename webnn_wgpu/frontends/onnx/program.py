@@ -24,9 +24,8 @@ from .timing import compute, span
 from .types import HELD, Array, DType, decode, encode
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from webnn_wgpu import MLContext
+    from webnn_wgpu.api.progress import Progress
 
     from .module import Module
 
@@ -79,17 +78,19 @@ class Program:
         self.capacity = capacity
         self.compiled = 0
         """How many WebNN graphs were compiled so far."""
+        self.staged = 0
+        """How many stages were: those without a graph too."""
         self._start = State(nodes, {}, self.inputs)
         self._bodies: dict[onnx_ir.Node, Program] = {}
 
     # running ------------------------------------------------------------------------------------------------------
 
-    def run(self, feeds: Mapping[onnx_ir.Value, Array], progress: Callable[[int, int, str], None] | None = None) -> list[Array]:
+    def run(self, feeds: Mapping[onnx_ir.Value, Array], progress: Progress | None = None) -> list[Array]:
         """Run the graph.
 
         Args:
             feeds: an array for each of `inputs`, of its logical type.
-            progress: called as `progress(done, total, kernel)` while kernels are compiled.
+            progress: as for `load_onnx`.
         """
         environment: Environment = dict(feeds)
         state: State | None = self._start
@@ -117,7 +118,7 @@ class Program:
 
     # stages -------------------------------------------------------------------------------------------------------
 
-    def _stage(self, state: State, environment: Environment, progress: Callable[[int, int, str], None] | None) -> Stage:
+    def _stage(self, state: State, environment: Environment, progress: Progress | None) -> Stage:
         """Return the stage that was compiled for these shapes and elements; compile one if there is none."""
         key = tuple((environment[v].shape, environment[v].dtype) for v in state.reads)
         found = state.stages.setdefault(key, [])
@@ -146,11 +147,9 @@ class Program:
         except ValueNeeded:
             return False
 
-    def _compile(
-        self, state: State, feeds: Mapping[onnx_ir.Value, Feed], progress: Callable[[int, int, str], None] | None
-    ) -> Stage:
+    def _compile(self, state: State, feeds: Mapping[onnx_ir.Value, Feed], progress: Progress | None) -> Stage:
         with span("lower", f"{len(state.nodes)} nodes"):
-            lowered = self.lower(state.nodes, feeds, state.aliases)
+            lowered = self.lower(state.nodes, feeds, state.aliases, progress=progress)
         graph = None
         if lowered.outputs:
             with span("compile", ", ".join(lowered.outputs)):
@@ -165,6 +164,7 @@ class Program:
             then = State(lowered.rest, lowered.aliases, tuple(self._reads(lowered, state.reads)))
         results = [(name, value, dtype) for name, (value, _, dtype) in lowered.outputs.items()]
         lowered.outputs.clear()
+        self.staged += 1
         return Stage(lowered, graph, results, then)
 
     def lower(
@@ -173,9 +173,10 @@ class Program:
         feeds: Mapping[onnx_ir.Value, Feed],
         aliases: Mapping[onnx_ir.Value, onnx_ir.Value] | None = None,
         missing: Iterable[onnx_ir.Value] = (),
+        progress: Progress | None = None,
     ) -> Lowered:
         """Lower nodes for what they are given, without compiling anything; what reads `missing` values is left."""
-        return Lowering(self.module, self.context, feeds, aliases or {}, missing).run(nodes, self.outputs)
+        return Lowering(self.module, self.context, feeds, aliases or {}, missing).run(nodes, self.outputs, progress)
 
     def _reads(self, lowered: Lowered, before: Sequence[onnx_ir.Value]) -> Iterator[onnx_ir.Value]:
         """Return the values that are there when the next stage begins, and that it may use."""
@@ -255,7 +256,7 @@ class Program:
     def prepare(
         self,
         given: Mapping[onnx_ir.Value, tuple[tuple[int, ...], DType]],
-        progress: Callable[[int, int, str], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Compile the first stage for shapes and types of the inputs, unless it depends on their elements."""
         state = self._start

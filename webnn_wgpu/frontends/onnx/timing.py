@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from webnn_wgpu import MLContext, MLGraph
+from webnn_wgpu.api.profile import KernelTime
 
 KINDS = ("load", "lower", "compile", "submit", "run", "read back", "host")
 """What a span may be: reading the file; lowering nodes to operators; compiling a graph, its weights' upload included; writing
@@ -21,31 +22,52 @@ PAUSE_S = 1e-4
 """How long a profile sleeps between two looks at whether the device is done."""
 
 
+SLOWEST = 10
+"""Most kernels of a graph that a printed profile names."""
+
+
 @dataclass(frozen=True)
 class Span:
-    """One thing that took time: its kind (of `KINDS`), what it was, and milliseconds."""
+    """One thing that took time.
+
+    Attributes:
+        kind: one of `KINDS`.
+        what: what it was.
+        ms: milliseconds, by the host's clock.
+        gpu_ms: of a "run": what its kernels took by the device's own timestamps; None where it takes none.
+        kernels: of the first "run" of a graph: each kernel and its time on the device.
+    """
 
     kind: str
     what: str
     ms: float
+    gpu_ms: float | None = None
+    kernels: tuple[KernelTime, ...] = ()
 
 
 @dataclass
 class Profile:
     """What a run of a model took, made by `Model.profile`.
 
-    Times are the host's, taken around each step, with the device drained before its time is noted. Kernels have no times of
-    their own: nothing on the device is asked for timestamps.
+    Times of spans are the host's, taken around each step, with the device drained before its time is noted. Times of kernels
+    are the device's, of a run of each graph with timestamps after the run that the spans tell of.
 
     Attributes:
         spans: what took time, in order; what the model's loading took comes first.
         outputs: the results of the run.
         wall_ms: the run as a whole, compiling for new shapes included.
+        note: why there are no times of kernels; else "".
     """
 
     spans: list[Span] = field(default_factory=list[Span])
     outputs: dict[str, Any] = field(default_factory=dict[str, Any], repr=False)
     wall_ms: float = 0.0
+    note: str = ""
+
+    @property
+    def gpu_ms(self) -> float | None:
+        """What all kernels of the run took on the device; None where it takes no timestamps."""
+        return None if self.note else sum(span.gpu_ms or 0.0 for span in self.spans)
 
     def total_ms(self, kind: str) -> float:
         """Return the milliseconds of all spans of a kind."""
@@ -53,26 +75,75 @@ class Profile:
 
     def to_json(self) -> str:
         """Return everything but the outputs as one JSON object."""
-        return json.dumps({"wall_ms": self.wall_ms, "spans": [asdict(span) for span in self.spans]})
+        return json.dumps(
+            {
+                "wall_ms": self.wall_ms,
+                "gpu_ms": self.gpu_ms,
+                "note": self.note,
+                "spans": [asdict(span) for span in self.spans],
+            }
+        )
 
     def __str__(self) -> str:
-        rows = [(kind, "", self.total_ms(kind)) for kind in KINDS if any(s.kind == kind for s in self.spans)]
+        kinds = {span.kind for span in self.spans}
+        rows: list[tuple[str, str, float | None]] = [(kind, "", self.total_ms(kind)) for kind in KINDS if kind in kinds]
+        rows.append(("GPU", self.note or "by the device's timestamps", self.gpu_ms))
         rows.append(("the run", "with everything since the inputs were given", self.wall_ms))
-        rows += [(f"  {span.kind}", span.what, span.ms) for span in self.spans]
+        for span in self.spans:
+            rows.append((f"  {span.kind}", span.what, span.ms))
+            rows += _kernel_rows(span.kernels)
         first, second = max(len(row[0]) for row in rows), max(len(row[1]) for row in rows)
-        return "\n".join(f"{kind:<{first}}  {what:<{second}}  {ms:>10.3f} ms" for kind, what, ms in rows)
+        return "\n".join(
+            f"{k:<{first}}  {w:<{second}}  {'' if ms is None else f'{ms:>10.3f} ms'}".rstrip() for k, w, ms in rows
+        )
 
 
-_watching: ContextVar[list[Span] | None] = ContextVar("webnn_wgpu_spans", default=None)
+def _kernel_rows(kernels: Sequence[KernelTime]) -> list[tuple[str, str, float | None]]:
+    ordered = sorted(kernels, key=lambda kernel: -kernel.microseconds)
+    rows: list[tuple[str, str, float | None]] = [
+        ("    kernel", f"{k.shader}: {k.operators}", k.microseconds / 1e3) for k in ordered[:SLOWEST]
+    ]
+    if rest := ordered[SLOWEST:]:
+        rows.append(("    kernels", f"{len(rest)} more", sum(k.microseconds for k in rest) / 1e3))
+    return rows
+
+
+@dataclass
+class Watch:
+    """What a thread notes while it is being watched.
+
+    Attributes:
+        spans: what took time.
+        runs: of each run of a graph, the number of its span, and the graph.
+        inputs: what each graph was given last.
+    """
+
+    spans: list[Span] = field(default_factory=list[Span])
+    runs: list[tuple[int, MLGraph]] = field(default_factory=list[tuple[int, MLGraph]])
+    inputs: dict[MLGraph, Mapping[str, Any]] = field(default_factory=dict[MLGraph, Mapping[str, Any]])
+
+    def profile(self, outputs: dict[str, Any], wall_ms: float) -> Profile:
+        """Return the profile of a run: the spans, and the kernels of each graph, which is run once more for them."""
+        found = {graph: graph.profile(inputs) for graph, inputs in self.inputs.items() if not graph.destroyed}
+        spans, shown = list(self.spans), set[MLGraph]()
+        for i, graph in self.runs:
+            if graph in found:
+                kernels = () if graph in shown else found[graph].kernels
+                spans[i] = replace(spans[i], gpu_ms=found[graph].gpu_ms, kernels=kernels)
+                shown.add(graph)
+        return Profile(spans, outputs, wall_ms, next((p.note for p in found.values() if p.note), ""))
+
+
+_watching: ContextVar[Watch | None] = ContextVar("webnn_wgpu_watch", default=None)
 
 
 @contextmanager
-def watched() -> Generator[list[Span]]:
-    """Collect the spans of what this thread does meanwhile."""
-    spans: list[Span] = []
-    token = _watching.set(spans)
+def watched() -> Generator[Watch]:
+    """Note what this thread does meanwhile."""
+    watch = Watch()
+    token = _watching.set(watch)
     try:
-        yield spans
+        yield watch
     finally:
         _watching.reset(token)
 
@@ -80,27 +151,32 @@ def watched() -> Generator[list[Span]]:
 @contextmanager
 def span(kind: str, what: str) -> Generator[None]:
     """Note how long something takes, if this thread is watched."""
-    spans = _watching.get()
-    if spans is None:
+    watch = _watching.get()
+    if watch is None:
         yield
         return
     start = time.perf_counter()
     yield
-    spans.append(Span(kind, what, (time.perf_counter() - start) * 1e3))
+    watch.spans.append(Span(kind, what, (time.perf_counter() - start) * 1e3))
 
 
 def compute(context: MLContext, graph: MLGraph, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     """Run a graph; if this thread is watched, step by step."""
-    if _watching.get() is None:
+    watch = _watching.get()
+    if watch is None:
         return context.compute(graph, inputs)
     what = f"{graph.operation_count} operators"
+    watch.inputs[graph] = inputs
     if context.device is None:
         with span("run", what):
-            return context.compute(graph, inputs)
+            results = context.compute(graph, inputs)
+        watch.runs.append((len(watch.spans) - 1, graph))
+        return results
     with span("submit", what):
         promise = context.compute_async(graph, inputs)
     with span("run", what):
         while not promise.done():
             time.sleep(PAUSE_S)
+    watch.runs.append((len(watch.spans) - 1, graph))
     with span("read back", ", ".join(map(str, graph.outputs))):
         return promise.result()

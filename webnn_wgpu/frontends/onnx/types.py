@@ -16,7 +16,7 @@ import onnx_ir
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
-BOOL, FLOAT32, FLOAT16, INT64 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.float16), np.dtype(np.int64)
+BOOL, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.int64)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 HELD: dict[DType, str] = {
@@ -45,9 +45,6 @@ HELD: dict[DType, str] = {
     np.dtype(ml_dtypes.float4_e2m1fn): "float32",
 }
 """Logical type -> data type of the operand that holds it. Strings and complex numbers cannot be held."""
-
-EXACT = frozenset(d for d, held in HELD.items() if held == d.name or d == BOOL)
-"""Logical types in which WebNN computes as ONNX does; results of the others need rounding or wrapping."""
 
 
 def logical(data_type: onnx_ir.DataType) -> DType | None:

@@ -1,4 +1,4 @@
-"""Extension operators on the bits of integers."""
+"""Extension operators on bits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,28 @@ if TYPE_CHECKING:
 
 
 class BitwiseExtensions(OperatorMethods):
-    """bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right."""
+    """bitcast, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right."""
+
+    @with_options()
+    def bitcast(self, input: MLOperand, data_type: str, *, label: str = "") -> MLOperand:
+        """The same bits, read as another data type. It costs nothing.
+
+        Args:
+            input: Any data type and shape.
+            data_type: The output's data type, of as many bits as the input's.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of data type `data_type` and the input's shape.
+
+        Raises:
+            MLTypeError: A data type of another number of bits, or an operand of another builder.
+
+        Example:
+            >>> b.ext.bitcast(x, "uint32")
+            MLOperand(uint32[2, 3])
+        """
+        return self._output("x.bitcast", [input], {"data_type": data_type}, label=label)
 
     @with_options()
     def bitwise_and(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:

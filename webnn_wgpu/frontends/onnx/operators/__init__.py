@@ -1,50 +1,31 @@
 """One module per family of ONNX operators; each registers what lowers its operators."""
 
-from . import (
-    activations,
-    attention,
-    control_flow,
-    convolution,
-    einsum,
-    elementwise,
-    indexing,
-    linear,
-    losses,
-    movement,
-    normalization,
-    pooling,
-    quantization,
-    recurrent,
-    reductions,
-    regions,
-    sampling,
-    shapes,
-    signal,
-    transformers,
-)
-from ._registry import MICROSOFT, Handler, Inline, Result, handled, handler, lowers
+from importlib import import_module
 
-__all__ = ["MICROSOFT", "Handler", "Inline", "Result", "handled", "handler", "lowers"]
+from ._registry import MICROSOFT, Handler, Inline, Result, handler, lowers
 
-_ = (
-    activations,
-    attention,
-    control_flow,
-    convolution,
-    einsum,
-    elementwise,
-    indexing,
-    linear,
-    losses,
-    movement,
-    normalization,
-    pooling,
-    quantization,
-    recurrent,
-    reductions,
-    regions,
-    sampling,
-    shapes,
-    signal,
-    transformers,
-)
+__all__ = ["MICROSOFT", "Handler", "Inline", "Result", "handler", "lowers"]
+
+for _module in (
+    "activations",
+    "attention",
+    "control_flow",
+    "convolution",
+    "einsum",
+    "elementwise",
+    "indexing",
+    "linear",
+    "losses",
+    "movement",
+    "normalization",
+    "pooling",
+    "quantization",
+    "recurrent",
+    "reductions",
+    "regions",
+    "sampling",
+    "shapes",
+    "signal",
+    "transformers",
+):
+    import_module(f"{__name__}.{_module}")

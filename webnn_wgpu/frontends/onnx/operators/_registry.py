@@ -89,8 +89,3 @@ def lowers(
 def handler(domain: str, name: str, version: int) -> Handler | None:
     """Return what lowers an operator of a version of its operator set; None if nothing does."""
     return next((h for h in _HANDLERS.get((domain, name), ()) if h.since <= version), None)
-
-
-def handled() -> list[tuple[str, str]]:
-    """Return (domain, name) of every operator that has a handler."""
-    return sorted(_HANDLERS)

@@ -80,14 +80,14 @@ def gelu(call: Call) -> Result:
     """The input times the normal distribution function of it, exactly or by tanh."""
     if call.attribute("approximate", "none") == "none":
         return call.build.gelu(call.operand(0))
-    return wide(_tanh_gelu)(call)
+    return tanh_gelu(call, call.operand(0))
 
 
-def _tanh_gelu(call: Call, x: MLOperand) -> MLOperand:
-    build = call.build
-    cubed = build.mul(build.mul(build.mul(x, x), x), call.like(0.044715, x))
-    inner = build.mul(build.add(x, cubed), call.like(math.sqrt(2 / math.pi), x))
-    return build.mul(build.mul(x, call.like(0.5, x)), build.add(build.tanh(inner), call.like(1, x)))
+def tanh_gelu(call: Call, x: MLOperand) -> MLOperand:
+    """Return x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2, computed in float32 and rounded once."""
+    build, root, values = call.build, math.sqrt(2 / math.pi), call.cast(x, "float32")
+    inner = build.mul(values, build.linear(build.mul(values, values), alpha=0.044715 * root, beta=root))
+    return call.cast(build.mul(values, build.linear(build.tanh(inner), alpha=0.5, beta=0.5)), x.data_type)
 
 
 @lowers("Mish")

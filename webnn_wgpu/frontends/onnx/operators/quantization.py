@@ -39,14 +39,21 @@ def named_dtype(call: Call, name: str) -> DType | None:
 
 
 class Blocks:
-    """How scales and zero points lie over a tensor: one for all, one for each index of an axis, or one for each block."""
+    """How scales and zero points lie over a tensor: one for all, one for each index of an axis, or one for each block.
 
-    def __init__(self, call: Call, shape: tuple[int, ...], scale: tuple[int, ...]) -> None:
+    Args:
+        call: the node.
+        shape: of the tensor.
+        scale: shape of its scales.
+        axis: the axis that scales lie along, if they are several.
+        block: elements that share a scale; 0 where there are no blocks.
+    """
+
+    def __init__(self, call: Call, shape: tuple[int, ...], scale: tuple[int, ...], axis: int, block: int) -> None:
         self.call, self.gathered = call, None
         rank = len(shape)
-        block = call.attribute("block_size", 0)
         if block:
-            axis = call.axis(call.attribute("axis", 1), rank)
+            axis = call.axis(axis, rank)
             if len(scale) != rank or any(d != s for i, (d, s) in enumerate(zip(shape, scale, strict=True)) if i != axis):
                 call.fail(f"a scale of shape {scale} does not fit blocks of {shape}")
             if scale[axis] != -(-shape[axis] // block):
@@ -58,7 +65,7 @@ class Blocks:
         elif int(np.prod(scale)) == 1:
             self.shape = (1,) * rank
         else:
-            axis = call.axis(call.attribute("axis", 1), rank)
+            axis = call.axis(axis, rank)
             if scale != (shape[axis],):
                 call.fail(f"a scale of shape {scale} does not fit axis {axis} of {shape}")
             self.shape = tuple(d if i == axis else 1 for i, d in enumerate(shape))
@@ -84,7 +91,7 @@ def quantize_linear(call: Call) -> Result:
     """round(x / scale) + zero point, limited to the type's range; floats of 8 bits have no zero point."""
     x, scale = call.tensor(0), call.tensor(1)
     dtype = call.tensor(2).dtype if call.has(2) else named_dtype(call, "output_dtype") or np.dtype(np.uint8)
-    blocks = Blocks(call, x.shape, scale.shape)
+    blocks = Blocks(call, x.shape, scale.shape, call.attribute("axis", 1), call.attribute("block_size", 0))
     precision = named_dtype(call, "precision")
     half = np.dtype(np.float16)
     in_half = precision == half or (precision is None and x.dtype == scale.dtype == half)
@@ -129,7 +136,7 @@ def dequantize_linear(call: Call) -> Result:
     """(x - zero point) * scale. Constants of 4 bits stay packed."""
     x, scale = call.tensor(0), call.tensor(1)
     dtype = named_dtype(call, "output_dtype") or scale.dtype
-    blocks = Blocks(call, x.shape, scale.shape)
+    blocks = Blocks(call, x.shape, scale.shape, call.attribute("axis", 1), call.attribute("block_size", 0))
     computed = "float16" if dtype == np.dtype(np.float16) == scale.dtype else "float32"
     scales = blocks.laid(call.cast(call.operand(1), computed))
     if is_float(x.dtype):
@@ -286,9 +293,18 @@ def qlinear_matmul(call: Call) -> Result:
     return Tensor(tuple(y.shape), dtype, operand=y)
 
 
-def exact_convolution(call: Call, x: int, w: int, x_zero: int, w_zero: int, bias: MLOperand | None = None) -> MLOperand:
-    """Return the convolution of quantized tensors, given as numbers of inputs, less their zero points as int32."""
-    image, weight, groups = call.tensor(x), call.tensor(w), call.attribute("group", 1)
+def exact_convolution(call: Call, image: Tensor, w: int, x_zero: int, w_zero: int, bias: MLOperand | None = None) -> MLOperand:
+    """Return the convolution of quantized tensors less their zero points as int32.
+
+    Args:
+        call: the node.
+        image: what is convolved, channels before rows.
+        w: number of the input that is the filter.
+        x_zero: number of the input that is the image's zero point.
+        w_zero: number of the input that is the filter's.
+        bias: what is added.
+    """
+    weight, groups = call.tensor(w), call.attribute("group", 1)
     check_channels(call, image.shape, weight.shape, groups)
     windows = windows_of(call, image.shape[2:], kernel_of(call, weight.shape))
     left = centred(call, image, along(call, x_zero, -1, image.rank))
@@ -309,22 +325,27 @@ def exact_convolution(call: Call, x: int, w: int, x_zero: int, w_zero: int, bias
 @lowers("ConvInteger")
 def conv_integer(call: Call) -> Result:
     """Convolution of quantized tensors less their zero points."""
-    return exact_convolution(call, 0, 1, 2, 3)
+    return exact_convolution(call, call.tensor(0), 1, 2, 3)
 
 
 @lowers("QLinearConv")
 @lowers("QLinearConv", domain=MICROSOFT)
 def qlinear_conv(call: Call) -> Result:
     """Convolution of quantized tensors, quantized again; the bias counts steps of the product of both scales."""
-    if call.attribute("channels_last", 0):
-        call.on_host("channels_last")
-    y = exact_convolution(call, 0, 3, 2, 5, call.optional(8))
-    x_scale, w_scale = along(call, 1, -1, 1), along(call, 4, 1, len(y.shape))
+    image, last = call.tensor(0), bool(call.attribute("channels_last", 0))
+    outward = [0, *range(2, image.rank), 1] if last else list(range(image.rank))
+    if last:
+        inward = [0, image.rank - 1, *range(1, image.rank - 1)]
+        shape = tuple(image.shape[i] for i in inward)
+        image = Tensor(shape, image.dtype, operand=call.transpose(call.operand(0), inward))
+    y = exact_convolution(call, image, 3, 2, 5, call.optional(8))
+    x_scale, w_scale = along(call, 1, -1, 1), along(call, 4, 1, image.rank)
     assert x_scale is not None
     assert w_scale is not None
     scale = call.build.mul(call.cast(x_scale, "float32"), call.cast(w_scale, "float32"))
-    dtype = call.tensor(7).dtype if call.has(7) else call.tensor(0).dtype
-    return Tensor(tuple(y.shape), dtype, operand=requantized(call, y, scale, 6, dtype))
+    dtype = call.tensor(7).dtype if call.has(7) else image.dtype
+    y = call.transpose(requantized(call, y, scale, 6, dtype), outward)
+    return Tensor(tuple(y.shape), dtype, operand=y)
 
 
 # quantized element by element -----------------------------------------------------------------------------------------

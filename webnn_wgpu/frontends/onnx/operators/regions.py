@@ -12,14 +12,15 @@ from ..call import Call
 from ..types import Array
 from ._registry import Result, lowers
 
+MOST_WEIGHED = 1 << 26
+"""Most elements that an intermediate result of `_weighed_regions` may have."""
+
 
 @lowers("RoiAlign")
 def roi_align(call: Call) -> Result:
     """Means, or maxima, of values at regular positions within the cells of regions."""
     x, build = call.operand(0), call.build
-    samples = call.attribute("sampling_ratio", 0)
-    if samples <= 0:
-        call.on_host("the number of samples depends on elements")
+    samples, mean = call.attribute("sampling_ratio", 0), call.attribute("mode", "avg") == "avg"
     n, channels, height, width = (int(d) for d in x.shape)
     rows, columns = call.attribute("output_height", 1), call.attribute("output_width", 1)
     shifted = call.attribute("coordinate_transformation_mode", "half_pixel" if call.version >= 16 else "output_half_pixel")
@@ -28,13 +29,24 @@ def roi_align(call: Call) -> Result:
     count = int(rois.shape[0])
     left, top, right, bottom = (build.sub(edge, call.constant(offset, "float32")) for edge in build.split(rois, 4, axis=1))
 
-    def along(start: MLOperand, end: MLOperand, cells: int, size: int) -> tuple[MLOperand, MLOperand, MLOperand, MLOperand]:
-        """Return the elements before and after each position, the position's distance from the first, and whether it counts."""
+    def cell(start: MLOperand, end: MLOperand, cells: int) -> MLOperand:
+        """Return the length of a region's cells."""
         length = build.sub(end, start)
         if not offset:
             length = build.max(length, call.like(1, length))
+        return build.div(length, call.like(cells, length))
+
+    if samples <= 0:
+        if not mean:
+            call.on_host("the number of samples that a maximum is taken of depends on elements")
+        down = _sample_weights(call, top, cell(top, bottom, rows), rows, height)
+        across = _sample_weights(call, left, cell(left, right, columns), columns, width)
+        return _weighed_regions(call, x, down, across)
+
+    def along(start: MLOperand, end: MLOperand, cells: int, size: int) -> tuple[MLOperand, MLOperand, MLOperand, MLOperand]:
+        """Return the elements before and after each position, the position's distance from the first, and whether it counts."""
         places = ((np.arange(cells * samples) + 0.5) / samples)[None]
-        step = build.div(length, call.like(cells, length))
+        step = cell(start, end, cells)
         place = build.add(start, build.mul(step, call.constant(places, "float32")))
         inside = build.logical_and(
             build.greater_or_equal(place, call.like(-1, place)), build.lesser_or_equal(place, call.like(size, place))
@@ -59,7 +71,6 @@ def roi_align(call: Call) -> Result:
             weight_x = build.sub(call.like(1, x_), x_) if before else x_
             weight = build.mul(call.reshape(weight_y, [*tall, 1]), call.reshape(weight_x, [*wide, 1]))
             corners.append(build.mul(call.cast(values, "float32"), weight))
-    mean = call.attribute("mode", "avg") == "avg"
     # The maximum is that of the weighted elements themselves, as it has been since the operator came to be.
     value = call.fold(build.add if mean else build.max, corners)
     inside = build.logical_and(call.reshape(inside_y, [*tall, 1]), call.reshape(inside_x, [*wide, 1]))
@@ -67,6 +78,59 @@ def roi_align(call: Call) -> Result:
     value = call.reshape(value, [count, rows, samples, columns, samples, channels])
     value = (build.reduce_mean if mean else build.reduce_max)(value, axes=[2, 4])
     return call.transpose(call.cast(value, x.data_type), [0, 3, 1, 2])
+
+
+def _sample_weights(call: Call, start: MLOperand, cell: MLOperand, cells: int, size: int) -> MLOperand:
+    """Return how much each element along a dimension adds to the mean of each cell of each region, [regions, cells, size].
+
+    A cell has as many samples as its length, rounded up, at regular distances, and each is interpolated between two elements.
+    Where a cell has several they lie more than half an element apart, so that an element has a part in 5 at most: in those
+    that lie less than 1 from it, or beyond the border that it is at.
+
+    Args:
+        call: the node.
+        start: where regions begin, [regions, 1].
+        cell: length of their cells, [regions, 1].
+        cells: how many a region has.
+        size: elements along the dimension.
+    """
+    build, shape = call.build, [int(start.shape[0]), 1, 1, 1]
+
+    def number(value: float | Array) -> MLOperand:
+        return call.constant(value, "float32")
+
+    count = build.max(build.ceil(cell), number(0))
+    divisor = build.max(count, number(1))
+    step = build.div(cell, divisor)
+    step = build.where(build.greater(step, number(0)), step, number(1))
+    count, step, length = (call.reshape(each, shape) for each in (count, step, cell))
+    begin = build.add(call.reshape(start, shape), build.mul(length, number(np.arange(cells).reshape(cells, 1, 1))))
+    elements = number(np.arange(size).reshape(size, 1))
+    # The last sample that lies too far before an element, and those that follow it.
+    before = build.div(build.sub(build.sub(elements, number(1)), begin), step)
+    first = build.max(build.floor(build.sub(before, number(0.5))), number(0))
+    sample = build.add(first, number(np.arange(6)))
+    place = build.add(begin, build.mul(build.add(sample, number(0.5)), step))
+    counts = build.logical_and(
+        build.lesser(sample, count),
+        build.logical_and(build.greater_or_equal(place, number(-1)), build.lesser_or_equal(place, number(size))),
+    )
+    distance = build.abs(build.sub(build.clamp(place, min_value=0, max_value=size - 1), elements))
+    weight = build.where(counts, build.relu(build.sub(number(1), distance)), number(0))
+    return build.div(build.reduce_sum(weight, axes=[3]), call.reshape(divisor, shape[:3]))
+
+
+def _weighed_regions(call: Call, x: MLOperand, down: MLOperand, across: MLOperand) -> MLOperand:
+    """Return the sums of regions' elements by their weights along both dimensions, [regions, channels, cells, cells]."""
+    build = call.build
+    n, channels, height, width = (int(d) for d in x.shape)
+    count, rows, columns = int(down.shape[0]), int(down.shape[1]), int(across.shape[1])
+    if count * channels * width * (rows if n == 1 else max(rows, height)) > MOST_WEIGHED:
+        call.on_host("regions whose number of samples depends on elements are too many")
+    images = x if n == 1 else build.gather(x, call.cast(call.operand(2), "int32"), axis=0)
+    tall = build.matmul(call.reshape(down, [count, 1, rows, height]), call.cast(images, "float32"))
+    wide = build.transpose(call.reshape(across, [count, 1, columns, width]), permutation=[0, 1, 3, 2])
+    return call.cast(build.matmul(tall, wide), x.data_type)
 
 
 @lowers("MaxRoiPool")

@@ -92,6 +92,8 @@ def bit_cast(call: Call) -> Result:
         return x
     if not x.size:
         return Tensor.known(np.zeros(x.shape, dtype))
+    if x.dtype.name == HELD[x.dtype] and dtype.name == HELD[dtype] and x.dtype.itemsize == dtype.itemsize:
+        return Tensor(x.shape, dtype, operand=call.build.ext.bitcast(call.operand(0), dtype.name))
     whole = not is_float(x.dtype) and not is_float(dtype) and dtype != BOOL
     if not whole or width(x.dtype) != width(dtype):
         call.on_host(f"no operator reads the bits of {x.dtype} as {dtype}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
+import ml_dtypes
 import numpy as np
 
 from webnn_wgpu import MLOperand
 
 from ..call import Call
+from ..rounding import rounded
 from ..tensors import Tensor
+from ..types import HELD, Array
 from ._registry import MICROSOFT, Result, lowers
+from .activations import tanh_gelu
+from .quantization import Blocks
 
 
 @lowers("Gelu", domain=MICROSOFT)
@@ -30,13 +33,6 @@ def fast_gelu(call: Call) -> Result:
     """Gelu's approximation by a hyperbolic tangent, of x + bias."""
     x = call.operand(0)
     return tanh_gelu(call, call.build.add(x, call.operand(1)) if call.has(1) else x)
-
-
-def tanh_gelu(call: Call, x: MLOperand) -> MLOperand:
-    """Return x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2."""
-    square = call.build.mul(x, x)
-    inner = call.build.linear(square, alpha=0.044715 * math.sqrt(2 / math.pi), beta=math.sqrt(2 / math.pi))
-    return call.build.mul(x, call.build.linear(call.build.tanh(call.build.mul(x, inner)), alpha=0.5, beta=0.5))
 
 
 @lowers("QuickGelu", domain=MICROSOFT)
@@ -128,52 +124,69 @@ def matmul_nbits(call: Call) -> Result:
 
 @lowers("GatherBlockQuantized", domain=MICROSOFT, folds=False)
 def gather_block_quantized(call: Call) -> Result:
-    """Rows picked from a table of few bits per number, and scaled block by block: only what is picked is scaled."""
-    data, indices = call.tensor(0), call.tensor(1)
+    """Slices picked from a table of few bits per number, and scaled block by block: only what is picked is scaled."""
+    data, scales = call.tensor(0), call.tensor(2)
     bits, block = call.attribute("bits", 4), call.attribute("block_size", 128)
-    rank = data.rank
-    gather_axis = call.axis(call.attribute("gather_axis", 0), rank)
-    quantize_axis = call.axis(call.attribute("quantize_axis", 1), rank)
-    if gather_axis != 0 or quantize_axis != rank - 1:
-        call.fail("a gather_axis other than the first, or a quantize_axis other than the last")
-    picked = call.build.gather(call.operand(0), call.operand(1))
-    scales = call.build.gather(call.operand(2), call.operand(1))
-    signed = data.dtype.name in ("int4", "int8")
-    packed = data.dtype.name == "uint8"
-    if packed and bits == 4:
-        picked = unpacked(call, picked)
-    default = 0 if signed or (packed and bits == 0) else 2 ** (bits - 1) if packed else 0
-    values = call.cast(picked, "float32")
-    points = None
-    if call.has(3):
-        points = call.build.gather(call.operand(3), call.operand(1))
-        if packed and bits == 4:
-            points = unpacked(call, points)
-        blocks = int(scales.shape[-1])
-        points = call.build.slice(points, [0] * len(points.shape), [*points.shape[:-1], blocks])
-        points = call.cast(points, "float32")
-    width, blocks = int(values.shape[-1]), int(scales.shape[-1])
-    head = list(values.shape[:-1])
-    if blocks * block != width:
-        ending = [*[0] * len(head), blocks * block - width]
-        values = call.build.pad(values, [0] * len(ending), ending)
-    values = call.reshape(values, [*head, blocks, block])
-    if points is not None:
-        values = call.build.sub(values, call.reshape(points, [*head, blocks, 1]))
-    elif default:
-        values = call.build.sub(values, call.like(default, values))
-    scaled = call.build.mul(values, call.cast(call.reshape(scales, [*head, blocks, 1]), "float32"))
-    result = call.reshape(scaled, [*head, blocks * block])
-    if blocks * block != width:
-        result = call.build.slice(result, [0] * (len(head) + 1), [*head, width])
-    dtype = call.tensor(2).dtype
-    return Tensor((*indices.shape, *data.shape[1:-1], width), dtype, operand=call.cast(result, call.operand(2).data_type))
+    picked_axis = call.axis(call.attribute("gather_axis", 0), data.rank)
+    axis = call.axis(call.attribute("quantize_axis", 1), data.rank)
+    along_rows = picked_axis == 0 and axis == data.rank - 1 > 0
+    packed = data.dtype == np.dtype(np.uint8)
+    if packed and bits not in (2, 4, 8):
+        call.fail(f"numbers of {bits} bits in bytes")
+    if packed and not along_rows:
+        call.fail("bytes that are not gathered along the first axis, in blocks along the last")
+    table = _table(call) if along_rows else None
+    if table is None:
+        y = _gathered_blocks(call, picked_axis, axis, block)
+    else:
+        numbers, zero_points, width = table
+        y = call.build.ext.gather_block_quantized(
+            numbers,
+            call.operand(1),
+            call.operand(2),
+            zero_points=zero_points,
+            bits=bits if packed else 4,
+            block_size=block,
+        )
+        if y.shape[-1] != width:
+            y = call.build.slice(y, [0] * len(y.shape), [*y.shape[:-1], width])
+    return Tensor(tuple(y.shape), scales.dtype, operand=rounded(call, y, scales.dtype))
 
 
-def unpacked(call: Call, pairs: MLOperand) -> MLOperand:
-    """Turn bytes of two numbers each, the first in the low half, into twice as many bytes of one."""
-    shape = list(pairs.shape)
-    high = call.build.ext.shift_right(pairs, call.like(4, pairs))
-    low = call.build.ext.bitwise_and(pairs, call.like(15, pairs))
-    both = call.build.concat([call.reshape(low, [*shape, 1]), call.reshape(high, [*shape, 1])], len(shape))
-    return call.reshape(both, [*shape[:-1], 2 * shape[-1]])
+def _table(call: Call) -> tuple[MLOperand, MLOperand | None, int] | None:
+    """Return a table as bytes, its zero points as bytes, and the numbers of a row; None where it cannot be packed."""
+    data = call.tensor(0)
+    if data.dtype == np.dtype(np.uint8):
+        return call.operand(0), call.optional(3), data.shape[-1] * 8 // call.attribute("bits", 4)
+    if data.array is None or (call.has(3) and call.tensor(3).array is None):
+        return None
+    zero_points = call.tensor(3).array if call.has(3) else np.zeros(call.tensor(2).shape, data.dtype)
+    assert zero_points is not None
+    return call.constant(_pairs(data.array), "uint8"), call.constant(_pairs(zero_points), "uint8"), data.shape[-1]
+
+
+def _pairs(array: Array) -> Array:
+    """Return numbers of 4 bits two to a byte, the first in the low half; signed ones are counted from -8 on."""
+    numbers = array.astype(np.int8) + (8 if array.dtype == np.dtype(ml_dtypes.int4) else 0)
+    numbers = np.pad(numbers, [(0, 0)] * (array.ndim - 1) + [(0, array.shape[-1] % 2)]).astype(np.uint8)
+    return numbers[..., ::2] | numbers[..., 1::2] << 4
+
+
+def _gathered_blocks(call: Call, picked_axis: int, axis: int, block: int) -> MLOperand:
+    """Gather numbers, scales and zero points along any axis, and only then compute (number - zero point) * scale."""
+    data, indices = call.tensor(0), call.operand(1)
+    of_blocks = indices
+    if picked_axis == axis:
+        # What is picked has scales of its own: those of the blocks that the indices lie in.
+        size = call.like(data.shape[axis], indices)
+        counted = call.build.where(call.build.lesser(indices, call.like(0, indices)), call.build.add(indices, size), indices)
+        of_blocks, block = call.build.div(counted, call.like(block, indices)), 1
+    elif axis > picked_axis:
+        axis += len(indices.shape) - 1
+    picked = call.build.gather(call.operand(0), indices, axis=picked_axis)
+    scales = call.build.gather(call.cast(call.operand(2), "float32"), of_blocks, axis=picked_axis)
+    zeros = call.operand(3) if call.has(3) else call.constant(np.zeros(call.tensor(2).shape), picked.data_type)
+    zeros = call.build.gather(zeros, of_blocks, axis=picked_axis)
+    blocks = Blocks(call, tuple(picked.shape), tuple(scales.shape), axis, block)
+    y = call.build.dequantize_linear(picked, blocks.laid(scales), blocks.laid(zeros))
+    return call.cast(y, HELD[call.tensor(2).dtype])

@@ -1,0 +1,262 @@
+"""Passes that merge operators with each other and with constants: when they may, and when not."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from tests.support import Sketch, assert_same, run_graph
+from tests.unit.rewrites import check, normal, number, unchanged
+from webnn_wgpu.passes import run_passes
+from webnn_wgpu.passes.casts import merge_casts
+from webnn_wgpu.passes.convolution import fold_into_convolutions, fold_padding
+from webnn_wgpu.passes.movement import merge_movement
+from webnn_wgpu.passes.numbers import take_numbers_along
+from webnn_wgpu.passes.quantized import merge_quantization, recognise_matmul_nbits
+from webnn_wgpu.reference import interpret
+
+if TYPE_CHECKING:
+    from webnn_wgpu.runtime.device import Device
+
+# --------------------------------------------------------------------------------------------------------- convolutions
+
+LAYOUTS = [("nchw", "oihw"), ("nhwc", "ohwi"), ("nchw", "hwio")]
+
+
+def convolution(s: Sketch, layout: str = "nchw", filters: str = "oihw", bias: bool = True, groups: int = 1) -> int:
+    sizes = {"n": 2, "c": 4, "h": 5, "w": 6}
+    taps = {"o": 6, "i": 4 // groups, "h": 3, "w": 2}
+    x, weights = normal(*(sizes[d] for d in layout)), normal(*(taps[d] for d in filters), seed=1)
+    operands = [s.input(x), s.constant(weights), *([s.constant(normal(6, seed=2))] if bias else [])]
+    return s.apply("conv2d", *operands, input_layout=layout, filter_layout=filters, groups=groups)
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("layouts", LAYOUTS)
+@pytest.mark.parametrize("groups", [1, 2])
+def test_batch_normalization_goes_into_a_convolution(layouts: tuple[str, str], bias: bool, groups: int) -> None:
+    s = Sketch()
+    y = convolution(s, *layouts, bias, groups)
+    mean, variance = s.constant(normal(6, seed=3)), s.constant(np.abs(normal(6, seed=4)) + 0.1)
+    parameters = [s.constant(normal(6, seed=5)), s.constant(normal(6, seed=6))] if bias else []
+    y = s.apply("batchNormalization", y, mean, variance, *parameters, axis=layouts[0].index("c"), label="bn")
+    check(fold_into_convolutions, s.graph(y), s.feeds, ["conv2d"])
+
+
+def test_factors_and_addends_of_channels_go_into_a_convolution() -> None:
+    s = Sketch()
+    y = convolution(s, bias=False)
+    y = s.apply("mul", s.constant(normal(6, 1, 1, seed=3)), y)
+    y = s.apply("sub", s.apply("add", y, s.constant(normal(1, 6, 1, 1, seed=4))), number(s, 0.25))
+    y = s.apply("div", y, s.constant(np.abs(normal(1, 6, 1, 1, seed=5)) + 0.5))
+    check(fold_into_convolutions, s.graph(y), s.feeds, ["conv2d"])
+
+
+def test_factors_go_into_a_transposed_convolution() -> None:
+    s = Sketch()
+    x, weights = s.input(normal(1, 4, 3, 3)), s.constant(normal(4, 6, 2, 2, seed=1))
+    y = s.apply("convTranspose2d", x, weights, strides=[2, 2])
+    y = s.apply("add", s.apply("mul", y, s.constant(normal(6, 1, 1, seed=2))), s.constant(normal(6, 1, 1, seed=3)))
+    check(fold_into_convolutions, s.graph(y), s.feeds, ["convTranspose2d"])
+
+
+WHATS = ["varies along rows", "not constant", "an output", "overflow", "underflow", "two readers", "subtracted from", "rank 5"]
+
+
+@pytest.mark.parametrize("what", WHATS)
+def test_what_stays_behind_a_convolution(what: str) -> None:
+    s = Sketch()
+    y = convolution(s)
+    shape = {"varies along rows": (5 - 2, 1), "rank 5": (1, 1, 6, 1, 1)}.get(what, (6, 1, 1))
+    factor = normal(*shape) * np.float32({"overflow": 3e38, "underflow": 1e-38}.get(what, 1))
+    z = s.apply("mul", y, s.input(factor) if what == "not constant" else s.constant(factor))
+    if what == "subtracted from":
+        z = s.apply("sub", s.constant(factor), y)
+    extra = {"an output": (y,), "two readers": (s.apply("neg", y),)}
+    unchanged(fold_into_convolutions, s.graph(z, *extra.get(what, ())))
+
+
+def test_convolutions_pad_for_themselves() -> None:
+    s = Sketch()
+    x = s.apply("pad", s.input(normal(1, 2, 5, 6)), beginning_padding=[0, 0, 1, 0], ending_padding=[0, 0, 2, 3])
+    y = s.apply("conv2d", x, s.constant(normal(3, 2, 3, 3)), padding=[1, 0, 0, 2])
+    after = check(fold_padding, s.graph(y), s.feeds, ["conv2d"], tolerance=None)
+    assert after.nodes[0].attrs["padding"] == (2, 2, 0, 5)
+
+
+@pytest.mark.parametrize(("op", "value"), [("l2Pool2d", 0.0), ("maxPool2d", -np.inf)])
+def test_pools_pad_for_themselves(op: str, value: float) -> None:
+    s = Sketch()
+    x = s.input(normal(1, 5, 6, 2))
+    x = s.apply("pad", x, beginning_padding=[0, 1, 1, 0], ending_padding=[0, 1, 2, 0], value=value)
+    y = s.apply(op, x, window_dimensions=[3, 3], strides=[2, 2], layout="nhwc")
+    check(fold_padding, s.graph(y), s.feeds, [op], tolerance=None)
+
+
+@pytest.mark.parametrize("what", ["edge", "ones", "channels", "average", "maximum of zeros", "wide"])
+def test_padding_that_stays(what: str) -> None:
+    s = Sketch()
+    x = s.input(normal(1, 2, 5, 6))
+    value = 1.0 if what == "ones" else -np.inf if what == "wide" else 0.0
+    end = [0, 1, 0, 0] if what == "channels" else [0, 0, 3 if what == "wide" else 1, 1]
+    mode = "edge" if what == "edge" else "constant"
+    x = s.apply("pad", x, beginning_padding=[0, 0, 0, 0], ending_padding=end, mode=mode, value=value)
+    if what in ("average", "maximum of zeros", "wide"):
+        y = s.apply("averagePool2d" if what == "average" else "maxPool2d", x, window_dimensions=[2, 2])
+    else:
+        y = s.apply("conv2d", x, s.constant(normal(3, 3 if what == "channels" else 2, 2, 2)))
+    unchanged(fold_padding, s.graph(y))
+
+
+# ------------------------------------------------------------------------------------------------------------- movement
+
+
+def test_transposes_and_reshapes_merge() -> None:
+    s = Sketch()
+    x = s.input(normal(2, 3, 4, 5))
+    y = s.apply("transpose", s.apply("transpose", x, permutation=[0, 2, 3, 1]), permutation=[1, 0, 2, 3])
+    z = s.apply("reshape", s.apply("reshape", y, new_shape=[8, 15]), new_shape=[120])
+    after = check(merge_movement, s.graph(z), s.feeds, ["transpose", "reshape"], tolerance=None)
+    assert after.nodes[0].attrs["permutation"] == (2, 0, 3, 1)
+
+
+def test_movement_back_to_where_it_began_is_none() -> None:
+    s = Sketch()
+    x = s.input(normal(2, 3, 4))
+    y = s.apply("transpose", s.apply("transpose", x, permutation=[0, 2, 1]), permutation=[0, 2, 1])
+    y = s.apply("reshape", s.apply("reshape", y, new_shape=[6, 4]), new_shape=[2, 3, 4])
+    check(merge_movement, s.graph(s.apply("neg", y)), s.feeds, ["neg"], tolerance=None)
+
+
+@pytest.mark.parametrize("permutation", [[0, 2, 1, 3], [3, 0, 1, 2]])
+def test_transposes_that_move_nothing_are_views(permutation: list[int]) -> None:
+    s = Sketch()
+    x = s.apply("transpose", s.input(normal(2, 1, 3, 1)), permutation=permutation)
+    check(merge_movement, s.graph(x), s.feeds, ["reshape"], tolerance=None)
+
+
+# ------------------------------------------------------------------------------------------------- numbers, data types
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("op", ["add", "sub", "mul"])
+@pytest.mark.parametrize("value", [0.0, -0.0, 0.1, -3.0])
+def test_numbers_become_options(op: str, value: float, swapped: bool, dtype: Any) -> None:
+    s = Sketch()
+    x = s.input(np.array([0.0, -0.0, 0.1, -3.0, np.inf, -np.inf, np.nan, 6e4], dtype))
+    operands = (number(s, value, dtype), x) if swapped else (x, number(s, value, dtype))
+    check(take_numbers_along, s.graph(s.apply(op, *operands)), s.feeds, ["linear"], tolerance=None)
+
+
+def test_numbers_that_no_option_can_be_stay() -> None:
+    s = Sketch()
+    x, i = s.input(normal(3)), s.input(np.arange(3, dtype=np.int32))
+    outputs = [s.apply("add", x, number(s, np.inf)), s.apply("mul", i, number(s, 2, np.int32))]
+    unchanged(take_numbers_along, s.graph(*outputs, s.apply("mul", x, number(s, 2, shape=(1, 1)))))
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "third", "merges"),
+    [
+        (np.float16, "float32", "float16", True),
+        (np.float32, "float16", "float32", False),
+        (np.float16, "float32", "int8", True),
+        (np.uint8, "float32", "float16", True),
+        (np.uint8, "float16", "int8", False),
+        (np.uint8, "int32", "int8", True),
+        (np.int8, "float16", "int64", True),
+        (np.int32, "float32", "int64", False),
+        (np.int32, "int64", "uint8", True),
+        (np.int32, "uint64", "int32", False),
+        (np.float32, "int32", "float32", False),
+    ],
+)
+def test_casts_that_lose_nothing_merge(first: Any, second: str, third: str, merges: bool) -> None:
+    s = Sketch()
+    x = np.array([0, 1, 100, 255, 60000], np.float64)
+    x = np.clip(x, np.iinfo(first).min, np.iinfo(first).max) if np.dtype(first).kind != "f" else x
+    graph = s.graph(s.apply("cast", s.apply("cast", s.input(x.astype(first)), data_type=second), data_type=third))
+    if merges:
+        check(merge_casts, graph, s.feeds, ["cast"], tolerance=None)
+    else:
+        unchanged(merge_casts, graph)
+
+
+# --------------------------------------------------------------------------------------------------------- quantization
+
+STEPS = np.array([-np.inf, -1e30, -7.3, -0.31, -0.0, 0.0, 0.05, 0.15, 0.25, 12.7, 300, np.inf, np.nan], np.float32)
+
+
+def round_trip(s: Sketch, x: int, dtype: Any, scale: float = 0.1, zero: int = 3, after: float | None = None) -> int:
+    def numbers(scale: float) -> list[int]:
+        return [number(s, scale, shape=(1,)), number(s, zero, dtype, (1,))]
+
+    return s.apply("dequantizeLinear", s.apply("quantizeLinear", x, *numbers(scale)), *numbers(after or scale))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("zero", [0, 3, 100])
+def test_quantizing_to_dequantize_is_one_operator(dtype: Any, zero: int, device: Device) -> None:
+    s = Sketch()
+    graph = s.graph(round_trip(s, s.input(STEPS), dtype, zero=zero))
+    check(merge_quantization, graph, s.feeds, ["quantizeDequantize"], tolerance=None)
+    assert_same(run_graph(device, graph, s.feeds), run_graph(device, graph, s.feeds, disabled_passes=["merge_quantization"]))
+
+
+def test_quantizing_that_stays() -> None:
+    s = Sketch()
+    x = s.input(STEPS)
+    zero = s.constant(np.zeros(1, np.int8))
+    bytes_ = s.apply("quantizeLinear", x, number(s, 0.5, shape=(1,)), zero)
+    varies = s.input(np.ones(1, np.float32))
+    outputs = [
+        round_trip(s, x, np.int8, after=0.2),
+        round_trip(s, x, np.int32),
+        bytes_,
+        s.apply("dequantizeLinear", bytes_, number(s, 0.5, shape=(1,)), zero),
+        s.apply("dequantizeLinear", s.apply("quantizeLinear", x, varies, zero), varies, zero),
+    ]
+    unchanged(merge_quantization, s.graph(*outputs))
+
+
+def weights(s: Sketch, dtype: Any, K: int, N: int, blocks: int, transposed: bool, seed: int = 0) -> int:
+    rng = np.random.default_rng(seed)
+    low, high = (-8, 7) if dtype == ml_dtypes.int4 else (0, 15) if dtype == ml_dtypes.uint4 else (-128, 127)
+    b = rng.integers(low, high + 1, (K, N)).astype(dtype)
+    scales = rng.uniform(0.01, 0.1, (blocks, N)).astype(np.float32)
+    zeros = rng.integers(low, high + 1, (blocks, N)).astype(dtype)
+    return s.apply("dequantizeLinear", *(s.constant(a.T if transposed else a) for a in (b, scales, zeros)))
+
+
+@pytest.mark.parametrize("dtype", [ml_dtypes.int4, ml_dtypes.uint4, np.int8])
+@pytest.mark.parametrize("form", ["matmul", "transpose", "gemm", "gemm, transposed"])
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_weights_in_blocks_are_multiplied_as_they_are(dtype: Any, form: str, blocks: int, device: Device) -> None:
+    s = Sketch()
+    K, N = 96, 7
+    turned = "trans" in form
+    x, b = s.input(normal(5, K)), weights(s, dtype, K, N, blocks, turned)
+    if form in ("matmul", "transpose"):
+        y = s.apply("matmul", x, s.apply("transpose", b, permutation=[1, 0]) if turned else b)
+    else:
+        y = s.apply("gemm", x, b, s.constant(normal(N)), b_transpose=turned)
+    graph = s.graph(y)
+    if dtype == np.int8 and blocks == 1:
+        unchanged(recognise_matmul_nbits, graph)
+        return
+    after = check(recognise_matmul_nbits, graph, s.feeds, ["x.matmul_nbits"], tolerance=2e-6)
+    (found,) = run_graph(device, graph, s.feeds).values()
+    (wanted,) = interpret(after, s.feeds).values()
+    np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * float(np.max(np.abs(wanted))))
+
+
+def test_weights_of_few_bits_keep_them_through_the_pipeline() -> None:
+    s = Sketch()
+    graph = s.graph(s.apply("matmul", s.input(normal(1, 64)), weights(s, ml_dtypes.uint4, 64, 32, 2, False)))
+    after, _ = run_passes(graph)
+    assert [node.op for node in after.nodes] == ["x.matmul_nbits"]
+    assert sum(a.nbytes for a in after.constants.values()) == 64 * 32 // 2 + 2 * 32 * 4 + 32

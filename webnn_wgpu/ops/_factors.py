@@ -1,0 +1,114 @@
+"""The factors of matrix products, and the forms in which kernels want them: row-major, or parts of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from ..core.data_types import DATA_TYPES
+from ..kernels.packing import Chain, Columns, Transposed
+from ..kernels.spec import KernelCall, Operand, Packed, Packing, Temp
+from ._def import Lowering
+from ._shapes import strides_of
+from .strided import strided_call
+
+
+@dataclass(frozen=True)
+class Factor:
+    """One factor: the matrices in the last two dimensions of a value, transposed or not.
+
+    Scratch memory and packed constants hold their matrices row by row: they are not transposed.
+    """
+
+    value: Operand
+    data_type: str
+    shape: tuple[int, ...]
+    transposed: bool = False
+
+    @property
+    def rows(self) -> int:
+        """Rows of a matrix, once transposed."""
+        return self.shape[-1 if self.transposed else -2]
+
+    @property
+    def columns(self) -> int:
+        """Columns of a matrix, once transposed."""
+        return self.shape[-2 if self.transposed else -1]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """The leading dimensions."""
+        return self.shape[:-2]
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns first..end-1 of a product that is `width` columns wide."""
+
+    first: int
+    end: int
+    width: int
+
+    @property
+    def columns(self) -> int:
+        """How many there are."""
+        return self.end - self.first
+
+    @property
+    def whole(self) -> bool:
+        """Whether these are all."""
+        return self.columns == self.width
+
+
+def steps_of(low: Lowering, factor: Factor, side: str, first: int, end: int, calls: list[KernelCall]) -> Factor:
+    """Return the columns (of `a`) or rows (of `b`) of a factor that are steps first..end-1 of the sums: a copy."""
+    *batch, rows, columns = strides_of(factor.shape)
+    if factor.transposed:
+        rows, columns = columns, rows
+    shape = (*factor.batch, factor.rows, end - first) if side == "a" else (*factor.batch, end - first, factor.columns)
+    temp = Temp(f"{side} {first}", math.prod(shape) * DATA_TYPES[factor.data_type].size_bytes)
+    base = first * (columns if side == "a" else rows)
+    reason = f"steps {first} to {end} of {side}"
+    calls.append(strided_call(factor.value, factor.data_type, base, shape, (*batch, rows, columns), temp, low.caps, reason))
+    return Factor(temp, factor.data_type, shape)
+
+
+def is_constant(low: Lowering, operand: Operand) -> bool:
+    """Return whether an operand is a constant that may be packed at build time."""
+    return isinstance(operand, Packed) or (isinstance(operand, int) and low.is_constant(operand))
+
+
+def packed(operand: Operand, packing: Packing) -> Packed:
+    """Return a constant packed; one that is packed already is packed further."""
+    if isinstance(operand, Packed):
+        return Packed(operand.value, Chain(operand.packing, packing))
+    assert isinstance(operand, int)
+    return Packed(operand, packing)
+
+
+def columns_of(low: Lowering, factor: Factor, block: Block, calls: list[KernelCall]) -> Operand:
+    """Return a block of a factor's columns in row-major order: a copy, made at build time if it is a single constant."""
+    *batch, rows, columns = strides_of(factor.shape)
+    if factor.transposed:
+        rows, columns = columns, rows
+    if is_constant(low, factor.value) and math.prod(factor.batch) == 1:
+        return packed(factor.value, Columns(block.first, block.end, factor.rows, factor.transposed))
+    dims = (*factor.batch, factor.rows, block.columns)
+    temp = Temp(f"columns {block.first} of {dims}", math.prod(dims) * DATA_TYPES[factor.data_type].size_bytes)
+    base, steps = block.first * columns, (*batch, rows, columns)
+    reason = f"columns {block.first} to {block.end} of b"
+    calls.append(strided_call(factor.value, factor.data_type, base, dims, steps, temp, low.caps, reason))
+    return temp
+
+
+def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) -> Operand:
+    """Return the factor's matrices in row-major order: a transposed one is copied, at build time if it is a constant."""
+    if not factor.transposed:
+        return factor.value
+    if is_constant(low, factor.value):
+        return packed(factor.value, Transposed())
+    shape, strides = factor.shape, strides_of(factor.shape)
+    temp = Temp(key, math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes)
+    dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])
+    calls.append(strided_call(factor.value, factor.data_type, 0, dims, steps, temp, low.caps, f"{key} transposed"))
+    return temp

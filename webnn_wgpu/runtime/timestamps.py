@@ -1,0 +1,91 @@
+"""When compute passes begin and end on the device, by timestamps that the device itself takes.
+
+What is to be timed runs in a compute pass of its own: that is what WebGPU's feature "timestamp-query" offers on every backend.
+Drivers take both timestamps once all work recorded before them is done, so passes that follow each other do not share time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import wgpu
+
+from ..core.data_types import Array
+from .device import Buffer, Device, tested_wgpu
+from .readback import StagingPool
+
+FEATURE = "timestamp-query"
+
+_SET_QUERIES = 4096
+"""WebGPU's limit on the queries of one set."""
+
+_QUERY_BYTES = 8
+
+
+class Timestamps:
+    """Times of a fixed number of compute passes; to be used again for later runs of as many.
+
+    Args:
+        device: one with `FEATURE`.
+        passes: how many, at least one.
+    """
+
+    def __init__(self, device: Device, passes: int) -> None:
+        self._device, self._passes = device, passes
+        queries = 2 * passes
+        self._sets = [
+            device.gpu.create_query_set(type="timestamp", count=min(_SET_QUERIES, queries - first))
+            for first in range(0, queries, _SET_QUERIES)
+        ]
+        usage = wgpu.BufferUsage.QUERY_RESOLVE | wgpu.BufferUsage.COPY_SRC
+        self._resolved = Buffer(device, device.create_gpu_buffer(queries * _QUERY_BYTES, usage, "timestamps"))
+
+    def begin_pass(self, encoder: wgpu.GPUCommandEncoder, number: int) -> wgpu.GPUComputePassEncoder:
+        """Begin the pass of a number, counted from 0."""
+        chosen, first = divmod(2 * number, _SET_QUERIES)
+        return encoder.begin_compute_pass(
+            timestamp_writes={
+                "query_set": self._sets[chosen],
+                "beginning_of_pass_write_index": first,
+                "end_of_pass_write_index": first + 1,
+            }
+        )
+
+    def resolve(self, encoder: wgpu.GPUCommandEncoder) -> None:
+        """Record, behind all passes, what makes their timestamps readable."""
+        for i, queries in enumerate(self._sets):
+            encoder.resolve_query_set(queries, 0, queries.count, self._resolved.gpu, i * _SET_QUERIES * _QUERY_BYTES)
+
+    def ticks(self) -> Array:
+        """Wait for what was submitted and return each pass's begin and end, [passes, 2], in steps of the device's clock.
+
+        Raises:
+            OperationError, DeviceLostError: as `PendingRead.result` does.
+        """
+        found = np.empty((self._passes, 2), np.uint64)
+        StagingPool.of(self._device).read(self._resolved, found).result()
+        return found
+
+    def microseconds(self) -> Array:
+        """Wait for what was submitted and return how long each pass took; raises like `ticks`."""
+        begin, end = self.ticks().T
+        # The specification allows clocks that step back. The difference of unsigned numbers tells it as a negative one.
+        return np.maximum((end - begin).view(np.int64), 0) * (_tick_ns(self._device.gpu) / 1e3)
+
+    def destroy(self) -> None:
+        """Free the memory once queued work is done."""
+        self._resolved.destroy()
+        for queries in self._sets:
+            queries.destroy()
+
+
+def _tick_ns(gpu: wgpu.GPUDevice) -> float:
+    """Return the nanoseconds of a step of the clock: 1 by the specification, but wgpu-native hands on the driver's steps."""
+    if not tested_wgpu():
+        return 1.0
+    from wgpu.backends import wgpu_native
+
+    lib: Any = wgpu_native.lib
+    queue: Any = gpu.queue
+    return float(lib.wgpuQueueGetTimestampPeriod(queue._internal))
