@@ -15,6 +15,13 @@ from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
 EXPECTED = {
     "quick_start.py": r"\[\[0\.2689 0\.7311\]\n \[0\.7311 0\.2689\]\]\n\d+ slots?, .* dispatch.*, 1 pass\n",
     "own_device.py": r"total: \[ +0\. +0\. +60\. +220\.\]\n",
+    "own_buffers.py": r"the blurred waves lie between -0\.47 and 0\.48\n",
+    "texture_in_out.py": r"detail\.png mean color \[\d+ \d+ \d+\]\n",
+    "own_operator.py": (
+        r"1 slot, .*\n +0 clamp_0: .*\n +1 bilateral: wgsl_op \(8, 6, 1\) .*\n +2 sub_2: .*\n"
+        r"noise 0\.048 -> 0\.008\nedge 0\.7 -> 0\.6\nlargest difference to numpy: small\n"
+    ),
+    "frame_loop.py": r"30 frames; mean brightness of the last: 125\.\d\n",
     "sentence_encoder.py": (
         r"How do I bake bread\? -> Knead the dough and let it rise for an hour\. \(0\.\d\d\)\n"
         r"When does my train depart\? -> The train to Lisbon leaves at nine\. \(0\.\d\d\)\n"

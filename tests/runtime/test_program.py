@@ -124,7 +124,7 @@ def test_interrupts_anywhere_in_a_run(context: wn.MLContext, monkeypatch: pytest
     wanted = context.compute(graph, {"x": ROWS})["columns"]
     device = Device.of(context.device)
     for owner, name in (
-        (program_of(graph), "_record"),
+        (program_of(graph), "record"),
         (device, "submit"),
         (wgpu.GPUBuffer, "map_async"),
         (wgpu.GPUBuffer, "read_mapped"),

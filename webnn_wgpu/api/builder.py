@@ -17,19 +17,22 @@ from .constants import constant_of
 from .graph import MLGraph
 from .operand import MLOperand
 from .operators import Operators
+from .operators.wgsl import WgslOperators
 from .progress import Progress
 from .promise import MLPromise
 from .tensor import MLTensor
 
 if TYPE_CHECKING:
+    from ..core.caps import Caps
     from ..ops import OpDef
+    from ..ops.wgsl_op import OwnKernel
     from ..plan import ExecutionPlan
     from .context import MLContext
 
 PROFILES = ("2026", "2024")
 
 
-class MLGraphBuilder(Operators):
+class MLGraphBuilder(WgslOperators, Operators):
     """Describes a graph operator by operator; `build` compiles it.
 
     Shapes and data types are checked, and known, at every call. A builder builds once; with `profile="2024"` it may build any
@@ -198,6 +201,13 @@ class MLGraphBuilder(Operators):
         )
         return outputs
 
+    def _caps(self) -> Caps:
+        return self._context.caps
+
+    def _compile_own(self, kernel: OwnKernel, inputs: Sequence[MLOperand]) -> None:
+        with self._context._guarded("wgsl_op", label=kernel.label):
+            self._context._backend.compile_kernel(kernel.spec([operand.type for operand in inputs]))
+
     def _check_can_build(self, operator: str, label: str = "") -> None:
         if self._built:
             raise InvalidStateError("the builder has built its graph", operator=operator, label=label)
@@ -240,7 +250,8 @@ class MLGraphBuilder(Operators):
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraphbuilder-build
         """
-        return self._compile(self._take_graph(outputs, aliases, disabled_passes), progress, disabled_passes)
+        graph = self._take_graph(outputs, aliases, disabled_passes)
+        return self._context._compile(graph, progress, disabled_passes, "build")
 
     def plan(
         self,
@@ -270,18 +281,6 @@ class MLGraphBuilder(Operators):
         with self._context._guarded("plan"):
             return self._context._backend.plan(graph, disabled_passes)
 
-    def _compile(self, graph: Graph, progress: Progress | None, disabled_passes: Collection[str]) -> MLGraph:
-        context = self._context
-        with context._guarded("build"):
-            executable, plan, reports = context._backend.compile(graph, disabled_passes, progress)
-        with context._lock:
-            built = MLGraph(context, graph, executable, plan, reports)
-            context._graphs.add(built)
-            if context._loss.event.is_set():
-                built.destroy()
-                raise InvalidStateError("the context was lost while the graph was compiled", operator="build")
-            return built
-
     def build_async(
         self,
         outputs: Mapping[str, MLOperand],
@@ -294,7 +293,7 @@ class MLGraphBuilder(Operators):
 
         def start() -> MLPromise[MLGraph]:
             graph = self._take_graph(outputs, aliases, disabled_passes)
-            return MLPromise[MLGraph].in_background(lambda: self._compile(graph, progress, disabled_passes))
+            return MLPromise[MLGraph].in_background(lambda: self._context._compile(graph, progress, disabled_passes, "build"))
 
         return MLPromise[MLGraph].attempt(start)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -46,8 +46,10 @@ class MLGraph:
         executable: Executable,
         plan: ExecutionPlan | None,
         passes: tuple[PassReport, ...],
+        disabled_passes: Collection[str] = (),
     ) -> None:
         self._context, self._executable, self._destroyed = context, executable, False
+        self._disabled_passes = tuple(disabled_passes)
         self.source, self.plan, self.passes = source, plan, passes
         self.aliases = source.aliases
         self.inputs: Mapping[str, TensorType] = MappingProxyType({n: source.type(v) for n, v in source.inputs.items()})

@@ -49,6 +49,7 @@ from . import (
     triangular,
     views,
     weighted_gather,
+    wgsl_op,
 )
 from ._def import OpDef
 
@@ -80,6 +81,7 @@ _MODULES = (
     resample2d,
     cumulative_sum,
     fused,
+    wgsl_op,
     # Extension operators.
     attention,
     cache_update,

@@ -255,6 +255,7 @@ class OpDef:
         moves: whether its kernels only move bits.
         internal: whether only passes make such nodes.
         variants: its kernel variants, where they are not those of its templates.
+        opaque: whether nothing is known of its kernel, so that it is always run and never computed beforehand.
     """
 
     name: str
@@ -275,6 +276,7 @@ class OpDef:
     moves: bool = False
     internal: bool = False
     variants: tuple[str, ...] = ()
+    opaque: bool = False
 
     @property
     def extension(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -114,11 +113,11 @@ class _Planner:
         alignment = self.caps.limit("min-uniform-buffer-offset-alignment")
         for call, node, label in self.calls:
             resources: list[Resource] = []
-            for operand in call.operands:
+            for binding, operand in zip(call.spec.bindings, call.operands, strict=True):
                 packing = operand.packing if isinstance(operand, Packed | Window) else None
                 value = self.root(_value_of(operand))
                 offset = operand.offset_bytes if isinstance(operand, Window) else 0
-                size = self._bound_bytes(operand)
+                size = -(-self._size(value) // 4) * 4 if binding.exact else self._bound_bytes(operand)
                 if value in graph.constants:
                     number = constants.setdefault((value, packing), len(constants))
                     resources.append(Resource("constant", number, offset, size))
@@ -130,7 +129,7 @@ class _Planner:
                     place = placed[value]
                     resources.append(Resource("slot", place.slot, place.offset_bytes + offset, size))
             self._check(call, node, label, resources)
-            block = _pack_uniforms(call)
+            block = call.spec.packed(call.uniforms)
             uniforms.extend(bytes(-len(uniforms) % alignment))
             offset = len(uniforms)
             uniforms.extend(block)
@@ -267,10 +266,3 @@ def _value_of(operand: Operand) -> int:
 def _written(call: KernelCall) -> list[int]:
     pairs = zip(call.spec.bindings, call.operands, strict=True)
     return [_value_of(o) for b, o in pairs if b.access == "write"]
-
-
-def _pack_uniforms(call: KernelCall) -> bytes:
-    codes = {"u32": "I", "i32": "i", "f32": "f"}
-    layout = "<" + "".join(codes[type_] for _, type_ in call.spec.uniforms)
-    block = struct.pack(layout, *call.uniforms)
-    return block + bytes(-len(block) % 16)

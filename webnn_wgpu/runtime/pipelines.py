@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import tempfile
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -96,7 +97,7 @@ class PipelineCache:
                 raise DeviceLostError("the device is lost", got=str(spec)) from error
             file = _keep_source(source, spec)
             raise OperationError(
-                f"shader of template ops/{spec.template}.wgsl.j2 does not compile: {error}",
+                f"{_blamed(spec)} does not compile: {compiler_message(str(error), spec.source)}",
                 got=str(spec),
                 hint=f"Its source is in {file}",
             ) from error
@@ -123,6 +124,22 @@ class PipelineCache:
             layout = gpu.create_bind_group_layout(entries=entries)
             self._layouts[key] = (layout, gpu.create_pipeline_layout(bind_group_layouts=[layout]))
         return self._layouts[key]
+
+
+def _blamed(spec: KernelSpec) -> str:
+    return "the shader" if spec.source else f"shader of template ops/{spec.template}.wgsl.j2"
+
+
+def compiler_message(text: str, source: str) -> str:
+    """Return what wgpu says of a program's own shader in one line: what is wrong, where, and how that line reads."""
+    if not source:
+        return text
+    wrong, place = re.search(r"(?:parsing|validation) error: (.*)", text), re.search(r"wgsl:(\d+):(\d+)", text)
+    if place is None:
+        lines = [line.strip() for line in text.splitlines()]
+        return " ".join(line for line in lines if line and not re.match(r"Validation Error$|Caused by:$|In wgpu\w+$", line))
+    line = source.splitlines()[int(place[1]) - 1].strip()
+    return f"line {place[1]}, column {place[2]}: {wrong[1] if wrong else text} in '{line}'"
 
 
 def _keep_source(source: str, spec: KernelSpec) -> Path:

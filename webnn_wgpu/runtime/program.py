@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import InvalidStateError
+from ..core.errors import InvalidStateError, OperationError
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
-from .device import Buffer, Device
-from .pipelines import Pipeline, PipelineCache
+from .buffer import Buffer
+from .device import Device
+from .encoding import check_encoder, recording
+from .pipelines import Pipeline, PipelineCache, compiler_message
 from .readback import PendingRead
 from .recorder import Dispatch, PlainRecorder, Recorder, make_recorder
+from .steps import run_in_steps
 from .timestamps import FEATURE, Timestamps
-from .warming import Use, WarmUp
+from .warming import Use, WarmUp, dispatch_nothing
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -57,6 +60,10 @@ class Program:
     def __init__(self, device: Device, plan: ExecutionPlan, progress: Progress | None = None) -> None:
         self.device, self.plan = device, plan
         self._destroyed = False
+        self._lent = False
+        self._in_steps = False
+        self.milliseconds: list[float] = []
+        """How long each dispatch takes, where that was measured."""
         self._pending: PendingRead | None = None
         self._bound: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
         self._slots: list[Buffer] = []
@@ -137,7 +144,7 @@ class Program:
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))
                 self._pipelines[spec] = cache.get(spec)
-                if not spec.reads_texture:
+                if not spec.reads_texture and not spec.source:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
             if progress is not None:
                 progress(len(uses), len(uses), "")
@@ -151,6 +158,19 @@ class Program:
             ]
             if not plan.aliases:
                 self._own = self._make_own()
+            for d in plan.dispatches:
+                if d.spec.source:
+                    self._over_own()
+                    self._try_own_kernel(d)
+
+    def _try_own_kernel(self, planned: PlannedDispatch) -> None:
+        """Have the driver compile a program's own kernel, which may want buffers of the very sizes that it will have."""
+        resources = {i: self._resource(r, self._ends) for i, r in enumerate(planned.bindings)}
+        try:
+            dispatch_nothing(PipelineCache.of(self.device), self._pipelines[planned.spec], [resources])
+        except OperationError as error:
+            found = compiler_message(str(error.__cause__), planned.spec.source)
+            raise OperationError("the kernel does not fit its buffers", label=planned.label, got=found) from error
 
     def _uses(self, dispatches: Sequence[PlannedDispatch]) -> dict[Use, dict[int, Any]]:
         """Return the uses that dispatches make of a kernel, and the uniforms and textures of each by binding."""
@@ -189,7 +209,7 @@ class Program:
             buffer, size = self._slots[int(resource.key)], resource.size_bytes
         else:
             buffer, size = ends[resource.kind, str(resource.key)], resource.size_bytes
-        return {"buffer": buffer.gpu, "offset": resource.offset_bytes, "size": size}
+        return {"buffer": buffer.gpu, "offset": buffer.offset_bytes + resource.offset_bytes, "size": size}
 
     def _bind(self, ends: Ends) -> Recorder:
         return make_recorder(self._dispatches(ends))
@@ -223,13 +243,15 @@ class Program:
         """
         with self.device.lock:
             self.check()
+            self._check_no_steps()
             own = self._over_own()
             staging = self._free_staging()
             self._write(inputs)
-            encoder = self._record(own)
+            encoder = self.record(own)
             for name in outputs:
                 source = self._ends["output", name]
-                encoder.copy_buffer_to_buffer(source.gpu, 0, staging, self._read_offsets[name], source.size_bytes)
+                at = self._read_offsets[name]
+                encoder.copy_buffer_to_buffer(source.gpu, source.offset_bytes, staging, at, source.size_bytes)
             self.device.submit(encoder, (*self._slots, *self._ends.values()), staging)
             types = {name: self.plan.outputs[name] for name in outputs}
             windows = {n: (self._read_offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
@@ -252,6 +274,7 @@ class Program:
         """
         with self.device.lock:
             self.check()
+            self._check_no_steps()
             if FEATURE not in self.device.caps.features:
                 return None
             self._over_own()
@@ -289,21 +312,96 @@ class Program:
             InvalidStateError: the program or a buffer was destroyed.
             DeviceLostError: the device is gone.
         """
-        ends = {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
         with self.device.lock:
-            self.check()
-            for buffer in (*self._slots, *ends.values()):
-                buffer.check()
-            with self.device.translated("binding tensors"):
-                recorder = self._bound_to(ends)
-            self.device.submit(self._record(recorder), (*self._slots, *ends.values()))
+            self._check_no_steps()
+            recorder, buffers = self.over(inputs, outputs)
+            self.device.submit(self.record(recorder), buffers)
 
-    def _record(self, recorder: Recorder) -> wgpu.GPUCommandEncoder:
-        encoder = self.device.gpu.create_command_encoder()
+    def steps(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float) -> Iterator[tuple[int, int]]:
+        """Submit a run over the caller's buffers part by part; see `run_in_steps`."""
+        return run_in_steps(self, inputs, outputs, max_ms)
+
+    def encode(
+        self,
+        inputs: Mapping[str, Buffer],
+        outputs: Mapping[str, Buffer],
+        encoder: wgpu.GPUCommandEncoder | None,
+        compute_pass: wgpu.GPUComputePassEncoder | None,
+    ) -> None:
+        """Record a run over the caller's buffers into an encoder, or an open compute pass, that the caller submits.
+
+        Raises:
+            MLTypeError: the encoder or the pass is none of the device.
+            InvalidStateError: the program or a buffer was destroyed, or nothing can be recorded there.
+        """
+        with self.device.lock:
+            self._check_no_steps()
+            recorder, buffers = self.over(inputs, outputs)
+            if encoder is not None:
+                check_encoder(self.device, encoder, wgpu.GPUCommandEncoder, "encoder")
+                with recording("encoder", "it has finished, or has an open pass"):
+                    self.record(recorder, encoder)
+            else:
+                check_encoder(self.device, compute_pass, wgpu.GPUComputePassEncoder, "compute_pass")
+                with recording("compute_pass", "it has ended"):
+                    assert compute_pass is not None
+                    compute_pass.push_debug_group("webnn_wgpu")  # C functions alone would not tell that the pass has ended
+                    recorder.record(compute_pass)
+                    compute_pass.pop_debug_group()
+            # What the caller has yet to submit must find everything: from now on nothing is freed but by letting go of it.
+            self._lent = True
+            for buffer in buffers:
+                buffer.lend()
+
+    def over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, tuple[Buffer, ...]]:
+        """Return the dispatches over the caller's buffers, and all buffers that they use."""
+        ends = {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
+        self.check()
+        buffers = (*self._slots, *ends.values())
+        for buffer in buffers:
+            buffer.check()
+        with self.device.translated("binding tensors"):
+            return self._bound_to(ends), buffers
+
+    def record(self, recorder: Recorder, encoder: wgpu.GPUCommandEncoder | None = None) -> wgpu.GPUCommandEncoder:
+        """Record dispatches into a compute pass of an encoder, or of a new one, and return the encoder."""
+        encoder = encoder or self.device.gpu.create_command_encoder()
         compute = encoder.begin_compute_pass()
         recorder.record(compute)
         compute.end()
         return encoder
+
+    def begin_steps(self) -> None:
+        """Keep other runs away until `end_steps`."""
+        with self.device.lock:
+            self.check()
+            self._check_no_steps()
+            self._in_steps = True
+
+    def end_steps(self) -> None:
+        """Let others run again."""
+        self._in_steps = False
+
+    def _check_no_steps(self) -> None:
+        if self._in_steps:
+            raise InvalidStateError(
+                "a run in steps has not finished", hint="Take its last step, or close its iterator: runs share their memory"
+            )
+
+    @property
+    def weights(self) -> tuple[Weight, ...]:
+        """The constants it uses, which others may share."""
+        return tuple(self._weights)
+
+    @property
+    def held(self) -> dict[str, int]:
+        """What it holds for itself, in bytes by owner."""
+        return {
+            "slots": sum(slot.size_bytes for slot in self._slots),
+            "inputs and outputs": sum(end.size_bytes for end in self._ends.values()),
+            "uniforms": 0 if self._uniforms is None else self._uniforms.size,
+            "staging": 0 if self._staging is None else self._staging.size,
+        }
 
     def check(self) -> None:
         """Raise InvalidStateError if the program was destroyed."""
@@ -327,7 +425,8 @@ class Program:
             self._ends.clear()
             if self._uniforms is not None:
                 uniforms, self._uniforms = self._uniforms, None
-                uniforms.destroy()
+                if not self._lent:
+                    uniforms.destroy()
 
 
 class _Bound:
