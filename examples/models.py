@@ -168,6 +168,73 @@ def bert(layers: int = 2, width: int = 32, heads: int = 4, vocabulary: int = 256
     )
 
 
+def gpt(layers: int = 2, width: int = 32, heads: int = 4, vocabulary: int = 64, seed: int = 0) -> onnx.ModelProto:
+    """Return a GPT-2-like decoder with caches of keys and values, as exporters write it.
+
+    Its inputs are input_ids, int64 [batch, sequence], attention_mask, int64 [batch, past + sequence], 0 for padding at the
+    left, and past.LAYER.key and past.LAYER.value, float32 [batch, heads, past, width / heads]. Its outputs are logits,
+    float32 [batch, sequence, vocabulary], and present.LAYER.key and present.LAYER.value, with new rows behind the past ones.
+    """
+    g = GraphWriter(seed)
+    head, longest = width // heads, 1024
+    one, two = g.constant([1], np.int64), g.constant([2], np.int64)
+
+    def layer_norm(x: str) -> str:
+        return g.node("LayerNormalization", x, g.constant(np.ones(width)), g.constant(np.zeros(width)), axis=-1, epsilon=1e-5)
+
+    # Where the new tokens stand among all, from the shapes of the inputs.
+    new = g.node("Gather", g.node("Shape", "input_ids"), one, axis=0)
+    past = g.node("Gather", g.node("Shape", "past.0.key"), two, axis=0)
+    total = g.node("Add", past, new)
+    # Tokens of padding have no position, the first behind them has 0.
+    positions = g.node("Sub", g.node("CumSum", "attention_mask", g.constant(1, np.int64)), one)
+    positions = g.node("Slice", g.node("Clip", positions, g.constant(0, np.int64)), past, total, one)
+    x = g.node("Gather", g.weights(vocabulary, width, scale=1.0), "input_ids")
+    x = g.node("Add", x, g.node("Gather", g.weights(longest, width, scale=0.3), positions))
+    # Tokens see those before them, but no padding.
+    causal = g.node("Slice", g.constant(np.tri(longest), np.bool_), past, total, g.constant([0], np.int64))
+    causal = g.node("Slice", causal, g.constant([0], np.int64), total, one)
+    keep = g.node("Cast", g.node("Unsqueeze", "attention_mask", g.constant([1, 2], np.int64)), to=TensorProto.BOOL)
+    bias = g.node("Where", g.node("And", causal, keep), g.constant(0), g.constant(-1e30))
+    presents: list[tuple[str, str]] = []
+    for layer in range(layers):
+        parts = g.node("Split", g.dense(layer_norm(x), width, 3 * width), axis=-1, num_outputs=3, outputs=3)
+        query, key, value = (
+            g.node("Transpose", g.node("Reshape", part, g.constant([0, 0, heads, head], np.int64)), perm=[0, 2, 1, 3])
+            for part in (parts, f"{parts}_1", f"{parts}_2")
+        )
+        key = g.node("Concat", f"past.{layer}.key", key, axis=2)
+        value = g.node("Concat", f"past.{layer}.value", value, axis=2)
+        presents += [(f"{layer}.key", key), (f"{layer}.value", value)]
+        scores = g.node("MatMul", query, g.node("Transpose", key, perm=[0, 1, 3, 2]))
+        scores = g.node("Add", g.node("Div", scores, g.constant(np.sqrt(head))), bias)
+        mixed = g.node("Transpose", g.node("MatMul", g.node("Softmax", scores, axis=-1), value), perm=[0, 2, 1, 3])
+        mixed = g.node("Reshape", mixed, g.constant([0, 0, width], np.int64))
+        x = g.node("Add", x, g.dense(mixed, width, width))
+        hidden = g.node("Gelu", g.dense(layer_norm(x), width, 4 * width), approximate="tanh")
+        x = g.node("Add", x, g.dense(hidden, 4 * width, width))
+    rows = ["batch", heads, "past", head]
+    caches = [(f"past.{name}", TensorProto.FLOAT, rows) for name, _ in presents]
+    grown = ["batch", heads, "past + sequence", head]
+    return g.model(
+        "gpt",
+        [
+            ("input_ids", TensorProto.INT64, ["batch", "sequence"]),
+            ("attention_mask", TensorProto.INT64, ["batch", "past + sequence"]),
+            *caches,
+        ],
+        [
+            (
+                "logits",
+                g.node("MatMul", layer_norm(x), g.weights(width, vocabulary)),
+                TensorProto.FLOAT,
+                ["batch", "sequence", vocabulary],
+            ),
+            *((f"present.{name}", value, TensorProto.FLOAT, grown) for name, value in presents),
+        ],
+    )
+
+
 def unsqueezed(g: GraphWriter, scalar: str) -> str:
     """Append what makes a list of one element of a scalar."""
     return g.node("Unsqueeze", scalar, g.constant([0], np.int64))
@@ -242,6 +309,7 @@ MODELS = {
     "mlp": mlp,
     "mobilenet_v2": mobilenet_v2,
     "bert": bert,
+    "gpt": gpt,
     "detector": detector,
     "quantized_8bit": quantized,
     "quantized_4bit": lambda: quantized(4),

@@ -87,9 +87,11 @@ class Everywhere:
             return b.input(name, {"dataType": "float32", "shape": shape})
 
         if "onnx" in request.node.name:
-            from examples.models import mlp
+            from examples.models import gpt, mlp
 
             request.getfixturevalue("doctest_namespace")["mlp"] = mlp()
+            if "State" in request.node.name:
+                request.getfixturevalue("doctest_namespace")["gpt"] = wn.load_onnx(gpt(), context, kv_cache=32)
         operands = {"x": floats("x", 2, 3), "y": floats("y", 2, 3), "image": floats("image", 1, 2, 4, 4)}
         request.getfixturevalue("doctest_namespace").update(np=np, wn=wn, context=context, b=b, **operands)
 

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 from .api.activation import MLActivation
 from .api.builder import MLGraphBuilder
-from .api.context import MLComputeResult, MLContext, MLContextLostInfo
+from .api.context import MLComputeResult, MLContext, MLContextLostInfo, MLMemory
 from .api.graph import MLGraph
 from .api.limits import MLOpSupportLimits
 from .api.ml import ML, ml
 from .api.operand import MLOperand
+from .api.own_kernels import run_wgsl
 from .api.promise import MLPromise
 from .api.pywebnn import AsyncMLContext, MLDeviceTensor
 from .api.tensor import MLTensor
@@ -74,6 +75,7 @@ __all__ = [
     "MLDeviceTensor",
     "MLGraph",
     "MLGraphBuilder",
+    "MLMemory",
     "MLOpSupportLimits",
     "MLOperand",
     "MLPromise",
@@ -91,4 +93,5 @@ __all__ = [
     "load",
     "load_onnx",
     "ml",
+    "run_wgsl",
 ]

@@ -3,11 +3,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
+import time
 import weakref
 from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+import trio
 
 import webnn_wgpu as wn
 from tests.api.graphs import F32X3, X, negation, pair
@@ -33,6 +35,24 @@ async def everything(context: wn.MLContext) -> list[Any]:
     context.dispatch(graph, {"x": a}, {"y": b})
     constant = await context.create_constant_tensor_async(F32X3, X)
     return [result["y"].tolist(), (await context.read_tensor_async(b)).tolist(), constant.constant]
+
+
+def test_under_trio(anywhere: wn.MLContext) -> None:
+    ran: list[str] = []
+
+    async def both() -> None:
+        async def other() -> None:
+            await trio.sleep(0)
+            ran.append("other")
+
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(other)
+            promise = wn.MLPromise[str].in_background(lambda: time.sleep(0.05) or "slow")
+            ran.append(await promise)
+            assert await everything(anywhere) == [[-1, 2, -3], [1, -2, 3], True]
+
+    trio.run(both)
+    assert ran == ["other", "slow"]
 
 
 def test_under_asyncio(anywhere: wn.MLContext) -> None:

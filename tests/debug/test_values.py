@@ -10,6 +10,7 @@ from rich.console import Console
 
 import webnn_wgpu as wn
 from tests.api.graphs import X, negation
+from tests.ops.test_cache_update import decoder
 from tests.runtime.graphs import ROWS, network
 from webnn_wgpu import debug
 
@@ -99,6 +100,16 @@ def test_what_is_printed(anywhere: wn.MLContext) -> None:
         console.print(found)
     assert "first at x (input)" in written.get()
     assert "neg_0" in written.get()
+
+
+def test_a_graph_that_updates_an_input_in_place(context: wn.MLContext) -> None:
+    graph = decoder(context)
+    feeds = {"past": np.ones((1, 1, 4, 4)), "new": np.full((1, 1, 1, 4), np.nan), "at": np.int32([2])}
+    given = {name: np.asarray(array, graph.inputs[name].numpy) for name, array in feeds.items()}
+    found = debug.values(graph, given)
+    assert [(v.operator, v.nan) for v in found.values[3:]] == [("x.cache_update", 4), ("reduceSum", 4)]
+    assert found.first is not None
+    assert found.first.label == "new"
 
 
 def test_the_graph_stays_as_it_is(context: wn.MLContext) -> None:

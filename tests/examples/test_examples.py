@@ -15,6 +15,13 @@ from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
 EXPECTED = {
     "quick_start.py": r"\[\[0\.2689 0\.7311\]\n \[0\.7311 0\.2689\]\]\n\d+ slots?, .* dispatch.*, 1 pass\n",
     "own_device.py": r"total: \[ +0\. +0\. +60\. +220\.\]\n",
+    "own_buffers.py": r"the blurred waves lie between -0\.47 and 0\.48\n",
+    "texture_in_out.py": r"detail\.png mean color \[\d+ \d+ \d+\]\n",
+    "own_operator.py": (
+        r"1 slot, .*\n +0 clamp_0: .*\n +1 bilateral: wgsl_op \(8, 6, 1\) .*\n +2 sub_2: .*\n"
+        r"noise 0\.048 -> 0\.008\nedge 0\.7 -> 0\.6\nlargest difference to numpy: small\n"
+    ),
+    "frame_loop.py": r"30 frames; mean brightness of the last: 125\.\d\n",
     "sentence_encoder.py": (
         r"How do I bake bread\? -> Knead the dough and let it rise for an hour\. \(0\.\d\d\)\n"
         r"When does my train depart\? -> The train to Lisbon leaves at nine\. \(0\.\d\d\)\n"
@@ -31,6 +38,10 @@ EXPECTED = {
     "onnx_detection.py": r"on the host: NonMaxSuppression\n(class [012], score 0\.\d\d: [-\d. ]+\n){1,15}",
     "onnx_quantized.py": (
         r"8 bits: \d+ parameters in \d+ bytes, y float32 \(4, 8\)\n4 bits: \d+ parameters in \d+ bytes, y float32 \(4, 8\)\n"
+    ),
+    "text_generation.py": (
+        r"input_ids: int64\[batch, sequence\]\nattention_mask: int64\[batch, past \+ sequence\]\nState\(54 of 64 rows\)\n"
+        r"compiled: 2 graphs, .*\nfirst answer: (?P<answer>.+)\nwithout caches: (?P=answer)\n"
     ),
     "onnx_dynamic_shapes.py": (
         r"input_ids: int64\[batch, sequence\]\n"

@@ -26,7 +26,7 @@ from tests.support import PROFILES, open_profile
 from webnn_wgpu.core.errors import OutOfMemoryError
 from webnn_wgpu.ir.text import to_text
 from webnn_wgpu.plan.forced import forceable
-from webnn_wgpu.runtime.device import Buffer
+from webnn_wgpu.runtime.buffer import Buffer
 from webnn_wgpu.runtime.pipelines import PipelineCache
 from webnn_wgpu.runtime.program import Program
 

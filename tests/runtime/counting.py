@@ -21,13 +21,21 @@ CREATING = (
 )
 """What makes a lasting object on the device: buffers, textures, bind groups, layouts, modules, pipelines, query sets, ..."""
 
+HOST_COPIES = (
+    "wgpuQueueWriteBuffer",
+    "wgpuQueueWriteTexture",
+    "wgpuBufferMapAsync",
+    "wgpuBufferGetMappedRange",
+)
+"""Every way that data has between the host and the device, in either direction."""
+
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
     """Count the calls of the functions above while the block runs."""
     calls: Counter[str] = Counter()
     libf: Any = _api.libf
-    kept = {name: getattr(libf, name) for name in (*CREATING, *ONE_SHOT)}
+    kept = {name: getattr(libf, name) for name in (*CREATING, *ONE_SHOT, *HOST_COPIES)}
 
     def wrap(name: str, function: Any) -> Any:
         def call(*args: Any) -> Any:

@@ -71,6 +71,16 @@ def test_a_device_opened_for_a_context_goes_with_it() -> None:
     assert gpu() is None
 
 
+def test_contexts_that_share_a_device_opened_for_one_leave_it_to_each_other() -> None:
+    with wn.ml.create_context(device_type="cpu") as first:
+        graph, shared = network(first), Device.of(first.device)
+        with wn.ml.create_context(first.device) as second, counted() as calls:
+            network(second)
+        assert calls["wgpuDeviceCreateComputePipeline"] == 0
+        assert Device.of(first.device) is shared
+        first.compute(graph, {"x": ROWS})
+
+
 def test_a_device_that_its_owner_destroys(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.CRITICAL, "wgpu")
     gpu = adapters()[0].request_device_sync()

@@ -62,7 +62,7 @@ def test_an_interrupted_build_frees_what_it_made(context: wn.MLContext, monkeypa
     def interrupted(self: Program, *_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Program, "_bind_own", interrupted)
+    monkeypatch.setattr(Program, "_bind", interrupted)
     with pytest.raises(KeyboardInterrupt):
         Program(device, plan)
     assert len(WeightStore.of(device)) == stored
@@ -124,7 +124,7 @@ def test_interrupts_anywhere_in_a_run(context: wn.MLContext, monkeypatch: pytest
     wanted = context.compute(graph, {"x": ROWS})["columns"]
     device = Device.of(context.device)
     for owner, name in (
-        (program_of(graph), "_record"),
+        (program_of(graph), "record"),
         (device, "submit"),
         (wgpu.GPUBuffer, "map_async"),
         (wgpu.GPUBuffer, "read_mapped"),

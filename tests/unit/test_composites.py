@@ -128,11 +128,8 @@ def test_masks_that_choose_between_scores_and_a_number(fill: float, hidden: bool
     condition = s.constant(mask) if constant else s.input(mask)
     choices = (number(s, fill), scores) if hidden else (scores, number(s, fill))
     graph = s.graph(s.apply("matmul", s.apply("softmax", s.apply("where", condition, *choices), axis=3), v))
-    if constant or (fill == -np.inf and not hidden):
-        check(recognise_attention, graph, s.feeds, ["x.attention"])
-    else:
-        # What is to be seen would have to be computed; a row of which nothing is would become 0 instead of a mean.
-        unchanged(recognise_attention, graph)
+    taken_as_it_is = constant or (fill == -np.inf and not hidden)
+    check(recognise_attention, graph, s.feeds, ["x.attention"] if taken_as_it_is else ["where", "x.attention"])
 
 
 def test_a_row_that_sees_nothing_is_a_mean() -> None:
@@ -141,7 +138,58 @@ def test_a_row_that_sees_nothing_is_a_mean() -> None:
     scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
     nothing = s.constant(np.zeros((S, T), np.uint8))
     scores = s.apply("where", nothing, scores, number(s, -3e38))
-    unchanged(recognise_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)))
+    graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v))
+    check(recognise_attention, graph, s.feeds, ["where", "x.attention"])
+
+
+@pytest.mark.parametrize(("first", "masked"), [(0, False), (0, True), (1, False)])
+def test_keys_hidden_from_a_number_on_are_a_length(first: int, masked: bool) -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(B, H, n, D, seed=i)) for i, n in enumerate((S, T, T)))
+    scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
+    if masked:
+        scores = s.apply("add", scores, s.input(normal(S, T)))
+    filled = s.apply("lesser", s.constant(np.arange(first, first + T, dtype=np.int32)), s.input(np.array([4], np.int32)))
+    scores = s.apply("where", filled, scores, number(s, -np.inf))
+    graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v))
+    after = check(recognise_attention, graph, s.feeds, ["x.attention"] if first == 0 else ["lesser", "x.attention"])
+    assert (after.nodes[-1].inputs[4] is not None) == (first == 0)
+
+
+def test_weights_whose_nan_becomes_0() -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(B, H, n, D, seed=i)) for i, n in enumerate((S, T, T)))
+    mask = np.zeros((S, T), np.float32)
+    mask[0], mask[1:, 2] = -np.inf, -np.inf
+    scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
+    weights = s.apply("softmax", s.apply("add", scores, s.input(mask)), axis=3)
+    weights = s.apply("where", s.apply("isNaN", weights), number(s, 0), weights)
+    check(recognise_attention, s.graph(s.apply("matmul", weights, v)), s.feeds, ["x.attention"])
+
+
+@pytest.mark.parametrize("shared", [1, 2, 4])
+@pytest.mark.parametrize("values", [True, False])
+def test_heads_repeated_for_the_queries_that_share_them(shared: int, values: bool) -> None:
+    s = Sketch()
+    heads = 4
+
+    def repeated(x: int) -> int:
+        count, length, size = s.type(x).shape[1:]
+        expanded = s.apply(
+            "expand",
+            s.apply("reshape", x, new_shape=[B, count, 1, length, size]),
+            new_shape=[B, count, heads // count, length, size],
+        )
+        return s.apply("reshape", expanded, new_shape=[B, heads, length, size])
+
+    q, k = s.input(normal(B, heads, S, D)), s.input(normal(B, shared, T, D, seed=1))
+    v = s.input(normal(B, shared if values else heads, T, D, seed=2))
+    scores = s.apply("matmul", q, s.apply("transpose", repeated(k), permutation=[0, 1, 3, 2]))
+    graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), repeated(v) if values else v))
+    after = check(
+        recognise_attention, graph, s.feeds, ["x.attention"] if values else ["reshape", "expand", "reshape", "x.attention"]
+    )
+    assert after.nodes[-1].attrs["kv_heads"] == (shared if values else heads)
 
 
 def test_attention_whose_heads_stay_apart() -> None:

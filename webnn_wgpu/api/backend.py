@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,12 +14,17 @@ from ..core.errors import InvalidStateError, NotSupportedError
 from ..core.settings import forced_variants
 from ..ir.graph import Array, Graph
 from ..ir.types import TensorType
+from ..kernels.spec import Grid, KernelSpec
 from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan, make_plan
 from ..reference import interpret
-from ..runtime.device import Buffer, Device
+from ..runtime.buffer import Buffer
+from ..runtime.device import Device
+from ..runtime.own_kernels import RunArgument, run_kernel
+from ..runtime.pipelines import PipelineCache
 from ..runtime.program import Program
 from ..runtime.readback import StagingPool
+from ..runtime.textures import TextureKernels, check_texture
 from .arrays import zeros
 from .progress import Progress
 
@@ -37,7 +42,25 @@ class Pending(Protocol):
 
 
 class Storage(Protocol):
-    """Memory of one tensor."""
+    """Memory of one tensor.
+
+    Attributes:
+        borrowed: whether it is a part of memory that belongs to the caller.
+        offset_bytes: where in it the tensor begins.
+    """
+
+    borrowed: bool
+    offset_bytes: int
+
+    @property
+    def size_bytes(self) -> int:
+        """How much memory it takes."""
+        ...
+
+    @property
+    def memory(self) -> Any:
+        """The whole of what it may be a part of."""
+        ...
 
     def write(self, data: Array) -> None:
         """Queue a write of the whole tensor."""
@@ -61,6 +84,14 @@ class Executable(Protocol):
 
     def dispatch(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
         """Submit a run over storages."""
+        ...
+
+    def steps(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], max_ms: float) -> Iterator[tuple[int, int]]:
+        """Submit a run over storages part by part."""
+        ...
+
+    def encode(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], encoder: Any, compute_pass: Any) -> None:
+        """Record a run over storages into a command encoder, or a compute pass, of the caller's."""
         ...
 
     def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
@@ -98,12 +129,28 @@ class Backend(Protocol):
         """Return the plan that `compile` would carry out, without making anything."""
         ...
 
+    def compile_kernel(self, spec: KernelSpec) -> None:
+        """Compile one kernel; graphs that use it find it compiled."""
+        ...
+
+    def run_kernel(self, source: str, arguments: Sequence[RunArgument], grid: Grid) -> Pending | None:
+        """Submit a run of one kernel; the arrays that it writes come back, if there are any."""
+        ...
+
     def allocate(self, wanted: TensorType, label: str) -> Storage:
         """Return zero-filled memory of a tensor."""
         ...
 
+    def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> Storage:
+        """Return memory of a tensor that is a part of a buffer of the caller's."""
+        ...
+
     def read(self, storage: Any, wanted: TensorType) -> Pending:
         """Submit a read of a tensor; its result is the array, under the name "data"."""
+        ...
+
+    def memory(self, executables: Sequence[Any]) -> dict[str, int]:
+        """Return what compiled graphs hold, in bytes by owner."""
         ...
 
     def close(self) -> None:
@@ -116,6 +163,8 @@ class DeviceBackend:
 
     def __init__(self, device: Device) -> None:
         self.device, self.lock, self.caps = device, device.lock, device.caps
+        with device.lock:
+            device.users += 1
         self.accelerated = not device.caps.is_cpu
         self.description = device.description
 
@@ -131,21 +180,66 @@ class DeviceBackend:
         """Run the passes and plan."""
         return make_plan(run_passes(graph, disabled_passes)[0], self.caps, forced_variants())
 
+    @property
+    def textures(self) -> TextureKernels:
+        """What reads and draws textures."""
+        return TextureKernels.of(self.device)
+
+    def check_texture(self, texture: Any, usage: str) -> tuple[int, int]:
+        """Return height and width of a texture of the device that may be used so."""
+        return check_texture(self.device, texture, usage)
+
+    def compile_kernel(self, spec: KernelSpec) -> None:
+        """Make its pipeline."""
+        with self.device.translated("compiling a kernel"):
+            PipelineCache.of(self.device).get(spec)
+
+    def run_kernel(self, source: str, arguments: Sequence[RunArgument], grid: Grid) -> Pending | None:
+        """Submit a run of one kernel."""
+        return run_kernel(self.device, source, arguments, grid)
+
     def allocate(self, wanted: TensorType, label: str) -> Buffer:
         """Return a zero-filled buffer."""
         return self.device.create_buffer(wanted.size_bytes, label)
+
+    def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> Buffer:
+        """Return a part of a buffer of the caller's."""
+        return Buffer.wrap(self.device, buffer, offset, wanted.size_bytes)
 
     def read(self, storage: Buffer, wanted: TensorType) -> Pending:
         """Submit a copy of a buffer to a staging buffer."""
         return StagingPool.of(self.device).read(storage, np.empty(wanted.shape, wanted.numpy))
 
+    def memory(self, executables: Sequence[Program]) -> dict[str, int]:
+        """Return what programs hold on the device; weights that several share count once."""
+        weights = {id(weight): weight.size_bytes for program in executables for weight in program.weights}
+        held = {"weights": sum(weights.values()), "slots": 0, "inputs and outputs": 0, "uniforms": 0}
+        held["staging"] = StagingPool.of(self.device).size_bytes
+        for program in executables:
+            for owner, size in program.held.items():
+                held[owner] += size
+        return held
+
     def close(self) -> None:
-        """Forget the compiled kernels of a device that was opened for one context."""
+        """Forget the compiled kernels of a device that was opened for contexts, if this was the last."""
         self.device.close()
 
 
 class HostStorage:
     """A tensor in the host's memory."""
+
+    borrowed = False
+    offset_bytes = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the array."""
+        return self.array.nbytes
+
+    @property
+    def memory(self) -> HostStorage:
+        """Itself."""
+        return self
 
     def __init__(self, array: Array) -> None:
         self.array = array
@@ -196,6 +290,15 @@ class ReferenceExecutable:
         for name, storage in outputs.items():
             storage.array = results[name]
 
+    def steps(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], max_ms: float) -> Iterator[tuple[int, int]]:
+        """Run the graph in one step."""
+        self.dispatch(inputs, outputs)
+        yield 1, 1
+
+    def encode(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], encoder: Any, compute_pass: Any) -> None:
+        """Raise NotSupportedError: there is no device to record for."""
+        raise no_device()
+
     def kernel_times(self, inputs: Mapping[str, Array]) -> None:
         """Return None: there are no kernels."""
 
@@ -230,14 +333,34 @@ class ReferenceBackend:
     def plan(self, graph: Graph, disabled_passes: Collection[str]) -> None:
         """Return None: the interpreter has no plan."""
 
+    def compile_kernel(self, spec: KernelSpec) -> None:
+        """Do nothing: there is nothing to compile for."""
+
+    def run_kernel(self, source: str, arguments: Sequence[RunArgument], grid: Grid) -> Pending | None:
+        """Raise NotSupportedError: there is no device to run it."""
+        raise no_device()
+
     def allocate(self, wanted: TensorType, label: str) -> HostStorage:
         """Return a zero-filled host tensor."""
         assert wanted.data_type in DATA_TYPES
         return HostStorage(zeros(wanted))
 
+    def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> HostStorage:
+        """Raise NotSupportedError: there is no device whose buffer it could be."""
+        raise no_device()
+
     def read(self, storage: HostStorage, wanted: TensorType) -> Finished:
         """Return a copy of the tensor."""
         return Finished({"data": storage.array.copy()})
 
+    def memory(self, executables: Sequence[Any]) -> dict[str, int]:
+        """Return nothing: all that graphs hold is the graph."""
+        return {}
+
     def close(self) -> None:
         """Do nothing: the host needs no tidying."""
+
+
+def no_device() -> NotSupportedError:
+    """Return the error of what only a context on a device can do."""
+    return NotSupportedError("the context has no WebGPU device", got="numpy reference")

@@ -11,24 +11,28 @@ from ..ir.graph import Array, Graph, Node, Origin, Value
 from ..ir.types import TensorType
 from ..ops import operator
 from ..passes import PASSES
+from .aliases import check_aliases
 from .arrays import descriptor_or_shape, failing
 from .constants import constant_of
 from .graph import MLGraph
 from .operand import MLOperand
 from .operators import Operators
+from .operators.wgsl import WgslOperators
 from .progress import Progress
 from .promise import MLPromise
 from .tensor import MLTensor
 
 if TYPE_CHECKING:
+    from ..core.caps import Caps
     from ..ops import OpDef
+    from ..ops.wgsl_op import OwnKernel
     from ..plan import ExecutionPlan
     from .context import MLContext
 
 PROFILES = ("2026", "2024")
 
 
-class MLGraphBuilder(Operators):
+class MLGraphBuilder(WgslOperators, Operators):
     """Describes a graph operator by operator; `build` compiles it.
 
     Shapes and data types are checked, and known, at every call. A builder builds once; with `profile="2024"` it may build any
@@ -197,6 +201,13 @@ class MLGraphBuilder(Operators):
         )
         return outputs
 
+    def _caps(self) -> Caps:
+        return self._context.caps
+
+    def _compile_own(self, kernel: OwnKernel, inputs: Sequence[MLOperand]) -> None:
+        with self._context._guarded("wgsl_op", label=kernel.label):
+            self._context._backend.compile_kernel(kernel.spec([operand.type for operand in inputs]))
+
     def _check_can_build(self, operator: str, label: str = "") -> None:
         if self._built:
             raise InvalidStateError("the builder has built its graph", operator=operator, label=label)
@@ -208,6 +219,7 @@ class MLGraphBuilder(Operators):
         self,
         outputs: Mapping[str, MLOperand],
         *,
+        aliases: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
     ) -> MLGraph:
@@ -215,6 +227,8 @@ class MLGraphBuilder(Operators):
 
         Args:
             outputs: name -> operand; an operand may stand under several names.
+            aliases: name of an output -> name of the input whose memory it is: the result of `ext.cache_update` on that
+                input, which nothing else reads. `dispatch` wants one tensor for both.
             progress: called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while
                 kernels are compiled, with bytes and "uploading weights" while weights are uploaded.
             disabled_passes: names of optimisation passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
@@ -224,8 +238,8 @@ class MLGraphBuilder(Operators):
 
         Raises:
             InvalidStateError: the builder has built, or its context is lost.
-            MLTypeError: no outputs, an empty name, an operand of another builder, or an output that is an input or constant
-                (put `identity` behind it).
+            MLTypeError: no outputs, an empty name, an operand of another builder, an output that is an input or constant
+                (put `identity` behind it), or an alias that cannot be kept.
             OperationError: the device cannot run a kernel variant that the environment forces.
             OutOfMemoryError: a tensor is larger than the device can hold.
 
@@ -236,13 +250,21 @@ class MLGraphBuilder(Operators):
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraphbuilder-build
         """
-        return self._compile(self._take_graph(outputs, disabled_passes), progress, disabled_passes)
+        graph = self._take_graph(outputs, aliases, disabled_passes)
+        return self._context._compile(graph, progress, disabled_passes, "build")
 
-    def plan(self, outputs: Mapping[str, MLOperand], *, disabled_passes: Collection[str] = ()) -> ExecutionPlan | None:
+    def plan(
+        self,
+        outputs: Mapping[str, MLOperand],
+        *,
+        aliases: Mapping[str, str] | None = None,
+        disabled_passes: Collection[str] = (),
+    ) -> ExecutionPlan | None:
         """Return what `build` would make of the same outputs, without making anything on the device.
 
         Args:
             outputs: name -> operand, as for `build`; the builder has built then.
+            aliases: as for `build`.
             disabled_passes: names of optimisation passes to leave out.
 
         Returns:
@@ -255,38 +277,29 @@ class MLGraphBuilder(Operators):
             >>> print(b.plan({"y": b.matmul(x, b.transpose(y))}).summary())
             1 slot, 0.0 MiB (unshared 0.0 MiB), 2 dispatches, 1 pass
         """
-        graph = self._take_graph(outputs, disabled_passes)
+        graph = self._take_graph(outputs, aliases, disabled_passes)
         with self._context._guarded("plan"):
             return self._context._backend.plan(graph, disabled_passes)
-
-    def _compile(self, graph: Graph, progress: Progress | None, disabled_passes: Collection[str]) -> MLGraph:
-        context = self._context
-        with context._guarded("build"):
-            executable, plan, reports = context._backend.compile(graph, disabled_passes, progress)
-        with context._lock:
-            built = MLGraph(context, graph, executable, plan, reports)
-            context._graphs.add(built)
-            if context._loss.event.is_set():
-                built.destroy()
-                raise InvalidStateError("the context was lost while the graph was compiled", operator="build")
-            return built
 
     def build_async(
         self,
         outputs: Mapping[str, MLOperand],
         *,
+        aliases: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
     ) -> MLPromise[MLGraph]:
         """Compile in the background and return a promise of what `build` returns; the builder has built at once."""
 
         def start() -> MLPromise[MLGraph]:
-            graph = self._take_graph(outputs, disabled_passes)
-            return MLPromise[MLGraph].in_background(lambda: self._compile(graph, progress, disabled_passes))
+            graph = self._take_graph(outputs, aliases, disabled_passes)
+            return MLPromise[MLGraph].in_background(lambda: self._context._compile(graph, progress, disabled_passes, "build"))
 
         return MLPromise[MLGraph].attempt(start)
 
-    def _take_graph(self, outputs: Mapping[str, MLOperand], disabled_passes: Collection[str]) -> Graph:
+    def _take_graph(
+        self, outputs: Mapping[str, MLOperand], aliases: Mapping[str, str] | None, disabled_passes: Collection[str]
+    ) -> Graph:
         """Return the graph of what `outputs` depend on; from then on the builder has built."""
         self._check_can_build("build")
         fail = failing("build")
@@ -324,6 +337,7 @@ class MLGraphBuilder(Operators):
         for value, tensor in self._constant_tensors.items():
             if value in needed and tensor.destroyed:
                 raise MLTensorStateError("a constant tensor was destroyed", operator="build", got=repr(tensor))
+        check_aliases(aliases or {}, {name: operand.value for name, operand in outputs.items()}, inputs, nodes, fail)
         self._built = self._profile == "2026"
         needed.update(o for node in nodes for o in node.outputs)
         return Graph(
@@ -332,6 +346,7 @@ class MLGraphBuilder(Operators):
             {v: a for v, a in self._constants.items() if v in needed},
             tuple(reversed(nodes)),
             {name: operand.value for name, operand in outputs.items()},
+            MappingProxyType(dict(aliases or {})),
         )
 
     def __repr__(self) -> str:

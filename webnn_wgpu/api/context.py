@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import logging
-import weakref
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import Any, TypeVar
 
 from ..core.caps import Caps
 from ..core.data_types import CONSTANT_TYPES
 from ..core.errors import (
-    DeviceLostError,
-    DOMException,
     InvalidStateError,
     MLTensorStateError,
     MLTypeError,
     NotSupportedError,
-    OperationError,
     UnknownError,
-    WebNNError,
 )
 from ..ir.graph import Array, frozen_array
 from ..ir.types import TensorType
@@ -35,21 +29,24 @@ from .arrays import (
     tensor_type,
     to_array,
 )
-from .backend import Backend, DeviceBackend
+from .backend import DeviceBackend
 from .graph import MLGraph
+from .interop import Interop
 from .limits import MLOpSupportLimits, op_support_limits
 from .options import camel_attribute
 from .promise import MLPromise
 from .pywebnn import MLDeviceTensor
-from .results import Loss, MLComputeResult, MLContextLostInfo
+from .recovery import Recovery
+from .results import MLComputeResult, MLContextLostInfo, MLMemory
 from .tensor import MLTensor
+from .textures import Textures
 
 logger = logging.getLogger("webnn_wgpu")
 
 T = TypeVar("T", bound=MLTensor)
 
 
-class MLContext:
+class MLContext(Interop, Textures, Recovery):
     """A device (or the numpy reference), with the graphs and tensors that live on it; made by `ML.create_context`.
 
     Calls from several threads are serialised. A context is a context manager; leaving it destroys it.
@@ -62,15 +59,6 @@ class MLContext:
 
     Spec: https://www.w3.org/TR/webnn/#api-mlcontext
     """
-
-    def __init__(self, backend: Backend, *, power_preference: str = "default") -> None:
-        self._backend = backend
-        self._lock = backend.lock
-        self._power_preference = power_preference
-        self._tensors: weakref.WeakSet[MLTensor] = weakref.WeakSet()
-        self._graphs: weakref.WeakSet[MLGraph] = weakref.WeakSet()
-        self._loss = Loss()
-        self._lost = MLPromise(self._loss.wait, self._loss.event.is_set)
 
     # what it is ---------------------------------------------------------------------------------------------------
 
@@ -126,6 +114,24 @@ class MLContext:
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-opsupportlimits
         """
         return op_support_limits(self.caps)
+
+    def memory(self) -> MLMemory:
+        """Return what the context holds on its device, by owner, in bytes; on the numpy reference tensors alone.
+
+        Staging buffers that wait to be used again are the device's: contexts on one device count the same ones.
+
+        Example:
+            >>> with wn.ml.create_context(context.device) as own:
+            ...     tensor = own.create_tensor([1000], "float32")
+            ...     own.memory()["tensors"]
+            4000
+        """
+        with self._lock:
+            executables = [graph._executable for graph in self._graphs if not graph.destroyed]
+            tensors = [tensor._storage for tensor in self._tensors if tensor._storage is not None]
+            borrowed = sum(storage.size_bytes for storage in tensors if storage.borrowed)
+            held = {"tensors": sum(storage.size_bytes for storage in tensors) - borrowed}
+            return MLMemory({**self._backend.memory(executables), **held}, borrowed)
 
     def backend_info(self) -> dict[str, Any]:
         """Return what graphs run on, under pywebnn's keys."""
@@ -365,7 +371,8 @@ class MLContext:
         Args:
             graph: a graph of this context.
             inputs: a tensor for every input; data types and shapes must be equal.
-            outputs: a tensor for every output. No tensor may stand twice.
+            outputs: a tensor for every output. No tensor may stand twice, except that an output which is an alias of an input
+                takes that input's.
 
         Raises:
             MLTypeError: names, types or ownership are wrong, or a tensor stands twice.
@@ -383,32 +390,58 @@ class MLContext:
 
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-dispatch
         """
-        fail = failing("dispatch")
-        self._check_graph(graph, "dispatch")
-        both: list[tuple[str, Any]] = []
-        for what, given in (("input", inputs), ("output", outputs)):
-            if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
-                raise fail(f"{what}s must be a mapping of name to tensor", got=type(given).__name__)
-            both += given.items()
-        seen: dict[int, str] = {}
-        for name, tensor in both:
-            if id(tensor) in seen:
-                raise fail("a tensor stands twice among inputs and outputs", got=f"'{seen[id(tensor)]}' and '{name}'")
-            seen[id(tensor)] = name
-        for _, tensor in both:
-            self._check_owned(tensor, "dispatch")
-        for what, wanted, given in (("input", graph.inputs, inputs), ("output", graph.outputs, outputs)):
-            check_names(wanted, given, what, fail)
-            for name, type_ in wanted.items():
-                given[name]._check_usable("dispatch")
-                if given[name]._type != type_:
-                    raise fail(
-                        f"the tensor of '{name}' must have its data type and shape", got=repr(given[name]), allowed=str(type_)
-                    )
+        self._check_ends(graph, inputs, outputs, "dispatch")
         with self._guarded("dispatch"), self._lock:
-            for _, tensor in both:
-                tensor._check_usable("dispatch")
-            graph._executable.dispatch({n: t._storage for n, t in inputs.items()}, {n: t._storage for n, t in outputs.items()})
+            graph._executable.dispatch(*self._storages(inputs, outputs, "dispatch"))
+
+    def dispatch_steps(
+        self,
+        graph: MLGraph,
+        inputs: Mapping[str, MLTensor],
+        outputs: Mapping[str, MLTensor],
+        *,
+        max_ms_per_submit: float = 4.0,
+    ) -> Iterator[tuple[int, int]]:
+        """Run a long graph over tensors in several submits, one for each step of the iterator: `for _ in ...: draw_a_frame()`.
+
+        The first run measures: every kernel is a submit of its own, and is waited for. Later runs submit as many kernels at
+        once as take up the bound, and wait for none. Until the last step was taken, or the iterator closed, other runs of the
+        graph are refused, and what the outputs hold is not defined.
+
+        Args:
+            graph: a graph of this context.
+            inputs: a tensor for every input, as for `dispatch`.
+            outputs: a tensor for every output.
+            max_ms_per_submit: how long the kernels of one submit may take together, in milliseconds; a kernel that takes longer
+                has a submit of its own.
+
+        Yields:
+            How many kernels have been submitted, and how many there are.
+
+        Raises:
+            MLTypeError, MLTensorStateError, InvalidStateError: as `dispatch` does, or the bound is not positive.
+
+        Example:
+            >>> v = b.input("v", {"dataType": "float32", "shape": [3]})
+            >>> graph = b.build({"y": b.softmax(b.neg(v), axis=0)})
+            >>> source, result = (context.create_host_tensor([3], "float32") for _ in range(2))
+            >>> list(context.dispatch_steps(graph, {"v": source}, {"y": result}, max_ms_per_submit=8))
+            [(1, 2), (2, 2)]
+        """
+        self._check_ends(graph, inputs, outputs, "dispatch_steps")
+        if not max_ms_per_submit > 0:
+            raise MLTypeError("max_ms_per_submit must be positive", operator="dispatch_steps", got=repr(max_ms_per_submit))
+        with self._guarded("dispatch_steps"), self._lock:
+            steps = graph._executable.steps(*self._storages(inputs, outputs, "dispatch_steps"), max_ms_per_submit)
+        return self._each(steps)
+
+    def _each(self, steps: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        while True:
+            with self._guarded("dispatch_steps"), self._lock:
+                step = next(steps, None)
+            if step is None:
+                return
+            yield step
 
     # end ----------------------------------------------------------------------------------------------------------
 
@@ -419,76 +452,11 @@ class MLContext:
         """
         self._lose("destroy() was called")
 
-    def _lose(self, message: str) -> None:
-        with self._lock:
-            if self._loss.event.is_set():
-                return
-            self._loss.info = MLContextLostInfo(message)
-            self._loss.event.set()
-            for graph in list(self._graphs):
-                graph.destroy()
-            for tensor in list(self._tensors):
-                tensor.destroy()
-            self._backend.close()
-
     def __enter__(self) -> MLContext:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.destroy()
-
-    @contextmanager
-    def _guarded(self, operator: str, failure: type[DOMException] = OperationError) -> Generator[None]:
-        """Let errors from below name the operation, be of its kind, and lose the context if the device is gone."""
-        try:
-            yield
-        except WebNNError as error:
-            if isinstance(error, DeviceLostError):
-                self._lose(error.rule)
-            kind = failure if type(error) is OperationError else type(error)
-            if error.operator and kind is type(error):
-                raise
-            raise kind(
-                error.rule,
-                operator=error.operator or operator,
-                label=error.label,
-                got=error.got,
-                allowed=error.allowed,
-                hint=error.hint,
-                spec=error.spec,
-            ) from error
-
-    def _check_alive(self, operator: str, label: str = "") -> None:
-        if self._loss.event.is_set():
-            raise InvalidStateError("the context is lost", operator=operator, label=label, got=self._loss.info.message)
-
-    def _check_graph(self, graph: Any, operator: str) -> None:
-        fail = failing(operator)
-        if not isinstance(graph, MLGraph):
-            raise fail("graph must be an MLGraph", got=type(graph).__name__)
-        if graph._context is not self:
-            raise fail("the graph belongs to another context", got=repr(graph))
-        if graph.destroyed:
-            self._check_alive(operator)
-            raise InvalidStateError("the graph was destroyed", operator=operator, got=repr(graph))
-
-    def _checked_inputs(self, graph: Any, inputs: Any, operator: str) -> dict[str, Array]:
-        fail = failing(operator)
-        self._check_graph(graph, operator)
-        check_names(graph.inputs, inputs, "input", fail)
-        return {n: to_array(inputs[n], t, fail, f"input '{n}'") for n, t in graph.inputs.items()}
-
-    def _check_owned(self, tensor: Any, operator: str) -> None:
-        if not isinstance(tensor, MLTensor):
-            raise MLTypeError("a tensor must be an MLTensor", operator=operator, got=type(tensor).__name__, allowed="MLTensor")
-        if tensor._context is not self:
-            raise MLTypeError("the tensor belongs to another context", operator=operator, got=repr(tensor))
-        if tensor.destroyed:
-            raise MLTensorStateError("the tensor was destroyed", operator=operator, got=repr(tensor))
-
-    def _check_tensor(self, tensor: Any, operator: str) -> None:
-        self._check_owned(tensor, operator)
-        tensor._check_usable(operator)
 
     def __getattr__(self, name: str) -> Any:
         return camel_attribute(self, name)

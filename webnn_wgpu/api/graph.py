@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ class MLGraph:
     Attributes:
         inputs: input name -> data type and shape; inputs that no output depends on are not among them.
         outputs: output name -> data type and shape.
+        aliases: output name -> the input whose memory it is.
         plan: kernels, buffers and dispatches, printable; None on the numpy reference.
         passes: what each optimisation pass did.
         source: the graph as it was built, before any pass.
@@ -47,11 +48,14 @@ class MLGraph:
         executable: Executable,
         plan: ExecutionPlan | None,
         passes: tuple[PassReport, ...],
+        disabled_passes: Collection[str] = (),
     ) -> None:
         self._context, self._executable, self._destroyed = context, executable, False
+        self._disabled_passes = tuple(disabled_passes)
         self.source, self.plan, self.passes = source, plan, passes
         self._overrides: dict[str, Override] = {}
         self._kernels: Kernels | None = None
+        self.aliases = source.aliases
         self.inputs: Mapping[str, TensorType] = MappingProxyType({n: source.type(v) for n, v in source.inputs.items()})
         self.outputs: Mapping[str, TensorType] = MappingProxyType({n: source.type(v) for n, v in source.outputs.items()})
 
@@ -112,7 +116,7 @@ class MLGraph:
             OSError: the file cannot be read.
             OperationError: the source does not compile, or binds something else: the message names file, line and column. What
                 was installed before stays.
-            InvalidStateError: the graph was destroyed or the context lost.
+            InvalidStateError: the graph was destroyed, the context lost, or a run in steps has not finished.
 
         Example:
             >>> graph = b.build({"y": b.neg(x)})

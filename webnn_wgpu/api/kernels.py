@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -18,7 +17,7 @@ from ..kernels.spec import KernelSpec
 from ..kernels.templates import render
 from ..plan import ExecutionPlan
 from ..plan.execution_plan import PlannedDispatch
-from ..plan.planner import UNIFORM_CODES, node_label
+from ..plan.planner import node_label
 from .tables import aligned, rich_table
 
 _TITLES = ("kernel", "shader", "workgroups", "operators", "why")
@@ -85,7 +84,7 @@ class Kernel:
     Attributes:
         name: the dispatch's name in the plan; no other has it.
         labels: the operators of the source graph it computes, by label, else by name and number; each label once.
-        template: the template's path below `shaders/`.
+        template: the template's path below `shaders/`; "" for a kernel that the program brought (`wgsl_op`).
         variant: which of the template's or its family's variants; "" where there is but one.
         reason: why this kernel was chosen; of an overridden one, by what it is.
         bindings: its buffers and textures, in the order of their binding numbers. The uniforms' number is the next one.
@@ -250,12 +249,11 @@ def kernels_of(plan: ExecutionPlan | None, source: Graph, overrides: Mapping[str
 
 def _kernel(planned: PlannedDispatch, uniforms: bytes, labels: Mapping[int, str]) -> Kernel:
     spec = planned.spec
-    layout = "<" + "".join(UNIFORM_CODES[type_] for _, type_ in spec.uniforms)
-    values = struct.unpack_from(layout, uniforms, planned.uniform_offset)
+    values = spec.unpacked(uniforms[planned.uniform_offset : planned.uniform_offset + planned.uniform_size])
     return Kernel(
         planned.label,
         tuple(dict.fromkeys(labels[origin.node] for origin in planned.origins)),
-        f"ops/{spec.template}.wgsl.j2",
+        "" if spec.source else f"ops/{spec.template}.wgsl.j2",
         spec.variant,
         planned.reason,
         tuple(

@@ -89,7 +89,10 @@ class ML:
             if options[name] is not None and options[name] != value:
                 raise fail(f"option {name} is given twice", got=f"{options[name]!r} and {value!r}")
             options[name] = value
-        return _create(options)
+        context = _create(options)
+        if options["gpu_device"] is None:
+            context._options = options
+        return context
 
     def create_context_async(self, device_or_options: Any = None, **options: Any) -> MLPromise[MLContext]:
         """Return a promise of what `create_context` returns for the same arguments."""

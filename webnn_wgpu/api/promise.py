@@ -11,11 +11,11 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 _LONGEST_PAUSE_S = 0.01
-"""How long an awaiting coroutine of asyncio sleeps at most before it looks again."""
+"""How long an awaiting coroutine of asyncio or trio sleeps at most before it looks again."""
 
 
 class MLPromise(Generic[T]):
-    """The result of an `_async` call: wait for it, await it in any event loop, or chain on it.
+    """The result of an `_async` call: wait for it, await it under asyncio, trio or a plain loop, or chain on it.
 
     Example:
         >>> promise = MLPromise.resolved(20)
@@ -129,9 +129,12 @@ class MLPromise(Generic[T]):
 
 
 def _pause(seconds: float) -> Generator[Any, None, None]:
-    """Let others run. A bare yield means "again later" to whoever drives coroutines; asyncio can do so without spinning."""
+    """Let others run. A bare yield means "again later" to whoever drives coroutines; asyncio and trio want to be asked."""
     asyncio: Any = sys.modules.get("asyncio")
+    trio: Any = sys.modules.get("trio")
     if asyncio is not None and asyncio._get_running_loop() is not None:
         yield from asyncio.sleep(seconds).__await__()
+    elif trio is not None and trio.lowlevel.in_trio_run():
+        yield from trio.sleep(seconds).__await__()
     else:
         yield

@@ -33,6 +33,30 @@ class MLComputeResult(dict[str, Array]):
         return f"MLComputeResult({', '.join(f'{n}: {a.dtype}{list(a.shape)}' for n, a in self.items())})"
 
 
+class MLMemory(dict[str, int]):
+    """Bytes that a context holds on its device, by owner; prints as a table.
+
+    Owners: `weights` (constants of graphs, each once), `slots` (intermediate results), `inputs and outputs` (graphs' own, for
+    `compute`), `uniforms`, `staging` (on their way to the host) and `tensors`.
+
+    Attributes:
+        borrowed: bytes of the caller's buffers under tensors made by `wrap_buffer`; not part of the total.
+    """
+
+    def __init__(self, owners: Mapping[str, int], borrowed: int) -> None:
+        super().__init__(owners)
+        self.borrowed = borrowed
+
+    @property
+    def total(self) -> int:
+        """Bytes of all owners together."""
+        return sum(self.values())
+
+    def __str__(self) -> str:
+        rows = [*self.items(), ("total", self.total), ("borrowed", self.borrowed)]
+        return "\n".join(f"{owner:20}{size:>16,}" for owner, size in rows)
+
+
 class Loss:
     """Whether and why a context is lost. Not the context's own, whose promise would then hold the context."""
 

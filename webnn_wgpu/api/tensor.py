@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ..core.errors import MLTensorStateError
+from ..core.errors import InvalidStateError, MLTensorStateError
 from ..ir.graph import Array
 from ..ir.types import TensorType
 from .operand import DataTypeName, Shape
@@ -45,6 +45,7 @@ class MLTensor:
         self._constant_data = constant_data
         self._flags = {"readable": False, "writable": False, "exportable_to_gpu": False, **(flags or {})}
         self._constant = constant_data is not None
+        self._exported = False
 
     @property
     def readable(self) -> bool:
@@ -100,11 +101,44 @@ class MLTensor:
     def buffer(self) -> Any:
         """The `wgpu.GPUBuffer` under the tensor, for the caller's own kernels; None on the numpy reference.
 
+        The tensor's elements lie in it packed in row-major order, from byte `buffer_offset` on; up to the next multiple of 32
+        bytes it is the tensor's. Once handed out it is not destroyed with the tensor but freed with the last reference to it.
+
         Raises:
             MLTensorStateError: the tensor was destroyed, or is a constant.
         """
         self._check_usable("buffer")
         return self._storage.hand_out()
+
+    @property
+    def buffer_offset(self) -> int:
+        """Where the tensor begins in `buffer`, in bytes: 0, or what `wrap_buffer` was given.
+
+        Raises:
+            MLTensorStateError: the tensor was destroyed, or is a constant.
+        """
+        self._check_usable("buffer_offset")
+        return self._storage.offset_bytes
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        """Read the tensor, as `MLContext.read_tensor` does: `np.asarray(tensor)`.
+
+        Raises:
+            MLTensorStateError: destroyed, a constant, or not readable.
+            ValueError: `copy=False`: it lies on the device.
+        """
+        if copy is False:
+            raise ValueError("a tensor lies on the device: an array of it is a copy")
+        array: Array = self._context.read_tensor(self)
+        return array if dtype is None else array.astype(dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """Read the tensor and hand the array on: `torch.from_dlpack(tensor)`, `np.from_dlpack(tensor)`."""
+        return self.__array__().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Return where `__dlpack__` puts the elements: into the host's memory."""
+        return (1, 0)
 
     def destroy(self) -> None:
         """Free the memory once queued work is done; reads that are under way fail. Idempotent."""
@@ -116,6 +150,10 @@ class MLTensor:
                 self._storage = self._constant_data = None
 
     def _check_usable(self, operator: str) -> None:
+        if self._exported:
+            raise InvalidStateError(
+                "the tensor is exported", operator=operator, got=repr(self), hint="It can be used again once it was released"
+            )
         if self._destroyed:
             raise MLTensorStateError("the tensor was destroyed", operator=operator, got=repr(self))
         if self.constant:

@@ -127,12 +127,8 @@ def values(graph: MLGraph, feeds: Mapping[str, Any], *, nan: bool = True, inf: b
     context, source = graph._context, graph.source
     arrays = context._checked_inputs(graph, feeds, "values")
     results = {f"{node.id}.{i}": value for node in source.nodes for i, value in enumerate(node.outputs)}
-    with context._guarded("values"):
-        executable, _, _ = context._backend.compile(replace(source, outputs=results), [p.name for p in PASSES], None)
-        try:
-            computed = executable.start(arrays, list(results)).result()
-        finally:
-            executable.destroy()
+    with context._compile(replace(source, outputs=results, aliases={}), None, [p.name for p in PASSES], "values") as every:
+        computed = context.compute(every, arrays)
     found = [_statistics(name, INPUT, 0, array.reshape(graph.inputs[name].shape)) for name, array in arrays.items()]
     for node in source.nodes:
         label = node_label(node)

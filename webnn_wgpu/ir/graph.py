@@ -19,6 +19,10 @@ def _no_attrs() -> Attrs:
     return MappingProxyType({})
 
 
+def _no_aliases() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
 @dataclass(frozen=True)
 class Origin:
     """An operator of the source graph that a node or value came from: its number there and its label."""
@@ -72,6 +76,7 @@ class Graph:
         constants: value id -> array of the value's type (never written to).
         nodes: operators in an order in which they can run.
         outputs: graph outputs, name -> value id.
+        aliases: names of outputs that are their input's memory, updated in place -> the name of that input.
     """
 
     values: Mapping[int, Value]
@@ -79,6 +84,7 @@ class Graph:
     constants: Mapping[int, Array]
     nodes: tuple[Node, ...]
     outputs: Mapping[str, int]
+    aliases: Mapping[str, str] = field(default_factory=_no_aliases)
 
     def type(self, value: int) -> TensorType:
         """Return the type of a value."""
@@ -105,6 +111,7 @@ class Graph:
             {i: a for i, a in constants.items() if i in used},
             nodes,
             outputs,
+            self.aliases,
         )
 
 

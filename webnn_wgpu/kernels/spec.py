@@ -8,6 +8,7 @@ cache, and a call says which values of the graph it works on. A value that chang
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -30,6 +31,7 @@ class Binding:
         window: "" where the operand is bound whole; `covering` where a part is bound that holds all that the call touches;
             `masked` where elements outside the bound part are read as 0, or written into what is already there. The
             access functions still count from the operand's first element (`kernels/windows.py`).
+        exact: whether the operand is bound without the padding behind its last word, so that `arrayLength` counts elements.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Binding:
     element: str = "float32"
     quad: bool = False
     window: Literal["", "covering", "masked"] = ""
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,6 +98,7 @@ class KernelSpec:
         bindings: buffers and textures, in binding order; the uniform buffer, if any, comes after them.
         uniforms: fields of the uniform buffer, in order.
         features: WebGPU features the shader needs.
+        source: the shader itself, where a program brings its own and there is no template.
     """
 
     template: str
@@ -102,10 +106,25 @@ class KernelSpec:
     bindings: tuple[Binding, ...]
     uniforms: tuple[tuple[str, UniformType], ...] = ()
     features: tuple[str, ...] = ()
+    source: str = ""
 
     def param(self, name: str) -> Any:
         """Return the value of a template parameter."""
         return dict(self.params)[name]
+
+    def packed(self, uniforms: Sequence[int | float]) -> bytes:
+        """Return values of its uniform fields as the shader reads them."""
+        block = struct.pack(self._uniform_layout, *uniforms)
+        return block + bytes(-len(block) % 16)
+
+    def unpacked(self, block: bytes) -> tuple[int | float, ...]:
+        """Return the values of its uniform fields, from what `packed` returned."""
+        return struct.unpack_from(self._uniform_layout, block)
+
+    @property
+    def _uniform_layout(self) -> str:
+        codes = {"u32": "I", "i32": "i", "f32": "f"}
+        return "<" + "".join(codes[type_] for _, type_ in self.uniforms)
 
     @property
     def variant(self) -> str:
@@ -118,6 +137,8 @@ class KernelSpec:
         return any(b.access == "texture" for b in self.bindings)
 
     def __str__(self) -> str:
+        if self.source:
+            return self.template
         simple = [f"{k}={v}" for k, v in self.params if isinstance(v, bool | int | str)]
         return f"{self.template}[{', '.join(simple)}]"
 

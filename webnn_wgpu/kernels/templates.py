@@ -83,9 +83,11 @@ def _library_file(name: str) -> str:
 
 
 @lru_cache(_SOURCES)
-def render(spec: KernelSpec) -> str:
-    """Return the WGSL of a kernel."""
-    template = environment().get_template(f"ops/{spec.template}.wgsl.j2")
+def render(spec: KernelSpec, folder: str = "ops") -> str:
+    """Return the WGSL of a kernel, whose template lies in a folder of `shaders/`."""
+    if spec.source:
+        return spec.source
+    template = environment().get_template(f"{folder}/{spec.template}.wgsl.j2")
     params: dict[str, Any] = dict(spec.params)
     return template.render(**params, bindings=spec.bindings, uniforms=spec.uniforms, features=spec.features)
 

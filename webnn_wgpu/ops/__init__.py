@@ -13,6 +13,7 @@ from . import (
     attention,
     batch_normalization,
     bitwise,
+    cache_update,
     cast,
     concat,
     conv2d,
@@ -48,6 +49,7 @@ from . import (
     triangular,
     views,
     weighted_gather,
+    wgsl_op,
 )
 from ._def import OpDef
 
@@ -79,8 +81,10 @@ _MODULES = (
     resample2d,
     cumulative_sum,
     fused,
+    wgsl_op,
     # Extension operators.
     attention,
+    cache_update,
     rms_normalization,
     rotary_embedding,
     matmul_nbits,

@@ -20,7 +20,9 @@ REQUIRED: Any = object()
 MAX_ITEMS = 2**16
 """Bound on the items of a list: far above any the specification allows, so that no iterable keeps a call busy forever."""
 
-AttrKind = Literal["uint", "int", "uints", "bool", "float", "floats", "number", "enum", "data_type", "splits", "activations"]
+AttrKind = Literal[
+    "uint", "int", "uints", "bool", "float", "floats", "number", "enum", "data_type", "splits", "activations", "made"
+]
 Fail = Callable[..., Exception]
 """Makes the error to raise: `fail(rule, got=..., allowed=...)`."""
 
@@ -33,7 +35,8 @@ class Attr:
         name: Python name; the specification's is its camelCase form.
         kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`/`floats`: finite (a list
             of them); `number`: any int or float including NaN and infinities; `splits`: an unsigned int or a list of them;
-            `activations`: a list of names, or of pairs of an operator's name and its options.
+            `activations`: a list of names, or of pairs of an operator's name and its options; `made`: what the builder's
+            method has made and checked itself.
         default: value when absent; `REQUIRED` has none; None means absent.
         allowed: the values of an `enum` or `data_type`, the names among `activations`.
     """
@@ -173,4 +176,5 @@ _CONVERTERS: dict[str, Callable[[Attr, Any, Fail], Any]] = {
     "enum": _enum,
     "data_type": _data_type,
     "activations": _activations,
+    "made": lambda attr, value, fail: value,
 }

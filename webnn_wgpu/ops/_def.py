@@ -156,6 +156,7 @@ class Lowering:
         forced: operator name -> variant that must be taken.
         epilogue: what to apply to every element of the result before it is stored; only given to operators that declare
             `epilogue`.
+        in_place: whether the first output is the first operand's memory, which holds that operand already.
     """
 
     node: Node
@@ -164,6 +165,7 @@ class Lowering:
     ops: Mapping[str, OpDef]
     forced: ForcedVariants = field(default_factory=dict[str, str])
     epilogue: Epilogue | None = None
+    in_place: bool = False
 
     @property
     def attrs(self) -> Attrs:
@@ -253,6 +255,7 @@ class OpDef:
         moves: whether its kernels only move bits.
         internal: whether only passes make such nodes.
         variants: its kernel variants, where they are not those of its templates.
+        opaque: whether nothing is known of its kernel, so that it is always run and never computed beforehand.
     """
 
     name: str
@@ -273,6 +276,7 @@ class OpDef:
     moves: bool = False
     internal: bool = False
     variants: tuple[str, ...] = ()
+    opaque: bool = False
 
     @property
     def extension(self) -> bool:

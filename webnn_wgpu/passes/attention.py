@@ -32,13 +32,27 @@ def recognise_attention(graph: Graph) -> Graph:
 
 @dataclass(frozen=True)
 class _Scores:
-    """scale * q k' + mask, and the nodes that compute it."""
+    """scale * q k' + mask for the first `length` keys, -infinity for the others, and the nodes that compute it."""
 
     query: int
     key: _Heads
     scale: float
-    mask: int | None
+    mask: int | _Bias | None
+    length: int | None
     nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class _Bias:
+    """A mask yet to be made: what is added to scores where a condition holds, and where it does not."""
+
+    condition: int
+    true: float
+    false: float
+
+    def make(self, r: Rewriter, scores: int, nodes: tuple[Node, ...]) -> int:
+        numbers = (r.constant(np.asarray(x, r.type(scores).numpy), scores) for x in (self.true, self.false))
+        return r.add("where", (self.condition, *numbers), {}, nodes)
 
 
 @dataclass(frozen=True)
@@ -77,7 +91,7 @@ def _attention(r: Rewriter, node: Node) -> bool:
     # Rows that hold all heads are read and written as they are: then the last node is the transpose behind the product.
     rows = node.op == "transpose" and node.attrs["permutation"] == HEADS_LAST
     product = r.made_for_one(node.operands[0], "matmul") if rows else node if node.op == "matmul" else None
-    softmax = product and r.made_for_one(product.operands[0], "softmax")
+    softmax, guard = _weights(r, product.operands[0]) if product is not None else (None, ())
     if product is None or softmax is None:
         return False
     rank = len(r.shape(product.outputs[0]))
@@ -93,9 +107,17 @@ def _attention(r: Rewriter, node: Node) -> bool:
     if not same or size % 4 or columns % 4 or max(size, columns) > WIDEST:
         return False
     heads = batch[1] if rank == 4 else 1
-    nodes = (*query.nodes, *scores.nodes, softmax, *value.nodes, product)
+    nodes = (*query.nodes, *scores.nodes, softmax, *guard, *value.nodes, product)
     attrs = {"heads": heads, "kv_heads": heads, "scale": scores.scale}
-    others = (_operand(r, scores.key, nodes), _operand(r, value, nodes), scores.mask)
+    mask = scores.mask.make(r, scores.query, nodes) if isinstance(scores.mask, _Bias) else scores.mask
+    own_keys, own_values = _own_heads(r, scores.key), _own_heads(r, value)
+    if own_keys is not None and own_values is not None and own_keys.count == own_values.count:
+        nodes = (*own_keys.nodes, *own_values.nodes, *nodes)
+        attrs["kv_heads"] = own_keys.count
+        shared = [r.reshaped(x.value, x.shape, nodes) for x in (own_keys, own_values)]
+    else:
+        shared = [_operand(r, x, nodes) for x in (scores.key, value)]
+    others = (*shared, mask, scores.length)
     if rows:
         made = r.add("x.attention", (_operand(r, query, nodes), *others), attrs, nodes)
         shape = (batch[0], length, heads, columns)
@@ -105,6 +127,51 @@ def _attention(r: Rewriter, node: Node) -> bool:
     return True
 
 
+def _weights(r: Rewriter, value: int) -> tuple[Node | None, tuple[Node, ...]]:
+    """Return the softmax that made a value, also where NaN becomes 0 behind it, and the nodes that do that.
+
+    NaN is what softmax makes of rows all of whose keys are hidden; attention makes 0 of them.
+    """
+    guard = r.made_for_one(value, "where")
+    if guard is None:
+        return r.made_for_one(value, "softmax"), ()
+    condition, zero, weights = guard.operands
+    test, softmax = r.made_for_one(condition, "isNaN"), r.made(weights, "softmax")
+    if softmax is None or test is None or test.operands[0] != weights or not r.inner(weights, 2) or r.number(zero) != 0:
+        return None, ()
+    return softmax, (test, guard)
+
+
+@dataclass(frozen=True)
+class _Own:
+    """Heads as they were before each was repeated for the queries that share it: [batch, count, length, size]."""
+
+    value: int
+    shape: tuple[int, int, int, int]
+    nodes: tuple[Node, ...]
+
+    @property
+    def count(self) -> int:
+        return self.shape[1]
+
+
+def _own_heads(r: Rewriter, heads: _Heads) -> _Own | None:
+    """Return what heads were that have been expanded from [batch, count, 1, length, size]."""
+    view = r.made(heads.value, "reshape")
+    expand = r.made(view.operands[0], "expand") if view is not None else None
+    if view is None or expand is None or not heads.plain or len(r.shape(heads.value)) != 4:
+        return None
+    batch, _, length, size = r.shape(heads.value)
+    before, after = r.shape(expand.operands[0]), r.shape(expand.outputs[0])
+    if len(before) != 5 or len(after) != 5 or before[2] != 1 or (*after[:2], *after[3:]) != (*before[:2], *before[3:]):
+        return None
+    if (before[0], *before[3:]) != (batch, length, size):
+        return None
+    inner = r.made(expand.operands[0], "reshape")
+    nodes = (expand, view) if inner is None else (inner, expand, view)
+    return _Own(expand.operands[0], (batch, before[1], length, size), nodes)
+
+
 def _is_transposed(r: Rewriter, value: int) -> bool:
     """Return whether a value's only reader brings its heads behind its rows."""
     reader = r.readers(value)[0] if r.inner(value) else None
@@ -112,6 +179,7 @@ def _is_transposed(r: Rewriter, value: int) -> bool:
 
 
 def _scores(r: Rewriter, value: int) -> _Scores | None:
+    value, length, ending = _unended(r, value)
     found = _unmasked(r, value)
     if found is None:
         return None
@@ -129,10 +197,26 @@ def _scores(r: Rewriter, value: int) -> _Scores | None:
     same = r.shape(query)[:-2] == r.shape(key)[:-2]
     if not same or not math.isfinite(scale) or not (heads.plain or heads.rows):
         return None
-    return _Scores(query, heads, scale, mask, (*query_scaling, *key_scaling, *heads.nodes, product, *scaling, *masking))
+    nodes = (*query_scaling, *key_scaling, *heads.nodes, product, *scaling, *masking, *ending)
+    return _Scores(query, heads, scale, mask, length, nodes)
 
 
-def _unmasked(r: Rewriter, value: int) -> tuple[int, int | None, tuple[Node, ...]] | None:
+def _unended(r: Rewriter, value: int) -> tuple[int, int | None, tuple[Node, ...]]:
+    """Return what scores were before the keys from a number on were hidden, that number if any were, and those nodes."""
+    node = r.made_for_one(value, "where")
+    test = r.made(node.operands[0], "lesser") if node is not None else None
+    if node is None or test is None:
+        return value, None, ()
+    (numbers, length), (_, scores, filler) = test.operands, node.operands
+    keys = r.constants.get(numbers)
+    counts = keys is not None and keys.shape == (r.shape(value)[-1],) and np.array_equal(keys, np.arange(keys.size))
+    single = r.type(length).num_elements == 1 and r.type(length).rank <= 1 and r.type(length).data_type in ("int32", "uint32")
+    if not counts or not single or r.shape(scores) != r.shape(value) or r.number(filler) != -math.inf:
+        return value, None, ()
+    return scores, length, (node, test)
+
+
+def _unmasked(r: Rewriter, value: int) -> tuple[int, int | _Bias | None, tuple[Node, ...]] | None:
     """Return what scores were before they were masked, the mask, and the node that does it; None for another kind of mask."""
     shape = r.shape(value)
     node = r.made_for_one(value, "add", "where")
@@ -144,8 +228,13 @@ def _unmasked(r: Rewriter, value: int) -> tuple[int, int | None, tuple[Node, ...
             # The numbers where the condition holds are first: these are hidden, or those others.
             scores, fill = node.operands[i], r.number(node.operands[3 - i])
             if fill is not None and fill <= LOWEST and r.shape(scores) == shape and _product(r, scores):
-                mask = _seen(r, condition, shape, hidden=i == 2, infinite=fill == -math.inf)
-                return None if mask is None else (scores, mask, (node,))
+                if not unidirectional(r.shape(condition), _as_rank_4(shape)):
+                    return None
+                mask = _seen(r, condition, hidden=i == 2, infinite=fill == -math.inf)
+                if mask is None:
+                    # Any score is lost beside such a number, so that to add it is to put it in the score's place.
+                    mask = _Bias(condition, 0, fill) if i == 1 else _Bias(condition, fill, 0)
+                return scores, mask, (node,)
         return None
     # The scores are what comes of a product, with or without a scale.
     for scores, mask in (node.operands, node.operands[::-1]):
@@ -154,14 +243,12 @@ def _unmasked(r: Rewriter, value: int) -> tuple[int, int | None, tuple[Node, ...
     return None
 
 
-def _seen(r: Rewriter, condition: int, shape: tuple[int, ...], *, hidden: bool, infinite: bool) -> int | None:
+def _seen(r: Rewriter, condition: int, *, hidden: bool, infinite: bool) -> int | None:
     """Return a condition as the mask of what is seen, if that can be told before it is known what is in it.
 
     A row of which nothing is seen comes out as the mean of all values, unless it was filled with -infinity.
     """
     array = r.constants.get(condition)
-    if not unidirectional(r.shape(condition), _as_rank_4(shape)):
-        return None
     if array is None:
         return condition if infinite and not hidden else None
     seen = (array == 0) if hidden else (array != 0)

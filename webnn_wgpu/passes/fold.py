@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.graph import Array, Graph, Node, frozen_array
+from ..ops import operator
 from ..reference import evaluate
 
 LARGEST_GROWTH_BYTES = 64 * 1024 * 1024
@@ -14,7 +15,7 @@ def fold_constants(graph: Graph) -> Graph:
     constants: dict[int, Array] = dict(graph.constants)
     kept: list[Node] = []
     for node in graph.nodes:
-        known = all(value in constants for value in node.operands)
+        known = all(value in constants for value in node.operands) and not operator(node.op).opaque
         made = sum(graph.type(o).size_bytes for o in node.outputs)
         read = sum(graph.type(o).size_bytes for o in node.operands)
         if not known or made - read > LARGEST_GROWTH_BYTES:

@@ -79,6 +79,7 @@ class ExecutionPlan:
         uniforms: the uniform data of all dispatches.
         unshared_bytes: what intermediate results would take if each had a buffer of its own.
         arrays: the arrays of the constants by value id.
+        aliases: outputs that are an input's memory -> that input.
     """
 
     inputs: Mapping[str, TensorType]
@@ -89,6 +90,7 @@ class ExecutionPlan:
     uniforms: bytes
     unshared_bytes: int
     arrays: Mapping[int, Array] = field(repr=False)
+    aliases: Mapping[str, str]
 
     @property
     def slot_bytes(self) -> int:
@@ -103,7 +105,8 @@ class ExecutionPlan:
     @property
     def total_bytes(self) -> int:
         """Bytes of slots, constants, uniforms, inputs and outputs together."""
-        ends = sum(t.size_bytes for t in (*self.inputs.values(), *self.outputs.values()))
+        own = [t for name, t in self.outputs.items() if name not in self.aliases]
+        ends = sum(t.size_bytes for t in (*self.inputs.values(), *own))
         return self.slot_bytes + self.constant_bytes + len(self.uniforms) + ends
 
     def summary(self) -> str:
@@ -126,6 +129,7 @@ class ExecutionPlan:
             "summary": self.summary(),
             "inputs": {n: str(t) for n, t in self.inputs.items()},
             "outputs": {n: str(t) for n, t in self.outputs.items()},
+            "aliases": dict(self.aliases),
             "slots": [s.size_bytes for s in self.slots],
             "constants": [
                 {"value": c.value, "type": str(c.type), "packing": repr(c.packing) if c.packing else None}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,9 +21,6 @@ from .forced import check_forced
 from .sharing import share_kernels
 from .slots import Lifetime, assign_slots
 
-UNIFORM_CODES = {"u32": "I", "i32": "i", "f32": "f"}
-"""Types of uniforms as `struct` calls them."""
-
 
 @dataclass
 class _Planner:
@@ -41,13 +37,16 @@ class _Planner:
 
     def lower(self) -> None:
         graph = self.graph
+        updated = {graph.outputs[output]: graph.inputs[source] for output, source in graph.aliases.items()}
         for node in graph.nodes:
             op = OPS[node.op]
             if op.lower is None:
                 source = node.operands[0]
                 self.home[node.outputs[0]] = self.home.get(source, source)
                 continue
-            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced))
+            if in_place := node.outputs[0] in updated:
+                self.home[node.outputs[0]] = updated[node.outputs[0]]
+            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced, in_place=in_place))
             named: dict[str, int] = {}
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
@@ -115,11 +114,11 @@ class _Planner:
         alignment = self.caps.limit("min-uniform-buffer-offset-alignment")
         for (call, node, label), name in zip(self.calls, names, strict=True):
             resources: list[Resource] = []
-            for operand in call.operands:
+            for binding, operand in zip(call.spec.bindings, call.operands, strict=True):
                 packing = operand.packing if isinstance(operand, Packed | Window) else None
                 value = self.root(_value_of(operand))
                 offset = operand.offset_bytes if isinstance(operand, Window) else 0
-                size = self._bound_bytes(operand)
+                size = -(-self._size(value) // 4) * 4 if binding.exact else self._bound_bytes(operand)
                 if value in graph.constants:
                     number = constants.setdefault((value, packing), len(constants))
                     resources.append(Resource("constant", number, offset, size))
@@ -131,7 +130,7 @@ class _Planner:
                     place = placed[value]
                     resources.append(Resource("slot", place.slot, place.offset_bytes + offset, size))
             self._check(call, node, label, resources)
-            block = _pack_uniforms(call)
+            block = call.spec.packed(call.uniforms)
             uniforms.extend(bytes(-len(uniforms) % alignment))
             offset = len(uniforms)
             uniforms.extend(block)
@@ -148,6 +147,7 @@ class _Planner:
             bytes(uniforms),
             sum(life.size_bytes for life in lifetimes.values()),
             {v: graph.constants[v] for v, _ in constants},
+            graph.aliases,
         )
 
     def _type(self, operand: Operand) -> str:
@@ -285,9 +285,3 @@ def _value_of(operand: Operand) -> int:
 def _written(call: KernelCall) -> list[int]:
     pairs = zip(call.spec.bindings, call.operands, strict=True)
     return [_value_of(o) for b, o in pairs if b.access == "write"]
-
-
-def _pack_uniforms(call: KernelCall) -> bytes:
-    layout = "<" + "".join(UNIFORM_CODES[type_] for _, type_ in call.spec.uniforms)
-    block = struct.pack(layout, *call.uniforms)
-    return block + bytes(-len(block) % 16)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import logging
 import threading
-import weakref
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,6 +26,7 @@ from ..core.errors import (
 )
 from ..core.settings import cache_enabled
 from ..kernels.element import padded_bytes
+from .buffer import Buffer
 from .native_types import speed_up_type_lookup
 
 logger = logging.getLogger("webnn_wgpu")
@@ -56,12 +56,14 @@ class Device:
         caps: what it can do.
         owned: whether it was opened here, rather than handed in by its owner.
         lock: held while the device's queue is used.
+        users: contexts on it that have not ended.
     """
 
     def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool, caps: Caps | None = None) -> None:
         self.gpu, self.owned = gpu, owned
         self._native: Any = gpu  # polling is not part of wgpu's public API
         self.lock = threading.RLock()
+        self.users = 0
         self.caps = caps or _caps_of(gpu)
         self.shared: dict[str, Any] = {}
         """Caches of the other modules of this package, by module."""
@@ -82,10 +84,10 @@ class Device:
             )
         with _of_lock:
             # Kept on the GPUDevice, so that both live equally long: a table of devices would keep them for ever.
+            if _is_destroyed(gpu):
+                raise DeviceLostError("the wgpu.GPUDevice was destroyed", operator="create_context")
             found: Device | None = gpu.__dict__.get("_webnn_wgpu")
             if found is None:
-                if _is_destroyed(gpu):
-                    raise DeviceLostError("the wgpu.GPUDevice was destroyed", operator="create_context")
                 found = gpu.__dict__["_webnn_wgpu"] = cls(gpu, owned=owned)
             return found
 
@@ -167,67 +169,16 @@ class Device:
                 self.gpu.queue.submit([encoder.finish()])
 
     def close(self) -> None:
-        """Forget the caches of a device that was opened here, so that it goes with its last user and not some time later."""
-        if self.owned:
-            with self.lock:
+        """Note that a context has ended; with the last a device that was opened here forgets its caches, so that it goes."""
+        with self.lock:
+            self.users -= 1
+            if self.owned and self.users <= 0:
                 self.shared.clear()
                 self.gpu.__dict__.pop("_webnn_wgpu", None)
 
     def wait(self) -> None:
         """Wait until all submitted work is done."""
         self._native._poll_wait()
-
-
-class Buffer:
-    """A storage buffer; knows whether it was destroyed, because using a destroyed buffer would end the process."""
-
-    def __init__(self, device: Device, gpu: wgpu.GPUBuffer) -> None:
-        self.device, self.gpu = device, gpu
-        self.size_bytes: int = gpu.size
-        self._destroyed = threading.Event()
-
-    @property
-    def destroyed(self) -> bool:
-        """Whether the memory was freed."""
-        return self._destroyed.is_set()
-
-    def write(self, data: np.ndarray[Any, Any]) -> None:
-        """Queue a write of a C-contiguous array to the start of the buffer; the array may be reused at once."""
-        flat = data.reshape(-1).view(np.uint8)
-        if flat.nbytes % 4:  # the queue writes whole words; the buffer is padded, so the extra bytes are nobody's
-            flat = np.concatenate([flat, np.zeros(-flat.nbytes % 4, np.uint8)])
-        with self.device.lock:
-            self.check()
-            with self.device.translated("a write"):
-                self.device.gpu.queue.write_buffer(self.gpu, 0, flat)
-
-    def hand_out(self) -> wgpu.GPUBuffer:
-        """Return the wgpu buffer for others to use; if they destroy it, this object knows."""
-        gpu: Any = self.gpu
-        if "destroy" not in gpu.__dict__:
-            weak, destroyed, lock = weakref.ref(gpu), self._destroyed, self.device.lock
-
-            def destroy() -> None:
-                found = weak()
-                with lock:
-                    if found is not None and not destroyed.is_set():
-                        destroyed.set()
-                        type(found).destroy(found)
-
-            gpu.destroy = destroy
-        return self.gpu
-
-    def check(self) -> None:
-        """Raise InvalidStateError if the buffer was destroyed."""
-        if self._destroyed.is_set():
-            raise InvalidStateError("the buffer was destroyed")
-
-    def destroy(self) -> None:
-        """Free the memory once queued work is done; idempotent."""
-        with self.device.lock:
-            if not self._destroyed.is_set():
-                self._destroyed.set()
-                type(self.gpu).destroy(self.gpu)
 
 
 def open_device(

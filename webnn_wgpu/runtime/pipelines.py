@@ -91,7 +91,7 @@ class PipelineCache:
             folder = Path(platformdirs.user_cache_dir("webnn_wgpu")) / "failed" if cache_enabled() else None
             file = _keep_source(source, spec, folder or Path(tempfile.gettempdir()))
             raise OperationError(
-                f"shader of template ops/{spec.template}.wgsl.j2 does not compile: {error}",
+                f"{_blamed(spec)} does not compile: {compiler_message(str(error), spec.source)}",
                 got=str(spec),
                 hint=f"Its source is in {file}",
             ) from error
@@ -112,9 +112,8 @@ class PipelineCache:
             try:
                 return self._compile(spec, source)
             except wgpu.GPUError as error:
-                place, what = _complaint(str(error))
                 raise OperationError(
-                    f"the source does not compile: {file}{place}: {what}",
+                    f"the source does not compile: {compiler_message(str(error), source, file)}",
                     label=label,
                     allowed=f"bindings and uniforms of {spec}, entry point main",
                 ) from error
@@ -159,19 +158,37 @@ class PipelineCache:
         return self._layouts[key]
 
 
+def _blamed(spec: KernelSpec) -> str:
+    return "the shader" if spec.source else f"shader of template ops/{spec.template}.wgsl.j2"
+
+
 _FRAME = re.compile(r".*┌─|.*naga::| *(\d+ *│|In wgpu|Caused by:$|Validation Error$)")
 """Lines of a compiler's message that only frame or repeat what it says."""
 
 
-def _complaint(message: str) -> tuple[str, str]:
-    r"""Return `:line:column` of what a compiler complains about, where it tells, and its words without the drawing around.
+def compiler_message(text: str, source: str, file: str = "") -> str:
+    r"""Return what wgpu says of a program's own shader in one line: where, what is wrong, and how that line reads.
 
-    >>> _complaint("Shader 'a' parsing error: unknown\n  ┌─ wgsl:3:11\n  │\n3 │   foo();\n  │   ^^^ not found\n")
-    (':3:11', 'unknown; not found')
+    Args:
+        text: the message, with drawings of the lines.
+        source: the shader; "" for one of the package's own, whose message stays as it is.
+        file: what the source is called, if it has a name.
+
+    >>> message = "Shader 'a' parsing error: no such name: `foo`\n  ┌─ wgsl:2:5\n  │\n2 │   foo();\n  │   ^^^ unknown\n"
+    >>> compiler_message(message, "fn main() {\n    foo();\n}", "own.wgsl")
+    "own.wgsl:2:5: no such name: `foo` in 'foo();'"
     """
-    place = re.search(r"┌─ .*?(:\d+:\d+)$", message, re.MULTILINE)
-    lines = (re.sub(r"^[ │╰─^=]*(Shader '.*' parsing error: )?", "", s) for s in message.splitlines() if not _FRAME.match(s))
-    return place[1] if place else "", "; ".join(dict.fromkeys(filter(None, lines)))
+    if not source:
+        return text
+    lines = (re.sub(r"^[ │╰─^=]*(Shader '.*' parsing error: )?", "", s) for s in text.splitlines() if not _FRAME.match(s))
+    words = list(dict.fromkeys(filter(None, lines)))
+    found = re.search(r"┌─ .*?:(\d+):(\d+)$", text, re.MULTILINE)
+    if found is None:
+        return f"{file}: " * bool(file) + "; ".join(words)
+    where = f"{file}:{found[1]}:{found[2]}" if file else f"line {found[1]}, column {found[2]}"
+    if "parsing error: " in text:
+        words = words[:1]  # the rest says no more than where
+    return f"{where}: {'; '.join(words)}" + "".join(f" in '{s.strip()}'" for s in source.splitlines()[int(found[1]) - 1 :][:1])
 
 
 def _keep_source(source: str, spec: KernelSpec, folder: Path) -> Path:

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import InvalidStateError
+from ..core.errors import InvalidStateError, OperationError
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
-from .device import Buffer, Device
-from .pipelines import Pipeline, PipelineCache
+from .buffer import Buffer
+from .device import Device
+from .encoding import check_encoder, recording
+from .pipelines import Pipeline, PipelineCache, compiler_message
 from .readback import PendingRead
 from .recorder import Dispatch, PlainRecorder, Recorder, make_recorder
+from .steps import run_in_steps
 from .timestamps import FEATURE, Timestamps
-from .warming import Use, WarmUp
+from .warming import Use, WarmUp, dispatch_nothing
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -57,6 +60,10 @@ class Program:
     def __init__(self, device: Device, plan: ExecutionPlan, progress: Progress | None = None) -> None:
         self.device, self.plan = device, plan
         self._destroyed = False
+        self._lent = False
+        self._in_steps = False
+        self.milliseconds: list[float] = []
+        """How long each dispatch takes, where that was measured."""
         self._pending: PendingRead | None = None
         self._bound: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
         self._slots: list[Buffer] = []
@@ -82,9 +89,26 @@ class Program:
         for i, slot in enumerate(plan.slots):
             self._slots.append(device.create_buffer(slot.size_bytes, f"slot {i}"))
         self._upload(progress)
+
+    def _over_own(self) -> Recorder:
+        """Return the dispatches over buffers of the program's own.
+
+        A plan that updates tensors in place is made for `dispatch`, and gets a second set of them only when it needs one.
+        """
+        if self._own is None:
+            with self.device.translated("making a graph"):
+                self._own = self._make_own()
+        return self._own
+
+    def _make_own(self) -> Recorder:
+        """Make buffers of the graph's ends and staging."""
+        plan, device = self.plan, self.device
         ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
         for kind, name, type_ in ends:
-            self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
+            if kind == "output" and name in plan.aliases:
+                self._ends[kind, name] = self._ends["input", plan.aliases[name]]
+            else:
+                self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
         self._read_offsets: dict[str, int] = {}
         total = 0
         for name in plan.outputs:
@@ -93,6 +117,7 @@ class Program:
             total += -(-size // _READ_ALIGNMENT) * _READ_ALIGNMENT
         self._staging_bytes = total
         self._staging = device.create_staging(total)
+        return self._bind(self._ends)
 
     def _upload(self, progress: Progress | None) -> None:
         store, done, total = WeightStore.of(self.device), 0, self.plan.constant_bytes
@@ -120,7 +145,7 @@ class Program:
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))
                 self._pipelines[spec] = cache.get(spec)
-                if not spec.reads_texture:
+                if not spec.reads_texture and not spec.source:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
             if progress is not None:
                 progress(len(uses), len(uses), "")
@@ -128,7 +153,27 @@ class Program:
             for spec, dispatches in uses.items():
                 if spec.reads_texture:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
-            self._bind_own()
+            self._groups = [
+                None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
+                for d in plan.dispatches
+            ]
+            if not plan.aliases:
+                self._own = self._make_own()
+            for d in plan.dispatches:
+                if d.spec.source:
+                    self._over_own()
+                    self._try_kernel(d, self._pipelines[d.spec], d.spec.source)
+
+    def _try_kernel(self, planned: PlannedDispatch, kernel: Pipeline, source: str) -> None:
+        """Have the driver compile a kernel that is not the package's, which may want buffers of the very sizes it will have."""
+        resources = {i: self._resource(r, self._ends) for i, r in enumerate(planned.bindings)}
+        if planned.uniform_size:
+            resources[len(resources)] = self._uniform_window(planned)
+        try:
+            dispatch_nothing(PipelineCache.of(self.device), kernel, [resources])
+        except OperationError as error:
+            found = compiler_message(str(error.__cause__), source)
+            raise OperationError("the kernel does not fit its buffers", label=planned.label, got=found) from error
 
     def _uses(self, dispatches: Sequence[PlannedDispatch]) -> dict[Use, dict[int, Any]]:
         """Return the uses that dispatches make of a kernel, and the uniforms and textures of each by binding."""
@@ -150,13 +195,6 @@ class Program:
     def _uniform_window(self, planned: PlannedDispatch) -> Any:
         return {"buffer": self._uniforms, "offset": planned.uniform_offset, "size": planned.uniform_size}
 
-    def _bind_own(self) -> None:
-        self._groups = [
-            None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
-            for d in self.plan.dispatches
-        ]
-        self._own = self._bind(self._ends)
-
     def _bind_group(self, planned: PlannedDispatch, ends: Ends) -> wgpu.GPUBindGroup:
         entries = [{"binding": i, "resource": self._resource(resource, ends)} for i, resource in enumerate(planned.bindings)]
         if planned.uniform_size:
@@ -174,7 +212,7 @@ class Program:
             buffer, size = self._slots[int(resource.key)], resource.size_bytes
         else:
             buffer, size = ends[resource.kind, str(resource.key)], resource.size_bytes
-        return {"buffer": buffer.gpu, "offset": resource.offset_bytes, "size": size}
+        return {"buffer": buffer.gpu, "offset": buffer.offset_bytes + resource.offset_bytes, "size": size}
 
     def _bind(self, ends: Ends) -> Recorder:
         return make_recorder(self._dispatches(ends))
@@ -182,12 +220,11 @@ class Program:
     def _dispatches(self, ends: Ends) -> list[Dispatch]:
         """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
         return [
-            Dispatch(self._installed(d).pipeline, group or self._bind_group(d, ends), d.grid)
+            Dispatch(
+                (self._overrides.get(d.label) or self._pipelines[d.spec]).pipeline, group or self._bind_group(d, ends), d.grid
+            )
             for d, group in zip(self.plan.dispatches, self._groups, strict=True)
         ]
-
-    def _installed(self, planned: PlannedDispatch) -> Pipeline:
-        return self._overrides.get(planned.label) or self._pipelines[planned.spec]
 
     def override(self, label: str, source: str, file: str) -> None:
         """Have later runs use a source of the caller's for one dispatch, over the same bindings, uniforms and grid.
@@ -198,36 +235,40 @@ class Program:
             file: what messages call it.
 
         Raises:
-            OperationError: it does not compile; what was installed stays.
-            InvalidStateError: the program was destroyed.
+            OperationError: it does not compile, or wants larger buffers; what was installed stays.
+            InvalidStateError: the program was destroyed, or a run in steps has not finished.
             DeviceLostError: the device is gone.
         """
         with self.device.lock:
             self.check()
+            self._check_no_steps()
             planned = next(d for d in self.plan.dispatches if d.label == label)
             pipeline = PipelineCache.of(self.device).override(planned.spec, source, file, label)
+            self._over_own()
+            self._try_kernel(planned, pipeline, source)
             with self.device.translated("overriding a kernel"):
-                with WarmUp(self.device, 1) as warm_up:
-                    warm_up.start(pipeline, self._uses([planned]))
                 self._install({**self._overrides, label: pipeline})
 
     def restore(self, labels: Collection[str]) -> None:
         """Have later runs use the plan's own kernels for these dispatches.
 
         Raises:
-            InvalidStateError: the program was destroyed.
+            InvalidStateError: the program was destroyed, or a run in steps has not finished.
             DeviceLostError: the device is gone.
         """
         with self.device.lock:
             self.check()
+            self._check_no_steps()
             with self.device.translated("restoring a kernel"):
                 self._install({label: p for label, p in self._overrides.items() if label not in labels})
 
     def _install(self, overrides: dict[str, Pipeline]) -> None:
         """Make recorders anew. All kernels of a spec share its layout, so that the bind groups stay."""
         self._overrides = overrides
-        self._own = self._bind(self._ends)
+        if self._own is not None:
+            self._own = self._bind(self._ends)
         self._bound.clear()
+        self.milliseconds.clear()
         if self._timing is not None:
             (timestamps, _), self._timing = self._timing, None
             timestamps.destroy()
@@ -254,13 +295,15 @@ class Program:
         """
         with self.device.lock:
             self.check()
+            self._check_no_steps()
+            own = self._over_own()
             staging = self._free_staging()
             self._write(inputs)
-            assert self._own is not None
-            encoder = self._record(self._own)
+            encoder = self.record(own)
             for name in outputs:
                 source = self._ends["output", name]
-                encoder.copy_buffer_to_buffer(source.gpu, 0, staging, self._read_offsets[name], source.size_bytes)
+                at = self._read_offsets[name]
+                encoder.copy_buffer_to_buffer(source.gpu, source.offset_bytes, staging, at, source.size_bytes)
             self.device.submit(encoder, (*self._slots, *self._ends.values()), staging)
             types = {name: self.plan.outputs[name] for name in outputs}
             windows = {n: (self._read_offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
@@ -283,8 +326,10 @@ class Program:
         """
         with self.device.lock:
             self.check()
+            self._check_no_steps()
             if FEATURE not in self.device.caps.features:
                 return None
+            self._over_own()
             with self.device.translated("timing a graph"):
                 self._timing = self._timing or self._make_timing()
                 timestamps, recorders = self._timing
@@ -319,21 +364,96 @@ class Program:
             InvalidStateError: the program or a buffer was destroyed.
             DeviceLostError: the device is gone.
         """
-        ends = {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
         with self.device.lock:
-            self.check()
-            for buffer in (*self._slots, *ends.values()):
-                buffer.check()
-            with self.device.translated("binding tensors"):
-                recorder = self._bound_to(ends)
-            self.device.submit(self._record(recorder), (*self._slots, *ends.values()))
+            self._check_no_steps()
+            recorder, buffers = self.over(inputs, outputs)
+            self.device.submit(self.record(recorder), buffers)
 
-    def _record(self, recorder: Recorder) -> wgpu.GPUCommandEncoder:
-        encoder = self.device.gpu.create_command_encoder()
+    def steps(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float) -> Iterator[tuple[int, int]]:
+        """Submit a run over the caller's buffers part by part; see `run_in_steps`."""
+        return run_in_steps(self, inputs, outputs, max_ms)
+
+    def encode(
+        self,
+        inputs: Mapping[str, Buffer],
+        outputs: Mapping[str, Buffer],
+        encoder: wgpu.GPUCommandEncoder | None,
+        compute_pass: wgpu.GPUComputePassEncoder | None,
+    ) -> None:
+        """Record a run over the caller's buffers into an encoder, or an open compute pass, that the caller submits.
+
+        Raises:
+            MLTypeError: the encoder or the pass is none of the device.
+            InvalidStateError: the program or a buffer was destroyed, or nothing can be recorded there.
+        """
+        with self.device.lock:
+            self._check_no_steps()
+            recorder, buffers = self.over(inputs, outputs)
+            if encoder is not None:
+                check_encoder(self.device, encoder, wgpu.GPUCommandEncoder, "encoder")
+                with recording("encoder", "it has finished, or has an open pass"):
+                    self.record(recorder, encoder)
+            else:
+                check_encoder(self.device, compute_pass, wgpu.GPUComputePassEncoder, "compute_pass")
+                with recording("compute_pass", "it has ended"):
+                    assert compute_pass is not None
+                    compute_pass.push_debug_group("webnn_wgpu")  # C functions alone would not tell that the pass has ended
+                    recorder.record(compute_pass)
+                    compute_pass.pop_debug_group()
+            # What the caller has yet to submit must find everything: from now on nothing is freed but by letting go of it.
+            self._lent = True
+            for buffer in buffers:
+                buffer.lend()
+
+    def over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, tuple[Buffer, ...]]:
+        """Return the dispatches over the caller's buffers, and all buffers that they use."""
+        ends = {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
+        self.check()
+        buffers = (*self._slots, *ends.values())
+        for buffer in buffers:
+            buffer.check()
+        with self.device.translated("binding tensors"):
+            return self._bound_to(ends), buffers
+
+    def record(self, recorder: Recorder, encoder: wgpu.GPUCommandEncoder | None = None) -> wgpu.GPUCommandEncoder:
+        """Record dispatches into a compute pass of an encoder, or of a new one, and return the encoder."""
+        encoder = encoder or self.device.gpu.create_command_encoder()
         compute = encoder.begin_compute_pass()
         recorder.record(compute)
         compute.end()
         return encoder
+
+    def begin_steps(self) -> None:
+        """Keep other runs away until `end_steps`."""
+        with self.device.lock:
+            self.check()
+            self._check_no_steps()
+            self._in_steps = True
+
+    def end_steps(self) -> None:
+        """Let others run again."""
+        self._in_steps = False
+
+    def _check_no_steps(self) -> None:
+        if self._in_steps:
+            raise InvalidStateError(
+                "a run in steps has not finished", hint="Take its last step, or close its iterator: runs share their memory"
+            )
+
+    @property
+    def weights(self) -> tuple[Weight, ...]:
+        """The constants it uses, which others may share."""
+        return tuple(self._weights)
+
+    @property
+    def held(self) -> dict[str, int]:
+        """What it holds for itself, in bytes by owner."""
+        return {
+            "slots": sum(slot.size_bytes for slot in self._slots),
+            "inputs and outputs": sum(end.size_bytes for end in self._ends.values()),
+            "uniforms": 0 if self._uniforms is None else self._uniforms.size,
+            "staging": 0 if self._staging is None else self._staging.size,
+        }
 
     def check(self) -> None:
         """Raise InvalidStateError if the program was destroyed."""
@@ -358,7 +478,8 @@ class Program:
             self._ends.clear()
             if self._uniforms is not None:
                 uniforms, self._uniforms = self._uniforms, None
-                uniforms.destroy()
+                if not self._lent:
+                    uniforms.destroy()
 
 
 class _Bound:

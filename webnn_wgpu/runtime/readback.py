@@ -12,7 +12,8 @@ import wgpu
 
 from ..core.data_types import Array
 from ..core.errors import DeviceLostError, DOMException, OperationError
-from .device import Buffer, Device, tested_wgpu
+from .buffer import Buffer
+from .device import Device, tested_wgpu
 
 _SMALLEST = 4096
 _KEPT = 2
@@ -137,6 +138,11 @@ class StagingPool:
         with device.lock:
             return device.shared.setdefault("staging", cls(device))
 
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the buffers that wait to be used again."""
+        return sum(size * len(waiting) for size, waiting in self._free.items())
+
     def read(self, buffer: Buffer, into: Array) -> PendingRead:
         """Submit a copy of a buffer; the result, under the name "data", is `into`, a C-contiguous array, filled.
 
@@ -152,7 +158,7 @@ class StagingPool:
             waiting = self._free.get(size)
             staging = waiting.pop() if waiting else device.create_staging(size)
             encoder = device.gpu.create_command_encoder()
-            encoder.copy_buffer_to_buffer(buffer.gpu, 0, staging, 0, buffer.size_bytes)
+            encoder.copy_buffer_to_buffer(buffer.gpu, buffer.offset_bytes, staging, 0, buffer.size_bytes)
             device.submit(encoder, (buffer,), staging)
             return PendingRead(device, staging, {"data": (0, into)}, lambda: self._give_back(staging))
 

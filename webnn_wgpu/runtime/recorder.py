@@ -34,6 +34,10 @@ class Recorder(Protocol):
         """Write all dispatches into an open compute pass."""
         ...
 
+    def part(self, first: int, end: int) -> Recorder:
+        """Return what records the dispatches first..end-1 alone."""
+        ...
+
 
 class PlainRecorder:
     """Records through wgpu's public API."""
@@ -47,6 +51,10 @@ class PlainRecorder:
             compute_pass.set_pipeline(dispatch.pipeline)
             compute_pass.set_bind_group(0, dispatch.bind_group)
             compute_pass.dispatch_workgroups(*dispatch.grid)
+
+    def part(self, first: int, end: int) -> PlainRecorder:
+        """Return what records the dispatches first..end-1 alone."""
+        return PlainRecorder(self._dispatches[first:end])
 
 
 class RawRecorder:
@@ -79,6 +87,10 @@ class RawRecorder:
                 set_pipeline(handle, pipeline)
             set_bind_group(handle, 0, bind_group, 0, null)
             dispatch(handle, x, y, z)
+
+    def part(self, first: int, end: int) -> RawRecorder:
+        """Return what records the dispatches first..end-1 alone."""
+        return RawRecorder(self._owners[first:end])
 
 
 def make_recorder(dispatches: Sequence[Dispatch]) -> Recorder:

@@ -72,7 +72,7 @@ class WarmUp:
             return
         kernel.warm.update(new)
         if self._lanes is None:
-            _dispatch_nothing(PipelineCache.of(self._device), kernel, new.values())
+            dispatch_nothing(PipelineCache.of(self._device), kernel, new.values())
         else:
             self._begun.append((self._lanes.start(kernel, tuple(new)), kernel, new))
 
@@ -85,7 +85,7 @@ class WarmUp:
                 compiled.cancel()
                 continue
             compiled.result()
-            _dispatch_nothing(PipelineCache.of(self._device), kernel, uses.values())
+            dispatch_nothing(PipelineCache.of(self._device), kernel, uses.values())
         if error is None:
             self._device.wait()
 
@@ -127,7 +127,7 @@ class _Lanes:
                 lane = Device(self._open(), owned=True, caps=self._caps)
             try:
                 cache = PipelineCache(lane)  # of its own, for what the driver has made would take memory
-                _dispatch_nothing(cache, cache.get(spec), [_stand_ins(lane, spec, use) for use in uses])
+                dispatch_nothing(cache, cache.get(spec), [_stand_ins(lane, spec, use) for use in uses])
                 lane.wait()
             finally:
                 self._idle.put(lane)
@@ -140,7 +140,7 @@ def _close(lanes: SimpleQueue[Device]) -> None:
         lanes.get().gpu.destroy()
 
 
-def _dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapping[int, Any]]) -> None:
+def dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapping[int, Any]]) -> None:
     """Dispatch no workgroups of a kernel.
 
     Args:

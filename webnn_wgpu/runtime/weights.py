@@ -12,7 +12,8 @@ import wgpu
 
 from ..core.data_types import Array, tensor_bytes
 from ..kernels.spec import Packing
-from .device import Buffer, Device
+from .buffer import Buffer
+from .device import Device
 
 _STAGED_BYTES = 32 * 1024 * 1024
 """Bytes that may wait in staging memory: what is uploaded takes as much again until the queue has copied it."""

@@ -2,6 +2,7 @@
 
 from . import quick_import as quick_import  # isort: skip  # first: whatever imports onnx_ir then finds it imported
 from .analysis import Analysis, Memory, analyse
+from .decoding import State
 from .dims import Dimension, default_size, settle, sidecar
 from .lowering import Placed
 from .model import Fallback, Model, Placement, Simplifier, ValueInfo, load, load_onnx
@@ -18,6 +19,7 @@ __all__ = [
     "Profile",
     "Simplifier",
     "Span",
+    "State",
     "ValueInfo",
     "analyse",
     "default_size",

@@ -166,6 +166,29 @@ class Call:
             result = function(result, operand)
         return result
 
+    # caches -------------------------------------------------------------------------------------------------------
+
+    def position(self, index: int) -> MLOperand | None:
+        """Return how many rows are filled, int32 [1], of an input that is a cache and stays on the device; None for others."""
+        in_place = self.lowering.in_place
+        if in_place is None or not self.has(index) or self.node.inputs[index] not in in_place.pasts:
+            return None
+        return self.hold(self.lowering.tensor(in_place.position))
+
+    def key_count(self) -> MLOperand | None:
+        """Return how many keys there are, int32 [1], where the node's may be fewer than its caches have room for; else None."""
+        in_place = self.lowering.in_place
+        if in_place is None or self.node not in in_place.bounded:
+            return None
+        return self.hold(self.lowering.tensor(in_place.filled))
+
+    def joined(self, index: int, rows: MLOperand, axis: int) -> MLOperand:
+        """Return an input with rows behind its own: in place, where it is a cache that stays on the device."""
+        position = self.position(index)
+        if position is None:
+            return self.build.concat([self.operand(index), rows], axis)
+        return self.build.ext.cache_update(self.operand(index), rows, position, axis=axis)
+
     # refusals -----------------------------------------------------------------------------------------------------
 
     def fail(self, reason: str) -> NoReturn:

@@ -19,6 +19,7 @@ from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSup
 from webnn_wgpu.api.progress import READING, Progress
 
 from . import host
+from .caches import InPlace
 from .call import Call
 from .module import Module
 from .operators import Handler, Inline, Result, handler
@@ -135,6 +136,8 @@ class Lowering:
         feeds: what is given at run time.
         aliases: values that stand for others, from earlier stages.
         missing: values that nodes read but that are not given; such nodes are left for later stages.
+        known: values that are known besides.
+        in_place: caches that stay on the device.
     """
 
     def __init__(
@@ -144,8 +147,12 @@ class Lowering:
         feeds: Mapping[onnx_ir.Value, Feed],
         aliases: Mapping[onnx_ir.Value, onnx_ir.Value],
         missing: Iterable[onnx_ir.Value] = (),
+        *,
+        known: Mapping[onnx_ir.Value, Array] | None = None,
+        in_place: InPlace | None = None,
     ) -> None:
         self.module = module
+        self.in_place = in_place
         self.builder = MLGraphBuilder(context)
         self.result = Lowered(self.builder, aliases=dict(aliases))
         self._feeds = feeds
@@ -156,8 +163,9 @@ class Lowering:
         self._host_nodes: dict[onnx_ir.Node, str] = {}
         self._evaluator = Evaluator(module, self.result.aliases, {v: f.array for v, f in feeds.items() if f.array is not None})
         for value, feed in feeds.items():
-            known = feed.array if 0 not in feed.shape else np.zeros(feed.shape, feed.dtype)
-            self._tensors[value] = Tensor(feed.shape, feed.dtype, known if 0 in feed.shape else None, feed=value)
+            empty = np.zeros(feed.shape, feed.dtype) if 0 in feed.shape else None
+            self._tensors[value] = Tensor(feed.shape, feed.dtype, empty, feed=value)
+        self._tensors.update({v: Tensor.known(array) for v, array in (known or {}).items()})
 
     # the walk -----------------------------------------------------------------------------------------------------
 
@@ -267,6 +275,10 @@ class Lowering:
         if value not in self._tensors:
             self._tensors[value] = Tensor.known(self.module.initializer(value))
         return self._tensors[value]
+
+    def found(self, value: onnx_ir.Value) -> Tensor | None:
+        """Return the tensor of a value, if anything has made it."""
+        return None if self._absent(value) else self.tensor(value)
 
     def _lower(self, node: onnx_ir.Node) -> Inline | None:
         """Lower a node: set its outputs' tensors, or return what stands for it."""

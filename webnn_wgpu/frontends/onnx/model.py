@@ -20,6 +20,7 @@ import onnx_ir
 from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError, ml
 from webnn_wgpu.api.progress import Progress
 
+from .decoding import Decoder, State
 from .dims import Dimension, sidecar
 from .lowering import Placed
 from .module import FALLBACKS, Module
@@ -107,6 +108,7 @@ class Model:
         fallback: Fallback = "warn",
         override_dims: Mapping[str, int] | None = None,
         cache_size: int = 8,
+        kv_cache: int | None = None,
         progress: Progress | None = None,
     ) -> None:
         if fallback not in FALLBACKS:
@@ -117,10 +119,14 @@ class Model:
         self._progress = progress
         graph = model.graph
         self._module = Module(model, fallback, name)
-        given = [v for v in graph.inputs if v.const_value is None]
-        self.inputs = tuple(value_info(v, name) for v in given)
-        self.outputs = tuple(value_info(v, name, declared=False) for v in graph.outputs)
-        self._program = Program(self._module, context, list(graph), given, graph.outputs, cache_size)
+        self._program: Program | Decoder
+        if kv_cache is None:
+            given = [v for v in graph.inputs if v.const_value is None]
+            self._program = Program(self._module, context, list(graph), given, graph.outputs, cache_size)
+        else:
+            self._program = Decoder(self._module, context, kv_cache, self.dims, cache_size)
+        self.inputs = tuple(value_info(v, name) for v in self._program.inputs)
+        self.outputs = tuple(value_info(v, name, declared=False) for v in self._program.outputs)
         self._reported: tuple[Placed, ...] = ()
         self._staged = 0
         self._loading: tuple[Span, ...] = ()
@@ -130,18 +136,29 @@ class Model:
 
     # running ------------------------------------------------------------------------------------------------------
 
-    def run(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> dict[str, Array]:
+    def state(self) -> State:
+        """Return empty caches of keys and values, for `run`.
+
+        Raises:
+            NotSupportedError: the model was loaded without `kv_cache`.
+        """
+        return State(self.context, self._decoder("state").rows)
+
+    def run(
+        self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None, *, state: State | None = None
+    ) -> dict[str, Array]:
         """Run the model.
 
         Args:
             feeds: an array for each input, by name. Lists and numbers are converted; arrays must have the input's type.
             outputs: names of the outputs that are wanted; all by default.
+            state: caches of keys and values, which the run adds to; without it a model with `kv_cache` begins with empty ones.
 
         Returns:
             The outputs by name, in the model's order.
 
         Raises:
-            MLTypeError: a missing or unknown input, a wrong type or shape.
+            MLTypeError: a missing or unknown input, a wrong type or shape, or no room left in the caches.
             NotSupportedError: an operator that cannot run; the message names node, operator, operator set and reason.
 
         Example:
@@ -155,14 +172,30 @@ class Model:
                 raise MLTypeError(
                     "unknown output", operator="run", got=repr(name), allowed=", ".join(o.name for o in self.outputs)
                 )
-        results = self._program.run(dict(zip(self._program.inputs, arrays, strict=True)), self._progress)
+        given = dict(zip(self._program.inputs, arrays, strict=True))
+        if state is not None:
+            results = self._decoder("run").run(given, state, self._progress)
+        elif isinstance(self._program, Decoder):
+            with self.state() as empty:
+                results = self._program.run(given, empty, self._progress)
+        else:
+            results = self._program.run(given, self._progress)
         self._report()
         pairs = zip(self.outputs, results, strict=True)
         return {info.name: array for info, array in pairs if wanted is None or info.name in wanted}
 
-    def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
+    def _decoder(self, operator: str) -> Decoder:
+        if not isinstance(self._program, Decoder):
+            raise NotSupportedError(
+                "the model's caches do not stay on the device", operator=operator, hint="load(..., kv_cache=ROWS) makes them"
+            )
+        return self._program
+
+    def run_async(
+        self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None, *, state: State | None = None
+    ) -> MLPromise[dict[str, Array]]:
         """Run the model in the background and return a promise of what `run` returns."""
-        return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
+        return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs, state=state))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
         """Run the model once, step by step, and return what each step took, and each kernel.
@@ -235,6 +268,8 @@ class Model:
 
     def _prepare(self, shapes: Sequence[tuple[int, ...]]) -> None:
         """Compile the first stage for shapes of the inputs."""
+        if isinstance(self._program, Decoder):
+            return  # it compiles for what it is fed
         self._program.prepare(
             {v: (s, i.dtype) for v, s, i in zip(self._program.inputs, shapes, self.inputs, strict=True)}, self._progress
         )
@@ -328,6 +363,7 @@ def load_onnx(
     fallback: Fallback = "warn",
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
+    kv_cache: int | None = None,
     simplify: Simplifier | None = None,
     progress: Progress | None = None,
 ) -> Model:
@@ -341,6 +377,8 @@ def load_onnx(
             information; "error" refuses such models.
         override_dims: sizes of symbolic dimensions, by name.
         cache_size: number of sets of input shapes whose graphs are kept.
+        kv_cache: keeps the caches of a decoder (`past_key_values` and `present`, whatever their names) on the device, with room
+            for so many tokens. They are inputs and outputs no longer but in a `Model.state`, which every `run` adds to.
         simplify: "onnxslim" lets that package, to be installed beside this one, simplify the model first.
         progress: called as `progress(done, total, what)`: with numbers of nodes and "reading nodes", and then as
             `MLGraphBuilder.build` does.
@@ -362,7 +400,16 @@ def load_onnx(
         dims = {**sidecar(source), **(override_dims or {})}
         if context is None:
             context = ml.create_context()
-        loaded = Model(model, name, context, fallback=fallback, override_dims=dims, cache_size=cache_size, progress=progress)
+        loaded = Model(
+            model,
+            name,
+            context,
+            fallback=fallback,
+            override_dims=dims,
+            cache_size=cache_size,
+            kv_cache=kv_cache,
+            progress=progress,
+        )
     loaded._loading = tuple(watch.spans)
     return loaded
 
@@ -384,6 +431,7 @@ def load(
     fallback: Fallback = "warn",
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
+    kv_cache: int | None = None,
     simplify: Simplifier | None = None,
     progress: Progress | None = None,
 ) -> Model:
@@ -407,6 +455,7 @@ def load(
         fallback=fallback,
         override_dims=override_dims,
         cache_size=cache_size,
+        kv_cache=kv_cache,
         simplify=simplify,
         progress=progress,
     )

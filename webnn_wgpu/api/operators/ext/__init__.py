@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...options import camel_attribute
 from .attention import AttentionExtensions
 from .bitwise import BitwiseExtensions
+from .caches import CacheExtensions
 from .hyperbolic import HyperbolicExtensions
 from .normalization import NormalizationExtensions
 from .quantized import QuantizedExtensions
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 class Extensions(
     AttentionExtensions,
     BitwiseExtensions,
+    CacheExtensions,
     HyperbolicExtensions,
     NormalizationExtensions,
     QuantizedExtensions,

@@ -40,7 +40,9 @@ def attention(call: Call) -> Result:
         body = call.lowering.module.body(call.node, call.inputs, call.version)
         return body if body is not None else call.on_host("the scores themselves are asked for")
     q, k, v = call.operand(0), call.operand(1), call.operand(2)
-    past_key, past_value, lengths = given(call, 4), given(call, 5), call.optional(6)
+    past_key, past_value, lengths, filled = given(call, 4), given(call, 5), call.optional(6), call.key_count()
+    if lengths is not None and filled is not None:
+        call.fail("nonpad_kv_seqlen besides caches that stay on the device")
     heads, kv_heads = call.attribute("q_num_heads"), call.attribute("kv_num_heads")
     if len(q.shape) == 3 and (heads is None or kv_heads is None):
         call.fail("q_num_heads and kv_num_heads are required where inputs have rank 3")
@@ -48,19 +50,23 @@ def attention(call: Call) -> Result:
         if len(k.shape) == 3:
             k, v = split_heads(call, k, kv_heads), split_heads(call, v, kv_heads)
         if past_key is not None and past_value is not None:
-            k, v = call.build.concat([past_key, k], 2), call.build.concat([past_value, v], 2)
+            k, v = call.joined(4, k, 2), call.joined(5, v, 2)
     keys = int(k.shape[-2])
     mask = call.optional(3)
     if mask is not None:
         mask = widened(call, mask if mask.data_type == "uint8" else call.cast(mask, q.data_type), keys)
     left, right = call.attribute("left_window_size", -1), call.attribute("right_window_size", -1)
     past = 0 if past_key is None else int(past_key.shape[2])
+    if filled is not None:
+        lengths, past = filled, None if past_key is not None else 0
+    elif lengths is not None:
+        lengths, past = call.cast(lengths, "int32"), None
     y = call.build.ext.attention(
         q,
         k,
         v,
         mask=mask,
-        length=None if lengths is None else call.cast(lengths, "int32"),
+        length=lengths,
         heads=heads if len(q.shape) == 3 else None,
         kv_heads=kv_heads if len(k.shape) == 3 else None,
         scale=call.attribute("scale"),
@@ -68,7 +74,7 @@ def attention(call: Call) -> Result:
         causal=bool(call.attribute("is_causal", 0)),
         left=left if left >= 0 else None,
         right=right if right >= 0 else None,
-        offset=past if lengths is None else None,
+        offset=past,
     )
     return [y, k if call.wants(1) else None, v if call.wants(2) else None]
 
@@ -147,8 +153,16 @@ def _weighed(call: Call, x: _Heads, padding: MLOperand | None, bias: MLOperand |
         bias = call.cast(bias, x.q.data_type)
         mask = bias if mask is None else call.build.add(mask, bias)
     scale = call.attribute("scale", 0.0)
+    filled = call.key_count()
     y = call.build.ext.attention(
-        x.q, x.k, x.v, mask=mask, scale=scale or None, causal=bool(call.attribute("unidirectional", 0)), offset=past
+        x.q,
+        x.k,
+        x.v,
+        mask=mask,
+        length=filled,
+        scale=scale or None,
+        causal=bool(call.attribute("unidirectional", 0)),
+        offset=past if filled is None or not past else None,
     )
     return merged(call, y)
 
@@ -183,7 +197,7 @@ def multi_head_attention(call: Call) -> Result:
     past = 0
     if past_key is not None and past_value is not None:
         past = int(past_key.shape[2])
-        x.k, x.v = call.build.concat([past_key, x.k], 2), call.build.concat([past_value, x.v], 2)
+        x.k, x.v = call.joined(6, x.k, 2), call.joined(7, x.v, 2)
     padding = _padding(call, call.operand(4), int(x.k.shape[2]), _filler(call)) if call.has(4) else None
     return [_weighed(call, x, padding, call.optional(5), past), x.k, x.v]
 
@@ -254,15 +268,21 @@ def group_query_attention(call: Call) -> Result:
     q, k, v = split_heads(call, q, heads), split_heads(call, k, kv_heads), split_heads(call, v, kv_heads)
     batch, _, count, _ = (int(d) for d in q.shape)
     lengths = call.build.add(call.cast(call.reshape(call.operand(5), [batch]), "int32"), call.constant(1, "int32"))
-    total = int(call.number(6))
     past_key, past_value = given(call, 3), given(call, 4)
-    first = past_key is None or past_value is None or total == count
+    in_place = call.lowering.in_place if call.position(3) is not None else None
+    if in_place is not None:
+        first = in_place.first
+    else:
+        first = past_key is None or past_value is None or int(call.number(6)) == count
     # How many keys each batch had before this call; in a prompt, none.
     before = None if first else call.build.sub(lengths, call.constant(count, "int32"))
     if call.attribute("do_rotary", 0):
         q, k = _rotated(call, q, before), _rotated(call, k, before)
-    if past_key is not None and past_value is not None:
-        capacity = max(total, int(past_key.shape[2]))
+    if in_place is not None and past_key is not None and past_value is not None:
+        start = call.constant(0, "int32") if before is None else before
+        k, v = (call.build.ext.cache_update(p, rows, start) for p, rows in ((past_key, k), (past_value, v)))
+    elif past_key is not None and past_value is not None:
+        capacity = max(int(call.number(6)), int(past_key.shape[2]))
         k, v = _appended(call, past_key, k, before, capacity), _appended(call, past_value, v, before, capacity)
     window = call.attribute("local_window_size", -1)
     bias = call.optional(10)

@@ -93,6 +93,8 @@ def concat(call: Call) -> Result:
         sizes = list(tensors[0].shape)
         sizes[axis] = sum(t.shape[axis] for t in tensors)
         return Tensor.known(np.zeros(sizes, tensors[0].dtype))
+    if len(parts) == 2 and call.position(0) is not None:
+        return call.joined(0, call.operand(1), axis)
     return parts[0] if len(parts) == 1 else call.build.concat([call.hold(t) for t in parts], axis)
 
 

@@ -130,6 +130,11 @@ def softmax(call: Call) -> Result:
     x, axis = _along(call)
     if not x.shape:
         return call.reshape(call.build.softmax(call.reshape(x, [1]), axis=0), [])
+    filled = call.key_count()
+    if filled is not None:
+        # The passes take this for the number of keys of an attention.
+        keys = call.constant(np.arange(x.shape[axis]), "int32")
+        x = call.build.where(call.build.lesser(keys, filled), x, call.like(-np.inf, x))
     return call.reshape(call.build.softmax(x, axis=axis), call.tensor(0).shape)
 
 

@@ -1,0 +1,30 @@
+"""Nothing that a program does to what it shares with a context ends the process inside wgpu-native."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from .abuses import ABUSES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("name", ABUSES)
+def test_abuse(name: str, repository: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.interop.abuses", name],
+        cwd=repository,
+        env={**os.environ, "PYTHONPATH": str(repository)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.endswith("alive\n"), done.stdout

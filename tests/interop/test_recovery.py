@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import gc
+import logging
+from typing import Any
+
+import numpy as np
+import pytest
+import wgpu
+
+import webnn_wgpu as wn
+from tests.runtime.counting import count_objects
+from webnn_wgpu.runtime.device import adapters
+
+from .programs import X, buffer, network
+
+
+@pytest.fixture(autouse=True)
+def quiet(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.CRITICAL, "wgpu")
+
+
+def test_after_the_loss_of_a_device_of_the_callers() -> None:
+    gpu = adapters()[0].request_device_sync()
+    old = wn.ml.create_context(gpu)
+    graph, wanted = network(old), None
+    wanted = old.compute(graph, {"x": X})["y"]
+    with pytest.raises(wn.InvalidStateError, match="recover: the context is not lost"):
+        old.recover()
+    gpu.destroy()
+    with pytest.raises(wn.DeviceLostError):
+        old.compute(graph, {"x": X})
+    with pytest.raises(
+        wn.MLTypeError, match="recover: the context was made for a device of your own, which must be given anew"
+    ):
+        old.recover()
+    with pytest.raises(wn.DeviceLostError, match=r"the wgpu\.GPUDevice was destroyed"):
+        old.recover(gpu)
+    with old.recover(adapters()[0].request_device_sync()) as new:
+        again = new.rebuild(graph)
+        assert np.array_equal(new.compute(again, {"x": X})["y"], wanted)
+        with pytest.raises(wn.InvalidStateError):
+            old.create_tensor([1], "float32")
+
+
+def test_after_the_loss_of_a_device_of_our_own() -> None:
+    old = wn.ml.create_context(device_type="cpu")
+    builder = old.create_graph_builder()
+    x = builder.input("x", [4], "float32")
+    graph = builder.build({"y": builder.add(builder.mul(x, x), x)}, disabled_passes=["fuse_elementwise"])
+    wanted = old.compute(graph, {"x": [1, 2, 3, 4]})["y"]
+    old.device.destroy()
+    with pytest.raises(wn.DeviceLostError):
+        old.compute(graph, {"x": [1, 2, 3, 4]})
+    new = old.recover()
+    assert new.device is not old.device
+    again = new.rebuild(graph)
+    assert len(again.plan.dispatches) == len(graph.plan.dispatches) == 2
+    assert np.array_equal(new.compute(again, {"x": [1, 2, 3, 4]})["y"], wanted)
+    new.destroy()
+    assert new.recover(wgpu.gpu.request_adapter_sync().request_device_sync()).rebuild(again).inputs == graph.inputs
+
+
+def test_a_graph_for_another_context(own: wn.MLContext, context: wn.MLContext) -> None:
+    graph = network(context)
+    graph.destroy()
+    again = own.rebuild(graph)
+    assert own.compute(again, {"x": X})["y"].shape == (4, 8)
+    with pytest.raises(wn.MLTypeError, match="rebuild: graph must be an MLGraph; got int"):
+        own.rebuild(7)  # pyright: ignore[reportArgumentType] - that is what is tested
+    own.destroy()
+    with pytest.raises(wn.InvalidStateError, match="rebuild: the context is lost"):
+        own.rebuild(again)
+
+
+@pytest.mark.parametrize("call", ["wrap_buffer", "encode", "tensor_from_texture", "tensor_to_texture", "run_wgsl", "wgsl_op"])
+def test_whatever_comes_first_notices_the_loss(call: str) -> None:
+    gpu = adapters()[0].request_device_sync()
+    context = wn.ml.create_context(gpu)
+    builder = context.create_graph_builder()
+    v = builder.input("x", [8], "float32")
+    graph, own = network(context), buffer(gpu)
+    x, y = (context.create_tensor([4, 8], "float32") for _ in range(2))
+    encoder = gpu.create_command_encoder()
+    picture = gpu.create_texture(size=(8, 4), format="rgba8unorm", usage="TEXTURE_BINDING | RENDER_ATTACHMENT")
+    source = (
+        "@group(0) @binding(0) var<storage, read_write> x: array<f32>; @compute @workgroup_size(1) fn main() { x[0] = 1.0; }"
+    )
+    gpu.destroy()
+    calls: dict[str, Any] = {
+        "wrap_buffer": lambda: context.wrap_buffer(own, [8], "float32"),
+        "encode": lambda: context.encode(graph, {"x": x}, {"y": y}, encoder),
+        "tensor_from_texture": lambda: context.tensor_from_texture(picture),
+        "tensor_to_texture": lambda: context.tensor_to_texture(x, picture),
+        "run_wgsl": lambda: wn.run_wgsl(source, y, workgroups=1),
+        "wgsl_op": lambda: builder.wgsl_op(source, [], output_shapes=[1], output_types="float32", workgroups=1),
+    }
+    with pytest.raises(wn.DeviceLostError, match="the device is lost"):
+        calls[call]()
+    assert context.lost.done()
+    assert v.builder is builder
+
+
+def test_nothing_is_left_behind() -> None:
+    gc.collect()
+    before = {name: count for name, count in count_objects().items() if name in ("Buffer", "BindGroup", "ComputePipeline")}
+    context = wn.ml.create_context(device_type="cpu")
+    for _ in range(3):
+        graph = network(context)
+        context.destroy()
+        context = context.recover()
+        context.rebuild(graph).destroy()
+        del graph
+    context.destroy()
+    gc.collect()
+    after = count_objects()
+    assert all(after[name] <= count for name, count in before.items())

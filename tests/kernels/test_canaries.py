@@ -1,0 +1,134 @@
+"""No kernel writes outside its output, nor lets what lies there reach a result, whatever the driver would let it do.
+
+Every buffer of a graph lies between canaries. Kernels are bound the canary behind a tensor too: the bounds checks of a driver
+then let pass what runs over the end, and move what runs far over it to the canary's last word.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+import wgpu
+
+from tests.kernels.operators import Call, calls
+from tests.support import new_profile, op_graph
+from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.kernels.element import padded_bytes
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.plan.forced import forceable
+from webnn_wgpu.runtime.buffer import Buffer
+from webnn_wgpu.runtime.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webnn_wgpu.ir.graph import Array
+    from webnn_wgpu.plan import ExecutionPlan
+    from webnn_wgpu.plan.execution_plan import Resource
+    from webnn_wgpu.runtime.device import Device
+
+CANARY = 1024
+"""Bytes before and behind a tensor; a multiple of every device's alignment."""
+
+SONG = 0xA5
+"""What canaries are made of: as float32 and float16 small numbers, as integers large ones."""
+
+_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+
+
+class Aviary(Program):
+    """A program whose slots, inputs and outputs lie between canaries."""
+
+    def __init__(self, device: Device, plan: ExecutionPlan) -> None:
+        self.cages: list[Buffer] = []
+        super().__init__(device, plan)
+
+    def _allocate(self, progress: Any) -> None:
+        self.device.__dict__["create_buffer"] = self._cage
+        try:
+            super()._allocate(progress)
+        finally:
+            del self.device.__dict__["create_buffer"]
+
+    def _cage(self, size_bytes: int, label: str = "") -> Buffer:
+        size = padded_bytes(size_bytes)
+        data = np.full(size + 2 * CANARY, SONG, np.uint8)
+        gpu = self.device.gpu.create_buffer_with_data(label=label, data=data, usage=_USAGE)
+        made = Buffer(self.device, gpu, CANARY, size, borrowed=True)
+        if not label.startswith("constant"):
+            self.cages.append(made)
+        return made
+
+    def _resource(self, resource: Resource, ends: Any) -> Any:
+        bound = super()._resource(resource, ends)
+        if isinstance(bound, dict):
+            # Behind a value that lies in a part of a slot there may be another: then that one is bound too.
+            bound["size"] = min(bound["size"] + CANARY, bound["buffer"].size - bound["offset"])
+        return bound
+
+    def silent(self) -> list[str]:
+        """The buffers whose canaries have changed."""
+        found: list[str] = []
+        for cage in self.cages:
+            data: Any = self.device.gpu.queue.read_buffer(cage.gpu)
+            around = np.frombuffer(data, np.uint8)
+            if not (around[:CANARY] == SONG).all() or not (around[CANARY + cage.size_bytes :] == SONG).all():
+                found.append(str(cage.gpu.label))
+        return found
+
+
+def check(device: Device, call: Call, forced: dict[str, str]) -> None:
+    arrays = call.arrays()
+    graph = op_graph(call.name, arrays, call.attrs, call.constants)
+    feeds: dict[str, Array] = {str(i): a for i, a in enumerate(arrays) if a is not None and i not in call.constants}
+    try:
+        plan = make_plan(graph, device.caps, forced)
+    except OperationError:
+        return  # a variant that the device or the call cannot have
+    caged, free = Aviary(device, plan), Program(device, plan)
+    try:
+        names = list(plan.outputs)
+        found, wanted = (program.start(feeds, names).result() for program in (caged, free))
+        assert caged.silent() == []
+        for name in names:
+            assert found[name].tobytes() == wanted[name].tobytes(), f"{name} depends on what lies around"
+        for name, array in feeds.items():
+            given = caged._ends["input", name]
+            data: Any = device.gpu.queue.read_buffer(given.gpu, CANARY, -(-array.nbytes // 4) * 4)
+            assert bytes(data)[: array.nbytes] == np.ascontiguousarray(array).tobytes(), f"input {name} was written"
+    finally:
+        caged.destroy()
+        free.destroy()
+
+
+@pytest.fixture(scope="module", params=("full", "default-limits"))
+def own_device(request: pytest.FixtureRequest) -> Iterator[Device]:
+    device = new_profile(request.param)
+    yield device
+    device.gpu.destroy()
+
+
+@pytest.mark.parametrize("call", calls(), ids=str)
+def test_every_operator(own_device: Device, call: Call) -> None:
+    for variant in (None, *forceable().get(call.name, ())):
+        check(own_device, call, {} if variant is None else {call.name: variant})
+
+
+def test_the_canaries_sing(own_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel that writes one quad too many is found."""
+    from webnn_wgpu.kernels.spec import KernelSpec
+
+    packed = KernelSpec.packed
+
+    def one_more(spec: KernelSpec, uniforms: Any) -> bytes:
+        names = [name for name, _ in spec.uniforms]
+        return packed(spec, [v + 1 if n == "quads" else v for n, v in zip(names, uniforms, strict=True)])
+
+    monkeypatch.setattr(KernelSpec, "packed", one_more)
+    graph = op_graph("neg", [np.ones(64, np.float32)])
+    program = Aviary(own_device, make_plan(graph, own_device.caps))
+    program.start({"0": np.ones(64, np.float32)}, ["0"]).result()
+    assert program.silent() == ["output 0"]
+    program.destroy()

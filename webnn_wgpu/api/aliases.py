@@ -1,0 +1,48 @@
+"""Outputs that are an input's memory: what `MLGraphBuilder.build` asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from ..ir.graph import Node
+from .arrays import Fail
+
+UPDATES = "x.cache_update"
+"""The operator that can work in place: it leaves what it does not write."""
+
+
+def check_aliases(
+    aliases: Mapping[str, str],
+    outputs: Mapping[str, int],
+    inputs: Mapping[str, int],
+    nodes: Sequence[Node],
+    fail: Fail,
+) -> None:
+    """Check that every alias can be kept.
+
+    Args:
+        aliases: name of an output -> name of an input.
+        outputs: values by name.
+        inputs: those that outputs depend on.
+        nodes: those that outputs depend on.
+        fail: makes the error.
+
+    Raises:
+        MLTypeError: an unknown name, an output that is not the input's update, or an input or output that is needed twice.
+    """
+    for output, source in aliases.items():
+        for kind, name, known in (("output", output, outputs), ("input", source, inputs)):
+            if name not in known:
+                raise fail(f"aliases must name an {kind}", got=repr(name), allowed=", ".join(known))
+        maker = next((n for n in nodes if outputs[output] in n.outputs), None)
+        readers = [n for n in nodes if inputs[source] in n.operands]
+        if maker is None or maker.op != UPDATES or maker.inputs[0] != inputs[source]:
+            raise fail(
+                "an output that is an alias must be the result of ext.cache_update",
+                got=f"'{output}'",
+                allowed=f"ext.cache_update of '{source}'",
+            )
+        if len(readers) > 1:
+            raise fail("an input that is updated in place must have no other reader", got=f"'{source}'")
+        if list(outputs.values()).count(outputs[output]) > 1:
+            raise fail("an output that is an alias must stand under one name", got=f"'{output}'")

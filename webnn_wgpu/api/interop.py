@@ -1,0 +1,177 @@
+"""`Interop`: what a context offers to a WebGPU program that owns its device, its buffers and its command encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from ..core.errors import MLTypeError, UnknownError
+from .arrays import failing, is_integer, tensor_type
+from .backend import DeviceBackend, no_device
+from .context_state import ContextState
+from .tensor import MLTensor
+
+if TYPE_CHECKING:
+    from .context import MLContext
+    from .graph import MLGraph
+
+
+class Interop(ContextState):
+    """Buffers of the caller's as tensors, tensors as buffers, and graphs in the caller's encoders; a part of `MLContext`."""
+
+    def wrap_buffer(self, buffer: Any, shape: Any, data_type: str, offset: int = 0) -> MLTensor:
+        """Return a tensor over memory of the caller's, without a copy.
+
+        The tensor takes up its bytes rounded up to the next multiple of 32, and what lies behind its last element there may be
+        overwritten. The buffer stays the caller's: destroying the tensor, or the context, leaves it as it is. Work that the
+        caller submits and work of this context over the buffer take effect in the order in which they are submitted.
+
+        Args:
+            buffer: a `wgpu.GPUBuffer` of the context's device, with the usage STORAGE. With COPY_SRC the tensor is readable,
+                with COPY_DST writable.
+            shape: the tensor's shape; its elements lie packed in row-major order.
+            data_type: the tensor's data type.
+            offset: where in the buffer it begins, in bytes; a multiple of the device's
+                `min-storage-buffer-offset-alignment` (256 by default).
+
+        Raises:
+            MLTypeError: another device's buffer, or one without STORAGE; an offset that is not aligned; or a buffer too small.
+            InvalidStateError: the context is lost, or the buffer is mapped.
+            NotSupportedError: the context has no device.
+
+        Example:
+            >>> own = context.device.create_buffer(size=64, usage="STORAGE|COPY_SRC")
+            >>> context.wrap_buffer(own, [4, 4], "float32")
+            MLTensor(shape=[4, 4], dtype=float32, readable)
+        """
+        self._check_alive("wrap_buffer")
+        fail = failing("wrap_buffer")
+        wanted = tensor_type(data_type, shape, fail)
+        if not is_integer(offset):
+            raise fail("offset must be an integer", got=repr(offset))
+        with self._guarded("wrap_buffer"), self._lock:
+            storage: Any = self._backend.wrap(buffer, wanted, int(offset))
+            flags = {"readable": storage.readable, "writable": storage.writable}
+            tensor = MLTensor(cast("MLContext", self), wanted, storage, flags)
+            self._tensors.add(tensor)
+            return tensor
+
+    def export_to_gpu(self, tensor: MLTensor) -> ExportedBuffer:
+        """Rent a tensor's buffer out to WebGPU, without a copy; until it is released the context does not touch it.
+
+        Work of this context that was queued before is done before what the caller submits, and the other way round after
+        the release: there is nothing to wait for. Meanwhile `dispatch`, `encode`, `read_tensor` and `write_tensor` refuse it.
+
+        Args:
+            tensor: a tensor of this context, created with `exportable_to_gpu`.
+
+        Returns:
+            A context manager that gives the `wgpu.GPUBuffer`, with the usages STORAGE, COPY_SRC and COPY_DST; it is also its
+            `buffer` and has `release()`. The elements lie packed in row-major order.
+
+        Raises:
+            MLTypeError: a tensor of another context, or one that was not created with `exportable_to_gpu`.
+            MLTensorStateError: destroyed, or a constant.
+            InvalidStateError: exported already.
+            NotSupportedError: the context has no device.
+
+        Example:
+            >>> tensor = context.create_tensor([4], "float32", exportable_to_gpu=True)
+            >>> with context.export_to_gpu(tensor) as buffer:
+            ...     buffer.size >= 16
+            True
+
+        Spec: https://github.com/webmachinelearning/webnn/blob/main/mltensor-explainer.md
+        """
+        with self._guarded("export_to_gpu", UnknownError), self._lock:
+            self._check_tensor(tensor, "export_to_gpu")
+            if not tensor.exportable_to_gpu:
+                raise MLTypeError(
+                    "the tensor was not created with exportable_to_gpu", operator="export_to_gpu", got=repr(tensor)
+                )
+            if not isinstance(self._backend, DeviceBackend):
+                raise no_device()
+            return ExportedBuffer(self, tensor)
+
+    def encode(
+        self,
+        graph: MLGraph,
+        inputs: Mapping[str, MLTensor],
+        outputs: Mapping[str, MLTensor],
+        encoder: Any = None,
+        *,
+        compute_pass: Any = None,
+    ) -> None:
+        """Record a run of a graph into a command encoder of the caller's, who submits it; nothing is submitted here.
+
+        The run takes effect when the caller's command buffer does, and runs take effect one after the other. So a graph may be
+        encoded any number of times, also several times into one encoder, although its runs share the memory of intermediate
+        results. `write_tensor`, `dispatch` and `compute` submit at once: they take effect before what was encoded earlier but
+        not yet submitted.
+
+        Graph and tensors may be destroyed before the submit: their memory goes with the command buffer. Buffers given to
+        `wrap_buffer` must neither be destroyed nor mapped before it; wgpu-native ends the process then.
+
+        Args:
+            graph: a graph of this context.
+            inputs: a tensor for every input, as for `dispatch`.
+            outputs: a tensor for every output.
+            encoder: a `wgpu.GPUCommandEncoder` of the context's device without an open pass; gets a compute pass.
+            compute_pass: an open `wgpu.GPUComputePassEncoder` to record into instead. Its pipeline and its bind group 0 are
+                others afterwards.
+
+        Raises:
+            MLTypeError: as `dispatch` does; or neither or both of encoder and compute_pass, or another device's.
+            InvalidStateError: the graph or a buffer was destroyed; the encoder has finished or has an open pass; the pass has
+                ended.
+            NotSupportedError: the context has no device.
+
+        Example:
+            >>> v = b.input("v", {"dataType": "float32", "shape": [3]})
+            >>> graph = b.build({"y": b.neg(v)})
+            >>> source, result = (context.create_host_tensor([3], "float32") for _ in range(2))
+            >>> context.write_tensor(source, [1, 2, 3])
+            >>> encoder = context.device.create_command_encoder()
+            >>> context.encode(graph, {"v": source}, {"y": result}, encoder)
+            >>> context.device.queue.submit([encoder.finish()])
+            >>> print(context.read_tensor(result))
+            [-1. -2. -3.]
+        """
+        self._check_ends(graph, inputs, outputs, "encode")
+        if (encoder is None) == (compute_pass is None):
+            raise MLTypeError(
+                "either an encoder or a compute pass is needed",
+                operator="encode",
+                got="neither" if encoder is None else "both",
+                allowed="encoder=, or compute_pass=",
+            )
+        with self._guarded("encode"), self._lock:
+            graph._executable.encode(*self._storages(inputs, outputs, "encode"), encoder, compute_pass)
+
+
+class ExportedBuffer:
+    """A tensor's buffer while it is rented out; made by `MLContext.export_to_gpu`.
+
+    Attributes:
+        buffer: the `wgpu.GPUBuffer`.
+    """
+
+    def __init__(self, context: Interop, tensor: MLTensor) -> None:
+        tensor._storage.check()
+        self.buffer: Any = tensor.buffer
+        self._lock, self._tensor = context._lock, tensor
+        tensor._exported = True
+
+    def release(self) -> None:
+        """Give the buffer back; the context may use the tensor again. Idempotent."""
+        with self._lock:
+            if self.buffer is not None:
+                self.buffer = None
+                self._tensor._exported = False
+
+    def __enter__(self) -> Any:
+        return self.buffer
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.release()

@@ -1,0 +1,106 @@
+"""wgsl_op: a program's own kernel as an operator."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
+
+from ...ops import operator
+from ...ops.wgsl_op import OwnKernel
+from ..arrays import failing, tensor_type
+from ..own_kernels import grid_of, source_of
+from ._base import OperatorMethods, require_operands
+
+if TYPE_CHECKING:
+    from ...core.caps import Caps
+    from ..operand import MLOperand
+
+
+class WgslOperators(OperatorMethods):
+    """wgsl_op."""
+
+    @abstractmethod
+    def _caps(self) -> Caps:
+        """Return what the device can do."""
+
+    @abstractmethod
+    def _compile_own(self, kernel: OwnKernel, inputs: Sequence[MLOperand]) -> None:
+        """Compile a kernel now, so that what is wrong with it is said where it is given."""
+
+    def wgsl_op(
+        self,
+        source: str,
+        inputs: Sequence[MLOperand],
+        *,
+        output_shapes: Any,
+        output_types: Any,
+        workgroups: Any,
+        constants: Mapping[str, Any] | None = None,
+        reference: Callable[..., Any] | None = None,
+        label: str = "",
+    ) -> MLOperand | list[MLOperand]:
+        """Run a compute shader of the program's own as an operator of the graph. Not of the specification.
+
+        It is compiled at once, and planned, dispatched and recorded like every other kernel. Elements lie packed in row-major
+        order, those of 8 bits four to a word; each buffer is bound from the tensor's first byte to its last, rounded up to
+        whole words. What an output holds before the kernel runs is not defined, so all of it must be written.
+
+        Args:
+            source: WGSL with an entry point `main`. Bindings 0, 1, 2, ... of group 0 are the inputs as `var<storage, read>`,
+                then the outputs as `var<storage, read_write>`.
+            inputs: operands of any data types and shapes.
+            output_shapes: the output's shape, or a list of the outputs' shapes.
+            output_types: the output's data type, or a list of the outputs'.
+            workgroups: how many workgroups to dispatch: (x, y, z), (x, y) or x.
+            constants: name -> number or bool, which the source uses as constants, also as sizes of arrays and workgroups.
+            reference: the same in numpy, as `reference(*arrays)`: for contexts without a device.
+            label: the operator's name in messages, plans and debuggers.
+
+        Returns:
+            An operand; a list of operands where `output_shapes` is a list of shapes.
+
+        Raises:
+            MLTypeError: the source declares other buffers, or an argument is wrong.
+            OperationError: the shader does not compile; the message has the line of the source.
+
+        Example:
+            >>> source = '''
+            ... @group(0) @binding(0) var<storage, read> x: array<f32>;
+            ... @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+            ... @compute @workgroup_size(SIZE) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+            ...     if (id.x < arrayLength(&x)) { y[id.x] = x[id.x] * x[id.x]; }
+            ... }'''
+            >>> b.wgsl_op(source, [x], output_shapes=x.shape, output_types="float32", workgroups=1, constants={"SIZE": 64})
+            MLOperand(float32[2, 3])
+        """
+        fail = failing("wgsl_op", label)
+        if isinstance(inputs, str) or not isinstance(inputs, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+            raise fail("inputs must be a list of operands", got=type(inputs).__name__)
+        single = not isinstance(output_types, list | tuple)
+        shapes: list[Any] = [output_shapes] if single else list(output_shapes)
+        types: list[Any] = [output_types] if single else list(cast("list[Any]", output_types))
+        if len(shapes) != len(types) or not types:
+            raise fail("every output must have a shape and a data type", got=f"{len(shapes)} shapes, {len(types)} types")
+        buffers, limit = len(inputs) + len(types), self._caps().limit("max-storage-buffers-per-shader-stage")
+        if buffers > limit:
+            raise fail(
+                "inputs and outputs must not be more than a kernel can bind",
+                got=f"{len(inputs)} inputs, {len(types)} outputs",
+                allowed=f"max-storage-buffers-per-shader-stage {limit}",
+            )
+        kernel = OwnKernel(
+            label,
+            source_of(source, constants, fail),
+            tuple(tensor_type(t, s, fail) for t, s in zip(types, shapes, strict=True)),
+            grid_of(workgroups, self._caps(), fail),
+            reference,
+        )
+        op, attrs = operator("wgslOp"), {"kernel": kernel}
+        require_operands(op, inputs, label)
+        self._require_own(op, inputs, label)
+        # Checked before it is compiled, and compiled before anything is added: a call that fails adds nothing to the graph.
+        op.check([operand.type for operand in inputs], attrs, label)
+        self._compile_own(kernel, inputs)
+        outputs = self._outputs("wgslOp", inputs, attrs, label)
+        return outputs[0] if single else outputs

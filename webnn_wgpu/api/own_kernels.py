@@ -1,0 +1,132 @@
+"""`run_wgsl`, and what it and `wgsl_op` check alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from ..core.caps import Caps
+from ..kernels.own import declared_bindings, with_constants
+from ..kernels.spec import Grid
+from ..runtime.own_kernels import RunArgument, is_gpu_buffer
+from .arrays import Fail, as_array, failing, is_integer, tensor_type
+from .tensor import MLTensor
+
+if TYPE_CHECKING:
+    from .context import MLContext
+
+_lock = Lock()
+_default: list[MLContext] = []
+"""The context that `run_wgsl` has opened for itself."""
+
+
+def source_of(source: Any, constants: Any, fail: Fail) -> str:
+    """Return the WGSL of a kernel with its constants."""
+    if not isinstance(source, str):
+        raise fail("source must be WGSL text", got=type(source).__name__)
+    if constants is not None and not isinstance(constants, Mapping):
+        raise fail("constants must be a mapping of name to number", got=type(constants).__name__)
+    return with_constants(source, cast("Mapping[str, Any]", constants or {}), fail)
+
+
+def grid_of(workgroups: Any, caps: Caps, fail: Fail) -> Grid:
+    """Return how many workgroups to dispatch in x, y and z."""
+    counts: list[Any] = [workgroups] if is_integer(workgroups) else list(workgroups) if _is_list(workgroups) else []
+    limit = caps.limit("max-compute-workgroups-per-dimension")
+    if not 1 <= len(counts) <= 3 or not all(is_integer(n) and 0 < n <= limit for n in counts):
+        raise fail("workgroups must be one to three positive integers", got=repr(workgroups), allowed=f"1..{limit} each")
+    x, y, z = (*map(int, counts), 1, 1)[:3]
+    return (x, y, z)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
+
+
+def run_wgsl(
+    source: str,
+    *arguments: Any,
+    workgroups: Any,
+    constants: Mapping[str, Any] | None = None,
+    context: MLContext | None = None,
+    label: str = "",
+) -> Any:
+    """Run one compute shader on arrays, tensors and buffers, and wait for it where arrays come back.
+
+    Args:
+        source: WGSL with an entry point `main`. Binding i of group 0 is argument i: as `var<storage, read>` it is an input, as
+            `var<storage, read_write>` an output, or both.
+        arguments: numpy arrays, which are copied in and, where the source writes them, out again into new arrays;
+            `MLTensor`s of the context; or `wgpu.GPUBuffer`s with the usage STORAGE, which are bound whole. Tensors and buffers
+            are worked on where they are.
+        workgroups: how many workgroups to dispatch: (x, y, z), (x, y) or x.
+        constants: name -> number or bool, which the source uses as constants.
+        context: where to run; default the context of the tensors, else the device of the buffers, else the best there is.
+        label: a name for messages and debuggers.
+
+    Returns:
+        The array that the source writes; a list of them where it writes several; None where it writes tensors and buffers
+        alone, and then nothing is waited for.
+
+    Raises:
+        MLTypeError: the source declares other buffers than there are arguments, or an argument is wrong.
+        OperationError: the shader does not compile, or the device failed to run it.
+        InvalidStateError: a tensor or buffer was destroyed, or is mapped.
+
+    Example:
+        >>> source = '''
+        ... @group(0) @binding(0) var<storage, read> x: array<f32>;
+        ... @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+        ... @compute @workgroup_size(64) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+        ...     if (id.x < arrayLength(&x)) { y[id.x] = x[id.x] * FACTOR; }
+        ... }'''
+        >>> wn.run_wgsl(source, np.float32([1, 2]), np.zeros(2, np.float32), workgroups=1, constants={"FACTOR": 1.5})
+        array([1.5, 3. ], dtype=float32)
+    """
+    fail = failing("run_wgsl", label)
+    context = context or _context_of(arguments)
+    declared = declared_bindings(source_of(source, None, fail), fail)
+    if len(declared) != len(arguments):
+        raise fail(
+            "the shader must declare a storage buffer for every argument",
+            got=", ".join(d.name for d in declared) or "none",
+            allowed=f"{len(arguments)} buffers",
+        )
+    accesses: dict[str, Literal["read", "write"]] = {"read": "read", "read_write": "write"}
+    given: list[RunArgument] = []
+    for i, (argument, found) in enumerate(zip(arguments, declared, strict=True)):
+        if isinstance(argument, MLTensor):
+            context._check_tensor(argument, "run_wgsl")
+            value: Any = argument._storage
+        elif is_gpu_buffer(argument):
+            value = argument
+        else:
+            value = np.ascontiguousarray(as_array(argument, fail, f"argument {i}"))
+            tensor_type(value.dtype.name, value.shape, fail)
+        given.append(RunArgument(value, found.name, accesses[found.access]))
+    grid = grid_of(workgroups, context.caps, fail)
+    with context._guarded("run_wgsl", label=label), context._lock:
+        pending = context._backend.run_kernel(source_of(source, constants, fail), given, grid)
+    if pending is None:
+        return None
+    with context._guarded("run_wgsl", label=label):
+        results = list(pending.result().values())
+    return results[0] if len(results) == 1 else results
+
+
+def _context_of(arguments: Sequence[Any]) -> MLContext:
+    """Return where to run a kernel on arguments, if nobody says."""
+    from .ml import ml
+
+    for argument in arguments:
+        if isinstance(argument, MLTensor):
+            return argument._context
+        if is_gpu_buffer(argument):
+            return ml.create_context(argument._device)
+    with _lock:
+        if not _default or _default[0].lost.done():
+            _default[:] = [ml.create_context()]
+        return _default[0]

@@ -1,0 +1,68 @@
+"""`Recovery`: going on after a device was lost; a part of `MLContext`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import InvalidStateError, MLTypeError
+from .context_state import ContextState
+from .graph import MLGraph
+
+if TYPE_CHECKING:
+    from .context import MLContext
+
+
+class Recovery(ContextState):
+    """A fresh context for one that is lost, and its graphs again."""
+
+    def recover(self, device: Any = None) -> MLContext:
+        """Return a fresh context in place of this one, which is lost and stays so.
+
+        Args:
+            device: a `wgpu.GPUDevice`. It must be given where this context was made for a device of the caller's; else one is
+                opened by the options that this context was made with.
+
+        Raises:
+            InvalidStateError: this context is not lost.
+            MLTypeError: a device of the caller's was not given anew.
+            DeviceLostError: the device is gone too.
+            NotSupportedError: no device can be had.
+
+        Example:
+            >>> old = wn.ml.create_context(backend="reference")
+            >>> builder = old.create_graph_builder()
+            >>> graph = builder.build({"y": builder.neg(builder.input("x", [2], "float32"))})
+            >>> old.destroy()  # or the driver gives up
+            >>> new = old.recover()
+            >>> print(new.compute(new.rebuild(graph), {"x": [1, 2]})["y"])
+            [-1. -2.]
+        """
+        from .ml import ml
+
+        if not self._loss.event.is_set():
+            raise InvalidStateError("the context is not lost", operator="recover", got=repr(self))
+        if device is not None:
+            return ml.create_context(device)
+        if self._options is None:
+            raise MLTypeError(
+                "the context was made for a device of your own, which must be given anew",
+                operator="recover",
+                allowed="recover(device)",
+            )
+        return ml.create_context(self._options)
+
+    def rebuild(self, graph: MLGraph) -> MLGraph:
+        """Compile a graph of another context, lost or not, for this one; results are the same on the same kind of device.
+
+        Args:
+            graph: a graph, which may be destroyed. It keeps its operators and weights in the host's memory as long as it lives.
+
+        Raises:
+            MLTypeError: not a graph.
+            InvalidStateError: this context is lost.
+            OperationError, OutOfMemoryError: as `MLGraphBuilder.build` does.
+        """
+        self._check_alive("rebuild")
+        if not isinstance(graph, MLGraph):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+            raise MLTypeError("graph must be an MLGraph", operator="rebuild", got=type(graph).__name__)
+        return self._compile(graph.source, None, graph._disabled_passes, "rebuild")

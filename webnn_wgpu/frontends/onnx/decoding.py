@@ -1,0 +1,357 @@
+"""Runs a model whose caches of keys and values stay on the device: compiled once, however many rows they have."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+import numpy as np
+import onnx_ir
+
+from webnn_wgpu import InvalidStateError, MLContext, MLGraph, MLTensor, MLTypeError, NotSupportedError
+
+from .caches import Cache, InPlace, declared_size, find_caches, growing_axes
+from .growth import Growth, filled_up, resized
+from .lowering import Feed, Lowered, Lowering, Placed, resolve
+from .module import Module
+from .operators import MICROSOFT
+from .probes import Probe, Probes, lower_whole
+from .tensors import Shape
+from .timing import span
+from .types import HELD, Array, DType, decode, encode
+
+if TYPE_CHECKING:
+    from webnn_wgpu.api.progress import Progress
+
+
+class State:
+    """The caches of one conversation: tensors that stay on the device. Made by `Model.state`.
+
+    Its caches are allocated by the first `Model.run` it is given to. It is a context manager; leaving it destroys it.
+
+    Attributes:
+        capacity: most rows of a cache: tokens of prompt and answer together.
+
+    Example:
+        >>> state = gpt.state()
+        >>> logits = gpt.run({"input_ids": [[5, 6, 7]], "attention_mask": [[1, 1, 1]]}, state=state)["logits"]
+        >>> logits = gpt.run({"input_ids": [[8]], "attention_mask": [[1, 1, 1, 1]]}, state=state)["logits"]
+        >>> logits.shape, state.length
+        ((1, 1, 64), 4)
+        >>> state.truncate(2)
+        >>> state
+        State(2 of 32 rows)
+    """
+
+    def __init__(self, context: MLContext, capacity: int) -> None:
+        self.capacity = capacity
+        self._context = context
+        self._length = 0
+        self._tensors: dict[str, MLTensor] = {}
+        self._destroyed = False
+
+    @property
+    def length(self) -> int:
+        """How many rows of the caches are filled."""
+        return self._length
+
+    def truncate(self, length: int) -> None:
+        """Forget all rows but the first `length`.
+
+        Raises:
+            MLTypeError: there are not so many.
+        """
+        if not 0 <= length <= self._length:
+            raise MLTypeError("there are not so many rows", operator="truncate", got=str(length), allowed=f"0..{self._length}")
+        self._length = length
+
+    def reset(self) -> None:
+        """Forget all rows."""
+        self._length = 0
+
+    def destroy(self) -> None:
+        """Free the caches. Idempotent."""
+        self._destroyed = True
+        for tensor in self._tensors.values():
+            tensor.destroy()
+        self._tensors.clear()
+
+    def __enter__(self) -> State:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.destroy()
+
+    def __repr__(self) -> str:
+        return "State(destroyed)" if self._destroyed else f"State({self._length} of {self.capacity} rows)"
+
+
+@dataclass
+class Step:
+    """A compiled graph, and the tensors that stay with it."""
+
+    graph: MLGraph
+    growth: Growth
+    lowered: Lowered
+    fed: dict[str, onnx_ir.Value]
+    tensors: dict[str, MLTensor]
+    caches: dict[str, tuple[Shape, str]]
+    results: dict[str, tuple[onnx_ir.Value, DType]]
+    outputs: dict[str, MLTensor]
+
+    def destroy(self) -> None:
+        """Free them."""
+        self.graph.destroy()
+        for tensor in (*self.tensors.values(), *self.outputs.values()):
+            tensor.destroy()
+
+
+class Decoder:
+    """A model whose caches stay on the device.
+
+    Args:
+        module: the model.
+        context: where it runs.
+        rows: capacity of the caches.
+        dims: sizes of symbolic dimensions.
+        kept: number of sets of shapes whose graphs are kept.
+
+    Raises:
+        NotSupportedError: the model has no caches, or some whose rows are not symbolic.
+    """
+
+    def __init__(
+        self, module: Module, context: MLContext, rows: int, dims: Mapping[str, int] | None = None, kept: int = 8
+    ) -> None:
+        if rows < 1:
+            raise MLTypeError("a cache must have room for a row", operator="load", got=f"kv_cache={rows}", allowed=">= 1")
+        self.module, self.context, self.rows, self.kept = module, context, rows, kept
+        self._dims = dict(dims or {})
+        graph = module.model.graph
+        self.nodes = list(graph)
+        self.caches = find_caches(graph, module.name)
+        pasts, presents = {c.past for c in self.caches}, {c.output for c in self.caches}
+        self.inputs = tuple(v for v in graph.inputs if v.const_value is None and v not in pasts)
+        self.outputs = tuple(v for v in graph.outputs if v not in presents)
+        self._growing = {v: growing_axes(v, self.caches) for v in self.inputs}
+        # Whether the first run is another graph than the later ones.
+        self._tells_first = any(n.domain == MICROSOFT and n.op_type == "GroupQueryAttention" for n in self.nodes)
+        self._position, self._filled = onnx_ir.Value(name="cache_position"), onnx_ir.Value(name="cache_filled")
+        self._steps: OrderedDict[tuple[object, ...], Step] = OrderedDict()
+        self.compiled = 0
+        self._lock = threading.Lock()
+
+    # running ------------------------------------------------------------------------------------------------------
+
+    def run(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None = None) -> list[Array]:
+        """Run the model once and leave its new rows in the caches.
+
+        Raises:
+            MLTypeError: the caches have no room, or were made for other shapes.
+            InvalidStateError: the state was destroyed.
+        """
+        with self._lock:
+            return self._run(feeds, state, progress)
+
+    def _run(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> list[Array]:
+        if state._destroyed:
+            raise InvalidStateError("the state was destroyed", operator="run")
+        step = self._step(feeds, state, progress)
+        self._check_room(step.growth.split.count, state)
+        caches = self._tensors(step, state)
+        with span("host", "masks and positions"):
+            values = {**feeds, **step.growth.values(feeds, state.length)}
+            values[self._position] = np.array([state.length], np.int32)
+            values[self._filled] = values[self._position] + np.int32(step.growth.split.count)
+        with span("submit", f"{step.graph.operation_count} operators"):
+            for name, value in step.fed.items():
+                tensor = step.tensors[name]
+                self.context.write_tensor(tensor, filled_up(encode(values[value]), tuple(tensor.shape)))
+            updated = {output: caches[source] for output, source in step.graph.aliases.items()}
+            self.context.dispatch(step.graph, {**step.tensors, **caches}, {**step.outputs, **updated})
+        with span("read back", ", ".join(step.outputs)):
+            reads = {name: self.context.read_tensor_async(tensor) for name, tensor in step.outputs.items()}
+            arrays = {name: promise.result() for name, promise in reads.items()}
+        found: dict[onnx_ir.Value, Array] = {**values, **step.lowered.known}
+        for name, (value, dtype) in step.results.items():
+            shape = step.growth.probes.shape(value, state.length)
+            found[value] = decode(arrays[name], dtype)[tuple(map(slice, shape))]
+        state._length += step.growth.split.count
+        return [found[resolve(v, step.lowered.aliases)] for v in self.outputs]
+
+    def _check_room(self, count: int, state: State) -> None:
+        if state.length + count > self.rows:
+            raise MLTypeError(
+                "the caches have no room for so many rows",
+                operator="run",
+                got=f"{state.length} rows and {count} more",
+                allowed=f"kv_cache={self.rows}",
+                hint="Load the model with a larger kv_cache, or truncate or reset the state",
+            )
+
+    def _tensors(self, step: Step, state: State) -> dict[str, MLTensor]:
+        """Return the caches, made if there are none yet."""
+        for name, (shape, data_type) in step.caches.items():
+            tensor = state._tensors.get(name)
+            if tensor is not None and tuple(tensor.shape) != shape:
+                if state.length:
+                    raise MLTypeError(
+                        "the caches were filled with other shapes",
+                        operator="run",
+                        got=f"{name}: {list(shape)}",
+                        allowed=f"{list(tensor.shape)}",
+                        hint="Use another state, or reset this one",
+                    )
+                tensor.destroy()
+                tensor = None
+            state._tensors[name] = tensor or self.context.create_tensor(shape, data_type, readable=True)
+        return dict(state._tensors)
+
+    # compiling ----------------------------------------------------------------------------------------------------
+
+    def _step(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> Step:
+        key: list[object] = [self._tells_first and not state.length]
+        for value in self.inputs:
+            sizes = list(feeds[value].shape)
+            for axis in self._growing[value]:
+                sizes[axis] -= state.length
+                wanted = self._declared(value, axis, feeds, state)
+                if sizes[axis] < 0 or (wanted is not None and wanted != feeds[value].shape[axis]):
+                    raise MLTypeError(
+                        "an input must grow with the caches",
+                        operator="run",
+                        got=f"{value.name}: {list(feeds[value].shape)}",
+                        allowed=f"in dimension {axis}, {state.length} cached rows and the new ones"
+                        + (f": {wanted}" if wanted is not None else ""),
+                    )
+            key.append(tuple(sizes))
+        step = self._steps.get(tuple(key))
+        if step is None:
+            step = self._steps[tuple(key)] = self._compile(feeds, state, progress)
+            while len(self._steps) > self.kept:
+                self._steps.popitem(last=False)[1].destroy()
+        self._steps.move_to_end(tuple(key))
+        return step
+
+    def _declared(self, value: onnx_ir.Value, axis: int, feeds: Mapping[onnx_ir.Value, Array], state: State) -> int | None:
+        """Return the size that a growing dimension is declared to have, where that is a sum such as "past + sequence"."""
+        sizes = {s: state.length for c in self.caches if isinstance(s := declared_size(c.past, c.axis), str)}
+        for other in self.inputs:
+            named = ((declared_size(other, i), size) for i, size in enumerate(feeds[other].shape))
+            sizes |= {name: size for name, size in named if isinstance(name, str) and name not in sizes}
+        parts = [part.strip() for part in str(declared_size(value, axis)).split("+")]
+        # Of "past + 1" the 1 is what the exporter had at hand, rather than a rule.
+        return sum(sizes[part] for part in parts) if len(parts) > 1 and all(part in sizes for part in parts) else None
+
+    def _probe(self, feeds: Mapping[onnx_ir.Value, Array], shapes: Mapping[Cache, Shape], rows: int, state: State) -> Probe:
+        given: dict[onnx_ir.Value, Feed] = {}
+        for value in self.inputs:
+            array = resized(feeds[value], self._growing[value], rows - state.length)
+            given[value] = Feed(array.shape, array.dtype, array)
+        for cache in self.caches:
+            given[cache.past] = Feed(_with(shapes[cache], cache.axis, rows), _dtype(cache))
+        outputs = [*self.outputs, *(c.present for c in self.caches)]
+        return Probe.of(self.module, self.context, self.nodes, outputs, given, rows)
+
+    def _compile(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> Step:
+        shapes = {c: self._shape(c, feeds) for c in self.caches}
+        with span("lower", f"{len(self.nodes)} nodes"):
+            few = self._probe(feeds, shapes, 1, state)
+            first = self.caches[0]
+            count = few[first.present].shape[first.axis] - 1
+            self._check_room(count, state)
+            full = self._probe(feeds, shapes, self.rows - count, state)
+            if full.rows == few.rows:
+                few = self._probe(feeds, shapes, 2, state)
+            growth = Growth(self.module, self.nodes, self.outputs, self._growing, self.caches, Probes(few, full))
+            lowered, caches = self._lower(growth, feeds, shapes, not state.length)
+        names = {value: name for name, value in lowered.inputs.items()}
+        aliases = {name: names[c.past] for name, (v, _, _) in lowered.outputs.items() for c in self.caches if v is c.present}
+        with span("compile", ", ".join(lowered.outputs)):
+            operands = {name: operand for name, (_, operand, _) in lowered.outputs.items()}
+            graph = lowered.builder.build(operands, aliases=aliases, progress=progress)
+        self.compiled += 1
+        fed = {n: v for n, v in lowered.inputs.items() if n in graph.inputs and v not in caches}
+        results = {n: (v, dtype) for n, (v, _, dtype) in lowered.outputs.items() if n not in aliases}
+        lowered.outputs.clear()
+        make = self.context.create_tensor
+        return Step(
+            graph,
+            growth,
+            lowered,
+            fed,
+            {n: make(t.shape, t.data_type, writable=True) for n, t in graph.inputs.items() if n in fed},
+            {names[v]: (f.shape, HELD[f.dtype]) for v, f in caches.items()},
+            results,
+            {n: make(t.shape, t.data_type, readable=True) for n, t in graph.outputs.items() if n in results},
+        )
+
+    def _lower(
+        self, growth: Growth, feeds: Mapping[onnx_ir.Value, Array], shapes: Mapping[Cache, Shape], first: bool
+    ) -> tuple[Lowered, dict[onnx_ir.Value, Feed]]:
+        """Lower the device's part for whole caches."""
+        split = growth.split
+        caches = {c.past: Feed(_with(shapes[c], c.axis, self.rows), _dtype(c)) for c in self.caches}
+        given = {v: Feed(feeds[v].shape, feeds[v].dtype) for v in self.inputs}
+        given |= {v: Feed(shape, dtype) for v, (shape, dtype) in split.fed.items()}
+        given |= {**caches, **dict.fromkeys((self._position, self._filled), Feed((1,), np.dtype(np.int32)))}
+        in_place = InPlace(frozenset(caches), self._position, self._filled, split.bounded, self._tells_first and first)
+        lowering = Lowering(self.module, self.context, given, {}, (), known=split.fixed, in_place=in_place)
+        return lower_whole(lowering, split.device, [*self.outputs, *(c.present for c in self.caches)]), caches
+
+    def _shape(self, cache: Cache, feeds: Mapping[onnx_ir.Value, Array]) -> Shape:
+        """Return a cache's shape, from its declaration and the shapes of other inputs; 0 rows."""
+        sizes = dict(self._dims)
+        for value in self.inputs:
+            names = (declared_size(value, axis) for axis in range(feeds[value].ndim))
+            sizes |= {name: n for name, n in zip(names, feeds[value].shape, strict=True) if isinstance(name, str)}
+        found: list[int] = []
+        for axis in range(len(cache.past.shape or ())):
+            declared = declared_size(cache.past, axis)
+            size = declared if isinstance(declared, int) else 0 if axis == cache.axis else sizes.get(declared or "")
+            if size is None:
+                raise NotSupportedError(
+                    f"{self.module.name}: no input tells the size '{declared}' of cache '{cache.past.name}'",
+                    operator="run",
+                    hint="override_dims pins it",
+                )
+            found.append(size)
+        return tuple(found)
+
+    # what `Model` asks --------------------------------------------------------------------------------------------
+
+    @property
+    def staged(self) -> int:
+        """How many stages were compiled: each is a graph."""
+        return self.compiled
+
+    def placements(self) -> tuple[Placed, ...]:
+        """Return where the nodes run, for the graph used last."""
+        if not self._steps:
+            return ()
+        step = next(reversed(self._steps.values()))
+        return (*step.lowered.placed, *step.growth.placed())
+
+    def graphs(self) -> list[MLGraph]:
+        """Return the graph used last."""
+        return [next(reversed(self._steps.values())).graph] if self._steps else []
+
+    def destroy(self) -> None:
+        """Free every graph."""
+        for step in self._steps.values():
+            step.destroy()
+        self._steps.clear()
+
+
+def _with(shape: Shape, axis: int, size: int) -> Shape:
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+def _dtype(cache: Cache) -> DType:
+    dtype = cache.past.dtype
+    assert dtype is not None
+    return np.dtype(dtype.numpy())

@@ -1,0 +1,112 @@
+"""Rows written into a cache, behind those that are there: in place where the graph's output is an alias of its input."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..core.data_types import ANY, DATA_TYPES
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+from ._product import Kernel
+from ._units import WORD_BYTES, units_of
+from .strided import STRIDED, copy_call
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..ir.graph import Array, Attrs
+    from ..ir.types import TensorType
+
+CACHE_UPDATE = KernelTemplate("cache_update", ("quad",))
+
+_WORKGROUP = 64
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    cache, new, position = (call.input(i) for i in range(3))
+    axis = call.axis(call.attrs["axis"], cache.rank)
+    call.require(new.rank == cache.rank, "Incompatible shapes: cache and new must have the same rank", allowed=f"{cache.rank}")
+    others = [d for d in range(cache.rank) if d != axis]
+    call.require(
+        all(new.shape[d] == cache.shape[d] for d in others),
+        f"Incompatible shapes: all dimensions of new except axis {axis} must be those of cache",
+        allowed=str([cache.shape[d] if d != axis else "any" for d in range(cache.rank)]),
+    )
+    call.require(
+        new.shape[axis] <= cache.shape[axis],
+        "new must not have more rows than cache",
+        allowed=f"<= {cache.shape[axis]}",
+    )
+    batch = cache.shape[0] if axis else 1
+    call.require(
+        position.num_elements == 1 or position.shape == (batch,),
+        "position must be one number, or one for each batch",
+        allowed=f"[], [1] or [{batch}]",
+    )
+    call.require(
+        math.prod(cache.shape[axis + 1 :]) * DATA_TYPES[cache.data_type].size_bytes % WORD_BYTES == 0,
+        "the elements behind each index of axis must be whole words of 4 bytes",
+        allowed=f"a multiple of {WORD_BYTES // math.gcd(WORD_BYTES, DATA_TYPES[cache.data_type].size_bytes)} elements",
+    )
+    return (cache,)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    cache, new, position = arrays
+    assert cache is not None
+    assert new is not None
+    assert position is not None
+    axis: int = attrs["axis"]
+    result = cache.copy()
+    batches, rows = (cache.shape[0], axis - 1) if axis else (1, 0)
+    # Views of each batch, its rows first.
+    targets, sources = (np.moveaxis(x.reshape(batches, *x.shape[min(axis, 1) :]), rows + 1, 1) for x in (result, new))
+    starts = np.broadcast_to(position.reshape(-1).astype(np.int64), (batches,))
+    for target, source, start in zip(targets, sources, starts, strict=True):
+        places = np.arange(len(source)) + start
+        inside = (places >= 0) & (places < len(target))
+        target[places[inside]] = source[inside]
+    return [result]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    cache, new, axis = low.input(0), low.input(1), int(low.attrs["axis"])
+    outer, inner = math.prod(cache.shape[:axis]), math.prod(cache.shape[axis + 1 :])
+    units = units_of(cache.data_type, [inner])
+    width, rows = units.lengths[0], new.shape[axis]
+    count = outer * rows * width
+    kernel = Kernel(params={"quad": units.quad})
+    kernel.bind(Binding("rows", "read", units.element, quad=units.quad), low.value(1))
+    kernel.bind(Binding("position", "read", low.input(2).data_type), low.value(2))
+    kernel.bind(Binding("output", "write", units.element, quad=units.quad), low.node.outputs[0])
+    kernel.uniforms(count=count, width=width, rows=rows, capacity=cache.shape[axis])
+    per_batch = low.input(2).num_elements > 1
+    kernel.uniforms(batch=math.prod(cache.shape[1:axis]), position_step=int(per_batch))
+    reason = "in place" if low.in_place else "into a copy"
+    call = kernel.call(CACHE_UPDATE, grid_1d(-(-count // _WORKGROUP), low.caps), reason)
+    if low.in_place:
+        return [call]
+    return [copy_call(low.value(0), cache, low.node.outputs[0], low.caps), call]
+
+
+OPS = (
+    OpDef(
+        "x.cache_update",
+        (
+            Operand("cache", ANY, min_rank=1),
+            Operand("new", same_as="cache", min_rank=1),
+            Operand("position", ("int32", "uint32"), max_rank=1),
+        ),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(Attr("axis", "uint", 2),),
+        templates=(CACHE_UPDATE, STRIDED),
+        tolerance=0,
+        moves=True,
+    ),
+)

@@ -1,0 +1,107 @@
+"""`wgslOp`: a kernel that a program brings along, as an operator of its graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+
+from ..core.errors import NotSupportedError, OperationError
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.own import declared_bindings, own_spec
+from ..kernels.spec import Binding, Grid, KernelCall, KernelSpec
+from ._attrs import Attr
+from ._def import Call, Lowering, OpDef, Operand
+
+
+@dataclass(frozen=True)
+class OwnKernel:
+    """A kernel of a program's own.
+
+    Attributes:
+        label: the operator's name in messages.
+        source: its WGSL, constants included.
+        outputs: the types of its outputs.
+        workgroups: how many are dispatched.
+        reference: what it computes, in numpy: arrays -> array, or a sequence of arrays; None where that is not known.
+    """
+
+    label: str
+    source: str = field(repr=False)
+    outputs: tuple[TensorType, ...]
+    workgroups: Grid
+    reference: Callable[..., Any] | None = None
+
+    def spec(self, inputs: Sequence[TensorType]) -> KernelSpec:
+        """Return the kernel for inputs of some types."""
+        read = [Binding(f"input{i}", "read", t.data_type, exact=True) for i, t in enumerate(inputs)]
+        written = [Binding(f"output{i}", "write", t.data_type, exact=True) for i, t in enumerate(self.outputs)]
+        return own_spec("wgsl_op", self.source, [*read, *written])
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    kernel: OwnKernel = call.attrs["kernel"]
+    wanted = [(f"input {i}", "read") for i in range(len(call.inputs))]
+    wanted += [(f"output {i}", "read_write") for i in range(len(kernel.outputs))]
+    declared = declared_bindings(kernel.source, call.fail)
+    if len(declared) != len(wanted):
+        raise call.fail(
+            "the shader must declare a storage buffer for every input, then for every output",
+            got=", ".join(f"{i}: {d.name}" for i, d in enumerate(declared)) or "none",
+            allowed=", ".join(f"{i}: {what}" for i, (what, _) in enumerate(wanted)),
+        )
+    for i, ((what, access), found) in enumerate(zip(wanted, declared, strict=True)):
+        if found.access != access:
+            raise call.fail(
+                f"binding {i}, {what}, must be declared var<storage, {access}>",
+                got=f"var<storage, {found.access}> {found.name}",
+            )
+    return tuple(call.output(t.data_type, t.shape) for t in kernel.outputs)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    kernel: OwnKernel = attrs["kernel"]
+    if kernel.reference is None:
+        raise NotSupportedError(
+            "the kernel has no reference to compute it without a device",
+            operator="wgsl_op",
+            label=kernel.label,
+            hint="Give wgsl_op a function as reference",
+        )
+    given: Any = kernel.reference(*arrays)
+    several = cast("Sequence[Any]", given) if isinstance(given, tuple | list) else [given]
+    results: list[Array] = [np.asarray(r) for r in several]
+    if [(r.dtype, r.shape) for r in results] != [(t.numpy, t.shape) for t in out]:
+        raise OperationError(
+            "the reference must return arrays of the outputs' types",
+            operator="wgsl_op",
+            label=kernel.label,
+            got=", ".join(f"{r.dtype}{list(r.shape)}" for r in results),
+            allowed=", ".join(map(str, out)),
+        )
+    return results
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    kernel: OwnKernel = low.attrs["kernel"]
+    spec = kernel.spec([low.input(i) for i in range(len(low.node.inputs))])
+    operands = (*low.node.operands, *low.node.outputs)
+    return [KernelCall(spec, operands, (), kernel.workgroups, "a kernel of the program's own")]
+
+
+OPS = (
+    OpDef(
+        "wgslOp",
+        (Operand("inputs", variadic=True),),
+        _infer,
+        _reference,
+        _lower,
+        attrs=(Attr("kernel", "made"),),
+        outputs=("outputs",),
+        internal=True,
+        opaque=True,
+    ),
+)

@@ -1,0 +1,169 @@
+"""The memory of a tensor: a storage buffer of its own, or a part of one that the caller owns."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import wgpu
+
+from ..core.data_types import Array
+from ..core.errors import DeviceLostError, InvalidStateError, MLTypeError
+from ..kernels.element import STORAGE_ALIGNMENT_BYTES, padded_bytes
+
+if TYPE_CHECKING:
+    from .device import Device
+
+_FREED = "_webnn_wgpu_freed"
+
+
+class Buffer:
+    """A storage buffer, or a part of one; knows whether it was destroyed, because using it then would end the process.
+
+    Args:
+        device: where it lies.
+        gpu: the buffer.
+        offset_bytes: where the part begins.
+        size_bytes: how long it is; default all.
+        borrowed: whether the buffer is the caller's, who may also destroy or map it, and whose it stays.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        gpu: wgpu.GPUBuffer,
+        offset_bytes: int = 0,
+        size_bytes: int | None = None,
+        *,
+        borrowed: bool = False,
+    ) -> None:
+        self.device, self.gpu = device, gpu
+        self.offset_bytes = offset_bytes
+        self.size_bytes: int = gpu.size if size_bytes is None else size_bytes
+        self.borrowed = borrowed
+        self._lent = borrowed
+        self._destroyed = False
+        self._freed = _watched(gpu, device.lock) if borrowed else None
+
+    @classmethod
+    def wrap(cls, device: Device, gpu: Any, offset_bytes: int, size_bytes: int | None) -> Buffer:
+        """Return the part of a caller's buffer that a tensor of `size_bytes` takes up, or all of it.
+
+        Raises:
+            MLTypeError: not a buffer of the device, not for storage, or the tensor does not fit into it there.
+            InvalidStateError: the buffer is mapped, or was destroyed in a way that can be known.
+            DeviceLostError: the device is gone.
+        """
+        if not isinstance(gpu, wgpu.GPUBuffer):
+            raise MLTypeError("buffer must be a wgpu.GPUBuffer", got=type(gpu).__name__)
+        label = gpu.label
+        if gpu._device is not device.gpu:
+            raise MLTypeError("the buffer belongs to another device", label=label, got=f"a buffer of {gpu._device!r}")
+        if not gpu.usage & wgpu.BufferUsage.STORAGE:
+            raise MLTypeError("the buffer must have the usage STORAGE", label=label, got=_usage_names(gpu.usage))
+        alignment = device.caps.limit("min-storage-buffer-offset-alignment")
+        if offset_bytes < 0 or offset_bytes % alignment:
+            raise MLTypeError(
+                "the offset must be one that the device can bind",
+                label=label,
+                got=f"offset={offset_bytes}",
+                allowed=f"multiples of min-storage-buffer-offset-alignment {alignment}",
+            )
+        size = gpu.size if size_bytes is None else padded_bytes(size_bytes)
+        if offset_bytes + size > gpu.size:
+            raise MLTypeError(
+                f"the buffer must hold the tensor, rounded up to {STORAGE_ALIGNMENT_BYTES} bytes",
+                label=label,
+                got=f"a tensor of {size_bytes} bytes at offset {offset_bytes} of a buffer of {gpu.size} bytes",
+                allowed=f"a buffer of at least {offset_bytes + size} bytes",
+            )
+        if device.lost:
+            raise DeviceLostError("the device is lost")
+        made = cls(device, gpu, offset_bytes, size, borrowed=True)
+        made.check()
+        return made
+
+    @property
+    def readable(self) -> bool:
+        """Whether it may be copied from."""
+        return bool(self.gpu.usage & wgpu.BufferUsage.COPY_SRC)
+
+    @property
+    def writable(self) -> bool:
+        """Whether it may be copied into."""
+        return bool(self.gpu.usage & wgpu.BufferUsage.COPY_DST)
+
+    @property
+    def destroyed(self) -> bool:
+        """Whether the memory was freed."""
+        return self._destroyed or (self._freed is not None and self._freed.is_set())
+
+    @property
+    def memory(self) -> Any:
+        """What several tensors may lie in together: the whole buffer."""
+        return self.gpu
+
+    def write(self, data: Array) -> None:
+        """Queue a write of a C-contiguous array to the start of the buffer; the array may be reused at once."""
+        flat = data.reshape(-1).view(np.uint8)
+        if flat.nbytes % 4:  # the queue writes whole words; the buffer is padded, so the extra bytes are nobody's
+            flat = np.concatenate([flat, np.zeros(-flat.nbytes % 4, np.uint8)])
+        with self.device.lock:
+            self.check()
+            with self.device.translated("a write"):
+                self.device.gpu.queue.write_buffer(self.gpu, self.offset_bytes, flat)
+
+    def lend(self) -> None:
+        """Note that others may submit work over the buffer at any time: it is never freed under their hands any more."""
+        self._lent = True
+
+    def hand_out(self) -> wgpu.GPUBuffer:
+        """Return the wgpu buffer for others to use; if they destroy it, this object knows."""
+        self.lend()
+        if self._freed is None:
+            self._freed = _watched(self.gpu, self.device.lock)
+        return self.gpu
+
+    def check(self) -> None:
+        """Raise InvalidStateError if the buffer was destroyed, or if its owner has mapped it."""
+        if self.destroyed:
+            raise InvalidStateError("the buffer was destroyed")
+        if self.borrowed and self.gpu.map_state != "unmapped":
+            raise InvalidStateError("the buffer is mapped", got=f"map_state '{self.gpu.map_state}'", allowed="'unmapped'")
+
+    def destroy(self) -> None:
+        """Free the memory once queued work is done; idempotent.
+
+        What others may yet submit work over is let go of instead: the memory goes with their last reference to it.
+        """
+        with self.device.lock:
+            if not self._destroyed:
+                self._destroyed = True
+                if not self._lent:
+                    self.gpu.destroy()
+
+
+def _watched(gpu: Any, lock: Any) -> threading.Event:
+    """Return what is set once a buffer is destroyed: wgpu itself does not tell."""
+    with lock:
+        known: threading.Event | None = gpu.__dict__.get(_FREED)
+        if known is not None:
+            return known
+        freed, weak = threading.Event(), weakref.ref(gpu)
+
+        def destroy() -> None:
+            found = weak()
+            with lock:
+                freed.set()
+                if found is not None:
+                    type(found).destroy(found)
+
+        gpu.destroy = destroy
+        gpu.__dict__[_FREED] = freed
+        return freed
+
+
+def _usage_names(usage: int) -> str:
+    return " | ".join(name for name in dir(wgpu.BufferUsage) if name.isupper() and usage & getattr(wgpu.BufferUsage, name))

@@ -1,0 +1,36 @@
+"""What the caller's command encoders and passes are checked for before anything is recorded into them."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import wgpu
+
+from ..core.errors import DeviceLostError, InvalidStateError, MLTypeError
+from .device import Device
+
+
+def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> None:
+    """Raise unless `given` is an encoder or a pass of a kind, on a device that is still there.
+
+    Raises:
+        MLTypeError: another kind of object, or another device's.
+        DeviceLostError: the device is gone.
+    """
+    if not isinstance(given, kind):
+        raise MLTypeError(f"{what} must be a wgpu.{kind.__name__}", got=type(given).__name__)
+    if given._device is not device.gpu:
+        raise MLTypeError(f"{what} belongs to another device", label=given.label, got=repr(given._device))
+    if device.lost:
+        raise DeviceLostError("the device is lost")
+
+
+@contextmanager
+def recording(what: str, why: str) -> Generator[None]:
+    """Raise what wgpu says of an encoder or pass that takes nothing any more as InvalidStateError."""
+    try:
+        yield
+    except wgpu.GPUError as error:
+        raise InvalidStateError(f"nothing can be recorded into {what}: {why}", got=str(error)) from error

@@ -1,0 +1,105 @@
+"""Running one kernel of a program's own, without a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import wgpu
+
+from ..core.data_types import Array
+from ..core.errors import MLTypeError, OperationError
+from ..kernels.own import own_spec
+from ..kernels.spec import Binding, Grid
+from .buffer import Buffer
+from .device import Device
+from .pipelines import PipelineCache, compiler_message
+from .readback import PendingRead
+
+
+@dataclass(frozen=True)
+class RunArgument:
+    """One argument of a kernel: an array, a tensor's buffer, or a buffer of the caller's."""
+
+    value: Array | Buffer | wgpu.GPUBuffer
+    name: str
+    access: Literal["read", "write"]
+
+
+def is_gpu_buffer(value: object) -> bool:
+    """Return whether a value is a `wgpu.GPUBuffer`."""
+    return isinstance(value, wgpu.GPUBuffer)
+
+
+def run_kernel(device: Device, source: str, arguments: Sequence[RunArgument], grid: Grid) -> PendingRead | None:
+    """Submit a run of a kernel; the arrays that it writes come back, by the names of its bindings.
+
+    Raises:
+        MLTypeError: a buffer of another device or without the usage STORAGE, or one buffer twice where it is written.
+        OperationError: the kernel does not compile, or a buffer is too small for what it declares.
+        InvalidStateError: a buffer was destroyed or is mapped.
+        OutOfMemoryError: the device cannot hold the arrays.
+    """
+    bindings = [Binding(a.name, a.access, "bits8", exact=True) for a in arguments]
+    with device.lock:
+        with device.translated("compiling a kernel"):
+            kernel = PipelineCache.of(device).get(own_spec("run_wgsl", source, bindings))
+        buffers = [_buffer(device, a) for a in arguments]
+        _check_apart(arguments, buffers)
+        entries = [
+            {"binding": i, "resource": {"buffer": b.gpu, "offset": b.offset_bytes, "size": _bound_bytes(a, b)}}
+            for i, (a, b) in enumerate(zip(arguments, buffers, strict=True))
+        ]
+        with device.translated("the kernel"):
+            group = device.gpu.create_bind_group(layout=kernel.layout, entries=entries)
+            encoder = device.gpu.create_command_encoder()
+            compute = encoder.begin_compute_pass()
+            compute.set_pipeline(kernel.pipeline)
+            compute.set_bind_group(0, group)
+            compute.dispatch_workgroups(*grid)
+            compute.end()
+        windows: dict[str, tuple[int, Array]] = {}
+        copied: list[tuple[Buffer, int]] = []
+        total = 0
+        for argument, buffer in zip(arguments, buffers, strict=True):
+            if isinstance(argument.value, np.ndarray) and argument.access == "write":
+                windows[argument.name] = (total, np.empty_like(argument.value))
+                copied.append((buffer, total))
+                total += buffer.size_bytes
+        staging = device.create_staging(total) if windows else None
+        if staging is not None:
+            for buffer, offset in copied:
+                encoder.copy_buffer_to_buffer(buffer.gpu, 0, staging, offset, buffer.size_bytes)
+        try:
+            device.submit(encoder, buffers, staging)
+        except OperationError as error:
+            found = compiler_message(str(error.__cause__), source)
+            raise OperationError("the kernel does not fit its buffers", got=found) from error
+        return None if staging is None else PendingRead(device, staging, windows)
+
+
+def _buffer(device: Device, argument: RunArgument) -> Buffer:
+    value = argument.value
+    if isinstance(value, Buffer):
+        value.check()
+        return value
+    if isinstance(value, wgpu.GPUBuffer):
+        return Buffer.wrap(device, value, 0, None)
+    made = device.create_buffer(value.nbytes, argument.name)
+    made.write(value)
+    return made
+
+
+def _bound_bytes(argument: RunArgument, buffer: Buffer) -> int:
+    return -(-argument.value.nbytes // 4) * 4 if isinstance(argument.value, np.ndarray) else buffer.size_bytes
+
+
+def _check_apart(arguments: Sequence[RunArgument], buffers: Sequence[Buffer]) -> None:
+    """Refuse one buffer behind two bindings, unless both only read it."""
+    seen: dict[int, RunArgument] = {}
+    for argument, buffer in zip(arguments, buffers, strict=True):
+        other = seen.setdefault(id(buffer.memory), argument)
+        if other is not argument and "write" in (argument.access, other.access):
+            raise MLTypeError("a buffer that is written must not be bound twice", got=f"'{other.name}' and '{argument.name}'")

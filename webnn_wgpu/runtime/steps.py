@@ -1,0 +1,72 @@
+"""A run divided over several submits, so that neither a driver's watchdog nor a program's frames wait for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from .buffer import Buffer
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+def run_in_steps(
+    program: Program, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float
+) -> Iterator[tuple[int, int]]:
+    """Submit a run part by part, the next one each time the iterator is asked.
+
+    How long each dispatch takes is measured once, in the program's first run of this kind: there every dispatch is a part of
+    its own, and is waited for. No other run may begin meanwhile, for it would use the same slots.
+
+    Args:
+        program: what to run.
+        inputs: its inputs.
+        outputs: its outputs.
+        max_ms: how long a part may take, in milliseconds; a dispatch that takes longer is a part of its own.
+
+    Yields:
+        How many dispatches are submitted, and how many there are.
+
+    Raises:
+        InvalidStateError: the program or a buffer was destroyed, or another run in steps has not finished.
+        DeviceLostError: the device is gone.
+    """
+    device, total = program.device, len(program.plan.dispatches)
+    program.begin_steps()
+    try:
+        measured: list[float] = []
+        known = program.milliseconds
+        for first, end in parts(known or [max_ms] * total, max_ms):
+            with device.lock:
+                recorder, buffers = program.over(inputs, outputs)
+                if not known:
+                    device.wait()
+                began = perf_counter()
+                device.submit(program.record(recorder.part(first, end)), buffers)
+                if not known:
+                    device.wait()
+                    measured.append((perf_counter() - began) * 1000)
+            yield end, total
+        program.milliseconds = known or measured
+    finally:
+        program.end_steps()
+
+
+def parts(milliseconds: Sequence[float], most: float) -> list[tuple[int, int]]:
+    """Return ranges of dispatches, as long as possible, none of which takes longer than `most` if it has more than one.
+
+    >>> parts([1, 2, 9, 3, 1, 1], 4)
+    [(0, 2), (2, 3), (3, 5), (5, 6)]
+    """
+    found: list[tuple[int, int]] = []
+    first, sum_ms = 0, 0.0
+    for i, took in enumerate(milliseconds):
+        if i > first and sum_ms + took > most:
+            found.append((first, i))
+            first, sum_ms = i, 0.0
+        sum_ms += took
+    if milliseconds:
+        found.append((first, len(milliseconds)))
+    return found
