@@ -6,6 +6,7 @@ then let pass what runs over the end, and move what runs far over it to the cana
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from webnn_wgpu.plan import ExecutionPlan
     from webnn_wgpu.plan.execution_plan import Resource
     from webnn_wgpu.runtime.device import Device
+    from webnn_wgpu.runtime.recorder import Recorder
 
 CANARY = 1024
 """Bytes before and behind a tensor; a multiple of every device's alignment."""
@@ -46,9 +48,18 @@ class Aviary(Program):
         super().__init__(device, plan)
 
     def _allocate(self, progress: Any) -> None:
+        with self._caging():
+            super()._allocate(progress)
+
+    def _make_own(self) -> Recorder:
+        with self._caging():
+            return super()._make_own()
+
+    @contextmanager
+    def _caging(self) -> Iterator[None]:
         self.device.__dict__["create_buffer"] = self._cage
         try:
-            super()._allocate(progress)
+            yield
         finally:
             del self.device.__dict__["create_buffer"]
 
