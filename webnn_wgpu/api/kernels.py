@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.errors import MLTypeError
 from ..ir.graph import Graph
-from ..kernels.spec import KernelSpec
+from ..kernels.spec import Grid, KernelSpec
 from ..kernels.templates import render
 from ..plan import ExecutionPlan
 from ..plan.execution_plan import PlannedDispatch
@@ -23,8 +23,6 @@ from .tables import aligned, rich_table
 _TITLES = ("kernel", "shader", "workgroups", "operators", "why")
 _NAMED = 3
 """Most operators that a line of a table names."""
-
-Size3 = tuple[int, int, int]
 
 
 def shader_name(template: str, variant: str) -> str:
@@ -101,7 +99,7 @@ class Kernel:
     reason: str
     bindings: tuple[KernelBinding, ...]
     constants: Mapping[str, int | float]
-    grid: Size3
+    grid: Grid
     spec: KernelSpec = field(repr=False)
     override: Override | None = field(default=None, repr=False)
 
@@ -116,7 +114,7 @@ class Kernel:
         return self.override is not None
 
     @property
-    def workgroup_size(self) -> Size3 | None:
+    def workgroup_size(self) -> Grid | None:
         """Invocations of a workgroup in x, y, z; None where a caller's source computes it."""
         return _workgroup_size(self.wgsl)
 
@@ -238,8 +236,10 @@ def kernels_of(plan: ExecutionPlan | None, source: Graph, overrides: Mapping[str
     """
     labels = {node.id: node_label(node) for node in source.nodes}
     kernels: list[Kernel] = []
-    for planned in plan.dispatches if plan else ():
-        kernel = _kernel(planned, plan.uniforms if plan else b"", labels)
+    if plan is None:
+        return Kernels(kernels)
+    for planned in plan.dispatches:
+        kernel = _kernel(planned, plan.uniforms, labels)
         override = overrides.get(planned.label)
         if override is not None:
             kernel = replace(kernel, override=override, reason=f"overridden by {override.file}")
@@ -266,7 +266,7 @@ def _kernel(planned: PlannedDispatch, uniforms: bytes, labels: Mapping[int, str]
     )
 
 
-def _workgroup_size(wgsl: str) -> Size3 | None:
+def _workgroup_size(wgsl: str) -> Grid | None:
     """Return the workgroup size of the entry point `main`, whose parts are numbers or constants that are one."""
     text = re.sub(r"//.*", "", wgsl)
     found = re.search(r"@workgroup_size\s*\(([^()]*)\)[^{};]*\bfn\s+main\b", text)
