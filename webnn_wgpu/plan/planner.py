@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
@@ -226,21 +228,18 @@ def node_label(node: Node) -> str:
 
 
 def unique_names(labels: Sequence[str]) -> list[str]:
-    """Return labels with a number behind those that came before.
+    """Return labels with a number behind those that there are several of, so that such a label alone names no single one.
 
     >>> unique_names(["dense", "dense", "dense#2", "relu"])
-    ['dense', 'dense#2', 'dense#2#2', 'relu']
+    ['dense#1', 'dense#3', 'dense#2', 'relu']
     """
-    counts: dict[str, int] = {}
-    names: list[str] = []
-    for label in labels:
-        name = label
-        while name in counts:
-            counts[label] += 1
-            name = f"{label}#{counts[label]}"
-        counts[name] = 1
-        names.append(name)
-    return names
+    times = Counter(labels)
+    numbers = {label: count(1) for label in times}
+
+    def name(label: str) -> str:
+        return label if times[label] == 1 else next(n for i in numbers[label] if (n := f"{label}#{i}") not in times)
+
+    return [name(label) for label in labels]
 
 
 def _blamed(node: Node | None, label: str) -> tuple[str, str]:
