@@ -251,3 +251,14 @@ def test_loading_without_the_onnx_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx_ir", None)
     with pytest.raises(wn.NotSupportedError, match=r"needs the package 'onnx_ir'. pip install 'webnn-wgpu\[onnx\]'"):
         assert wn.load_onnx
+
+
+@pytest.mark.parametrize("text", ["Relu", "hidden", "given", "result", "first_node"])
+def test_names_that_are_no_text_are_refused(context, text):
+    node = onnx.helper.make_node("Relu", ["given"], ["hidden"], name="first_node")
+    model = parsed("g (float[2] given) => (float[2] result) { result = Neg (hidden) }")
+    model.graph.node.insert(0, node)
+    data = model.SerializeToString()
+    assert wn.load_onnx(data, context).run({"given": np.float32([-1, 2])})["result"].tolist() == [0, -2]
+    with pytest.raises(wn.NotSupportedError, match=r"has a name that is no UTF-8: b'.*\\xff"):
+        wn.load_onnx(data.replace(text.encode(), b"\xff" + text[1:].encode()), context)

@@ -124,9 +124,12 @@ def _inline(model: onnx_ir.Model, name: str) -> None:
 
 
 def _check(graph: onnx_ir.Graph, name: str, outer: set[onnx_ir.Value]) -> None:
-    """Refuse values that nothing defines."""
+    """Refuse values that nothing defines, and names that are no text."""
     known = outer | set(graph.inputs) | set(graph.initializers.values())
+    _check_names(name, *(value.name for value in known))
     for node in graph:
+        values = (value.name for value in (*node.inputs, *node.outputs) if value is not None)
+        _check_names(name, node.op_type, node.domain, node.name, *node.attributes, *values)
         if not node.outputs:
             raise NotSupportedError(f"{name}: node '{node.name}' ({node.op_type}) has no outputs")
         for value in node.inputs:
@@ -141,6 +144,13 @@ def _check(graph: onnx_ir.Graph, name: str, outer: set[onnx_ir.Value]) -> None:
     for value in graph.outputs:
         if value not in known:
             raise NotSupportedError(f"{name}: output '{value.name}' is defined by nothing")
+
+
+def _check_names(name: str, *names: object) -> None:
+    """Refuse bytes, which protobuf gives for what is no UTF-8."""
+    for each in names:
+        if not isinstance(each, str | None):
+            raise NotSupportedError(f"{name} has a name that is no UTF-8: {each!r}")
 
 
 def _tensors(model: onnx_ir.Model) -> Iterator[onnx_ir.TensorProtocol]:
