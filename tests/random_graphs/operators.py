@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from webnn_wgpu.core.data_types import DATA_TYPES, FLOATS
 from webnn_wgpu.ops import OPS
 
@@ -155,6 +157,25 @@ def at_coordinates(d: Drawing, name: str) -> None:
     d.apply(name, *operands)
 
 
+def cache_update(d: Drawing, name: str) -> None:
+    s = d.source
+
+    def axes(cache: int) -> list[int]:
+        """The dimensions whose rows are whole words."""
+        found = d.type(cache)
+        sizes = [math.prod(found.shape[axis + 1 :]) * DATA_TYPES[found.data_type].size_bytes for axis in range(found.rank)]
+        return [axis for axis, size in enumerate(sizes) if size % 4 == 0]
+
+    cache = d.operand(tuple(DATA_TYPES), min_rank=1)
+    if not axes(cache):
+        cache = d.operand([t for t, found in DATA_TYPES.items() if found.size_bytes >= 4], min_rank=1)
+    shape, axis = d.shape(cache), s.choice(axes(cache))
+    new = d.like(d.type(cache).data_type, (*shape[:axis], s.integer(1, shape[axis]), *shape[axis + 1 :]))
+    places = s.choice(((), (1,), (shape[0] if axis else 1,)))
+    positions = [s.integer(-2, shape[axis]) for _ in range(math.prod(places))]
+    d.apply(name, cache, new, d.given(np.array(positions, np.int32).reshape(places)), axis=axis)
+
+
 # Rows -----------------------------------------------------------------------------------------------------------------
 
 
@@ -244,6 +265,7 @@ OPERATORS: dict[str, Callable[[Drawing, str], None]] = {
     "scatterElements": along_axis,
     "gatherND": at_coordinates,
     "scatterND": at_coordinates,
+    "x.cache_update": cache_update,
     **{f"reduce{name}": reduction for name in REDUCTIONS},
     "argMax": arg,
     "argMin": arg,
