@@ -123,8 +123,8 @@ class PipelineCache:
         if folder is not None:
             _write_source(source, spec, folder)
         gpu = self.device.gpu
-        layout, pipeline_layout = self._layout(spec)
         try:
+            layout, pipeline_layout = self._layout(spec)
             module = gpu.create_shader_module(label=str(spec), code=source)
             pipeline = gpu.create_compute_pipeline(
                 label=str(spec), layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
