@@ -172,11 +172,21 @@ def _product(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) ->
     return _roots(op, node, operands, types, expected)
 
 
-def _log_sum(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
+def sign_unsure(node: Node, operands: Any, types: Any) -> Array:
+    """Return which sums that reduceLogSum takes the logarithms of may be negative or not, as roundings decide."""
+    return np.asarray(_cancelled(node, operands, types) >= 1)
+
+
+def _cancelled(node: Node, operands: Any, types: Any) -> Array:
+    """Return how far sums may be off, as a part of themselves."""
     totals = evaluated(OPS["reduceSum"], [operands[0].astype(np.float32)], node, types)[0].astype(np.float64)
     sizes = evaluated(OPS["reduceSum"], _sizes(operands), node, types)[0].astype(np.float64)
     with np.errstate(all="ignore"):
-        off = _terms(node, operands) * EPSILON * sizes / np.abs(totals)
+        return np.asarray(_terms(node, operands) * EPSILON * sizes / np.abs(totals))
+
+
+def _log_sum(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
+    off = _cancelled(node, operands, types)
     # A sum that is nothing but roundings has no logarithm to speak of.
     return [np.where(off > 0.25, np.inf, np.nan_to_num(2 * off, posinf=0)) + 4 * _spacing(expected[0].astype(np.float32))]
 

@@ -83,6 +83,7 @@ class WarmUp:
         for compiled, kernel, uses in self._begun:
             if error is not None:
                 compiled.cancel()
+                kernel.warm.difference_update(uses)
                 continue
             compiled.result()
             dispatch_nothing(PipelineCache.of(self._device), kernel, uses.values())
