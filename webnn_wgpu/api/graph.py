@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import NotSupportedError
 from ..ir.graph import Graph
 from ..ir.types import TensorType
-from ..passes import PassReport
+from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan
 from .backend import Executable
 from .kernels import Kernel, Kernels, Override, kernels_of
@@ -81,6 +81,17 @@ class MLGraph:
     def get_output_names(self) -> list[str]:
         """Return the names of the outputs."""
         return list(self.outputs)
+
+    @property
+    def optimised(self) -> Graph:
+        """The graph after all passes, which the plan carries out; the passes run anew for it, so keep it if you need it often.
+
+        Example:
+            >>> graph = b.build({"y": b.relu(b.add(x, y))})
+            >>> [node.op for node in graph.source.nodes], [node.op for node in graph.optimised.nodes]
+            (['add', 'relu'], ['fused'])
+        """
+        return run_passes(self.source, self._disabled_passes)[0]
 
     @property
     def kernels(self) -> Kernels:

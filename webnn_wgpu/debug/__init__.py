@@ -4,6 +4,7 @@ from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
 from webnn_wgpu.api.profile import GraphProfile, KernelTime
 
 from .values import GraphValues, ValueStatistics, values
+from .viewer import Page, view
 
 __all__ = [
     "GraphProfile",
@@ -12,6 +13,8 @@ __all__ = [
     "KernelBinding",
     "KernelTime",
     "Kernels",
+    "Page",
     "ValueStatistics",
     "values",
+    "view",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Literal
 
 from ..ir.graph import Array, Origin
@@ -19,6 +20,25 @@ class Slot:
     """One buffer of intermediate results, used by several values in turn."""
 
     size_bytes: int
+
+
+@dataclass(frozen=True)
+class Intermediate:
+    """Where a value lies that is neither an end of the graph nor a constant, and from which dispatch to which it is needed.
+
+    Attributes:
+        value: the value in the graph after its passes; scratch memory has numbers beyond the graph's.
+        slot: the slot, by number.
+        offset_bytes, size_bytes: its part of the slot.
+        first, last: the dispatches that touch it first and last, by number.
+    """
+
+    value: int
+    slot: int
+    offset_bytes: int
+    size_bytes: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -55,6 +75,7 @@ class PlannedDispatch:
         label: name for people, in errors, traces and GPU debuggers; no other dispatch of the plan has it.
         reason: why this kernel was chosen.
         origins: the operators of the source graph it computes.
+        node: the node of the graph after its passes that it computes, or a part of; None where it copies an output.
     """
 
     spec: KernelSpec
@@ -65,6 +86,7 @@ class PlannedDispatch:
     label: str
     reason: str
     origins: tuple[Origin, ...]
+    node: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +102,7 @@ class ExecutionPlan:
         unshared_bytes: what intermediate results would take if each had a buffer of its own.
         arrays: the arrays of the constants by value id.
         aliases: outputs that are an input's memory -> that input.
+        intermediates: the values in the slots, by when they are made.
     """
 
     inputs: Mapping[str, TensorType]
@@ -91,6 +114,7 @@ class ExecutionPlan:
     unshared_bytes: int
     arrays: Mapping[int, Array] = field(repr=False)
     aliases: Mapping[str, str]
+    intermediates: tuple[Intermediate, ...] = ()
 
     @property
     def slot_bytes(self) -> int:
@@ -108,6 +132,14 @@ class ExecutionPlan:
         own = [t for name, t in self.outputs.items() if name not in self.aliases]
         ends = sum(t.size_bytes for t in (*self.inputs.values(), *own))
         return self.slot_bytes + self.constant_bytes + len(self.uniforms) + ends
+
+    def live_bytes(self) -> list[int]:
+        """Return the bytes of the intermediate values that are needed at each dispatch, its own results included."""
+        changes = [0] * (len(self.dispatches) + 1)
+        for each in self.intermediates:
+            changes[each.first] += each.size_bytes
+            changes[each.last + 1] -= each.size_bytes
+        return list(accumulate(changes))[:-1]
 
     def summary(self) -> str:
         """Return one line: slots, bytes with and without sharing, dispatches."""

@@ -18,7 +18,7 @@ from ..kernels.windows import divided
 from ..ops import OPS
 from ..ops._def import Lowering
 from ..ops.strided import copy_call
-from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
+from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
 from .sharing import share_kernels
 from .slots import Lifetime, assign_slots
@@ -136,9 +136,11 @@ class _Planner:
             uniforms.extend(bytes(-len(uniforms) % alignment))
             offset = len(uniforms)
             uniforms.extend(block)
-            origins = node.origins if node else ()
+            origins, computed = (node.origins, node.id) if node else ((), None)
             dispatches.append(
-                PlannedDispatch(call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins)
+                PlannedDispatch(
+                    call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins, computed
+                )
             )
         return ExecutionPlan(
             {name: graph.type(v) for name, v in graph.inputs.items()},
@@ -150,6 +152,10 @@ class _Planner:
             sum(life.size_bytes for life in lifetimes.values()),
             {v: graph.constants[v] for v, _ in constants},
             graph.aliases,
+            tuple(
+                Intermediate(v, placed[v].slot, placed[v].offset_bytes, life.size_bytes, life.first, life.last)
+                for v, life in lifetimes.items()
+            ),
         )
 
     def _type(self, operand: Operand) -> str:
