@@ -23,6 +23,7 @@ from .api.limits import MLOpSupportLimits
 from .api.ml import ML, ml
 from .api.operand import MLOperand
 from .api.own_kernels import run_wgsl
+from .api.peak import measured_peak
 from .api.promise import MLPromise
 from .api.pywebnn import AsyncMLContext, MLDeviceTensor
 from .api.tensor import MLTensor
@@ -92,6 +93,7 @@ __all__ = [
     "analyse",
     "load",
     "load_onnx",
+    "measured_peak",
     "ml",
     "run_wgsl",
 ]

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import platformdirs
 import wgpu
 
+from ..core.cache import cache_folder
 from ..core.errors import DeviceLostError, OperationError
 from ..core.settings import cache_enabled, dump_folder
 from ..kernels.spec import KernelSpec
@@ -88,7 +88,7 @@ class PipelineCache:
         try:
             return self._compile(spec, source)
         except wgpu.GPUError as error:
-            folder = Path(platformdirs.user_cache_dir("webnn_wgpu")) / "failed" if cache_enabled() else None
+            folder = cache_folder() / "failed" if cache_enabled() else None
             file = _keep_source(source, spec, folder or Path(tempfile.gettempdir()))
             raise OperationError(
                 f"{_blamed(spec)} does not compile: {compiler_message(str(error), spec.source)}",
