@@ -15,8 +15,8 @@ from examples.models import bert
 from tests.runtime.graphs import ROWS, network
 from tests.viewer.graphs import transformer
 from webnn_wgpu import debug
-from webnn_wgpu.debug.viewer.families import family
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops._families import family
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,6 +104,7 @@ def test_times_and_errors(graph: wn.MLGraph) -> None:
     found = data(debug.view(graph, profile=profile, diff=Found({"softmax_4": 3.5, "add_1": 0.5}), title="a title"))
     (shown,) = found["graphs"]
     assert [kernel["us"] for kernel in shown["kernels"]] == [kernel.microseconds for kernel in profile.kernels]
+    assert list(shown["kernels"][0]["rates"]) == ["share", "GB/s", "GFLOP/s", "of peak", "limit"]
     assert (found["title"], found["profile"], found["diff"]) == ("a title", profile.summary(), "first at softmax_4")
     assert operators(shown["built"])["softmax_4"]["error"] == 3.5
     assert operators(shown["run"])["softmax_4"]["error"] == 3.5

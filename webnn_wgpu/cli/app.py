@@ -18,6 +18,7 @@ from .info import check, info
 from .kernels import kernels
 from .op import op
 from .ops import ops
+from .profile import profile
 from .run import run
 from .view import view
 
@@ -34,5 +35,5 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (run, info, check, bench, diff, kernels, view, demo, doctor, op, ops):
+for command in (run, info, check, bench, diff, profile, kernels, view, demo, doctor, op, ops):
     app.add_command(command)

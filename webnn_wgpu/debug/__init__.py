@@ -1,7 +1,7 @@
 """Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, and the values of a run."""
 
 from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
-from webnn_wgpu.api.profile import GraphProfile, KernelTime
+from webnn_wgpu.api.profile import GraphProfile, KernelTime, Limit, ProfileComparison, Stage
 
 from .values import GraphValues, ValueStatistics, values
 from .viewer import Page, view
@@ -13,7 +13,10 @@ __all__ = [
     "KernelBinding",
     "KernelTime",
     "Kernels",
+    "Limit",
     "Page",
+    "ProfileComparison",
+    "Stage",
     "ValueStatistics",
     "values",
     "view",

@@ -76,6 +76,8 @@ class PlannedDispatch:
         reason: why this kernel was chosen.
         origins: the operators of the source graph it computes.
         node: the node of the graph after its passes that it computes, or a part of; None where it copies an output.
+        operations: arithmetic operations of that node, whose dispatches share them; None where nothing is known of them.
+        touched_bytes: what it reads and writes, everything that it needs once.
     """
 
     spec: KernelSpec
@@ -87,6 +89,8 @@ class PlannedDispatch:
     reason: str
     origins: tuple[Origin, ...]
     node: int | None = None
+    operations: int | None = None
+    touched_bytes: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing,
 from ..kernels.windows import divided
 from ..ops import OPS
 from ..ops._def import Lowering
+from ..ops._operations import operations_of, touched_bytes
 from ..ops.strided import copy_call
 from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
@@ -136,10 +137,19 @@ class _Planner:
             uniforms.extend(bytes(-len(uniforms) % alignment))
             offset = len(uniforms)
             uniforms.extend(block)
-            origins, computed = (node.origins, node.id) if node else ((), None)
             dispatches.append(
                 PlannedDispatch(
-                    call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins, computed
+                    call.spec,
+                    tuple(resources),
+                    offset,
+                    len(block),
+                    call.grid,
+                    name,
+                    call.reason,
+                    node.origins if node else (),
+                    node.id if node else None,
+                    operations_of(node, graph) if node else 0,
+                    touched_bytes(node, call, [resource.size_bytes for resource in resources]),
                 )
             )
         return ExecutionPlan(

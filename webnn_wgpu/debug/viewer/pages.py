@@ -134,8 +134,8 @@ def _data(
 ) -> Record:
     scenes: list[Record] = []
     for i, each in enumerate(graphs):
-        times = {kernel.name: kernel.microseconds for kernel in profiles[i].kernels} if profiles else {}
-        scenes.append(scene(each, f"Graph {i + 1} of {len(graphs)}", times, diff.errors if diff else {}))
+        profile = profiles[i] if profiles else None
+        scenes.append(scene(each, f"Graph {i + 1} of {len(graphs)}", profile, diff.errors if diff else {}))
     of_model = not isinstance(graph, MLGraph)
     return {
         "title": title or (graph.name if of_model else "MLGraph"),
@@ -155,4 +155,6 @@ def _file(name: str) -> str:
 @cache
 def _template() -> Template:
     # `tojson` writes <, > and & of the data as escapes, so that no label ends the script it stands in.
-    return Environment(autoescape=True, keep_trailing_newline=True).from_string(_file("page.html.j2"))
+    environment = Environment(autoescape=True, keep_trailing_newline=True)
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    return environment.from_string(_file("page.html.j2"))

@@ -7,13 +7,15 @@ from typing import Any
 
 from ...api.graph import MLGraph
 from ...api.kernels import Kernel
+from ...api.profile import GraphProfile, KernelTime
+from ...api.profile.profile import figures
 from ...ir.drawing import draw
 from ...ir.graph import Graph, Node
 from ...ops import OPS
+from ...ops._families import family
 from ...passes import PASSES
 from ...plan import ExecutionPlan
 from ...plan.planner import node_label
-from .families import family
 
 Record = dict[str, Any]
 
@@ -24,16 +26,17 @@ _NARROWEST, _WIDEST = 84.0, 250.0
 _HEIGHTS = {"op": 54.0, "input": 38.0, "output": 38.0}
 
 
-def scene(graph: MLGraph, name: str, times: Mapping[str, float], errors: Mapping[str, float]) -> Record:
+def scene(graph: MLGraph, name: str, profile: GraphProfile | None, errors: Mapping[str, float]) -> Record:
     """Return all that the page shows of a graph.
 
     Args:
         graph: the graph.
         name: what the page calls it.
-        times: microseconds by name of the kernel.
+        profile: what its kernels took.
         errors: how far an operator's results are off, by its label.
     """
     plan, optimised = graph.plan, graph.optimised
+    timed = {each.name: each for each in profile.kernels} if profile else {}
     kernels = list(graph.kernels.values())
     sources = list(dict.fromkeys(kernel.wgsl for kernel in kernels))
     by_node: dict[int, list[int]] = {}
@@ -49,7 +52,9 @@ def scene(graph: MLGraph, name: str, times: Mapping[str, float], errors: Mapping
         "name": name,
         "built": _picture(graph.source, by_origin, labels, errors, kept),
         "run": _picture(optimised, by_node, labels, errors),
-        "kernels": [_kernel(kernel, sources.index(kernel.wgsl), times.get(kernel.name)) for kernel in kernels],
+        "kernels": [
+            {**_kernel(kernel, sources.index(kernel.wgsl)), **_times(profile, timed.get(kernel.name))} for kernel in kernels
+        ],
         "sources": sources,
         "memory": _memory(plan, optimised, labels) if plan else None,
         "passes": [_pass(report.name, report.nodes_before, report.nodes_after) for report in graph.passes],
@@ -168,7 +173,7 @@ def _width(box: Mapping[str, Any]) -> float:
     return min(_WIDEST, max(_NARROWEST, longest + 26))
 
 
-def _kernel(kernel: Kernel, source: int, microseconds: float | None) -> Record:
+def _kernel(kernel: Kernel, source: int) -> Record:
     return {
         "name": kernel.name,
         "shader": kernel.shader,
@@ -181,9 +186,15 @@ def _kernel(kernel: Kernel, source: int, microseconds: float | None) -> Record:
         "bindings": [[b.name, b.access, b.element, b.bound_to, b.size_bytes] for b in kernel.bindings],
         "constants": {name: str(value) for name, value in kernel.constants.items()},
         "source": source,
-        "us": microseconds,
-        "rates": {},
     }
+
+
+def _times(profile: GraphProfile | None, timed: KernelTime | None) -> Record:
+    if profile is None or timed is None:
+        return {"us": None, "rates": {}}
+    _, share, *rates = figures(profile, timed)
+    names = ("GB/s", "GFLOP/s", "of peak", "limit")
+    return {"us": timed.microseconds, "rates": {"share": share, **dict(zip(names, rates, strict=True))}}
 
 
 def _pass(name: str, before: int, after: int) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...ops import OPS
+from . import OPS
 
 _BY_WORD = (
     ("conv", "convolution"),
