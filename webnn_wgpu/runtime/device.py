@@ -264,8 +264,8 @@ _opened: weakref.WeakSet[wgpu.GPUDevice] = weakref.WeakSet()
 def _destroy_at_exit() -> None:
     """See to it that the devices that were opened here are destroyed while their threads still run.
 
-    Each has a daemon thread that polls it. When the interpreter ends, such threads stop wherever they are: one that has just been
-    woken holds a lock that wgpu then waits for, forever, as it frees the device.
+    Each has a daemon thread that polls it. When the interpreter ends, such threads stop wherever they are: one that has just
+    been woken holds a lock that wgpu then waits for, forever, as it frees the device.
     """
 
     def destroy() -> None:
