@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from tests.kernels.operators import Call, calls
+from tests.shaders import changed_shaders
 from tests.support import Sketch, op_graph
 from tests.unit.plans import caps_of
 from webnn_wgpu.core.errors import WebNNError
-from webnn_wgpu.kernels import source_map, templates
+from webnn_wgpu.kernels import templates
 from webnn_wgpu.kernels.dbg import dbg_statements, without_dbg
 from webnn_wgpu.kernels.source_map import OWN_SOURCE, Place, map_of_kernel, map_of_source
 from webnn_wgpu.kernels.spec import KernelSpec
@@ -124,11 +125,11 @@ def test_formulas_tell_their_operators() -> None:
     x = s.input(np.zeros(8, F32))
     graph = s.graph(s.apply("exp", x))
     (dispatch,) = make_plan(graph, caps_of("nvidia")).dispatches
-    found = map_of_kernel(dispatch.spec, steps=[("grow",)])
+    found = map_of_kernel(dispatch.spec, labels=[("grow",)])
     lines = [i for i, line in enumerate(found.text.splitlines(), 1) if found.place(i).operators]
     assert [found.text.splitlines()[i - 1].strip() for i in lines] == ["let y0: f32 = exp_f32(x0);"]
     assert str(found.place(lines[0], 19)).endswith(" (grow)")
-    assert not any(map_of_kernel(spec, steps=[("grow",)]).place(i).operators for i in range(1, 20))
+    assert not any(map_of_kernel(spec, labels=[("grow",)]).place(i).operators for i in range(1, 20))
 
 
 def test_lines_that_are_not_there() -> None:
@@ -184,44 +185,21 @@ def test_names_of_dbg() -> None:
     assert (bare.value, bare.name) == ("x  +\n y", "x + y")
 
 
-def forget() -> None:
-    """Have templates read again."""
-    caches: list[Any] = [templates.environment, templates._library_file, templates.render]
-    for cached in (*caches, source_map._environment, source_map._marked_file):
-        cached.cache_clear()
-
-
-@pytest.fixture
-def shaders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A copy of the templates that a test may change."""
-    for file in shader_root().rglob("*.wgsl*"):
-        copy = tmp_path / file.relative_to(shader_root())
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_bytes(file.read_bytes())
-    monkeypatch.setattr(templates, "shader_root", lambda: tmp_path)
-    forget()
-    yield tmp_path
-    forget()
-
-
-def test_dbg_in_a_template_a_macro_and_an_included_function(shaders: Path) -> None:
+def test_dbg_in_a_template_a_macro_and_an_included_function(tmp_path: Path) -> None:
     spec, wgsl = kernel_of()
-    for file, line, statement in (
+    lines = (
         ("ops/softmax.wgsl.j2", "    let start = row_start(i);\n", '    dbg(start, "start {{ 1 + 1 }}");\n'),
         ("lib/rows.wgsl.j2", "    var at = 0u;\n", "    dbg(at);\n"),
         ("lib/math/exp.wgsl", "    let n = round((x + lo) * 1.4426950408889634);\n", "    dbg(n);\n"),
-    ):
-        text = (shaders / file).read_text(encoding="utf-8")
-        assert line in text
-        (shaders / file).write_text(text.replace(line, line + statement), encoding="utf-8")
-    forget()
-    assert render(spec) == wgsl
-    names = [statement.name for statement in dbg_statements(templates.render_with_dbg(spec))]
-    assert names == ["n", "at", "at", "start 2"]
-    found = map_of_kernel(spec)
-    assert found.text == wgsl
+    )
+    with changed_shaders(tmp_path, *((file, line, line + statement) for file, line, statement in lines)):
+        assert render(spec) == wgsl
+        names = [statement.name for statement in dbg_statements(templates.render_with_dbg(spec))]
+        assert names == ["n", "at", "at", "start 2"]
+        found = map_of_kernel(spec)
+        assert found.text == wgsl
+    library = (tmp_path / "lib/math/exp.wgsl").read_text(encoding="utf-8").splitlines()
     for number, line in enumerate(wgsl.splitlines(), 1):
         place = found.place(number, len(line) - len(line.lstrip()) + 1)
         if place.file == "lib/math/exp.wgsl" and line.strip():
-            there = (shaders / place.file).read_text(encoding="utf-8").splitlines()[place.line - 1]
-            assert there == line
+            assert library[place.line - 1] == line

@@ -13,10 +13,9 @@ from typing import Any
 
 from ..core.errors import MLTypeError
 from ..ir.graph import Graph, Origin
-from ..kernels.dbg import without_dbg
-from ..kernels.source_map import SourceMap, map_of_kernel, map_of_source
+from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_kernel, map_of_source
 from ..kernels.spec import Grid, KernelSpec
-from ..kernels.templates import render
+from ..kernels.templates import render, template_file
 from ..plan import ExecutionPlan
 from ..plan.execution_plan import PlannedDispatch
 from ..plan.planner import node_label
@@ -50,11 +49,16 @@ class Override:
     wgsl: str
     file: str
 
+    @property
+    def source_map(self) -> SourceMap:
+        """The source as it is compiled: without `dbg`."""
+        return map_of_source(self.wgsl, self.file)
+
     @classmethod
     def of(cls, given: str | os.PathLike[str]) -> Override:
         """Return what a caller means: a path, or, where a string holds a brace, WGSL itself."""
         if isinstance(given, str) and "{" in given:
-            return cls(given, "<wgsl>")
+            return cls(given, OWN_SOURCE)
         return cls(Path(given).read_text(encoding="utf-8"), str(given))
 
 
@@ -110,7 +114,7 @@ class Kernel:
     @property
     def wgsl(self) -> str:
         """The source, without `dbg`: rendered from the template, or the caller's where it is overridden."""
-        return render(self.spec) if self.override is None else without_dbg(self.override.wgsl)
+        return render(self.spec) if self.override is None else self.override.source_map.text
 
     @property
     def source_map(self) -> SourceMap:
@@ -125,8 +129,8 @@ class Kernel:
             ops/elementwise.wgsl.j2:17:5 (relu_1)
         """
         if self.override is not None:
-            return map_of_source(self.override.wgsl, self.override.file)
-        return map_of_kernel(self.spec, steps=self.steps or (self.labels,))
+            return self.override.source_map
+        return map_of_kernel(self.spec, labels=self.steps or (self.labels,))
 
     @property
     def overridden(self) -> bool:
@@ -273,7 +277,7 @@ def _kernel(planned: PlannedDispatch, uniforms: bytes, labels: Mapping[int, str]
     return Kernel(
         planned.label,
         _labels(planned.origins, labels),
-        "" if spec.source else f"ops/{spec.template}.wgsl.j2",
+        "" if spec.source else template_file(spec),
         spec.variant,
         planned.reason,
         tuple(

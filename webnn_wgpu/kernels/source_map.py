@@ -21,7 +21,7 @@ from jinja2.lexer import Token, TokenStream
 from .dbg import dbg_ranges, without
 from .expression import Expression, Step
 from .spec import KernelSpec
-from .templates import library_files, make_environment, render_with_dbg
+from .templates import library_files, make_environment, render_with_dbg, template_file
 
 OWN_SOURCE = "<wgsl>"
 """What a source is called that a program gives as text."""
@@ -65,18 +65,23 @@ class SourceMap:
 
     Attributes:
         text: the source.
+        file: the template, or what a source of a program's own is called.
     """
 
-    def __init__(self, text: str, marks: Mapping[int, _Mark], operators: Mapping[int, tuple[str, ...]]) -> None:
+    def __init__(
+        self, text: str, file: str, marks: Mapping[int, _Mark], steps: Mapping[int, int], labels: Sequence[tuple[str, ...]] = ()
+    ) -> None:
         """Make a map.
 
         Args:
             text: the source.
+            file: what it comes from as a whole.
             marks: offset in it -> what stands from there on.
-            operators: offset in it -> labels of the operators whose formula stands there.
+            steps: offset in it -> number of the expression's step that stands there.
+            labels: of each step, labels of the operators that it computes.
         """
-        self.text = text
-        self._marks, self._operators = marks, operators
+        self.text, self.file = text, file
+        self._marks, self._steps, self._labels = marks, steps, labels
         self._offsets = sorted(marks)
         self._lines = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
 
@@ -103,11 +108,16 @@ class SourceMap:
         # What a line is indented by belongs to its text; a blank line to what stands before it.
         found = next((at for at in reversed(here) if at <= offset), here[0] if here else self._offsets[max(first - 1, 0)])
         mark = self._marks[found]
-        operators = {label: None for at, labels in self._operators.items() if start <= at < end for label in labels}
-        place = replace(mark.place, operators=tuple(operators))
+        operators = [label for step in self.steps(line) if step < len(self._labels) for label in self._labels[step]]
+        place = replace(mark.place, operators=tuple(dict.fromkeys(operators)))
         if not mark.is_text:
             return place
         return replace(place, column=place.column + max(offset - found, 0) if found >= start else 1)
+
+    def steps(self, line: int) -> tuple[int, ...]:
+        """Return the numbers of the steps of the kernel's expression that a line computes."""
+        start, end = self._lines[line - 1 : line + 1]
+        return tuple(step for at, step in self._steps.items() if start <= at < end)
 
     def without_dbg(self) -> SourceMap:
         """Return the map of the source without its `dbg` statements."""
@@ -115,7 +125,7 @@ class SourceMap:
 
     def without(self, ranges: Sequence[tuple[int, int]]) -> SourceMap:
         """Return the map of the source without some parts of it, which are in order."""
-        marks, operators, removed = dict[int, _Mark](), dict[int, tuple[str, ...]](), 0
+        marks, steps, removed = dict[int, _Mark](), dict[int, int](), 0
         kept = zip([0, *(end for _, end in ranges)], [*(start for start, _ in ranges), len(self.text)], strict=True)
         for start, end in kept:
             number = bisect_right(self._offsets, start) - 1
@@ -123,9 +133,9 @@ class SourceMap:
                 marks[removed] = _moved(self._marks[self._offsets[number]], start - self._offsets[number])
             shift = removed - start
             marks |= {at + shift: self._marks[at] for at in self._offsets if start <= at < end}
-            operators |= {at + shift: labels for at, labels in self._operators.items() if start <= at < end}
+            steps |= {at + shift: step for at, step in self._steps.items() if start <= at < end}
             removed += end - start
-        return SourceMap(without(self.text, ranges), marks, operators)
+        return SourceMap(without(self.text, ranges), self.file, marks, steps, self._labels)
 
     def __repr__(self) -> str:
         return f"SourceMap({len(self)} lines)"
@@ -144,33 +154,33 @@ def map_of_source(source: str, file: str = OWN_SOURCE) -> SourceMap:
     """
     starts = [0, *accumulate(len(line) + 1 for line in source.split("\n"))][:-1]
     marks = {at: _Mark(Place(file, number, 1), True) for number, at in enumerate(starts, 1)}
-    return SourceMap(source, marks, {}).without_dbg()
+    return SourceMap(source, file, marks, {}).without_dbg()
 
 
-def map_of_kernel(spec: KernelSpec, folder: str = "ops", steps: Sequence[tuple[str, ...]] = ()) -> SourceMap:
+def map_of_kernel(spec: KernelSpec, folder: str = "ops", labels: Sequence[tuple[str, ...]] = ()) -> SourceMap:
     """Return the map of what `render` returns for a kernel.
 
     Args:
         spec: the kernel.
         folder: where in `shaders/` its template lies.
-        steps: labels of the operators of each step of its expression, where it has one.
+        labels: labels of the operators of each step of its expression, where it has one.
     """
-    return map_of_source(spec.source) if spec.source else map_with_dbg(spec, folder, steps).without_dbg()
+    return map_of_source(spec.source) if spec.source else map_with_dbg(spec, folder, labels).without_dbg()
 
 
-def map_with_dbg(spec: KernelSpec, folder: str = "ops", steps: Sequence[tuple[str, ...]] = ()) -> SourceMap:
+def map_with_dbg(spec: KernelSpec, folder: str = "ops", labels: Sequence[tuple[str, ...]] = ()) -> SourceMap:
     """Return the map of what a template renders to before `dbg` statements are taken out."""
     params = tuple((name, _marked_steps(value)) for name, value in spec.params)
     marked = render_with_dbg(replace(spec, params=params), folder, _environment())
     marks: dict[int, _Mark] = {}
-    operators: dict[int, tuple[str, ...]] = {}
+    steps: dict[int, int] = {}
     for i, found in enumerate(_MARKS.finditer(marked)):
         code, at = ord(found[0]), found.start() - i
         if code >= _PLACES:
             marks[at] = _marks[code - _PLACES]
-        elif code - _STEPS < len(steps):
-            operators[at] = steps[code - _STEPS]
-    return SourceMap(_MARKS.sub("", marked), marks, operators)
+        else:
+            steps[at] = code - _STEPS
+    return SourceMap(_MARKS.sub("", marked), template_file(spec, folder), marks, steps, labels)
 
 
 def _marked_steps(value: Hashable) -> Hashable:

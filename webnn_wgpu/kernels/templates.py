@@ -111,9 +111,14 @@ def render_with_dbg(spec: KernelSpec, folder: str = "ops", env: jinja2.Environme
         folder: where in `shaders/` that lies.
         env: another environment than `environment()`.
     """
-    template = (env or environment()).get_template(f"{folder}/{spec.template}.wgsl.j2")
+    template = (env or environment()).get_template(template_file(spec, folder))
     params: dict[str, Any] = dict(spec.params)
     return template.render(**params, bindings=spec.bindings, uniforms=spec.uniforms, features=spec.features)
+
+
+def template_file(spec: KernelSpec, folder: str = "ops") -> str:
+    """Return the path of a kernel's template below `shaders/`."""
+    return f"{folder}/{spec.template}.wgsl.j2"
 
 
 def free_variables(template: str) -> frozenset[str]:
