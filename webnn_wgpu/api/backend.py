@@ -14,6 +14,7 @@ from ..core.errors import InvalidStateError, NotSupportedError
 from ..core.settings import forced_variants
 from ..ir.graph import Array, Graph
 from ..ir.types import TensorType
+from ..kernels.source_map import SourceMap
 from ..kernels.spec import Grid, KernelSpec
 from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan, make_plan
@@ -98,7 +99,7 @@ class Executable(Protocol):
         """Run once and return the microseconds of each kernel on the device; None where nothing can tell them."""
         ...
 
-    def override(self, label: str, source: str, file: str) -> None:
+    def override(self, label: str, source: SourceMap) -> None:
         """Use another source for a dispatch of the plan from now on."""
         ...
 
@@ -302,7 +303,7 @@ class ReferenceExecutable:
     def kernel_times(self, inputs: Mapping[str, Array]) -> None:
         """Return None: there are no kernels."""
 
-    def override(self, label: str, source: str, file: str) -> None:
+    def override(self, label: str, source: SourceMap) -> None:
         """Raise NotSupportedError: there are no kernels."""
         raise NotSupportedError("the numpy reference has no kernels", label=label)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ..core.call_site import call_site
 from ..core.errors import InvalidStateError, MLTensorStateError, MLTypeError
 from ..ir.graph import Array, Graph, Node, Origin, Value
 from ..ir.types import TensorType
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from .context import MLContext
 
 PROFILES = ("2026", "2024")
+
+_INNER = 3
+"""Calls from where a node is made up to the method of an operator."""
 
 
 class MLGraphBuilder(WgslOperators, Operators):
@@ -186,7 +190,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         self._require_own(op, operands, label)
         types, canonical = op.check([None if o is None else o.type for o in operands], attrs, label)
         number = len(self._nodes)
-        origins = (Origin(number, label),)
+        origins = (Origin(number, label, call_site(_INNER)),)
         outputs = [self._new_operand(t, origins=origins) for t in types]
         self._nodes.append(
             Node(

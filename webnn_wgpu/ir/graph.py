@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..core.call_site import CallSite
 from ..core.data_types import Array
 from .types import TensorType
 
@@ -25,10 +26,11 @@ def _no_aliases() -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Origin:
-    """An operator of the source graph that a node or value came from: its number there and its label."""
+    """An operator of the source graph that a node or value came from: its number there, its label, and who made it."""
 
     node: int
     label: str
+    site: CallSite | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
