@@ -1,4 +1,9 @@
-"""Loading and rendering the WGSL templates."""
+"""Loading and rendering the WGSL templates.
+
+Templates see files of `shaders/` alone, and of the values that they are given the data, not the Python behind it: what a
+template could do besides making text, `jinja2.sandbox` refuses. Nothing that a program passes is a template: WGSL of its own
+is taken as it is.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,7 @@ from typing import Any, cast
 
 import jinja2
 import jinja2.meta
+import jinja2.sandbox
 
 from .element import ELEMENTS
 from .spec import KernelSpec
@@ -40,7 +46,7 @@ def shader_root() -> Path:
 @cache
 def environment() -> jinja2.Environment:
     """Return the template environment: `{{ }}` values, `{% %}` blocks, `$$` line statements; undefined names are errors."""
-    env = jinja2.Environment(
+    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
         loader=jinja2.FileSystemLoader(shader_root()),
         undefined=jinja2.StrictUndefined,
         line_statement_prefix="$$",
@@ -59,7 +65,7 @@ def library(*names: str) -> str:
     A library file names the files it needs in a line `// uses: exp, bits`.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: there is no such file, or the name is none.
     """
     sources: dict[str, str] = {}
 
@@ -79,6 +85,8 @@ def library(*names: str) -> str:
 
 @cache
 def _library_file(name: str) -> str:
+    if not re.fullmatch(r"\w+", name):
+        raise FileNotFoundError(f"{name!r} is no name of a library file")
     return (shader_root() / "lib" / "math" / f"{name}.wgsl").read_text(encoding="utf-8")
 
 

@@ -23,6 +23,7 @@ from ..core.errors import (
     NotSupportedError,
     OperationError,
     OutOfMemoryError,
+    WebNNError,
 )
 from ..core.settings import cache_enabled
 from ..kernels.element import padded_bytes
@@ -63,8 +64,10 @@ class Device:
         self.gpu, self.owned = gpu, owned
         self._native: Any = gpu  # polling is not part of wgpu's public API
         self.lock = threading.RLock()
+        self._gone = False
         self.users = 0
-        self.caps = caps or _caps_of(gpu)
+        with self.translated("opening the device"):
+            self.caps = caps or _caps_of(gpu)
         self.shared: dict[str, Any] = {}
         """Caches of the other modules of this package, by module."""
 
@@ -74,7 +77,7 @@ class Device:
 
         Raises:
             MLTypeError: `gpu` is not a `wgpu.GPUDevice`.
-            DeviceLostError: its owner has destroyed it.
+            DeviceLostError: it is gone.
         """
         if not isinstance(gpu, wgpu.GPUDevice):
             raise MLTypeError(
@@ -89,12 +92,29 @@ class Device:
             found: Device | None = gpu.__dict__.get("_webnn_wgpu")
             if found is None:
                 found = gpu.__dict__["_webnn_wgpu"] = cls(gpu, owned=owned)
-            return found
+        found.check()
+        return found
 
     @property
     def lost(self) -> bool:
-        """Whether the device's owner has destroyed it."""
-        return _is_destroyed(self.gpu)
+        """Whether the device is known to be gone: its owner has destroyed it, or a call has failed for that."""
+        return self._gone or _is_destroyed(self.gpu)
+
+    def check(self) -> None:
+        """Raise DeviceLostError if the device is gone, also where only the driver knows it; asking takes microseconds.
+
+        Nobody is told when a driver gives up on a device, for example because a kernel has kept it busy for too long. So this
+        is asked before calls that wgpu-native ends the process for then.
+        """
+        if self.lost:
+            raise DeviceLostError("the device is lost")
+        with self.lock, self.translated("asking it"):
+            if not tested_wgpu():
+                self.gpu.create_command_encoder().finish()
+                return
+            if "probe" not in self.shared:
+                self.shared["probe"] = self.gpu.create_buffer(label="probe", size=4, usage=wgpu.BufferUsage.COPY_DST)
+            _write_nothing(self.gpu, self.shared["probe"])
 
     @contextmanager
     def translated(self, doing: str) -> Generator[None]:
@@ -109,8 +129,17 @@ class Device:
             raise OutOfMemoryError(f"the device has no memory for {doing}: {error}") from error
         except wgpu.GPUError as error:
             if self.lost or "device is lost" in str(error):
+                self._gone = True
                 raise DeviceLostError(f"the device is lost: {doing} failed") from error
             raise OperationError(f"{doing} failed: {error}") from error
+
+    @contextmanager
+    def running(self, labels: Iterable[str]) -> Generator[None]:
+        """Have errors name the kernels that were running or being made."""
+        try:
+            yield
+        except WebNNError as error:
+            raise error.named(label=", ".join(labels)) from error
 
     @property
     def description(self) -> str:
@@ -129,7 +158,7 @@ class Device:
 
     def create_staging(self, size_bytes: int) -> wgpu.GPUBuffer:
         """Return a buffer that results are copied into and read from; raises like `create_buffer`."""
-        return self.create_gpu_buffer(size_bytes, wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST, "staging")
+        return self.create_gpu_buffer(size_bytes, wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST, "what is read back")
 
     def create_gpu_buffer(self, size_bytes: int, usage: int, label: str) -> wgpu.GPUBuffer:
         """Return a buffer of a size and usage; raises like `create_buffer`."""
@@ -255,6 +284,14 @@ _of_lock = threading.Lock()
 def _is_destroyed(gpu: Any) -> bool:
     # wgpu has no attribute for it; what it does have is the thread that polls the device until it is destroyed.
     return getattr(gpu, "_poller", gpu) is None
+
+
+def _write_nothing(gpu: Any, buffer: Any) -> None:
+    """Queue a write of no bytes, which costs next to nothing and which wgpu's public API would not let through."""
+    from wgpu.backends.wgpu_native import _api, ffi
+
+    lib: Any = _api.libf
+    lib.wgpuQueueWriteBuffer(gpu.queue._internal, buffer._internal, 0, ffi.NULL, 0)
 
 
 def _caps_of(gpu: wgpu.GPUDevice) -> Caps:
