@@ -46,7 +46,8 @@ WANTED_FEATURES = (
 )
 """Features the kernels and the profiler use, requested where the adapter has them."""
 
-_BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+"""What the buffers of tensors, slots and constants are for."""
 
 
 class Device:
@@ -154,7 +155,7 @@ class Device:
             OutOfMemoryError: larger than the device allows, or the device has no memory left.
             DeviceLostError: the device is gone.
         """
-        return Buffer(self, self.create_gpu_buffer(padded_bytes(size_bytes), _BUFFER_USAGE, label))
+        return Buffer(self, self.create_gpu_buffer(padded_bytes(size_bytes), BUFFER_USAGE, label))
 
     def create_staging(self, size_bytes: int) -> wgpu.GPUBuffer:
         """Return a buffer that results are copied into and read from; raises like `create_buffer`."""
@@ -231,6 +232,15 @@ def open_device(
     if adapter is None:
         kind = "software WebGPU adapter" if prefer_software else "WebGPU adapter"
         raise NotSupportedError(f"no {kind} was found", operator="create_context", hint=INSTALL_HINT)
+    return open_adapter(adapter)
+
+
+def open_adapter(adapter: wgpu.GPUAdapter) -> Device:
+    """Open a device on an adapter, with every feature and the limits that kernels use, as far as it has them.
+
+    Raises:
+        NotSupportedError: the adapter gives none.
+    """
     limits = {name: adapter.limits[name] for name in DEFAULT_LIMITS if name in adapter.limits}
     try:
         gpu = adapter.request_device_sync(
@@ -332,7 +342,7 @@ def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
     pipeline = gpu.create_compute_pipeline(
         layout=gpu.create_pipeline_layout(bind_group_layouts=[layout]), compute={"module": module, "entry_point": "main"}
     )
-    buffer = gpu.create_buffer(size=4, usage=_BUFFER_USAGE)
+    buffer = gpu.create_buffer(size=4, usage=BUFFER_USAGE)
     group = gpu.create_bind_group(
         layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
     )
