@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Literal
 
 from ..ir.graph import Array, Graph, Origin
 from ..ir.types import TensorType
+from ..kernels.element import padded_bytes
 from ..kernels.spec import KernelSpec, Packing
 
 MIB = 1024 * 1024
@@ -116,6 +118,11 @@ class ExecutionPlan:
         own = [t for name, t in self.outputs.items() if name not in self.aliases]
         ends = sum(t.size_bytes for t in (*self.inputs.values(), *own))
         return self.slot_bytes + self.constant_bytes + len(self.uniforms) + ends
+
+    def read_back(self) -> tuple[dict[str, int], int]:
+        """Return where each output lies in the one buffer that they are read back through, and the bytes of that."""
+        ends = [0, *accumulate(padded_bytes(type_.size_bytes) for type_ in self.outputs.values())]
+        return dict(zip(self.outputs, ends, strict=False)), ends[-1]
 
     def summary(self) -> str:
         """Return one line: slots, bytes with and without sharing, dispatches."""

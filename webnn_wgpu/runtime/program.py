@@ -36,8 +36,6 @@ with bytes and `UPLOADING` while weights are uploaded."""
 
 UPLOADING = "uploading weights"
 
-_READ_ALIGNMENT = 16
-
 
 class Program:
     """A plan on a device.
@@ -90,7 +88,8 @@ class Program:
     def _over_own(self) -> Recorder:
         """Return the dispatches over buffers of the program's own.
 
-        A plan that updates tensors in place is made for `dispatch`, and gets a second set of them only when it needs one.
+        A plan that updates tensors in place is made for `dispatch`, and gets a second set of them only when it needs one. So
+        is one whose outputs fit into no buffer together.
         """
         if self._own is None:
             with self.device.translated("making a graph"):
@@ -98,22 +97,20 @@ class Program:
         return self._own
 
     def _make_own(self) -> Recorder:
-        """Make buffers of the graph's ends and staging."""
+        """Make buffers of the graph's ends and staging.
+
+        Raises:
+            OutOfMemoryError: among others where the outputs together do not fit into one buffer; nothing was allocated then.
+        """
         plan, device = self.plan, self.device
+        self._read_offsets, self._staging_bytes = plan.read_back()
+        self._staging = device.create_staging(self._staging_bytes)
         ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
         for kind, name, type_ in ends:
             if kind == "output" and name in plan.aliases:
                 self._ends[kind, name] = self._ends["input", plan.aliases[name]]
             else:
                 self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
-        self._read_offsets: dict[str, int] = {}
-        total = 0
-        for name in plan.outputs:
-            self._read_offsets[name] = total
-            size = self._ends["output", name].size_bytes
-            total += -(-size // _READ_ALIGNMENT) * _READ_ALIGNMENT
-        self._staging_bytes = total
-        self._staging = device.create_staging(total)
         return self._bind(self._ends)
 
     def _upload(self, progress: Progress | None) -> None:
@@ -141,9 +138,10 @@ class Program:
             for i, (spec, dispatches) in enumerate(uses.items()):
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))
-                self._pipelines[spec] = cache.get(spec, dispatches[0])
-                if not spec.reads_texture and not spec.source:
-                    warm_up.start(self._pipelines[spec], self._uses(dispatches))
+                with self.device.running(d.label for d in dispatches):
+                    self._pipelines[spec] = cache.get(spec, dispatches[0])
+                    if not spec.reads_texture and not spec.source:
+                        warm_up.start(self._pipelines[spec], self._uses(dispatches))
             if progress is not None:
                 progress(len(uses), len(uses), "")
             self._allocate(progress)
@@ -154,7 +152,7 @@ class Program:
                 None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
                 for d in plan.dispatches
             ]
-            if not plan.aliases:
+            if not plan.aliases and plan.read_back()[1] <= self.device.caps.limit("max-buffer-size"):
                 self._own = self._make_own()
             for d in plan.dispatches:
                 if d.spec.source:
