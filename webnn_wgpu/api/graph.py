@@ -86,14 +86,14 @@ class MLGraph:
 
     @property
     def optimised(self) -> Graph:
-        """The graph after all passes, which the plan carries out; the passes run anew for it, so keep it if you need it often.
+        """The graph after all passes, which the plan carries out.
 
         Example:
             >>> graph = b.build({"y": b.relu(b.add(x, y))})
             >>> [node.op for node in graph.source.nodes], [node.op for node in graph.optimised.nodes]
             (['add', 'relu'], ['fused'])
         """
-        return run_passes(self.source, self._disabled_passes)[0]
+        return run_passes(self.source, self._disabled_passes)[0] if self.plan is None else self.plan.graph
 
     @property
     def kernels(self) -> Kernels:
@@ -146,7 +146,7 @@ class MLGraph:
             name = self.kernels.one(kernel, "override").name
             override = Override.of(wgsl)
             with self._context._guarded("override"):
-                self._executable.override(name, override.wgsl, override.file)
+                self._executable.override(name, override.source_map)
             self._overrides[name], self._kernels = override, None
             return self.kernels[name]
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Literal
 
-from ..ir.graph import Array, Origin
+from ..ir.graph import Array, Graph, Origin
 from ..ir.types import TensorType
+from ..kernels.element import padded_bytes
 from ..kernels.spec import KernelSpec, Packing
 
 MIB = 1024 * 1024
@@ -75,7 +76,8 @@ class PlannedDispatch:
         label: name for people, in errors, traces and GPU debuggers; no other dispatch of the plan has it.
         reason: why this kernel was chosen.
         origins: the operators of the source graph it computes.
-        node: the node of the graph after its passes that it computes, or a part of; None where it copies an output.
+        node: position of the node it computes, or a part of it, in the plan's graph; None of a copy to an output.
+        steps: of a fused kernel, those of each step of its expression.
         operations: arithmetic operations of that node, whose dispatches share them; None where nothing is known of them.
         touched_bytes: what it reads and writes, everything that it needs once.
     """
@@ -88,7 +90,8 @@ class PlannedDispatch:
     label: str
     reason: str
     origins: tuple[Origin, ...]
-    node: int | None = None
+    node: int | None
+    steps: tuple[tuple[Origin, ...], ...] = ()
     operations: int | None = None
     touched_bytes: int = 0
 
@@ -106,6 +109,8 @@ class ExecutionPlan:
         unshared_bytes: what intermediate results would take if each had a buffer of its own.
         arrays: the arrays of the constants by value id.
         aliases: outputs that are an input's memory -> that input.
+        graph: what is carried out: the graph after its passes.
+        places: where each value lies while it is needed, but for constants; what a view views lies there too.
         intermediates: the values in the slots, by when they are made.
     """
 
@@ -118,6 +123,8 @@ class ExecutionPlan:
     unshared_bytes: int
     arrays: Mapping[int, Array] = field(repr=False)
     aliases: Mapping[str, str]
+    graph: Graph = field(repr=False)
+    places: Mapping[int, Resource] = field(repr=False)
     intermediates: tuple[Intermediate, ...] = ()
 
     @property
@@ -144,6 +151,11 @@ class ExecutionPlan:
             changes[each.first] += each.size_bytes
             changes[each.last + 1] -= each.size_bytes
         return list(accumulate(changes))[:-1]
+
+    def read_back(self) -> tuple[dict[str, int], int]:
+        """Return where each output lies in the one buffer that they are read back through, and the bytes of that."""
+        ends = [0, *accumulate(padded_bytes(type_.size_bytes) for type_ in self.outputs.values())]
+        return dict(zip(self.outputs, ends, strict=False)), ends[-1]
 
     def summary(self) -> str:
         """Return one line: slots, bytes with and without sharing, dispatches."""
