@@ -18,8 +18,8 @@ import wgpu
 from ..core.cache import cache_folder
 from ..core.errors import DeviceLostError, OperationError
 from ..core.settings import cache_enabled, dump_folder
+from ..kernels.sources import source_of
 from ..kernels.spec import KernelSpec
-from ..kernels.templates import render
 from .device import Device
 
 logger = logging.getLogger("webnn_wgpu")
@@ -84,7 +84,7 @@ class PipelineCache:
             return found
 
     def _create(self, spec: KernelSpec) -> Pipeline:
-        source = render(spec)
+        source = source_of(spec)
         try:
             return self._compile(spec, source)
         except wgpu.GPUError as error:
