@@ -21,6 +21,7 @@ from .operators.wgsl import WgslOperators
 from .progress import Progress
 from .promise import MLPromise
 from .tensor import MLTensor
+from .tuning import TuningSource, sources_of
 
 if TYPE_CHECKING:
     from ..core.caps import Caps
@@ -222,6 +223,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         aliases: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
+        tuning: TuningSource = None,
     ) -> MLGraph:
         """Compile the operators that `outputs` depend on.
 
@@ -232,6 +234,8 @@ class MLGraphBuilder(WgslOperators, Operators):
             progress: called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while
                 kernels are compiled, with bytes and "uploading weights" while weights are uploaded.
             disabled_passes: names of optimisation passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
+            tuning: what `MLGraph.tune` measured on this device, or a file of it: it is asked before the context's, the user's
+                and the package's own. False: none is asked, the heuristics choose.
 
         Returns:
             The compiled graph. All its memory is allocated and all its kernels are compiled.
@@ -250,8 +254,9 @@ class MLGraphBuilder(WgslOperators, Operators):
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraphbuilder-build
         """
+        sources = sources_of(tuning, "build")
         graph = self._take_graph(outputs, aliases, disabled_passes)
-        return self._context._compile(graph, progress, disabled_passes, "build")
+        return self._context._compile(graph, progress, disabled_passes, "build", sources)
 
     def plan(
         self,
@@ -259,6 +264,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         *,
         aliases: Mapping[str, str] | None = None,
         disabled_passes: Collection[str] = (),
+        tuning: TuningSource = None,
     ) -> ExecutionPlan | None:
         """Return what `build` would make of the same outputs, without making anything on the device.
 
@@ -266,6 +272,7 @@ class MLGraphBuilder(WgslOperators, Operators):
             outputs: name -> operand, as for `build`; the builder has built then.
             aliases: as for `build`.
             disabled_passes: names of optimisation passes to leave out.
+            tuning: as for `build`.
 
         Returns:
             The plan with its kernels, buffers and their sizes; None on the numpy reference.
@@ -277,9 +284,10 @@ class MLGraphBuilder(WgslOperators, Operators):
             >>> print(b.plan({"y": b.matmul(x, b.transpose(y))}).summary())
             1 slot, 0.0 MiB (unshared 0.0 MiB), 2 dispatches, 1 pass
         """
+        sources = sources_of(tuning, "plan")
         graph = self._take_graph(outputs, aliases, disabled_passes)
         with self._context._guarded("plan"):
-            return self._context._backend.plan(graph, disabled_passes)
+            return self._context._backend.plan(graph, disabled_passes, sources)
 
     def build_async(
         self,
@@ -288,12 +296,16 @@ class MLGraphBuilder(WgslOperators, Operators):
         aliases: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
+        tuning: TuningSource = None,
     ) -> MLPromise[MLGraph]:
         """Compile in the background and return a promise of what `build` returns; the builder has built at once."""
 
         def start() -> MLPromise[MLGraph]:
+            sources = sources_of(tuning, "build")
             graph = self._take_graph(outputs, aliases, disabled_passes)
-            return MLPromise[MLGraph].in_background(lambda: self._context._compile(graph, progress, disabled_passes, "build"))
+            return MLPromise[MLGraph].in_background(
+                lambda: self._context._compile(graph, progress, disabled_passes, "build", sources)
+            )
 
         return MLPromise[MLGraph].attempt(start)
 

@@ -10,6 +10,7 @@ import onnx
 import onnx_ir
 
 from webnn_wgpu import NotSupportedError
+from webnn_wgpu.api.tuning import TuningSource
 
 from .operators import Inline
 from .tensors import Tensor
@@ -27,10 +28,11 @@ class Module:
         model: the model, its local functions inlined.
         fallback: "host" lets nodes run on the host, "warn" too, "error" refuses them.
         name: what messages call it.
+        tuning: what its graphs are built with.
     """
 
-    def __init__(self, model: onnx_ir.Model, fallback: str, name: str) -> None:
-        self.model, self.fallback, self.name = model, fallback, name
+    def __init__(self, model: onnx_ir.Model, fallback: str, name: str, tuning: TuningSource = None) -> None:
+        self.model, self.fallback, self.name, self.tuning = model, fallback, name, tuning
         self._initializers: dict[onnx_ir.Value, Array] = {}
         self._captures: dict[onnx_ir.Node, tuple[onnx_ir.Value, ...]] = {}
 

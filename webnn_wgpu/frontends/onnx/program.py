@@ -153,9 +153,8 @@ class Program:
         graph = None
         if lowered.outputs:
             with span("compile", ", ".join(lowered.outputs)):
-                graph = lowered.builder.build(
-                    {name: operand for name, (_, operand, _) in lowered.outputs.items()}, progress=progress
-                )
+                operands = {name: operand for name, (_, operand, _) in lowered.outputs.items()}
+                graph = lowered.builder.build(operands, progress=progress, tuning=self.module.tuning)
             used = set(graph.get_input_names())
             lowered.inputs = {name: value for name, value in lowered.inputs.items() if name in used}
             self.compiled += 1
