@@ -27,6 +27,7 @@ from .api.peak import measured_peak
 from .api.promise import MLPromise
 from .api.pywebnn import AsyncMLContext, MLDeviceTensor
 from .api.tensor import MLTensor
+from .api.tuning import Tuning
 from .core.errors import (
     DeviceLostError,
     DOMException,
@@ -88,6 +89,7 @@ __all__ = [
     "OperationError",
     "OutOfMemoryError",
     "SecurityError",
+    "Tuning",
     "UnknownError",
     "WebNNError",
     "analyse",

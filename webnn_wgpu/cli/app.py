@@ -20,6 +20,7 @@ from .op import op
 from .ops import ops
 from .profile import profile
 from .run import run
+from .tune import tune
 from .view import view
 
 
@@ -35,5 +36,5 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (run, info, check, bench, diff, profile, kernels, view, demo, doctor, op, ops):
+for command in (run, info, check, bench, profile, tune, diff, kernels, view, demo, doctor, op, ops):
     app.add_command(command)

@@ -12,7 +12,6 @@ import logging
 import os
 import tempfile
 import time
-from collections.abc import Hashable
 from pathlib import Path
 
 import platformdirs
@@ -38,8 +37,10 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("webnn_wgpu"))
 
 
-def key_of(*parts: Hashable) -> str:
+def key_of(*parts: object) -> str:
     """Return a short name for what something in a cache depends on: equal texts of all parts, equal names.
+
+    The parts must print alike in every process, which sets do not.
 
     >>> key_of("Mesa", 8) == key_of("Mesa", 8), key_of("Mesa", 8) == key_of("Mesa", 16)
     (True, False)

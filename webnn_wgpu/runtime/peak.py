@@ -70,7 +70,7 @@ def measured_peak(device: Device, *, again: bool = False) -> Peak:
         OperationError, DeviceLostError: it cannot run the kernels.
     """
     caps = device.caps
-    name = f"probes/peak-{cache.key_of(_VERSION, wgpu.__version__, caps)}"
+    name = f"probes/peak-{cache.key_of(_VERSION, wgpu.__version__, caps.to_json())}"
     with device.lock:
         found: Peak | None = None if again else device.shared.get("peak") or _parsed(cache.read(name))
         if found is None:

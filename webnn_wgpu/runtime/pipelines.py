@@ -18,8 +18,9 @@ from ..core.cache import cache_folder
 from ..core.errors import OperationError, OutOfMemoryError
 from ..core.settings import cache_enabled, dump_folder
 from ..kernels.source_map import SourceMap, map_of_kernel, map_of_source
+from ..kernels.sources import source_of
 from ..kernels.spec import KernelSpec
-from ..kernels.templates import render, template_file
+from ..kernels.templates import template_file
 from ..plan.execution_plan import PlannedDispatch
 from .device import Device
 from .messages import compiler_message, made_at
@@ -91,7 +92,7 @@ class PipelineCache:
             return found
 
     def _create(self, spec: KernelSpec, planned: PlannedDispatch | None) -> Pipeline:
-        source = render(spec)
+        source = source_of(spec)
         try:
             return self._compile(spec, source)
         except wgpu.GPUError as error:
