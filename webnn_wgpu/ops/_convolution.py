@@ -418,7 +418,7 @@ def _product_call(
         reason += f", channels {first} to {end} of {size.columns}"
     kernel.params |= {"form": "nhwc" if size.nhwc else "nchw", "block": not whole}
     quads = size.nhwc and N % QUAD == 0 and size.columns % QUAD == 0
-    finish(kernel, low, quads, _read(size, "columns"), addend, into=into)
+    finish(kernel, low, quads, _read(size, "columns"), addend, row=size.channels, into=into)
     work = tile_work(kernel, size, tile[0], low.caps)
     return kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work)
 
@@ -467,7 +467,8 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
     form, vector = ("nhwc", "columns") if size.nhwc else ("matrix", "rows")
     kernel.params |= {"form": form, "height": height, "width": width, "rows": rows, "columns": columns, "step": step}
     kernel.params |= {"multiplied": multiplied, "b_texture": packing is not None}
-    finish(kernel, low, whole, _read(size, vector), _bias(low))
+    row = channels if size.nhwc else out_height * out_width
+    finish(kernel, low, whole, _read(size, vector), _bias(low), row=row)
     work = row_work(kernel, size, per_row, rows, 64, low.caps)
     return kernel.call(_TEMPLATES["depthwise"], grid_1d(-(-items // 64), low.caps), reason, work)
 

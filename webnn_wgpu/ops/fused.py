@@ -53,7 +53,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     whole = replace(low.graph, values={**low.graph.values, **body.values})
     lower = low.ops[anchor.op].lower
     assert lower is not None
-    return lower(Lowering(substitute(anchor, outer), whole, low.caps, low.ops, low.forced, epilogue))
+    return lower(Lowering(substitute(anchor, outer), whole, low.caps, low.ops, low.forced, epilogue, part=low.part))
 
 
 OPS = (

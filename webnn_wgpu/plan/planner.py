@@ -20,6 +20,7 @@ from ..ops._def import Lowering
 from ..ops.strided import copy_call
 from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
 from .forced import check_forced
+from .joints import parts_in_place
 from .sharing import share_kernels
 from .slots import Lifetime, assign_slots
 
@@ -39,6 +40,7 @@ class _Planner:
 
     def lower(self) -> None:
         graph = self.graph
+        parts = parts_in_place(graph, self.caps)
         updated = {graph.outputs[output]: graph.inputs[source] for output, source in graph.aliases.items()}
         for node in graph.nodes:
             op = OPS[node.op]
@@ -48,7 +50,9 @@ class _Planner:
                 continue
             if in_place := node.outputs[0] in updated:
                 self.home[node.outputs[0]] = updated[node.outputs[0]]
-            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced, in_place=in_place))
+            placed = frozenset(i for i, value in enumerate(node.inputs) if value in parts)
+            part = parts.get(node.outputs[0])
+            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced, None, in_place, part, placed))
             named: dict[str, int] = {}
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
