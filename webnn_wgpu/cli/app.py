@@ -36,5 +36,5 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (run, info, check, bench, profile, tune, diff, kernels, view, demo, doctor, op, ops):
+for command in (run, info, check, bench, tune, diff, profile, kernels, view, demo, doctor, op, ops):
     app.add_command(command)

@@ -77,9 +77,9 @@ class PlannedDispatch:
         reason: why this kernel was chosen.
         origins: the operators of the source graph it computes.
         node: position of the node it computes, or a part of it, in the plan's graph; None of a copy to an output.
-        steps: of a fused kernel, those of each step of its expression.
         operations: arithmetic operations of that node, whose dispatches share them; None where nothing is known of them.
         touched_bytes: what it reads and writes, everything that it needs once.
+        steps: of a fused kernel, those of each step of its expression.
     """
 
     spec: KernelSpec
@@ -91,9 +91,9 @@ class PlannedDispatch:
     reason: str
     origins: tuple[Origin, ...]
     node: int | None
-    steps: tuple[tuple[Origin, ...], ...] = ()
     operations: int | None = None
     touched_bytes: int = 0
+    steps: tuple[tuple[Origin, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,6 +144,11 @@ class ExecutionPlan:
         ends = sum(t.size_bytes for t in (*self.inputs.values(), *own))
         return self.slot_bytes + self.constant_bytes + len(self.uniforms) + ends
 
+    def read_back(self) -> tuple[dict[str, int], int]:
+        """Return where each output lies in the one buffer that they are read back through, and the bytes of that."""
+        ends = [0, *accumulate(padded_bytes(type_.size_bytes) for type_ in self.outputs.values())]
+        return dict(zip(self.outputs, ends, strict=False)), ends[-1]
+
     def live_bytes(self) -> list[int]:
         """Return the bytes of the intermediate values that are needed at each dispatch, its own results included."""
         changes = [0] * (len(self.dispatches) + 1)
@@ -151,11 +156,6 @@ class ExecutionPlan:
             changes[each.first] += each.size_bytes
             changes[each.last + 1] -= each.size_bytes
         return list(accumulate(changes))[:-1]
-
-    def read_back(self) -> tuple[dict[str, int], int]:
-        """Return where each output lies in the one buffer that they are read back through, and the bytes of that."""
-        ends = [0, *accumulate(padded_bytes(type_.size_bytes) for type_ in self.outputs.values())]
-        return dict(zip(self.outputs, ends, strict=False)), ends[-1]
 
     def summary(self) -> str:
         """Return one line: slots, bytes with and without sharing, dispatches."""
