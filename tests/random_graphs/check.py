@@ -83,11 +83,13 @@ def check_graph(
     tally = tally if tally is not None else Tally()
     caps = device.caps if caps is None else caps
     _check(device, graph, feeds, tally, forced, caps)
-    rewritten, reports = run_passes(graph, _FUSING)
-    if any(r.name in INEXACT and r.nodes_before != r.nodes_after for r in reports) and all(
-        is_bounded(node.op) for node in rewritten.nodes
-    ):
-        _check(device, rewritten, feeds, tally, forced, caps)
+    narrow = any(value.type.data_type == "float16" for value in graph.values.values())
+    for wide in (False, True) if narrow else (False,):
+        rewritten, reports = run_passes(replace(graph, wide=wide), _FUSING)
+        if any(r.name in INEXACT and r.nodes_before != r.nodes_after for r in reports) and all(
+            is_bounded(node.op) for node in rewritten.nodes
+        ):
+            _check(device, rewritten, feeds, tally, forced, caps)
 
 
 def _check(

@@ -14,6 +14,7 @@ from ..core.errors import InvalidStateError, NotSupportedError
 from ..core.settings import forced_variants
 from ..ir.graph import Array, Graph
 from ..ir.types import TensorType
+from ..kernels.source_map import SourceMap
 from ..kernels.spec import Grid, KernelSpec
 from ..kernels.tuning import Sources, Tuning, tuning_files, tuning_for
 from ..passes import PassReport, run_passes
@@ -99,7 +100,7 @@ class Executable(Protocol):
         """Run once and return the microseconds of each kernel on the device; None where nothing can tell them."""
         ...
 
-    def override(self, label: str, source: str, file: str) -> None:
+    def override(self, label: str, source: SourceMap) -> None:
         """Use another source for a dispatch of the plan from now on."""
         ...
 
@@ -310,7 +311,7 @@ class ReferenceExecutable:
     def kernel_times(self, inputs: Mapping[str, Array]) -> None:
         """Return None: there are no kernels."""
 
-    def override(self, label: str, source: str, file: str) -> None:
+    def override(self, label: str, source: SourceMap) -> None:
         """Raise NotSupportedError: there are no kernels."""
         raise NotSupportedError("the numpy reference has no kernels", label=label)
 

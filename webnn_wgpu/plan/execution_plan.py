@@ -55,6 +55,7 @@ class PlannedDispatch:
         label: name for people, in errors, traces and GPU debuggers; no other dispatch of the plan has it.
         reason: why this kernel was chosen.
         origins: the operators of the source graph it computes.
+        steps: of a fused kernel, those of each step of its expression.
     """
 
     spec: KernelSpec
@@ -65,6 +66,7 @@ class PlannedDispatch:
     label: str
     reason: str
     origins: tuple[Origin, ...]
+    steps: tuple[tuple[Origin, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,7 @@ from ..kernels.tuning import Tuning
 from ..kernels.windows import divided
 from ..ops import OPS
 from ..ops._def import Lowering
+from ..ops.fused import steps_of
 from ..ops.strided import copy_call
 from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
 from .forced import check_forced
@@ -138,9 +139,9 @@ class _Planner:
             uniforms.extend(bytes(-len(uniforms) % alignment))
             offset = len(uniforms)
             uniforms.extend(block)
-            origins = node.origins if node else ()
+            origins, steps = (node.origins, steps_of(node, OPS)) if node else ((), ())
             dispatches.append(
-                PlannedDispatch(call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins)
+                PlannedDispatch(call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins, steps)
             )
         return ExecutionPlan(
             {name: graph.type(v) for name, v in graph.inputs.items()},

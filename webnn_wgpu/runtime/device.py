@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
+import weakref
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from functools import cache as once
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -58,6 +61,9 @@ class Device:
 
     def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool, caps: Caps | None = None) -> None:
         self.gpu, self.owned = gpu, owned
+        if owned:
+            _destroy_at_exit()
+            _opened.add(gpu)
         self._native: Any = gpu  # polling is not part of wgpu's public API
         self.lock = threading.RLock()
         self.users = 0
@@ -247,6 +253,24 @@ def _choose_adapter(power_preference: PowerPreference, prefer_software: bool) ->
 
 
 _of_lock = threading.Lock()
+
+_opened: weakref.WeakSet[wgpu.GPUDevice] = weakref.WeakSet()
+
+
+@once
+def _destroy_at_exit() -> None:
+    """See to it that the devices that were opened here are destroyed while their threads still run.
+
+    Each has a daemon thread that polls it. When the interpreter ends, such threads stop wherever they are: one that has just
+    been woken holds a lock that wgpu then waits for, forever, as it frees the device.
+    """
+
+    def destroy() -> None:
+        for gpu in list(_opened):
+            gpu.destroy()
+
+    # Once there is a device: what is registered last is called first, so before wgpu waits for such threads no longer.
+    atexit.register(destroy)
 
 
 def _is_destroyed(gpu: Any) -> bool:

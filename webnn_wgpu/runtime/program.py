@@ -15,18 +15,19 @@ import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import InvalidStateError, OperationError
+from ..core.errors import InvalidStateError
+from ..kernels.source_map import SourceMap, map_of_source
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
 from .buffer import Buffer
 from .device import Device
 from .encoding import check_encoder, recording
-from .pipelines import Pipeline, PipelineCache, compiler_message
+from .pipelines import Pipeline, PipelineCache
 from .readback import PendingRead
 from .recorder import Dispatch, PlainRecorder, Recorder, make_recorder
 from .steps import run_in_steps
 from .timestamps import FEATURE, Timestamps
-from .warming import Use, WarmUp, dispatch_nothing
+from .warming import Use, WarmUp, try_kernel
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -144,7 +145,7 @@ class Program:
             for i, (spec, dispatches) in enumerate(uses.items()):
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))
-                self._pipelines[spec] = cache.get(spec)
+                self._pipelines[spec] = cache.get(spec, dispatches[0])
                 if not spec.reads_texture and not spec.source:
                     warm_up.start(self._pipelines[spec], self._uses(dispatches))
             if progress is not None:
@@ -162,18 +163,7 @@ class Program:
             for d in plan.dispatches:
                 if d.spec.source:
                     self._over_own()
-                    self._try_kernel(d, self._pipelines[d.spec], d.spec.source)
-
-    def _try_kernel(self, planned: PlannedDispatch, kernel: Pipeline, source: str) -> None:
-        """Have the driver compile a kernel that is not the package's, which may want buffers of the very sizes it will have."""
-        resources = {i: self._resource(r, self._ends) for i, r in enumerate(planned.bindings)}
-        if planned.uniform_size:
-            resources[len(resources)] = self._uniform_window(planned)
-        try:
-            dispatch_nothing(PipelineCache.of(self.device), kernel, [resources])
-        except OperationError as error:
-            found = compiler_message(str(error.__cause__), source)
-            raise OperationError("the kernel does not fit its buffers", label=planned.label, got=found) from error
+                    self._try_kernel(d, self._pipelines[d.spec], map_of_source(d.spec.source, ""))
 
     def _uses(self, dispatches: Sequence[PlannedDispatch]) -> dict[Use, dict[int, Any]]:
         """Return the uses that dispatches make of a kernel, and the uniforms and textures of each by binding."""
@@ -192,13 +182,19 @@ class Program:
             uses[Use(uniforms, tuple(textures))] = resources
         return uses
 
+    def _try_kernel(self, planned: PlannedDispatch, kernel: Pipeline, source: SourceMap) -> None:
+        try_kernel(PipelineCache.of(self.device), kernel, self.resources(planned, self._ends), source, planned.label)
+
+    def resources(self, planned: PlannedDispatch, ends: Ends) -> dict[int, Any]:
+        """Return what the bindings of a dispatch are bound to."""
+        found = {i: self._resource(resource, ends) for i, resource in enumerate(planned.bindings)}
+        return {**found, len(found): self._uniform_window(planned)} if planned.uniform_size else found
+
     def _uniform_window(self, planned: PlannedDispatch) -> Any:
         return {"buffer": self._uniforms, "offset": planned.uniform_offset, "size": planned.uniform_size}
 
     def _bind_group(self, planned: PlannedDispatch, ends: Ends) -> wgpu.GPUBindGroup:
-        entries = [{"binding": i, "resource": self._resource(resource, ends)} for i, resource in enumerate(planned.bindings)]
-        if planned.uniform_size:
-            entries.append({"binding": len(entries), "resource": self._uniform_window(planned)})
+        entries = [{"binding": i, "resource": resource} for i, resource in self.resources(planned, ends).items()]
         layout = self._pipelines[planned.spec].layout
         return self.device.gpu.create_bind_group(label=planned.label, layout=layout, entries=entries)
 
@@ -226,13 +222,12 @@ class Program:
             for d, group in zip(self.plan.dispatches, self._groups, strict=True)
         ]
 
-    def override(self, label: str, source: str, file: str) -> None:
+    def override(self, label: str, source: SourceMap) -> None:
         """Have later runs use a source of the caller's for one dispatch, over the same bindings, uniforms and grid.
 
         Args:
             label: the dispatch.
             source: WGSL with the entry point `main`.
-            file: what messages call it.
 
         Raises:
             OperationError: it does not compile, or wants larger buffers; what was installed stays.
@@ -243,7 +238,7 @@ class Program:
             self.check()
             self._check_no_steps()
             planned = next(d for d in self.plan.dispatches if d.label == label)
-            pipeline = PipelineCache.of(self.device).override(planned.spec, source, file, label)
+            pipeline = PipelineCache.of(self.device).override(planned, source)
             self._over_own()
             self._try_kernel(planned, pipeline, source)
             with self.device.translated("overriding a kernel"):

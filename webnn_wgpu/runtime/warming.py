@@ -21,11 +21,13 @@ from typing import Any
 import wgpu
 
 from ..core import cache
-from ..core.errors import WebNNError
+from ..core.errors import OperationError, WebNNError
+from ..kernels.source_map import SourceMap
 from ..kernels.sources import templates_digest
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan
 from .device import Device
+from .messages import compiler_message
 from .pipelines import Pipeline, PipelineCache
 
 logger = logging.getLogger("webnn_wgpu")
@@ -174,6 +176,19 @@ def dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapp
         compute.dispatch_workgroups(0, 1, 1)
     compute.end()
     cache.device.submit(encoder, ())
+
+
+def try_kernel(cache: PipelineCache, kernel: Pipeline, resources: Mapping[int, Any], source: SourceMap, label: str) -> None:
+    """Have the driver compile a kernel that is not the package's, which may want buffers of the very sizes it will have.
+
+    Raises:
+        OperationError: it wants larger ones.
+    """
+    try:
+        dispatch_nothing(cache, kernel, [resources])
+    except OperationError as error:
+        found = compiler_message(str(error.__cause__), source)
+        raise OperationError("the kernel does not fit its buffers", label=label, got=found) from error
 
 
 def _stand_ins(lane: Device, spec: KernelSpec, use: Use) -> dict[int, Any]:

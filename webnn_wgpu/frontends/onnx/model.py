@@ -111,6 +111,7 @@ class Model:
         override_dims: Mapping[str, int] | None = None,
         cache_size: int = 8,
         kv_cache: int | None = None,
+        wide_float16: bool | None = None,
         tuning: TuningSource = None,
         progress: Progress | None = None,
     ) -> None:
@@ -121,7 +122,8 @@ class Model:
         self.dims = dict(override_dims or {})
         self._progress = progress
         graph = model.graph
-        self._module = Module(model, fallback, name, tuning)
+        wide = not context.accelerated if wide_float16 is None else wide_float16
+        self._module = Module(model, fallback, name, wide, tuning)
         self._program: Program | Decoder
         if kv_cache is None:
             given = [v for v in graph.inputs if v.const_value is None]
@@ -389,6 +391,7 @@ def load_onnx(
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
     kv_cache: int | None = None,
+    wide_float16: bool | None = None,
     simplify: Simplifier | None = None,
     tuning: TuningSource = None,
     progress: Progress | None = None,
@@ -405,6 +408,8 @@ def load_onnx(
         cache_size: number of sets of input shapes whose graphs are kept.
         kv_cache: keeps the caches of a decoder (`past_key_values` and `present`, whatever their names) on the device, with room
             for so many tokens. They are inputs and outputs no longer but in a `Model.state`, which every `run` adds to.
+        wide_float16: whether float16 values between nodes are kept as float32, as onnxruntime's CPU does: see
+            `MLGraphBuilder.build`. By default so on software adapters, where it is faster too. Without effect with `kv_cache`.
         simplify: "onnxslim" lets that package, to be installed beside this one, simplify the model first.
         tuning: as for `MLGraphBuilder.build`; what it does not say a file `NAME.tuning.json` beside `NAME.onnx` may.
         progress: called as `progress(done, total, what)`: with numbers of nodes and "reading nodes", and then as
@@ -435,6 +440,7 @@ def load_onnx(
             override_dims=dims,
             cache_size=cache_size,
             kv_cache=kv_cache,
+            wide_float16=wide_float16,
             tuning=with_file_beside(tuning, source),
             progress=progress,
         )
@@ -460,6 +466,7 @@ def load(
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
     kv_cache: int | None = None,
+    wide_float16: bool | None = None,
     simplify: Simplifier | None = None,
     tuning: TuningSource = None,
     progress: Progress | None = None,
@@ -485,6 +492,7 @@ def load(
         override_dims=override_dims,
         cache_size=cache_size,
         kv_cache=kv_cache,
+        wide_float16=wide_float16,
         simplify=simplify,
         tuning=tuning,
         progress=progress,

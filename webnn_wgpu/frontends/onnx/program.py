@@ -153,8 +153,12 @@ class Program:
         graph = None
         if lowered.outputs:
             with span("compile", ", ".join(lowered.outputs)):
-                operands = {name: operand for name, (_, operand, _) in lowered.outputs.items()}
-                graph = lowered.builder.build(operands, progress=progress, tuning=self.module.tuning)
+                graph = lowered.builder.build(
+                    lowered.operands,
+                    progress=progress,
+                    wide_float16=self.module.wide_float16,
+                    tuning=self.module.tuning,
+                )
             used = set(graph.get_input_names())
             lowered.inputs = {name: value for name, value in lowered.inputs.items() if name in used}
             self.compiled += 1
