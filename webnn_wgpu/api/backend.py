@@ -22,6 +22,7 @@ from ..plan import ExecutionPlan, make_plan
 from ..reference import interpret
 from ..runtime.buffer import Buffer
 from ..runtime.device import Device
+from ..runtime.observing import Observer
 from ..runtime.own_kernels import RunArgument, run_kernel
 from ..runtime.pipelines import PipelineCache
 from ..runtime.program import Program
@@ -78,7 +79,13 @@ class Storage(Protocol):
 
 
 class Executable(Protocol):
-    """A compiled graph."""
+    """A compiled graph.
+
+    Attributes:
+        observer: what is shown every value of later runs by `start` and `dispatch`, one by one.
+    """
+
+    observer: Observer | None
 
     def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> Pending:
         """Submit a run over arrays."""
@@ -285,12 +292,13 @@ class ReferenceExecutable:
 
     def __init__(self, graph: Graph) -> None:
         self._graph: Graph | None = graph
+        self.observer: Observer | None = None
 
     def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> Finished:
         """Run the graph now."""
         if self._graph is None:
             raise InvalidStateError("the graph was destroyed")
-        results = interpret(self._graph, inputs)
+        results = interpret(self._graph, inputs, self.observer)
         return Finished({name: results[name].copy() for name in outputs})
 
     def dispatch(self, inputs: Mapping[str, HostStorage], outputs: Mapping[str, HostStorage]) -> None:

@@ -24,6 +24,7 @@ from ..core.errors import (
     NotSupportedError,
     OperationError,
     OutOfMemoryError,
+    WebNNError,
 )
 from ..kernels.element import padded_bytes
 from .buffer import Buffer
@@ -45,7 +46,8 @@ WANTED_FEATURES = (
 )
 """Features the kernels and the profiler use, requested where the adapter has them."""
 
-_BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+"""What the buffers of tensors, slots and constants are for."""
 
 
 class Device:
@@ -66,8 +68,10 @@ class Device:
             _opened.add(gpu)
         self._native: Any = gpu  # polling is not part of wgpu's public API
         self.lock = threading.RLock()
+        self._gone = False
         self.users = 0
-        self.caps = caps or _caps_of(gpu)
+        with self.translated("opening the device"):
+            self.caps = caps or _caps_of(gpu)
         self.shared: dict[str, Any] = {}
         """Caches of the other modules of this package, by module."""
 
@@ -77,7 +81,7 @@ class Device:
 
         Raises:
             MLTypeError: `gpu` is not a `wgpu.GPUDevice`.
-            DeviceLostError: its owner has destroyed it.
+            DeviceLostError: it is gone.
         """
         if not isinstance(gpu, wgpu.GPUDevice):
             raise MLTypeError(
@@ -92,12 +96,29 @@ class Device:
             found: Device | None = gpu.__dict__.get("_webnn_wgpu")
             if found is None:
                 found = gpu.__dict__["_webnn_wgpu"] = cls(gpu, owned=owned)
-            return found
+        found.check()
+        return found
 
     @property
     def lost(self) -> bool:
-        """Whether the device's owner has destroyed it."""
-        return _is_destroyed(self.gpu)
+        """Whether the device is known to be gone: its owner has destroyed it, or a call has failed for that."""
+        return self._gone or _is_destroyed(self.gpu)
+
+    def check(self) -> None:
+        """Raise DeviceLostError if the device is gone, also where only the driver knows it; asking takes microseconds.
+
+        Nobody is told when a driver gives up on a device, for example because a kernel has kept it busy for too long. So this
+        is asked before calls that wgpu-native ends the process for then.
+        """
+        if self.lost:
+            raise DeviceLostError("the device is lost")
+        with self.lock, self.translated("asking it"):
+            if not tested_wgpu():
+                self.gpu.create_command_encoder().finish()
+                return
+            if "probe" not in self.shared:
+                self.shared["probe"] = self.gpu.create_buffer(label="probe", size=4, usage=wgpu.BufferUsage.COPY_DST)
+            _write_nothing(self.gpu, self.shared["probe"])
 
     @contextmanager
     def translated(self, doing: str) -> Generator[None]:
@@ -112,8 +133,17 @@ class Device:
             raise OutOfMemoryError(f"the device has no memory for {doing}: {error}") from error
         except wgpu.GPUError as error:
             if self.lost or "device is lost" in str(error):
+                self._gone = True
                 raise DeviceLostError(f"the device is lost: {doing} failed") from error
             raise OperationError(f"{doing} failed: {error}") from error
+
+    @contextmanager
+    def running(self, labels: Iterable[str]) -> Generator[None]:
+        """Have errors name the kernels that were running or being made."""
+        try:
+            yield
+        except WebNNError as error:
+            raise error.named(label=", ".join(labels)) from error
 
     @property
     def description(self) -> str:
@@ -128,11 +158,11 @@ class Device:
             OutOfMemoryError: larger than the device allows, or the device has no memory left.
             DeviceLostError: the device is gone.
         """
-        return Buffer(self, self.create_gpu_buffer(padded_bytes(size_bytes), _BUFFER_USAGE, label))
+        return Buffer(self, self.create_gpu_buffer(padded_bytes(size_bytes), BUFFER_USAGE, label))
 
     def create_staging(self, size_bytes: int) -> wgpu.GPUBuffer:
         """Return a buffer that results are copied into and read from; raises like `create_buffer`."""
-        return self.create_gpu_buffer(size_bytes, wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST, "staging")
+        return self.create_gpu_buffer(size_bytes, wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST, "what is read back")
 
     def create_gpu_buffer(self, size_bytes: int, usage: int, label: str) -> wgpu.GPUBuffer:
         """Return a buffer of a size and usage; raises like `create_buffer`."""
@@ -205,6 +235,15 @@ def open_device(
     if adapter is None:
         kind = "software WebGPU adapter" if prefer_software else "WebGPU adapter"
         raise NotSupportedError(f"no {kind} was found", operator="create_context", hint=INSTALL_HINT)
+    return open_adapter(adapter)
+
+
+def open_adapter(adapter: wgpu.GPUAdapter) -> Device:
+    """Open a device on an adapter, with every feature and the limits that kernels use, as far as it has them.
+
+    Raises:
+        NotSupportedError: the adapter gives none.
+    """
     limits = {name: adapter.limits[name] for name in DEFAULT_LIMITS if name in adapter.limits}
     try:
         gpu = adapter.request_device_sync(
@@ -278,6 +317,14 @@ def _is_destroyed(gpu: Any) -> bool:
     return getattr(gpu, "_poller", gpu) is None
 
 
+def _write_nothing(gpu: Any, buffer: Any) -> None:
+    """Queue a write of no bytes, which costs next to nothing and which wgpu's public API would not let through."""
+    from wgpu.backends.wgpu_native import _api, ffi
+
+    lib: Any = _api.libf
+    lib.wgpuQueueWriteBuffer(gpu.queue._internal, buffer._internal, 0, ffi.NULL, 0)
+
+
 def _caps_of(gpu: wgpu.GPUDevice) -> Caps:
     info: Mapping[str, Any] = gpu.adapter.info
     limits = {name: int(gpu.limits.get(name, default)) for name, default in DEFAULT_LIMITS.items()}
@@ -313,7 +360,7 @@ def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
     pipeline = gpu.create_compute_pipeline(
         layout=gpu.create_pipeline_layout(bind_group_layouts=[layout]), compute={"module": module, "entry_point": "main"}
     )
-    buffer = gpu.create_buffer(size=4, usage=_BUFFER_USAGE)
+    buffer = gpu.create_buffer(size=4, usage=BUFFER_USAGE)
     group = gpu.create_bind_group(
         layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
     )

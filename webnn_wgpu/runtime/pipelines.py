@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 import wgpu
 
 from ..core.cache import cache_folder
-from ..core.errors import DeviceLostError, OperationError
+from ..core.errors import OperationError, OutOfMemoryError
 from ..core.settings import cache_enabled, dump_folder
 from ..kernels.source_map import SourceMap, map_of_kernel, map_of_source
 from ..kernels.sources import source_of
@@ -138,9 +138,10 @@ class PipelineCache:
             pipeline = gpu.create_compute_pipeline(
                 label=str(spec), layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
             )
-        except wgpu.GPUError as error:
-            if self.device.lost:
-                raise DeviceLostError("the device is lost", got=str(spec)) from error
+        except wgpu.GPUOutOfMemoryError as error:
+            raise OutOfMemoryError("the device has no memory for a kernel", got=str(spec)) from error
+        except wgpu.GPUError:
+            self.device.check()
             raise
         return Pipeline(spec, pipeline, layout)
 

@@ -166,15 +166,16 @@ def dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapp
         uses: for each use, the resources of some bindings; the others get a buffer that nothing is read from.
     """
     gpu = cache.device.gpu
-    encoder = gpu.create_command_encoder()
-    compute = encoder.begin_compute_pass()
-    compute.set_pipeline(kernel.pipeline)
     count = len(kernel.spec.bindings) + bool(kernel.spec.uniforms)
-    for given in uses:
-        entries = [{"binding": i, "resource": given[i] if i in given else cache.nothing(i)} for i in range(count)]
-        compute.set_bind_group(0, gpu.create_bind_group(layout=kernel.layout, entries=entries))
-        compute.dispatch_workgroups(0, 1, 1)
-    compute.end()
+    with cache.device.translated("trying a kernel"):
+        encoder = gpu.create_command_encoder()
+        compute = encoder.begin_compute_pass()
+        compute.set_pipeline(kernel.pipeline)
+        for given in uses:
+            entries = [{"binding": i, "resource": given[i] if i in given else cache.nothing(i)} for i in range(count)]
+            compute.set_bind_group(0, gpu.create_bind_group(layout=kernel.layout, entries=entries))
+            compute.dispatch_workgroups(0, 1, 1)
+        compute.end()
     cache.device.submit(encoder, ())
 
 
