@@ -239,10 +239,10 @@ class MLGraphBuilder(WgslOperators, Operators):
             progress: called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while
                 kernels are compiled, with bytes and "uploading weights" while weights are uploaded.
             disabled_passes: names of optimisation passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
-            tuning: what `MLGraph.tune` measured on this device, or a file of it: it is asked before the context's, the user's
-                and the package's own. False: none is asked, the heuristics choose.
             wide_float16: keep float16 values between operators as float32. Inputs, outputs and weights stay float16; nothing
                 is rounded on the way, and values take twice the memory. Without effect on a graph with `aliases`.
+            tuning: what `MLGraph.tune` measured on this device, or a file of it: it is asked before the context's, the user's
+                and the package's own. False: none is asked, the heuristics choose.
 
         Returns:
             The compiled graph. All its memory is allocated and all its kernels are compiled.
@@ -280,8 +280,8 @@ class MLGraphBuilder(WgslOperators, Operators):
             outputs: name -> operand, as for `build`; the builder has built then.
             aliases: as for `build`.
             disabled_passes: names of optimisation passes to leave out.
-            tuning: as for `build`.
             wide_float16: as for `build`.
+            tuning: as for `build`.
 
         Returns:
             The plan with its kernels, buffers and their sizes; None on the numpy reference.

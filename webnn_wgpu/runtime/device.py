@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import logging
 import threading
 import weakref
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from functools import cache as once
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -296,7 +296,7 @@ _of_lock = threading.Lock()
 _opened: weakref.WeakSet[wgpu.GPUDevice] = weakref.WeakSet()
 
 
-@once
+@functools.cache
 def _destroy_at_exit() -> None:
     """See to it that the devices that were opened here are destroyed while their threads still run.
 
