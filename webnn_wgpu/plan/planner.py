@@ -18,9 +18,10 @@ from ..kernels.tuning import Tuning
 from ..kernels.windows import divided
 from ..ops import OPS
 from ..ops._def import Lowering
+from ..ops._operations import operations_of, touched_bytes
 from ..ops.fused import steps_of
 from ..ops.strided import copy_call
-from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
+from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
 from .sharing import share_kernels
 from .slots import Lifetime, Place, assign_slots
@@ -138,10 +139,20 @@ class _Planner:
             offset = len(uniforms)
             uniforms.extend(block)
             origins, steps = (node.origins, steps_of(node, OPS)) if node else ((), ())
-            position = positions[id(node)] if node else None
             dispatches.append(
                 PlannedDispatch(
-                    call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins, position, steps
+                    call.spec,
+                    tuple(resources),
+                    offset,
+                    len(block),
+                    call.grid,
+                    name,
+                    call.reason,
+                    origins,
+                    positions[id(node)] if node else None,
+                    operations_of(node, graph) if node else 0,
+                    touched_bytes(node, call, [resource.size_bytes for resource in resources]),
+                    steps,
                 )
             )
         return ExecutionPlan(
@@ -156,6 +167,10 @@ class _Planner:
             graph.aliases,
             graph,
             {v: places[root] for v in graph.values if (root := self.root(v)) in places},
+            tuple(
+                Intermediate(v, placed[v].slot, placed[v].offset_bytes, life.size_bytes, life.first, life.last)
+                for v, life in lifetimes.items()
+            ),
         )
 
     def _places(
