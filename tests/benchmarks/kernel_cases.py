@@ -84,7 +84,8 @@ def _product(M: int, K: int, N: int, *, constant: bool = True) -> Case:
 
 
 def _by_element(op: str, shape: Shape, operations: int, **attrs: Any) -> Case:
-    return Case(f"{op} of {' x '.join(map(str, shape))}", op, [shape], float(operations * math.prod(shape)), attrs)
+    along = f" along {attrs['axes']}" if "axes" in attrs else ""
+    return Case(f"{op} of {' x '.join(map(str, shape))}{along}", op, [shape], float(operations * math.prod(shape)), attrs)
 
 
 CASES = (

@@ -32,11 +32,12 @@ def draw(record: dict[str, Any], target: Path) -> None:
         names, values = zip(*reversed(rows), strict=True)
         if whole:
             axis.barh(names, [100] * len(names), color=BACK)
-        bars = axis.barh(names, values, color=BAR)
+        bars = axis.barh(names, [min(value, 120) if whole else value for value in values], color=BAR)
         axis.bar_label(bars, [text.format(value) for value in values], padding=3, fontsize=8, color=INK)
         axis.set_title(title, loc="left", fontsize=10, color=INK)
         axis.tick_params(labelsize=8, colors=INK, length=0)
-        axis.set_xlim(0, max(100 * whole, *values) * 1.15)
+        # More than the peak of buffers can be reached from textures and caches: such bars end at the edge.
+        axis.set_xlim(0, 130 if whole else max(values) * 1.15)
         axis.xaxis.set_visible(False)
         for side in axis.spines.values():
             side.set_visible(False)
