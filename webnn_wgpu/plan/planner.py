@@ -23,6 +23,7 @@ from ..ops.fused import steps_of
 from ..ops.strided import copy_call
 from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
+from .joints import parts_in_place
 from .sharing import share_kernels
 from .slots import Lifetime, Place, assign_slots
 
@@ -43,6 +44,7 @@ class _Planner:
 
     def lower(self) -> None:
         graph = self.graph
+        parts = parts_in_place(graph, self.caps)
         updated = {graph.outputs[output]: graph.inputs[source] for output, source in graph.aliases.items()}
         for node in graph.nodes:
             op = OPS[node.op]
@@ -52,7 +54,10 @@ class _Planner:
                 continue
             if in_place := node.outputs[0] in updated:
                 self.home[node.outputs[0]] = updated[node.outputs[0]]
-            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced, in_place=in_place, tuning=self.tuning))
+            part = parts.get(node.outputs[0])
+            placed = frozenset(i for i, value in enumerate(node.inputs) if value in parts)
+            low = Lowering(node, graph, self.caps, OPS, self.forced, None, in_place, part, placed, self.tuning)
+            calls = op.lower(low)
             named: dict[str, int] = {}
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
