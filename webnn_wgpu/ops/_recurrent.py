@@ -75,11 +75,11 @@ def recurrent_calls(low: Lowering) -> list[KernelCall]:
 
 
 def _choose(low: Lowering, sizes: Sizes) -> Choice:
-    """Return the variant to take: the forced one, or the best for the device and the sizes."""
+    """Return the variant to take: the forced one, the one measured to be the fastest, or the best by device and sizes."""
     op, forced = low.ops[low.node.op], low.forced_variant
     in_way = {variant: _obstacle(low, sizes, variant) for variant in ([forced] if forced else VARIANTS)}
     if forced is None:
-        return choose(low.caps, sizes, in_way)
+        return low.measured([variant for variant in VARIANTS if not in_way[variant]]) or choose(low.caps, sizes, in_way)
     if in_way[forced]:
         raise OperationError(
             "the forced kernel variant cannot be had",
