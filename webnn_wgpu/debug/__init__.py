@@ -1,12 +1,13 @@
 """Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, the values of a run, and which are wrong."""
 
 from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
-from webnn_wgpu.api.profile import GraphProfile, KernelTime
+from webnn_wgpu.api.profile import GraphProfile, KernelTime, Limit, ProfileComparison, Stage
 
 from .comparison import Comparison, Element, compare
 from .diff import GraphDiff, OperatorDiff, diff
 from .launch import Bound, Launch, launch
 from .values import GraphValues, ValueStatistics, values
+from .viewer import Page, view
 
 __all__ = [
     "Bound",
@@ -20,10 +21,15 @@ __all__ = [
     "KernelTime",
     "Kernels",
     "Launch",
+    "Limit",
     "OperatorDiff",
+    "Page",
+    "ProfileComparison",
+    "Stage",
     "ValueStatistics",
     "compare",
     "diff",
     "launch",
     "values",
+    "view",
 ]
