@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import NotSupportedError
 from ..ir.graph import Graph
 from ..ir.types import TensorType
+from ..kernels.source_map import map_of_source
 from ..passes import PassReport
 from ..plan import ExecutionPlan
 from .backend import Executable
@@ -133,7 +134,7 @@ class MLGraph:
             name = self.kernels.one(kernel, "override").name
             override = Override.of(wgsl)
             with self._context._guarded("override"):
-                self._executable.override(name, override.source_map)
+                self._executable.override(name, map_of_source(override.wgsl, override.file))
             self._overrides[name], self._kernels = override, None
             return self.kernels[name]
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..core.errors import MLTypeError
 from ..ir.graph import Graph, Origin
+from ..kernels.dbg import without_dbg
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_kernel, map_of_source
 from ..kernels.spec import Grid, KernelSpec
 from ..kernels.templates import render, template_file
@@ -48,11 +49,6 @@ class Override:
 
     wgsl: str
     file: str
-
-    @property
-    def source_map(self) -> SourceMap:
-        """The source as it is compiled: without `dbg`."""
-        return map_of_source(self.wgsl, self.file)
 
     @classmethod
     def of(cls, given: str | os.PathLike[str]) -> Override:
@@ -114,7 +110,7 @@ class Kernel:
     @property
     def wgsl(self) -> str:
         """The source, without `dbg`: rendered from the template, or the caller's where it is overridden."""
-        return render(self.spec) if self.override is None else self.override.source_map.text
+        return render(self.spec) if self.override is None else without_dbg(self.override.wgsl)
 
     @property
     def source_map(self) -> SourceMap:
@@ -128,9 +124,13 @@ class Kernel:
             >>> print(kernel.source_map.place(line, 5))
             ops/elementwise.wgsl.j2:17:5 (relu_1)
         """
+        return self.map_source()
+
+    def map_source(self, *, dbg: bool = False) -> SourceMap:
+        """Return the source map, of `wgsl` or of that with its `dbg` statements."""
         if self.override is not None:
-            return self.override.source_map
-        return map_of_kernel(self.spec, labels=self.steps or (self.labels,))
+            return map_of_source(self.override.wgsl, self.override.file, dbg=dbg)
+        return map_of_kernel(self.spec, labels=self.steps or (self.labels,), dbg=dbg)
 
     @property
     def overridden(self) -> bool:

@@ -3,6 +3,7 @@
 from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
 from webnn_wgpu.api.profile import GraphProfile, KernelTime
 
+from .trace import Trace, TracedValue, trace, trace_wgsl
 from .values import GraphValues, ValueStatistics, values
 
 __all__ = [
@@ -12,6 +13,10 @@ __all__ = [
     "KernelBinding",
     "KernelTime",
     "Kernels",
+    "Trace",
+    "TracedValue",
     "ValueStatistics",
+    "trace",
+    "trace_wgsl",
     "values",
 ]
