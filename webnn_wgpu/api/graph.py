@@ -11,12 +11,14 @@ from ..core.errors import NotSupportedError
 from ..ir.graph import Graph
 from ..ir.types import TensorType
 from ..kernels.source_map import map_of_source
+from ..kernels.tuning import Sources, Tuning
 from ..passes import PassReport
 from ..plan import ExecutionPlan
 from .backend import Executable
 from .kernels import Kernel, Kernels, Override, kernels_of
 from .options import camel_attribute
 from .profile import GraphProfile, measure
+from .progress import Progress
 
 if TYPE_CHECKING:
     from .context import MLContext
@@ -50,8 +52,10 @@ class MLGraph:
         plan: ExecutionPlan | None,
         passes: tuple[PassReport, ...],
         disabled_passes: Collection[str] = (),
+        tuning: Sources = (),
     ) -> None:
         self._context, self._executable, self._destroyed = context, executable, False
+        self._tuning = tuning
         self._disabled_passes = tuple(disabled_passes)
         self.source, self.plan, self.passes = source, plan, passes
         self._overrides: dict[str, Override] = {}
@@ -178,6 +182,38 @@ class MLGraph:
             [('relu_0',)]
         """
         return measure(self, inputs, runs)
+
+    def tune(self, *, save: bool = True, progress: Progress | None = None) -> Tuning:
+        """Measure the kernel variants that there are for the graph's operators, and keep which are the fastest.
+
+        The variants of an operator, and those of their tiles, take turns on the device with its shapes and data types, and the
+        median times are compared. Graphs that are built from then on use what was found, with `measured` as the reason; this
+        one stays as it is. That takes seconds for a small model, minutes for a large one: every variant must be compiled.
+
+        Args:
+            save: whether to add it to the user's cache, where later contexts find it. Without, it is given to `build` as
+                `tuning`, or saved as a file with `Tuning.save`.
+            progress: called as `progress(done, total, what)`, with numbers of operators and the one that is measured next.
+
+        Returns:
+            What was measured; `print` shows it.
+
+        Raises:
+            NotSupportedError: the context runs graphs in numpy.
+            InvalidStateError: the graph was destroyed or the context lost.
+
+        Example:
+            >>> tuning = b.build({"y": b.softmax(x, 1)}).tune(save=False)
+            >>> [name for name in tuning.choices]
+            ['softmax: float32[2, 3]; axis=1']
+            >>> b2 = wn.MLGraphBuilder(context)
+            >>> again = b2.build({"y": b2.softmax(b2.input("x", {"dataType": "float32", "shape": [2, 3]}), 1)}, tuning=tuning)
+            >>> again.plan.dispatches[0].reason.startswith("measured: ")
+            True
+        """
+        from .tuning import tune_graphs
+
+        return tune_graphs([self], save, progress)
 
     def save(self, path: Any, quantized: bool = False) -> None:
         """Raise NotSupportedError: pywebnn writes the graph to a `.webnn` file here, this package does not."""

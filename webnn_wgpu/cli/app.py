@@ -19,6 +19,7 @@ from .kernels import kernels
 from .op import op
 from .ops import ops
 from .run import run
+from .tune import tune
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -33,5 +34,5 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (run, info, check, bench, diff, kernels, demo, doctor, op, ops):
+for command in (run, info, check, bench, tune, diff, kernels, demo, doctor, op, ops):
     app.add_command(command)

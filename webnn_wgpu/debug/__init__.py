@@ -1,21 +1,33 @@
-"""Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, and the values of a run."""
+"""Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, the values of a run, and which are wrong."""
 
 from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
 from webnn_wgpu.api.profile import GraphProfile, KernelTime
 
+from .comparison import Comparison, Element, compare
+from .diff import GraphDiff, OperatorDiff, diff
+from .launch import Bound, Launch, launch
 from .trace import Trace, TracedValue, trace, trace_wgsl
 from .values import GraphValues, ValueStatistics, values
 
 __all__ = [
+    "Bound",
+    "Comparison",
+    "Element",
+    "GraphDiff",
     "GraphProfile",
     "GraphValues",
     "Kernel",
     "KernelBinding",
     "KernelTime",
     "Kernels",
+    "Launch",
+    "OperatorDiff",
     "Trace",
     "TracedValue",
     "ValueStatistics",
+    "compare",
+    "diff",
+    "launch",
     "trace",
     "trace_wgsl",
     "values",

@@ -79,6 +79,7 @@ class Graph:
         nodes: operators in an order in which they can run.
         outputs: graph outputs, name -> value id.
         aliases: names of outputs that are their input's memory, updated in place -> the name of that input.
+        wide: whether float16 values between operators may be kept as float32.
     """
 
     values: Mapping[int, Value]
@@ -87,6 +88,7 @@ class Graph:
     nodes: tuple[Node, ...]
     outputs: Mapping[str, int]
     aliases: Mapping[str, str] = field(default_factory=_no_aliases)
+    wide: bool = False
 
     def type(self, value: int) -> TensorType:
         """Return the type of a value."""
@@ -114,6 +116,7 @@ class Graph:
             nodes,
             outputs,
             self.aliases,
+            self.wide,
         )
 
 

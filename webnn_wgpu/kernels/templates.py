@@ -1,4 +1,9 @@
-"""Loading and rendering the WGSL templates."""
+"""Loading and rendering the WGSL templates.
+
+Templates see files of `shaders/` alone, and of the values that they are given the data, not the Python behind it: what a
+template could do besides making text, `jinja2.sandbox` refuses. Nothing that a program passes is a template: WGSL of its own
+is taken as it is.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +16,7 @@ from typing import Any, cast
 import jinja2
 import jinja2.ext
 import jinja2.meta
+import jinja2.sandbox
 
 from .dbg import without_dbg
 from .element import ELEMENTS
@@ -48,7 +54,7 @@ def environment() -> jinja2.Environment:
 
 def make_environment(extensions: Sequence[type[jinja2.ext.Extension]] = (), **variables: Any) -> jinja2.Environment:
     """Return a template environment, with extensions of Jinja and other values of the variables that every template gets."""
-    env = jinja2.Environment(
+    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
         loader=jinja2.FileSystemLoader(shader_root()),
         undefined=jinja2.StrictUndefined,
         line_statement_prefix="$$",
@@ -66,7 +72,7 @@ def library(*names: str) -> str:
     """Return the source of functions of `shaders/lib/math`, each once, what they use first.
 
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: there is no such file, or the name is none.
     """
     return "\n".join(library_files(*names).values())
 
@@ -94,6 +100,8 @@ def library_files(*names: str) -> dict[str, str]:
 
 @cache
 def _library_file(name: str) -> str:
+    if not re.fullmatch(r"\w+", name):
+        raise FileNotFoundError(f"{name!r} is no name of a library file")
     return (shader_root() / "lib" / "math" / f"{name}.wgsl").read_text(encoding="utf-8")
 
 

@@ -14,6 +14,7 @@ from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
 from ..kernels.emulation import emulated
 from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing, Temp, Window
+from ..kernels.tuning import Tuning
 from ..kernels.windows import divided
 from ..ops import OPS
 from ..ops._def import Lowering
@@ -22,7 +23,7 @@ from ..ops.strided import copy_call
 from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
 from .forced import check_forced
 from .sharing import share_kernels
-from .slots import Lifetime, assign_slots
+from .slots import Lifetime, Place, assign_slots
 
 
 @dataclass
@@ -30,6 +31,7 @@ class _Planner:
     graph: Graph
     caps: Caps
     forced: ForcedVariants
+    tuning: Tuning | None = None
     calls: list[tuple[KernelCall, Node | None, str]] = field(default_factory=list[tuple[KernelCall, "Node | None", str]])
     home: dict[int, int] = field(default_factory=dict[int, int])
     """Value -> the value whose memory it shares: its own, except for views."""
@@ -49,7 +51,7 @@ class _Planner:
                 continue
             if in_place := node.outputs[0] in updated:
                 self.home[node.outputs[0]] = updated[node.outputs[0]]
-            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced, in_place=in_place))
+            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced, in_place=in_place, tuning=self.tuning))
             named: dict[str, int] = {}
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
@@ -110,10 +112,12 @@ class _Planner:
             alignment=self.caps.limit("min-storage-buffer-offset-alignment"),
             largest_bytes=self.caps.limit("max-buffer-size"),
         )
+        places = self._places(inputs, outputs, placed)
         constants: dict[tuple[int, Packing | None], int] = {}
         uniforms = bytearray()
         dispatches: list[PlannedDispatch] = []
         names = unique_names([label for _, _, label in self.calls])
+        positions = {id(node): i for i, node in enumerate(graph.nodes)}
         alignment = self.caps.limit("min-uniform-buffer-offset-alignment")
         for (call, node, label), name in zip(self.calls, names, strict=True):
             resources: list[Resource] = []
@@ -125,21 +129,20 @@ class _Planner:
                 if value in graph.constants:
                     number = constants.setdefault((value, packing), len(constants))
                     resources.append(Resource("constant", number, offset, size))
-                elif value in inputs:
-                    resources.append(Resource("input", inputs[value], offset, size))
-                elif value in outputs:
-                    resources.append(Resource("output", outputs[value], offset, size))
                 else:
-                    place = placed[value]
-                    resources.append(Resource("slot", place.slot, place.offset_bytes + offset, size))
+                    whole = places[value]
+                    resources.append(replace(whole, offset_bytes=whole.offset_bytes + offset, size_bytes=size))
             self._check(call, node, label, resources)
             block = call.spec.packed(call.uniforms)
             uniforms.extend(bytes(-len(uniforms) % alignment))
             offset = len(uniforms)
             uniforms.extend(block)
             origins, steps = (node.origins, steps_of(node, OPS)) if node else ((), ())
+            position = positions[id(node)] if node else None
             dispatches.append(
-                PlannedDispatch(call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins, steps)
+                PlannedDispatch(
+                    call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins, position, steps
+                )
             )
         return ExecutionPlan(
             {name: graph.type(v) for name, v in graph.inputs.items()},
@@ -151,7 +154,17 @@ class _Planner:
             sum(life.size_bytes for life in lifetimes.values()),
             {v: graph.constants[v] for v, _ in constants},
             graph.aliases,
+            graph,
+            {v: places[root] for v in graph.values if (root := self.root(v)) in places},
         )
+
+    def _places(
+        self, inputs: Mapping[int, str], outputs: Mapping[int, str], placed: Mapping[int, Place]
+    ) -> dict[int, Resource]:
+        """Return where every value lies that has memory of its own and is no constant."""
+        places = {v: Resource("slot", p.slot, p.offset_bytes, self._size(v)) for v, p in placed.items()}
+        places |= {v: Resource("output", name, 0, self._size(v)) for v, name in outputs.items()}
+        return places | {v: Resource("input", name, 0, self._size(v)) for v, name in inputs.items()}
 
     def _type(self, operand: Operand) -> str:
         """Return the type of an operand for people."""
@@ -253,13 +266,14 @@ def _blamed(node: Node | None, label: str) -> tuple[str, str]:
     return OPS[member.op].python_name, label
 
 
-def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) -> ExecutionPlan:
+def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None, tuning: Tuning | None = None) -> ExecutionPlan:
     """Choose kernels, place values in slots and lay out constants and uniforms.
 
     Args:
         graph: a graph after its passes.
         caps: the device.
         forced: operator name -> kernel variant to take instead of the chosen one.
+        tuning: what was measured on the device: it is heard where nothing is forced.
 
     Raises:
         MLTypeError: `forced` names an operator or variant that does not exist.
@@ -267,7 +281,7 @@ def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) ->
         OutOfMemoryError: a tensor is larger than the device can hold or bind.
     """
     check_forced(forced or {})
-    return _Planner(graph, caps, forced or {}).plan()
+    return _Planner(graph, caps, forced or {}, tuning).plan()
 
 
 def _whole(operand: Operand) -> Operand:

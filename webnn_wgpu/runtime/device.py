@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+import atexit
+import functools
 import logging
 import threading
+import weakref
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import platformdirs
 import wgpu
 
+from ..core import cache
+from ..core.cache import key_of
 from ..core.caps import DEFAULT_LIMITS, SCHEMA_VERSION, Caps
 from ..core.errors import (
     DeviceLostError,
@@ -23,8 +24,8 @@ from ..core.errors import (
     NotSupportedError,
     OperationError,
     OutOfMemoryError,
+    WebNNError,
 )
-from ..core.settings import cache_enabled
 from ..kernels.element import padded_bytes
 from .buffer import Buffer
 from .native_types import speed_up_type_lookup
@@ -45,7 +46,8 @@ WANTED_FEATURES = (
 )
 """Features the kernels and the profiler use, requested where the adapter has them."""
 
-_BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+"""What the buffers of tensors, slots and constants are for."""
 
 
 class Device:
@@ -61,10 +63,15 @@ class Device:
 
     def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool, caps: Caps | None = None) -> None:
         self.gpu, self.owned = gpu, owned
+        if owned:
+            _destroy_at_exit()
+            _opened.add(gpu)
         self._native: Any = gpu  # polling is not part of wgpu's public API
         self.lock = threading.RLock()
+        self._gone = False
         self.users = 0
-        self.caps = caps or _caps_of(gpu)
+        with self.translated("opening the device"):
+            self.caps = caps or _caps_of(gpu)
         self.shared: dict[str, Any] = {}
         """Caches of the other modules of this package, by module."""
 
@@ -74,7 +81,7 @@ class Device:
 
         Raises:
             MLTypeError: `gpu` is not a `wgpu.GPUDevice`.
-            DeviceLostError: its owner has destroyed it.
+            DeviceLostError: it is gone.
         """
         if not isinstance(gpu, wgpu.GPUDevice):
             raise MLTypeError(
@@ -89,12 +96,29 @@ class Device:
             found: Device | None = gpu.__dict__.get("_webnn_wgpu")
             if found is None:
                 found = gpu.__dict__["_webnn_wgpu"] = cls(gpu, owned=owned)
-            return found
+        found.check()
+        return found
 
     @property
     def lost(self) -> bool:
-        """Whether the device's owner has destroyed it."""
-        return _is_destroyed(self.gpu)
+        """Whether the device is known to be gone: its owner has destroyed it, or a call has failed for that."""
+        return self._gone or _is_destroyed(self.gpu)
+
+    def check(self) -> None:
+        """Raise DeviceLostError if the device is gone, also where only the driver knows it; asking takes microseconds.
+
+        Nobody is told when a driver gives up on a device, for example because a kernel has kept it busy for too long. So this
+        is asked before calls that wgpu-native ends the process for then.
+        """
+        if self.lost:
+            raise DeviceLostError("the device is lost")
+        with self.lock, self.translated("asking it"):
+            if not tested_wgpu():
+                self.gpu.create_command_encoder().finish()
+                return
+            if "probe" not in self.shared:
+                self.shared["probe"] = self.gpu.create_buffer(label="probe", size=4, usage=wgpu.BufferUsage.COPY_DST)
+            _write_nothing(self.gpu, self.shared["probe"])
 
     @contextmanager
     def translated(self, doing: str) -> Generator[None]:
@@ -109,8 +133,17 @@ class Device:
             raise OutOfMemoryError(f"the device has no memory for {doing}: {error}") from error
         except wgpu.GPUError as error:
             if self.lost or "device is lost" in str(error):
+                self._gone = True
                 raise DeviceLostError(f"the device is lost: {doing} failed") from error
             raise OperationError(f"{doing} failed: {error}") from error
+
+    @contextmanager
+    def running(self, labels: Iterable[str]) -> Generator[None]:
+        """Have errors name the kernels that were running or being made."""
+        try:
+            yield
+        except WebNNError as error:
+            raise error.named(label=", ".join(labels)) from error
 
     @property
     def description(self) -> str:
@@ -125,11 +158,11 @@ class Device:
             OutOfMemoryError: larger than the device allows, or the device has no memory left.
             DeviceLostError: the device is gone.
         """
-        return Buffer(self, self.create_gpu_buffer(padded_bytes(size_bytes), _BUFFER_USAGE, label))
+        return Buffer(self, self.create_gpu_buffer(padded_bytes(size_bytes), BUFFER_USAGE, label))
 
     def create_staging(self, size_bytes: int) -> wgpu.GPUBuffer:
         """Return a buffer that results are copied into and read from; raises like `create_buffer`."""
-        return self.create_gpu_buffer(size_bytes, wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST, "staging")
+        return self.create_gpu_buffer(size_bytes, wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST, "what is read back")
 
     def create_gpu_buffer(self, size_bytes: int, usage: int, label: str) -> wgpu.GPUBuffer:
         """Return a buffer of a size and usage; raises like `create_buffer`."""
@@ -202,6 +235,15 @@ def open_device(
     if adapter is None:
         kind = "software WebGPU adapter" if prefer_software else "WebGPU adapter"
         raise NotSupportedError(f"no {kind} was found", operator="create_context", hint=INSTALL_HINT)
+    return open_adapter(adapter)
+
+
+def open_adapter(adapter: wgpu.GPUAdapter) -> Device:
+    """Open a device on an adapter, with every feature and the limits that kernels use, as far as it has them.
+
+    Raises:
+        NotSupportedError: the adapter gives none.
+    """
     limits = {name: adapter.limits[name] for name in DEFAULT_LIMITS if name in adapter.limits}
     try:
         gpu = adapter.request_device_sync(
@@ -251,10 +293,36 @@ def _choose_adapter(power_preference: PowerPreference, prefer_software: bool) ->
 
 _of_lock = threading.Lock()
 
+_opened: weakref.WeakSet[wgpu.GPUDevice] = weakref.WeakSet()
+
+
+@functools.cache
+def _destroy_at_exit() -> None:
+    """See to it that the devices that were opened here are destroyed while their threads still run.
+
+    Each has a daemon thread that polls it. When the interpreter ends, such threads stop wherever they are: one that has just
+    been woken holds a lock that wgpu then waits for, forever, as it frees the device.
+    """
+
+    def destroy() -> None:
+        for gpu in list(_opened):
+            gpu.destroy()
+
+    # Once there is a device: what is registered last is called first, so before wgpu waits for such threads no longer.
+    atexit.register(destroy)
+
 
 def _is_destroyed(gpu: Any) -> bool:
     # wgpu has no attribute for it; what it does have is the thread that polls the device until it is destroyed.
     return getattr(gpu, "_poller", gpu) is None
+
+
+def _write_nothing(gpu: Any, buffer: Any) -> None:
+    """Queue a write of no bytes, which costs next to nothing and which wgpu's public API would not let through."""
+    from wgpu.backends.wgpu_native import _api, ffi
+
+    lib: Any = _api.libf
+    lib.wgpuQueueWriteBuffer(gpu.queue._internal, buffer._internal, 0, ffi.NULL, 0)
 
 
 def _caps_of(gpu: wgpu.GPUDevice) -> Caps:
@@ -281,13 +349,10 @@ fn main(@builtin(subgroup_size) n: u32) { size[0] = n; }
 
 def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
     """Return the subgroup size that shaders really run with: adapters report a range, and drivers misreport it."""
-    key = hashlib.sha256(json.dumps([SCHEMA_VERSION, wgpu.__version__, dict(identity)]).encode()).hexdigest()[:16]
-    file = Path(platformdirs.user_cache_dir("webnn_wgpu")) / f"subgroup-{key}.json"
-    if cache_enabled():
-        try:
-            return int(json.loads(file.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            pass  # not there, or not readable: probe and write it anew
+    name = f"probes/subgroup-{key_of(SCHEMA_VERSION, wgpu.__version__, *identity.values())}"
+    known = cache.read(name)
+    if known is not None and known.isdecimal():
+        return int(known)
     module = gpu.create_shader_module(code=_PROBE)
     layout = gpu.create_bind_group_layout(
         entries=[{"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "storage"}}]
@@ -295,7 +360,7 @@ def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
     pipeline = gpu.create_compute_pipeline(
         layout=gpu.create_pipeline_layout(bind_group_layouts=[layout]), compute={"module": module, "entry_point": "main"}
     )
-    buffer = gpu.create_buffer(size=4, usage=_BUFFER_USAGE)
+    buffer = gpu.create_buffer(size=4, usage=BUFFER_USAGE)
     group = gpu.create_bind_group(
         layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
     )
@@ -308,10 +373,5 @@ def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
     gpu.queue.submit([encoder.finish()])
     data: Any = gpu.queue.read_buffer(buffer)
     size = int(np.frombuffer(data, np.uint32)[0])
-    if cache_enabled():
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(size), encoding="utf-8")
-        except OSError as error:
-            logger.info("the subgroup size could not be cached in %s: %s", file, error)
+    cache.write(name, str(size))
     return size

@@ -153,8 +153,9 @@ class Program:
         graph = None
         if lowered.outputs:
             with span("compile", ", ".join(lowered.outputs)):
+                module = self.module
                 graph = lowered.builder.build(
-                    {name: operand for name, (_, operand, _) in lowered.outputs.items()}, progress=progress
+                    lowered.operands, progress=progress, wide_float16=module.wide_float16, tuning=module.tuning
                 )
             used = set(graph.get_input_names())
             lowered.inputs = {name: value for name, value in lowered.inputs.items() if name in used}
