@@ -38,6 +38,10 @@ def first_few(labels: Sequence[str]) -> str:
     return ", ".join(labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
+def _is_wgsl(given: str | os.PathLike[str]) -> bool:
+    return isinstance(given, str) and "{" in given
+
+
 @dataclass(frozen=True)
 class Override:
     """A source in the place of a kernel's own.
@@ -53,9 +57,44 @@ class Override:
     @classmethod
     def of(cls, given: str | os.PathLike[str]) -> Override:
         """Return what a caller means: a path, or, where a string holds a brace, WGSL itself."""
-        if isinstance(given, str) and "{" in given:
-            return cls(given, OWN_SOURCE)
+        if _is_wgsl(given):
+            return cls(str(given), OWN_SOURCE)
         return cls(Path(given).read_text(encoding="utf-8"), str(given))
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A file as it was when it was last looked at.
+
+    Attributes:
+        file: its path.
+        saved_ns: when it was last written.
+        size_bytes: how long it was.
+    """
+
+    file: Path
+    saved_ns: int
+    size_bytes: int
+
+    @classmethod
+    def of(cls, given: str | os.PathLike[str]) -> Watched:
+        """Return the file that a caller means; to be called before it is read.
+
+        Raises:
+            MLTypeError: WGSL itself is given.
+            OSError: there is no such file.
+        """
+        if _is_wgsl(given):
+            raise MLTypeError("only a file can be watched", operator="override", got=OWN_SOURCE)
+        stat = Path(given).stat()
+        return cls(Path(given), stat.st_mtime_ns, stat.st_size)
+
+    def again(self) -> Watched:
+        """Return the file as it is now; as it was where an editor is just about to put another in its place."""
+        try:
+            return Watched.of(self.file)
+        except OSError:
+            return self
 
 
 @dataclass(frozen=True)

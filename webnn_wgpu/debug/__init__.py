@@ -7,6 +7,7 @@ from .comparison import Comparison, Element, compare
 from .diff import GraphDiff, OperatorDiff, diff
 from .launch import Bound, Launch, launch
 from .trace import Trace, TracedValue, trace, trace_wgsl
+from .trial import KernelTrial, ResultError, try_kernel
 from .values import GraphValues, ValueStatistics, values
 
 __all__ = [
@@ -19,9 +20,11 @@ __all__ = [
     "Kernel",
     "KernelBinding",
     "KernelTime",
+    "KernelTrial",
     "Kernels",
     "Launch",
     "OperatorDiff",
+    "ResultError",
     "Trace",
     "TracedValue",
     "ValueStatistics",
@@ -30,5 +33,6 @@ __all__ = [
     "launch",
     "trace",
     "trace_wgsl",
+    "try_kernel",
     "values",
 ]
