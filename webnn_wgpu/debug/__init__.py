@@ -1,7 +1,7 @@
 """Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, the values of a run, and which are wrong."""
 
 from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
-from webnn_wgpu.api.profile import GraphProfile, KernelTime
+from webnn_wgpu.api.profile import GraphProfile, KernelTime, Limit, ProfileComparison, Stage
 
 from .comparison import Comparison, Element, compare
 from .diff import GraphDiff, OperatorDiff, diff
@@ -9,6 +9,7 @@ from .launch import Bound, Launch, launch
 from .trace import Trace, TracedValue, trace, trace_wgsl
 from .trial import KernelTrial, ResultError, try_kernel
 from .values import GraphValues, ValueStatistics, values
+from .viewer import Page, view
 
 __all__ = [
     "Bound",
@@ -23,8 +24,12 @@ __all__ = [
     "KernelTrial",
     "Kernels",
     "Launch",
+    "Limit",
     "OperatorDiff",
+    "Page",
+    "ProfileComparison",
     "ResultError",
+    "Stage",
     "Trace",
     "TracedValue",
     "ValueStatistics",
@@ -35,4 +40,5 @@ __all__ = [
     "trace_wgsl",
     "try_kernel",
     "values",
+    "view",
 ]
