@@ -6,6 +6,8 @@ from webnn_wgpu.api.profile import GraphProfile, KernelTime, Limit, ProfileCompa
 from .comparison import Comparison, Element, compare
 from .diff import GraphDiff, OperatorDiff, diff
 from .launch import Bound, Launch, launch
+from .trace import Trace, TracedValue, trace, trace_wgsl
+from .trial import KernelTrial, ResultError, try_kernel
 from .values import GraphValues, ValueStatistics, values
 from .viewer import Page, view
 
@@ -19,17 +21,24 @@ __all__ = [
     "Kernel",
     "KernelBinding",
     "KernelTime",
+    "KernelTrial",
     "Kernels",
     "Launch",
     "Limit",
     "OperatorDiff",
     "Page",
     "ProfileComparison",
+    "ResultError",
     "Stage",
+    "Trace",
+    "TracedValue",
     "ValueStatistics",
     "compare",
     "diff",
     "launch",
+    "trace",
+    "trace_wgsl",
+    "try_kernel",
     "values",
     "view",
 ]
