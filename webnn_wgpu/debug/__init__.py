@@ -7,8 +7,10 @@ from .comparison import Comparison, Element, compare
 from .diff import GraphDiff, OperatorDiff, diff
 from .launch import Bound, Launch, launch
 from .values import GraphValues, ValueStatistics, values
+from .watch import Alarm, Watch, watch
 
 __all__ = [
+    "Alarm",
     "Bound",
     "Comparison",
     "Element",
@@ -22,8 +24,10 @@ __all__ = [
     "Launch",
     "OperatorDiff",
     "ValueStatistics",
+    "Watch",
     "compare",
     "diff",
     "launch",
     "values",
+    "watch",
 ]
