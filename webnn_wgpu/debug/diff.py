@@ -201,7 +201,7 @@ def diff(
 def _oracle(graph: MLGraph, against: str | MLGraph | MLContext) -> tuple[Oracle, MLGraph | None]:
     """Return what knows what is right, and the graph that was made for it, if one was."""
     if isinstance(against, MLContext):
-        made = against.rebuild(graph)
+        made = against.rebuild(graph, overrides=False)
         return OtherGraph(graph, made), made
     if isinstance(against, MLGraph):
         return OtherGraph(graph, against), None
