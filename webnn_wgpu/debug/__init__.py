@@ -4,8 +4,9 @@ from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
 from webnn_wgpu.api.profile import GraphProfile, KernelTime
 
 from .comparison import Comparison, Element, compare
-from .diff import GraphDiff, OperatorDiff, diff
+from .diff import diff
 from .launch import Bound, Launch, launch
+from .report import GraphDiff, OperatorDiff
 from .values import GraphValues, ValueStatistics, values
 from .watch import Alarm, Watch, watch
 
