@@ -80,6 +80,28 @@ def test_a_graph_for_another_context(own: wn.MLContext, context: wn.MLContext) -
         own.rebuild(again)
 
 
+def test_overridden_kernels_stay_overridden(own: wn.MLContext, context: wn.MLContext) -> None:
+    graph = network(context)
+    name = next(iter(graph.kernels))
+    right = context.compute(graph, {"x": X})["y"]
+    graph.override(name, graph.kernels[name].wgsl.replace("output[q] = vec4<f32>(a,", "output[q] = vec4<f32>(a + 1.0,"))
+    wanted = context.compute(graph, {"x": X})["y"]
+    assert not np.array_equal(wanted, right)
+    with wn.ml.create_context(context.device) as new:
+        again = new.rebuild(graph)
+        assert again.kernels[name].overridden
+        assert np.array_equal(new.compute(again, {"x": X})["y"], wanted)
+        again.restore()
+        assert np.array_equal(new.compute(again, {"x": X})["y"], right)
+    for other, got in ((own, "matmul.plain["), (wn.ml.create_context(backend="reference"), "none; ")):
+        with pytest.raises(wn.OperationError) as raised:
+            other.rebuild(graph)
+        message = str(raised.value)
+        assert message.startswith(f"rebuild('{name}'): a kernel that is overridden is another one on this device; got {got}")
+        assert message.endswith(f"allowed: {graph.kernels[name].spec}. rebuild(graph, overrides=False) leaves the sources out")
+        np.testing.assert_allclose(other.compute(other.rebuild(graph, overrides=False), {"x": X})["y"], right, rtol=1e-5)
+
+
 SOURCE = "@group(0) @binding(0) var<storage, read_write> x: array<f32>; @compute @workgroup_size(1) fn main() { x[0] = 1.0; }"
 
 CALLS: dict[str, Callable[[Workplace], Any]] = {

@@ -205,6 +205,26 @@ class MLGraph:
                 self._watched.pop(name, None)
             self._kernels = None
 
+    def _take_overrides(self, other: MLGraph) -> None:
+        """Install the sources that are installed in a graph of the same operators, of another context.
+
+        Raises:
+            OperationError: a kernel is another one here, and so the source does not fit it.
+        """
+        for name, override in other._overrides.items():
+            kernel, wanted = self.kernels.get(name), other.kernels[name].spec
+            if kernel is None or kernel.spec != wanted:
+                raise OperationError(
+                    "a kernel that is overridden is another one on this device",
+                    label=name,
+                    got="none" if kernel is None else str(kernel.spec),
+                    allowed=str(wanted),
+                    hint="rebuild(graph, overrides=False) leaves the sources out",
+                )
+            self._installed.override(name, override.source_map)
+            self._overrides[name] = override
+        self._kernels = None
+
     def profile(self, inputs: Mapping[str, Any], *, runs: int = 1, peak: Peak | None = None) -> GraphProfile:
         """Run the graph and return how long each kernel took on the device, by the device's own timestamps.
 

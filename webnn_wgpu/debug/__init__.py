@@ -4,14 +4,17 @@ from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
 from webnn_wgpu.api.profile import GraphProfile, KernelTime, Limit, ProfileComparison, Stage
 
 from .comparison import Comparison, Element, compare
-from .diff import GraphDiff, OperatorDiff, diff
+from .diff import diff
 from .launch import Bound, Launch, launch
+from .report import GraphDiff, OperatorDiff
 from .trace import Trace, TracedValue, trace, trace_wgsl
 from .trial import KernelTrial, ResultError, try_kernel
 from .values import GraphValues, ValueStatistics, values
 from .viewer import Page, view
+from .watch import Alarm, Watch, watch
 
 __all__ = [
+    "Alarm",
     "Bound",
     "Comparison",
     "Element",
@@ -33,6 +36,7 @@ __all__ = [
     "Trace",
     "TracedValue",
     "ValueStatistics",
+    "Watch",
     "compare",
     "diff",
     "launch",
@@ -41,4 +45,5 @@ __all__ = [
     "try_kernel",
     "values",
     "view",
+    "watch",
 ]
