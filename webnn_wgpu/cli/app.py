@@ -15,6 +15,7 @@ from .demo import demo
 from .diff import diff
 from .doctor import doctor
 from .info import check, info
+from .interpret import interpret
 from .kernels import kernels
 from .op import op
 from .ops import ops
@@ -33,5 +34,5 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (run, info, check, bench, diff, kernels, demo, doctor, op, ops):
+for command in (run, info, check, bench, diff, kernels, interpret, demo, doctor, op, ops):
     app.add_command(command)
