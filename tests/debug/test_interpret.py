@@ -118,7 +118,9 @@ def test_accesses_out_of_bounds() -> None:
     # Negative ones, those of an invocation's own arrays, and of vectors.
     found = interpreted("y[id.x] = x[i32(lane) - 1];")
     assert found.findings[0].message == "invocation (0, 0, 0) reads x[-1]; it has 16 elements (array<f32>)"
-    found = interpreted("var own = array<f32, 3>(1, 2, 3); own[lane % 4u] = 5.0; y[id.x] = own[lane % 3u] + vec3f(1)[lane % 4u];")
+    found = interpreted(
+        "var own = array<f32, 3>(1, 2, 3); own[lane % 4u] = 5.0; y[id.x] = own[lane % 3u] + vec3f(1)[lane % 4u];"
+    )
     assert [(f.variable, f.message.split(";")[0]) for f in found.findings] == [
         ("own", "invocation (3, 0, 0) writes own[3]"),
         ("the value", "invocation (3, 0, 0) reads the value[3]"),
@@ -135,7 +137,9 @@ def test_what_idle_invocations_read_is_harmless() -> None:
     found = interpreted("let v = x[id.x]; y[id.x] = v;", np.float32(range(10)))
     assert [f.harmless for f in found.findings] == [False]
     # Each read for itself.
-    found = interpreted("let v = x[id.x];\n let w = x[id.x + 1u];\n y[id.x % 8u] = select(w, w + v, id.x < 8u);", np.float32(range(10)))
+    found = interpreted(
+        "let v = x[id.x];\n let w = x[id.x + 1u];\n y[id.x % 8u] = select(w, w + v, id.x < 8u);", np.float32(range(10))
+    )
     assert [f.line for f in found.findings if f.kind == "out of bounds"] == [6]
     assert [f.line for f in found.harmless] == [5]
 
@@ -167,7 +171,12 @@ def test_races() -> None:
     assert "in another workgroup, which no barrier waits for" in found.findings[0].message
     found = interpreted("y[id.x] = 1.0; storageBarrier(); y[id.x] = y[id.x / 8u * 8u + 7u - lane];")
     assert [f.kind for f in found.findings] == ["race"]
-    assert interpreted("y[id.x] = 1.0; storageBarrier(); let v = y[id.x / 8u * 8u + 7u - lane]; storageBarrier(); y[id.x] = v;").findings == ()
+    assert (
+        interpreted(
+            "y[id.x] = 1.0; storageBarrier(); let v = y[id.x / 8u * 8u + 7u - lane]; storageBarrier(); y[id.x] = v;"
+        ).findings
+        == ()
+    )
     # All write the same: a race nevertheless. One alone does: none.
     assert [f.kind for f in interpreted("shared_x[0] = 1.0;").findings] == ["race"]
     assert interpreted("if (lane == 0u) { shared_x[0] = 1.0; } workgroupBarrier(); y[id.x] = shared_x[0];").findings == ()
@@ -232,7 +241,9 @@ def test_graphs(context: wn.MLContext) -> None:
         assert alone.kernels == (kernel.name,)
         assert alone.findings == ()
         (written,) = [b.name for b in kernel.bindings if b.access == "write"]
-        np.testing.assert_allclose(alone.outputs[written][:48].reshape(4, 12).sum(axis=1), wanted["y"].sum(axis=1) / 2, rtol=1e-6)
+        np.testing.assert_allclose(
+            alone.outputs[written][:48].reshape(4, 12).sum(axis=1), wanted["y"].sum(axis=1) / 2, rtol=1e-6
+        )
         with pytest.raises(wn.MLTypeError, match="no kernel has this name"):
             debug.interpret(graph, given, kernel="nobody")
         with pytest.raises(wn.MLTypeError, match="'x'"):
@@ -332,7 +343,9 @@ def test_expressions_at_a_stop() -> None:
     values: list[Any] = []
 
     def look(stop: Stop) -> None:
-        values.extend(map(stop.evaluate, ("x[id.x] + 0.5", "double(twice)", "id.xy", "shared_x[lane + 100u]", "arrayLength(&y)")))
+        values.extend(
+            map(stop.evaluate, ("x[id.x] + 0.5", "double(twice)", "id.xy", "shared_x[lane + 100u]", "arrayLength(&y)"))
+        )
         with pytest.raises(wn.MLTypeError, match="no variable, constant or parameter is called z"):
             stop.evaluate("z + 1.0")
         values.append(stop.around(1))

@@ -67,7 +67,9 @@ def interpret(
             loaded.run(given.feeds(loaded.inputs))
             graph = next((graph for _, graph in watch.runs if graph.kernels.matching(kernel)), None)
             if graph is None:
-                raise click.BadParameter(f"{kernel!r} is the name of no kernel and the label of no operator", param_hint="--kernel")
+                raise click.BadParameter(
+                    f"{kernel!r} is the name of no kernel and the label of no operator", param_hint="--kernel"
+                )
             found = run(
                 graph,
                 watch.inputs[graph],
@@ -75,7 +77,9 @@ def interpret(
                 workgroups=None if workgroup is None else [workgroup],
                 breakpoints=lines,
                 invocation=invocation,
-                on_stop=Prompt(lambda: click.prompt("", default="", prompt_suffix="> ", show_default=False), click.echo) if stops else None,
+                on_stop=Prompt(lambda: click.prompt("", default="", prompt_suffix="> ", show_default=False), click.echo)
+                if stops
+                else None,
             )
     click.echo(str(found))
     if found.findings:

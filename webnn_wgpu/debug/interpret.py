@@ -245,7 +245,9 @@ def _of_kernel(session: _Session, kernel: Kernel, feeds: Any) -> Interpretation:
     for i, binding in enumerate(kernel.bindings):
         value = given.get(binding.name, binding.size_bytes if binding.access == "write" else None)
         if value is None:
-            raise MLTypeError("a buffer that the kernel reads is missing", operator="interpret", label=kernel.name, got=binding.name)
+            raise MLTypeError(
+                "a buffer that the kernel reads is missing", operator="interpret", label=kernel.name, got=binding.name
+            )
         resources[i] = _resource(value, binding.access == "texture", binding.size_bytes)
     uniforms = kernel.spec.packed(list(kernel.constants.values()))
     resources[len(resources)] = _resource(np.frombuffer(uniforms, np.uint8), False, 0)

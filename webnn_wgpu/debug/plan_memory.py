@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.data_types import Array, of_tensor_bytes, tensor_bytes
 from ..ir.types import TensorType
-from ..kernels.element import padded_bytes
+from ..kernels.element import STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..plan import ExecutionPlan
 from ..plan.execution_plan import PlannedDispatch, Resource
 from .wgsl import dispatch
@@ -74,7 +74,8 @@ class PlanMemory:
                 buffer = self._slots[int(resource.key)]
             case kind:
                 buffer = self._ends[kind, str(resource.key)]
-        padding = 0
+        # Behind a value in a slot there may be padding; how much is not known there.
+        padding = STORAGE_ALIGNMENT_BYTES - 4 if resource.kind == "slot" else 0
         if resource.kind == "output":
             content = self._plan.outputs[str(resource.key)].size_bytes - resource.offset_bytes
             padding = max(0, resource.size_bytes - content)

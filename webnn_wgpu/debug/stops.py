@@ -18,7 +18,9 @@ class Quit(Exception):
 
 
 class Stop:
-    """An invocation before a statement. What `on_stop` does with it decides when it stops again: at the next breakpoint, unless told.
+    """An invocation before a statement.
+
+    What `on_stop` does with it decides when it stops again: at the next breakpoint, unless told.
 
     Attributes:
         kernel: the kernel's name.

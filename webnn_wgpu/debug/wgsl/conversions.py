@@ -102,6 +102,8 @@ def _stacked(*parts: Array) -> Array:
 
 def bitcast(type_: Numeric, value: Value) -> Array:
     """Return the bits of a value as one of another type."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and type_.shape == () and value.itemsize == type_.dtype.itemsize:
+        return np.ascontiguousarray(value).view(type_.dtype)
     given = concrete(value)
     if isinstance(value, int) and type_.scalar == "u32":
         given = np.array([value & 0xFFFFFFFF], np.uint32)

@@ -143,20 +143,22 @@ class Kernel:
         """
         before = _copied(resources)
         used = budget.left
-        findings = self._run(resources, grid, workgroups, subgroup_size, budget, debugger, None)
+        findings = self._run(resources, grid, workgroups, subgroup_size, budget, debugger, set())
         used -= budget.left
-        settled: list[Finding] = []
-        matters: dict[Site, bool] = {}
-        for finding in findings:
-            if finding.harmless and finding.site not in matters:
-                again, limit = _copied(before), 2 * used + _SLACK
-                try:
-                    self._run(again, grid, workgroups, subgroup_size, Budget(limit, limit), None, finding.site)
-                    matters[finding.site] = not self._alike(resources, again)
-                except WebNNError:
-                    matters[finding.site] = True
-            settled.append(replace(finding, harmless=finding.harmless and not matters[finding.site]))
-        return tuple(settled)
+        used = Budget(2 * used + _SLACK, 2 * used + _SLACK)
+        sites = {finding.site for finding in findings if finding.harmless}
+
+        def matter(poisoned: set[Site]) -> bool:
+            """Return whether the kernel writes something else where it reads something else at these sites."""
+            again = _copied(before)
+            try:
+                self._run(again, grid, workgroups, subgroup_size, replace(used), None, poisoned)
+            except WebNNError:
+                return True
+            return not self._alike(resources, again)
+
+        mattering = {site for site in sites if matter({site})} if sites and matter(sites) else set[Site]()
+        return tuple(replace(f, harmless=f.harmless and f.site not in mattering) for f in findings)
 
     def _run(
         self,
@@ -166,7 +168,7 @@ class Kernel:
         subgroup_size: int,
         budget: Budget,
         debugger: Debugger | None,
-        poisoned: Site | None,
+        poisoned: set[Site],
     ) -> tuple[Finding, ...]:
         findings = Findings(self.source, self._name, self._template)
         size = self.workgroup_size
@@ -180,7 +182,7 @@ class Kernel:
             wave = Wave(chosen[first : first + at_once], size, grid, subgroup_size)
             variables = {**shared, **self._own(wave, clocks["workgroup"])}
             for variable in variables.values():
-                if isinstance(variable, Memory) and poisoned == (variable.name,):
+                if isinstance(variable, Memory) and (variable.name,) in poisoned:
                     variable.poison()
             machine = Machine(self.names, wave, variables, findings, clocks, budget, debugger)
             machine.poisoned = poisoned

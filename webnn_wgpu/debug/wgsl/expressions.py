@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from .conversions import PACKING, bitcast, construct, infer
 from .findings import Findings, Kind, Site
 from .functions import BITS, EXACT, ROUNDED
 from .memory import Conflict, Memory
-from .names import SHAPES, Names
+from .names import SHAPES, Meaning, Names
 from .places import LocalPlace, MemoryPlace, Place, Pointer, Step, Variable, length_of, part, swizzled
 from .syntax import Call, Expression, Function, Name, Node
 from .types import ArrayType, Numeric, map_tree
@@ -28,6 +29,7 @@ from .values import (
     describe,
     is_abstract,
     merged,
+    number,
     of_data,
     poison,
     type_of,
@@ -87,13 +89,11 @@ class Expressions:
         findings: where to tell what is wrong.
     """
 
-    def __init__(
-        self, names: Names, wave: Wave, variables: dict[str, Variable | Memory | Texture], findings: Findings
-    ) -> None:
+    def __init__(self, names: Names, wave: Wave, variables: dict[str, Variable | Memory | Texture], findings: Findings) -> None:
         self.names, self.wave, self.variables, self.findings = names, wave, variables, findings
         self.mask: Mask = wave.every
         self.frame = Frame(None)
-        self.poisoned: Site | None = None
+        self.poisoned: set[Site] = set()
         """Where reads of what is not there find something else than 0."""
         self._raced: Array | None = None
         """The invocations whose last read was in a race."""
@@ -110,7 +110,7 @@ class Expressions:
     def _literal(self, node: syntax.Literal) -> Value:
         if node.type == "bool":
             return np.array([node.value])
-        return np.array([node.value], Numeric(node.type).dtype) if node.type else node.value
+        return number(node.value, Numeric(node.type).dtype) if node.type else node.value
 
     def _name(self, node: Name) -> Value:
         found = self._found(node)
@@ -152,32 +152,36 @@ class Expressions:
         return self.load(found, node) if isinstance(found, LocalPlace | MemoryPlace) else found
 
     def _call(self, node: Call) -> Value:
-        callee = node.callee
-        function = self.names.function(callee.name)
+        meaning = self.names.callees.get(node)
+        if meaning is None:
+            meaning = self.names.callees[node] = self._meaning(node)
+        arguments = node.arguments
+        match meaning:
+            case Function():
+                return self.invoke(meaning, [self.evaluate(a) for a in arguments], node)
+            case str():
+                return self.intrinsic(node)
+            case _:
+                return meaning([self.evaluate(a) for a in arguments])
+
+    def _meaning(self, node: Call) -> Meaning:
+        """Return what is called: a function of the module, one of the values of its arguments, or an intrinsic by its name."""
+        callee, name = node.callee, node.callee.name
+        function = self.names.function(name)
         if function is not None:
-            return self.invoke(function, [self.evaluate(a) for a in node.arguments], node)
+            return function
         type_ = self.names.known_type(callee, self.evaluate)
         if type_ is not None:
-            return construct(type_, [self.evaluate(a) for a in node.arguments])
-        name = callee.name
+            return partial(construct, type_)
         if name in SHAPES or name == "array":
-            return infer(name, SHAPES.get(name), [self.evaluate(a) for a in node.arguments])
+            return partial(infer, name, SHAPES.get(name))
         if name == "bitcast" and len(callee.arguments) == 1 and isinstance(callee.arguments[0], Name):
             wanted = self.names.type(callee.arguments[0], self.evaluate)
             assert isinstance(wanted, Numeric)
-            return bitcast(wanted, self.evaluate(node.arguments[0]))
-        numeric = NUMERIC.get(name)
-        if numeric is None:
-            return self.intrinsic(node)
-        arguments = [self.evaluate(a) for a in node.arguments]
-        try:
-            return numeric(*arguments)
-        except TypeError:
-            raise Fault(f"{name} takes another number of arguments than {len(arguments)}") from None
-        except Fault as fault:
-            raise Fault(f"{name}: {fault}") from None
+            return lambda values: bitcast(wanted, values[0])
+        return partial(_computed, name, NUMERIC[name]) if name in NUMERIC else name
 
-    _EVALUATE: dict[type[Any], Callable[[Any, Any], Value]] = {
+    _EVALUATE: ClassVar[dict[type[Any], Callable[[Any, Any], Value]]] = {
         syntax.Literal: _literal,
         Name: _name,
         Call: _call,
@@ -281,9 +285,7 @@ class Expressions:
             raise Fault(f"{describe(value)} has no parts")
         return type_of(value)
 
-    def _outside(
-        self, node: syntax.Index, index: Array, length: int, what: str, writing: bool, memory: bool
-    ) -> Array | None:
+    def _outside(self, node: syntax.Index, index: Array, length: int, what: str, writing: bool, memory: bool) -> Array | None:
         bad = index >= length
         if index.dtype.kind == "i":
             bad = bad | (index < 0)
@@ -313,7 +315,7 @@ class Expressions:
         self._raced = None
         self.watch(place, node, writing=False)
         value = place.memory.load(place.type, place.offsets)
-        poisoned = self.poisoned == (node.line, node.column)
+        poisoned = (node.line, node.column) in self.poisoned
         if poisoned and self._raced is not None:
             value = merged(np.isin(self.wave.ids, self._raced), poison(place.type), value)
         if place.outside is None:
@@ -354,7 +356,11 @@ class Expressions:
         elif (bare := memory.unwritten(units)).any():
             who = np.broadcast_to(ids, units.shape)[bare]
             name = memory.name_of(int(units[bare][0]))
-            reason = "is 0 because WGSL makes it so: nothing was written there" if memory.space == "workgroup" else "was never written"
+            reason = (
+                "is 0 because WGSL makes it so: nothing was written there"
+                if memory.space == "workgroup"
+                else "was never written"
+            )
             self.tell("uninitialised", node, memory.name, f"{self._by_id(who[0])} reads {name}, which {reason}", who, read=True)
         if memory.shadow is not None and not atomic:
             flat, who = units.reshape(-1), np.broadcast_to(ids, units.shape).reshape(-1)
@@ -401,6 +407,15 @@ class Expressions:
         return f"invocation {self.wave.invocation(id_)}"
 
 
+def _computed(name: str, function: Callable[..., Value], values: list[Value]) -> Value:
+    try:
+        return function(*values)
+    except TypeError:
+        raise Fault(f"{name} takes another number of arguments than {len(values)}") from None
+    except Fault as fault:
+        raise Fault(f"{name}: {fault}") from None
+
+
 def _of_lanes(values: Array, lanes: Array) -> Array:
     return values if values.shape[-1] == 1 else values[..., lanes]
 
@@ -425,5 +440,7 @@ def _root(node: Expression) -> str:
 def located(fault: Fault, node: Node) -> WebNNError:
     """Return the error that a fault in a source is."""
     return MLTypeError(
-        "the WGSL does what the language does not allow", operator="interpret", got=f"{fault}, at line {node.line}, column {node.column}"
+        "the WGSL does what the language does not allow",
+        operator="interpret",
+        got=f"{fault}, at line {node.line}, column {node.column}",
     )

@@ -162,7 +162,9 @@ def _lowest(x: Array) -> Array:
 
 def _reversed(x: Array) -> Array:
     return reduce(
-        lambda bits, step: ((bits >> np.uint32(step[0])) & np.uint32(step[1])) | ((bits & np.uint32(step[1])) << np.uint32(step[0])),
+        lambda bits, step: (
+            ((bits >> np.uint32(step[0])) & np.uint32(step[1])) | ((bits & np.uint32(step[1])) << np.uint32(step[0]))
+        ),
         ((1, 0x55555555), (2, 0x33333333), (4, 0x0F0F0F0F), (8, 0x00FF00FF), (16, 0x0000FFFF)),
         x,
     )
@@ -210,7 +212,8 @@ EXACT: dict[str, Function] = {
     "reflect": _exact(lambda x, n: x - x.dtype.type(2) * dot(n, x) * n), "refract": _exact(_refract),
     "faceForward": _exact(lambda n, i, g: np.where(dot(g, i) < 0, n, -n)),
     "transpose": _exact(lambda m: m.swapaxes(0, 1)), "determinant": _exact(_determinant),
-    "frexp": _exact(_frexp), "modf": _exact(_modf), "ldexp": _ldexp, "quantizeToF16": _exact(lambda x: x.astype(np.float16).astype(x.dtype)),
+    "frexp": _exact(_frexp), "modf": _exact(_modf), "ldexp": _ldexp,
+    "quantizeToF16": _exact(lambda x: x.astype(np.float16).astype(x.dtype)),
     "select": select, "all": _all, "any": _any,
 }  # fmt: skip
 ROUNDED: dict[str, Function] = {
@@ -218,7 +221,8 @@ ROUNDED: dict[str, Function] = {
     for name, function in {
         "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh, "atan": np.arctan, "atanh": np.arctanh,
         "atan2": np.arctan2, "cos": np.cos, "cosh": np.cosh, "sin": np.sin, "sinh": np.sinh, "tan": np.tan, "tanh": np.tanh,
-        "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "pow": np.power, "degrees": np.degrees, "radians": np.radians,
+        "exp": np.exp, "exp2": np.exp2, "log": np.log, "log2": np.log2, "pow": np.power,
+        "degrees": np.degrees, "radians": np.radians,
     }.items()
 }  # fmt: skip
 BITS: dict[str, Function] = {

@@ -116,7 +116,7 @@ class Intrinsics(Expressions):
             raise Fault(f"{name} wants a texture, and {describe(texture)} is given")
         height, width = texture.texels.shape[:2]
         if name == "textureDimensions":
-            return np.uint32([[width], [height]])
+            return np.array([[width], [height]], np.uint32)
         place = concrete(rest[0])
         if not isinstance(place, np.ndarray) or place.shape[:-1] != (2,):
             raise Fault(f"the coordinates are {describe(place)}")
@@ -129,7 +129,7 @@ class Intrinsics(Expressions):
             self.tell("out of bounds", node, texture.name, message, self.wave.ids[bad], read=True)
         found = texture.texels[np.clip(y, 0, height - 1), np.clip(x, 0, width - 1)]
         texel = Numeric("f32", (4,))
-        beyond = poison(texel) if self.poisoned == (node.line, node.column) else zero(texel)
+        beyond = poison(texel) if (node.line, node.column) in self.poisoned else zero(texel)
         return np.where(outside, beyond, np.moveaxis(found, -1, 0))
 
 
@@ -142,4 +142,3 @@ _ATOMICS: dict[str, Any] = {
     "atomicMax": np.maximum, "atomicMin": np.minimum, "atomicAnd": np.bitwise_and, "atomicOr": np.bitwise_or,
     "atomicXor": np.bitwise_xor,
 }  # fmt: skip
-

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -104,7 +104,9 @@ class Machine(Intrinsics):
         name = str(builtin.arguments[0])
         value = self.wave.builtin(name)
         if value is None:
-            raise MLTypeError("compute shaders have no such built-in value", operator="interpret", got=f"{name}, line {builtin.line}")
+            raise MLTypeError(
+                "compute shaders have no such built-in value", operator="interpret", got=f"{name}, line {builtin.line}"
+            )
         return value
 
     def invoke(self, function: Function, arguments: list[Value], node: Node) -> Value:
@@ -287,7 +289,7 @@ class Machine(Intrinsics):
         value = converted(value, self.names.type(function.result, self.evaluate))
         frame.result = value if frame.result is None else merged(mask.lanes, value, frame.result)
 
-    _RUN: dict[type[Any], Callable[[Any, Any, Mask], Mask | None]] = {
+    _RUN: ClassVar[dict[type[Any], Callable[[Any, Any, Mask], Mask | None]]] = {
         syntax.Declaration: _declaration,
         syntax.Assign: _assign,
         syntax.CallStatement: _call_statement,

@@ -8,7 +8,19 @@ from typing import Any
 import numpy as np
 
 from ...core.data_types import Array
-from .types import ArrayType, Leaf, Numeric, StructType, Type, leaves, map_tree, scalar_bytes, size_of, smallest_number, stride_of
+from .types import (
+    ArrayType,
+    Leaf,
+    Numeric,
+    StructType,
+    Type,
+    leaves,
+    map_tree,
+    scalar_bytes,
+    size_of,
+    smallest_number,
+    stride_of,
+)
 from .values import POISON, Value, data_of, of_data
 from .wave import Wave
 
@@ -69,7 +81,7 @@ class Clock:
     def unordered(self, before: Array, when: Array, ids: Array) -> Array:
         """Return where an access of invocation `before` at a time is not ordered before one of `ids` now; -1 is nobody."""
         group = ids // self._per_workgroup
-        ordered = (before == ids) | (before < 0)
+        ordered: Array = (before == ids) | (before < 0)
         ordered |= (before // self._per_workgroup == group) & (when < self._workgroups[group])
         subgroup = self.subgroup(ids)
         ordered |= (self.subgroup(np.maximum(before, 0)) == subgroup) & (when < self._of_subgroups[subgroup])
@@ -216,7 +228,7 @@ class Memory:
         """Return which of some words nothing was written to."""
         if self.written is None:
             return np.zeros(units.shape, np.bool_)
-        return ~self._written_words()[units].all(axis=-1)
+        return np.logical_not(self._written_words()[units].all(axis=-1))
 
     def mark_written(self, units: Array) -> None:
         """Take note that words were written."""
@@ -265,4 +277,6 @@ def of_workgroups(name: str, type_: Type, workgroups: int, clock: Clock) -> Memo
     """Return a workgroup variable: zeros, as WGSL has it, that nobody wrote."""
     size = -(-size_of(type_) // 8) * 8
     total = size * workgroups
-    return Memory(name, type_, "workgroup", Buffer(np.zeros(total, np.uint8), np.zeros(total, np.bool_)), 0, size, workgroups, clock)
+    return Memory(
+        name, type_, "workgroup", Buffer(np.zeros(total, np.uint8), np.zeros(total, np.bool_)), 0, size, workgroups, clock
+    )

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...core.errors import MLTypeError
 from . import syntax
-from .syntax import Expression, Field, Function, Module, Name, attribute
+from .syntax import Call, Expression, Field, Function, Module, Name, attribute
 from .types import SCALARS, ArrayType, Numeric, PointerType, StructType, TextureType, Type, struct_type
 from .values import Fault, Value, concrete, converted
 
 Evaluate = Callable[[Expression], Value]
+Meaning: TypeAlias = Function | Callable[[list[Value]], Value] | str
 
 _LETTERS = {"i": "i32", "u": "u32", "f": "f32", "h": "f16"}
 VECTORS = {f"vec{n}": (n,) for n in (2, 3, 4)}
@@ -36,6 +37,8 @@ class Names:
         self._types: dict[Name, Type] = {}
         self._structs: dict[str, StructType] = {}
         self._values: dict[str, Value] = {}
+        self.callees: dict[Call, Meaning] = {}
+        """What is called, by call, once it was."""
 
     def function(self, name: str) -> Function | None:
         """Return a function of the module."""

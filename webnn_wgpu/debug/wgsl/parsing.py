@@ -95,8 +95,8 @@ class _Templates:
         tokens: list[Any] = []
         opened: list[tuple[int, int]] = []
         depth = 0
-        for token in stream:
-            kind = token.type
+        for found in stream:
+            token, kind = found, found.type
             if kind == "LESS" and tokens and tokens[-1].type in ("IDENT", "VAR"):
                 opened.append((len(tokens), depth))
             elif kind in ("GREATER", "SHIFT_RIGHT") or (token.startswith(">") and opened):
@@ -165,7 +165,9 @@ class _Build:
             if isinstance(declaration, kinds):
                 if declaration.name in found:
                     raise MLTypeError(
-                        "a name is declared twice in a module", operator="interpret", got=f"{declaration.name}, {_at(declaration)}"
+                        "a name is declared twice in a module",
+                        operator="interpret",
+                        got=f"{declaration.name}, {_at(declaration)}",
                     )
                 found[declaration.name] = declaration
         return Module(found, _of(syntax.Assertion, children))
@@ -191,9 +193,7 @@ class _Build:
 
     def function(self, meta: Any, children: list[Any]) -> syntax.Function:
         *_, name, parameters, result, body = children
-        return syntax.Function(
-            meta.line, meta.column, str(name), parameters, result, body, _of(syntax.Attribute, children)
-        )
+        return syntax.Function(meta.line, meta.column, str(name), parameters, result, body, _of(syntax.Attribute, children))
 
     def parameters(self, _: Any, children: list[Any]) -> tuple[syntax.Field, ...]:
         return _of(syntax.Field, children)
@@ -295,7 +295,8 @@ class _Build:
         return syntax.Loop(meta.line, meta.column, None, children[0], None, children[1], None, None)
 
     def for_(self, meta: Any, children: list[Any]) -> syntax.Loop:
-        return syntax.Loop(meta.line, meta.column, *children, None, None)
+        start, condition, update, body = children
+        return syntax.Loop(meta.line, meta.column, start, condition, update, body, None, None)
 
     def for_init(self, _: Any, children: list[Any]) -> Statement:
         return children[0]

@@ -110,8 +110,8 @@ def length_of(type_: Type, memory: Memory | None = None) -> int:
             return type_.count
         assert memory is not None
         return memory.count
-    if isinstance(type_, Numeric) and type_.shape:
-        return type_.shape[0]
+    if isinstance(type_, Numeric) and len(type_.shape) > 0:
+        return next(iter(type_.shape))
     raise Fault(f"{type_} has no elements")
 
 
@@ -166,7 +166,8 @@ def _updated(old: Value, steps: tuple[Step, ...], new: Value, mask: Array | None
     step, *rest = steps
     inner = _updated(part(old, step), tuple(rest), new, mask)
     if isinstance(step, str):
-        assert isinstance(old, Composite) and isinstance(old.data, dict)
+        assert isinstance(old, Composite)
+        assert isinstance(old.data, dict)
         return Composite(old.type, {**old.data, step: data_of(inner)})
     data = map_tree(lambda leaf, made: _replaced(leaf, step, made), data_of(old), data_of(inner))
     return Composite(old.type, data) if isinstance(old, Composite) else data

@@ -51,9 +51,11 @@ class Numeric:
     def __str__(self) -> str:
         if self.atomic:
             return f"atomic<{self.scalar}>"
-        return "".join(["", "vec", "mat"][len(self.shape)] + "x".join(map(str, self.shape)) + f"<{self.scalar}>") if (
-            self.shape
-        ) else self.scalar
+        return (
+            "".join(["", "vec", "mat"][len(self.shape)] + "x".join(map(str, self.shape)) + f"<{self.scalar}>")
+            if (self.shape)
+            else self.scalar
+        )
 
 
 @dataclass(frozen=True)
@@ -168,13 +170,18 @@ def rounded_up(value: int, multiple: int) -> int:
 def struct_type(name: str, members: list[tuple[str, Type, int | None, int | None]]) -> StructType:
     """Return a structure of members with their types and what `@align` and `@size` say.
 
-    >>> str([m.offset for m in struct_type("S", [("a", Numeric("f32"), None, None), ("b", Numeric("f32", (3,)), None, None)]).members])
+    >>> str(
+    ...     [
+    ...         m.offset
+    ...         for m in struct_type("S", [("a", Numeric("f32"), None, None), ("b", Numeric("f32", (3,)), None, None)]).members
+    ...     ]
+    ... )
     '[0, 16]'
     """
     placed: list[MemberType] = []
     end, largest = 0, 1
-    for member, type_, align, size in members:
-        align = align or align_of(type_)
+    for member, type_, said, size in members:
+        align = said or align_of(type_)
         offset = rounded_up(end, align)
         placed.append(MemberType(member, type_, offset))
         end, largest = offset + (size or size_of(type_)), max(largest, align)

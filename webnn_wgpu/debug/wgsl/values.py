@@ -1,7 +1,7 @@
 """Values of all invocations at once, and the operators on them.
 
 Invocations are lanes: the last axis of every array counts them, or has length 1 where all have the same value. A scalar is an
-array `[lanes]`, a vector `[n, lanes]`, a matrix `[columns, rows, lanes]`. Numbers of WGSL's abstract types are Python's numbers,
+array `[lanes]`, a vector `[n, lanes]`, a matrix `[columns, rows, lanes]`. Numbers of WGSL's abstract types are Python's,
 vectors of them tuples. Integers wrap, floats round operation by operation, as numpy's do.
 """
 
@@ -59,14 +59,18 @@ def describe(value: Value) -> str:
 
 def number(value: Abstract, dtype: np.dtype[Any]) -> Array:
     """Return an abstract number, or vector of them, as one of a type."""
-    numbers = value if isinstance(value, tuple) else (value,)
-    for n in numbers:
-        if dtype.kind in "iu" and (isinstance(n, float) or not np.iinfo(dtype).min <= n <= np.iinfo(dtype).max):
-            raise Fault(f"{n} is not a number of the type {SCALAR_OF[dtype]}")
-        if dtype.kind == "b":
-            raise Fault(f"{n} is not a bool")
-    made = np.array(numbers, dtype)
-    return made[:, None] if isinstance(value, tuple) else made
+    if isinstance(value, tuple):
+        return np.concatenate([number(n, dtype) for n in value])[:, None]
+    if dtype.kind == "b":
+        raise Fault(f"{value} is not a bool")
+    if dtype.kind in "iu" and (isinstance(value, float) or not _LOWEST[dtype] <= value <= _HIGHEST[dtype]):
+        raise Fault(f"{value} is not a number of the type {SCALAR_OF[dtype]}")
+    return np.array([value], dtype)
+
+
+_INTEGERS = [dtype for dtype in SCALAR_OF if dtype.kind in "iu"]
+_LOWEST = {dtype: int(np.iinfo(dtype).min) for dtype in _INTEGERS}
+_HIGHEST = {dtype: int(np.iinfo(dtype).max) for dtype in _INTEGERS}
 
 
 def concrete(value: Value) -> Value:
@@ -91,7 +95,10 @@ def converted(value: Value, type_: Type) -> Value:
 
 def alike(*values: Value) -> tuple[Array, ...]:
     """Return values with abstract numbers made the type of the others."""
-    dtype = next((v.dtype for v in values if isinstance(v, np.ndarray)), None)
+    dtypes = {v.dtype for v in values if isinstance(v, np.ndarray)}
+    if len(dtypes) == 1 and not any(map(is_abstract, values)):
+        return values
+    dtype = next(iter(dtypes), None)
     if dtype is None:
         floats = any(isinstance(n, float) for v in values for n in (v if isinstance(v, tuple) else (v,)))
         dtype = np.dtype(np.float32 if floats else np.int32)
@@ -146,10 +153,9 @@ def merged(mask: Array, new: Value, old: Value) -> Value:
 
 def in_lane(value: Value, lane: int) -> Any:
     """Return what a value is in one lane: numpy's number or array, a dict of a structure's members."""
-    data = data_of(value)
-    if isinstance(data, np.ndarray | dict):
-        return map_tree(lambda leaf: leaf[..., min(lane, leaf.shape[-1] - 1)], data)
-    return data
+    if isinstance(value, np.ndarray | Composite):
+        return map_tree(lambda leaf: leaf[..., min(lane, leaf.shape[-1] - 1)], data_of(value))
+    return value
 
 
 # operators ------------------------------------------------------------------------------------------------------------
@@ -161,7 +167,8 @@ def binary(operator: str, left: Value, right: Value) -> Value:
         return _shifted(operator, left, right)
     if is_abstract(left) and is_abstract(right):
         return _abstract(operator, left, right)
-    a, b = alike(left, right)
+    same = isinstance(left, np.ndarray) and isinstance(right, np.ndarray) and left.dtype == right.dtype
+    a, b = (left, right) if same else alike(left, right)
     if operator == "*" and (a.ndim == 3 or b.ndim == 3) and 1 < min(a.ndim, b.ndim):
         return _product(a, b)
     if a.ndim > 1 and b.ndim > 1 and a.shape[:-1] != b.shape[:-1]:

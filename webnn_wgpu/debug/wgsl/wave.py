@@ -94,17 +94,17 @@ class Wave:
             case "workgroup_id":
                 return self.workgroups[self.workgroup].T if len(self.workgroups) > 1 else self.workgroups.T
             case "global_invocation_id":
-                return self.workgroups[self.workgroup].T * np.uint32(self.size).reshape(3, 1) + self.local
+                return self.workgroups[self.workgroup].T * np.array(self.size, np.uint32).reshape(3, 1) + self.local
             case "num_workgroups":
-                return np.uint32(self.grid).reshape(3, 1)
+                return np.array(self.grid, np.uint32).reshape(3, 1)
             case "subgroup_size":
-                return np.uint32([self.subgroup_size])
+                return np.array([self.subgroup_size], np.uint32)
             case "subgroup_invocation_id":
                 return self.index % np.uint32(self.subgroup_size)
             case "subgroup_id":
                 return self.index // np.uint32(self.subgroup_size)
             case "num_subgroups":
-                return np.uint32([-(-self.per_workgroup // self.subgroup_size)])
+                return np.array([-(-self.per_workgroup // self.subgroup_size)], np.uint32)
             case _:
                 return None
 
@@ -121,6 +121,6 @@ class Wave:
         """Return the lane of an invocation by its global_invocation_id; None where it is not in this wave."""
         place = [i // s for i, s in zip(invocation, self.size, strict=True)]
         inside = [i % s for i, s in zip(invocation, self.size, strict=True)]
-        found = np.flatnonzero((self.workgroups == np.uint32(place)).all(axis=1))
+        found = np.flatnonzero((self.workgroups == np.array(place, np.uint32)).all(axis=1))
         index = (inside[2] * self.size[1] + inside[1]) * self.size[0] + inside[0]
         return int(found[0]) * self.per_workgroup + index if found.size else None
