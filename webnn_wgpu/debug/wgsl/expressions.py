@@ -379,7 +379,8 @@ class Expressions:
         missing = f"no {barrier} between" if same else "in another workgroup, which no barrier waits for"
         where = f"{'too ' if conflict.line == node.line else ''}at line {conflict.line}"
         name = memory.name_of(conflict.unit)
-        message = f"{self._by_id(one)} {'writes' if writing else 'reads'} {name}, which {self._by_id(other)} {before} {where}, {missing}"
+        verb = "writes" if writing else "reads"
+        message = f"{self._by_id(one)} {verb} {name}, which {self._by_id(other)} {before} {where}, {missing}"
         self.tell("race", node, memory.name, message, conflict.ids, conflict.others, conflict.line, read=not writing)
 
     def tell(
