@@ -61,7 +61,7 @@ def test_a_kernel_that_does_not_compile(context: wn.MLContext, monkeypatch: pyte
         broken.setattr(pipelines, "render", lambda spec: "this is no WGSL")
         broken.setattr(PipelineCache, "of", PipelineCache)
         builder = wn.MLGraphBuilder(context)
-        with pytest.raises(wn.OperationError, match=r"build: shader of template ops/.* does not compile") as caught:
+        with pytest.raises(wn.OperationError, match=r"build\('neg_0'\): shader of template ops/.* does not compile") as caught:
             builder.build({"y": builder.neg(builder.input("x", F32X3))})
     assert caught.value.name == "OperationError"
     assert "Its source is in" in str(caught.value)

@@ -9,6 +9,7 @@ import pytest
 
 import webnn_wgpu as wn
 from webnn_wgpu import debug
+from webnn_wgpu.kernels.templates import shader_root
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,6 +84,16 @@ def test_a_planted_read_out_of_bounds(product: wn.MLGraph) -> None:
     (finding,) = found.findings
     assert (finding.kind, finding.variable, finding.calls[0]) == ("out of bounds", "b", lines[0])
     assert "b[" in finding.text
+
+
+def test_the_place_in_the_template(product: wn.MLGraph) -> None:
+    # A factor that nobody wrote.
+    found = debug.interpret(product.kernels["product"], [np.ones(360, np.float32), 3840])
+    (finding,) = [f for f in found.findings if f.kind == "uninitialised"]
+    assert finding.template.startswith("lib/") or finding.template.startswith("ops/")
+    file, line = finding.template.split(":")
+    assert (shader_root() / file).read_text(encoding="utf-8").splitlines()[int(line) - 1].strip() != ""
+    assert f"({finding.template})" in str(found)
 
 
 def test_a_planted_race(product: wn.MLGraph) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,6 +35,31 @@ def test_every_dispatch_of_the_plan_is_a_kernel(context: wn.MLContext) -> None:
         assert tuple(kernel.constants) == tuple(name for name, _ in d.spec.uniforms)
         assert kernel.workgroup_size is not None
         assert not kernel.overridden
+
+
+def test_source_maps_name_the_operators_of_fused_formulas(context: wn.MLContext) -> None:
+    kernels = network(context).kernels
+    for kernel in kernels.values():
+        assert kernel.source_map.text == kernel.wgsl
+    (kernel,) = kernels.find("add_1")
+    assert kernel.labels == ("matmul_0", "add_1", "gelu_2")
+    lines = kernel.wgsl.splitlines()
+    places = [kernel.source_map.place(i + 1, 9) for i, line in enumerate(lines) if re.match(r"    let y\d:", line)]
+    assert [(place.file, place.operators) for place in places] == [
+        ("lib/product.wgsl.j2", ("add_1",)),
+        ("lib/product.wgsl.j2", ("gelu_2",)),
+    ]
+
+
+def test_source_maps_of_overridden_kernels(context: wn.MLContext, tmp_path: Path) -> None:
+    graph = negation(context)
+    wgsl = graph.kernels["neg_0"].wgsl
+    file = tmp_path / "own.wgsl"
+    file.write_text("\n\n" + wgsl, encoding="utf-8")
+    kernel = graph.override("neg_0", file)
+    assert str(kernel.source_map.place(3, 4)) == f"{file}:3:4"
+    kernel = graph.override("neg_0", wgsl)
+    assert str(kernel.source_map.place(3, 4)) == "<wgsl>:3:4"
 
 
 def test_uniforms_have_the_values_of_the_call(context: wn.MLContext) -> None:

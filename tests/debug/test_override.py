@@ -156,7 +156,8 @@ def test_what_does_not_compile_is_placed_and_changes_nothing(context: wn.MLConte
             graph.override("neg_0", given)
         assert str(raised.value) == (
             f"override('neg_0'): the source does not compile: {name}{message}; "
-            f"allowed: bindings and uniforms of {graph.kernels['neg_0'].spec}, entry point main"
+            f"allowed: bindings and uniforms of {graph.kernels['neg_0'].spec}, entry point main. "
+            f"The operator was made at {negation.__code__.co_filename}:{negation.__code__.co_firstlineno + 3}"
         )
     assert graph.kernels["neg_0"].reason == "overridden by <wgsl>"
     np.testing.assert_array_equal(context.compute(graph, {"x": X})["y"], 2 * X)

@@ -22,6 +22,7 @@ EXPECTED = {
         r"noise 0\.048 -> 0\.008\nedge 0\.7 -> 0\.6\nlargest difference to numpy: small\n"
     ),
     "frame_loop.py": r"30 frames; mean brightness of the last: 125\.\d\n",
+    "pygfx_filter.py": r"drawing\.png darkest \d+ brightest \d+\n",
     "sentence_encoder.py": (
         r"How do I bake bread\? -> Knead the dough and let it rise for an hour\. \(0\.\d\d\)\n"
         r"When does my train depart\? -> The train to Lisbon leaves at nine\. \(0\.\d\d\)\n"

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tests.random_graphs.bounds import SMALLEST, bounds, evaluated, is_bounded, sign_unsure
 from tests.support import assert_same
-from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops import OPS
@@ -23,6 +21,8 @@ from webnn_wgpu.passes import PASSES, run_passes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
+from webnn_wgpu.testing.bounds import bounds, evaluated, is_bounded
+from webnn_wgpu.testing.judging import differs, judge
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -83,11 +83,13 @@ def check_graph(
     tally = tally if tally is not None else Tally()
     caps = device.caps if caps is None else caps
     _check(device, graph, feeds, tally, forced, caps)
-    rewritten, reports = run_passes(graph, _FUSING)
-    if any(r.name in INEXACT and r.nodes_before != r.nodes_after for r in reports) and all(
-        is_bounded(node.op) for node in rewritten.nodes
-    ):
-        _check(device, rewritten, feeds, tally, forced, caps)
+    narrow = any(value.type.data_type == "float16" for value in graph.values.values())
+    for wide in (False, True) if narrow else (False,):
+        rewritten, reports = run_passes(replace(graph, wide=wide), _FUSING)
+        if any(r.name in INEXACT and r.nodes_before != r.nodes_after for r in reports) and all(
+            is_bounded(node.op) for node in rewritten.nodes
+        ):
+            _check(device, rewritten, feeds, tally, forced, caps)
 
 
 def _check(
@@ -178,66 +180,16 @@ def run(
 
 def _check_node(graph: Graph, node: Node, operands: Sequence[Array | None], found: Sequence[Array], *, patches: bool) -> bool:
     """Compare an operator's results with the reference; return False where no accuracy is promised for its operands."""
-    types = [graph.type(o) for o in node.outputs]
-    expected = evaluated(OPS[node.op], operands, node, types)
-    allowed = bounds(graph, node, operands, expected, patches=patches)
-    if allowed is None:
+    judged = judge(graph, node, operands, found, patches=patches)
+    if judged is None:
         return False
-    # What devices may do to operands that are subnormal.
-    flushed = [None if a is None else _flushed(a) for a in operands]
-    same = all(a is b for a, b in zip(operands, flushed, strict=True))
-    others = expected if same else evaluated(OPS[node.op], flushed, node, types)
-    for i, (actual, wanted, bound, other) in enumerate(zip(found, expected, allowed, others, strict=True)):
-        wrong = differs(actual, wanted, bound)
-        if node.op == "reduceLogSum":
-            wrong &= ~(sign_unsure(node, operands, types) & (np.isnan(actual) != np.isnan(wanted)))
-        if OPS[node.op].moves:
-            wrong = _bits(actual) != _bits(wanted)
-        elif other is not wanted:
-            wrong &= differs(actual, other, bound)
-        if np.any(wrong):
-            flat = int(np.flatnonzero(wrong)[0])
-            at = [int(c) for c in np.unravel_index(flat, wanted.shape)]
+    for i, (actual, result) in enumerate(zip(found, judged, strict=True)):
+        if np.any(result.wrong):
+            flat = int(np.flatnonzero(result.wrong)[0])
+            at = [int(c) for c in np.unravel_index(flat, actual.shape)]
             raise MismatchError(
-                f"{node.op} output {i}: {np.count_nonzero(wrong)} of {wanted.size} elements differ; at {at} "
-                f"{actual.reshape(-1)[flat]!r}, not {wanted.reshape(-1)[flat]!r} within {bound.reshape(-1)[flat]:.3g}"
+                f"{node.op} output {i}: {np.count_nonzero(result.wrong)} of {actual.size} elements differ; at {at} "
+                f"{actual.reshape(-1)[flat]!r}, not {result.expected.reshape(-1)[flat]!r} "
+                f"within {result.allowed.reshape(-1)[flat]:.3g}"
             )
     return True
-
-
-def differs(actual: Array, expected: Array, bound: Array) -> Array:
-    """Return which elements are further from what is expected than their bounds.
-
-    The sign of zero and the payload of NaN do not count, nor do float32 numbers so small that a device may flush them. An
-    overflow may be missed by the bound.
-    """
-    if str(expected.dtype) not in FLOATS:
-        if not np.any(bound):
-            return np.asarray(actual != expected)
-        return np.asarray(np.abs(actual.astype(np.float64) - expected.astype(np.float64)) > bound)
-    a, e = actual.astype(np.float64), expected.astype(np.float64)
-    equal = (a == e) | (np.isnan(a) & np.isnan(e))
-    if expected.dtype == np.float32:
-        low, high = np.minimum(np.abs(a), np.abs(e)), np.maximum(np.abs(a), np.abs(e))
-        equal |= (low < SMALLEST) & (high <= SMALLEST)
-    with np.errstate(invalid="ignore"):
-        # False where either is NaN.
-        near = np.abs(_finite(a, expected.dtype) - _finite(e, expected.dtype)) <= bound
-    return np.asarray(~(equal | near))
-
-
-def _finite(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Put infinities where the next number after the largest would be."""
-    limits = np.finfo(dtype)
-    return np.where(np.isinf(array), np.copysign(float(limits.max) * (1 + float(limits.eps) / 2), array), array)
-
-
-def _flushed(array: Array) -> Array:
-    if array.dtype != np.float32:
-        return array
-    tiny = (np.abs(array) < SMALLEST) & (array != 0)
-    return np.where(tiny, np.copysign(np.float32(0), array), array) if np.any(tiny) else array
-
-
-def _bits(array: Array) -> Array:
-    return np.asarray(array, order="C").reshape(-1).view(f"u{array.dtype.itemsize}").reshape(array.shape)

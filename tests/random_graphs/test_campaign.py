@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from tests.random_graphs.bounds import bounds, evaluated
 from tests.random_graphs.campaign import Pretence, run_campaign, smallest
-from tests.random_graphs.check import MismatchError, check_graph, differs
+from tests.random_graphs.check import MismatchError, check_graph
 from tests.random_graphs.graphs import DRAWERS, graphs, seeded_graph
 from tests.support import PROFILES, new_profile
 from webnn_wgpu.core.data_types import FLOATS
@@ -22,6 +21,8 @@ from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan import planner
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime import pipelines
+from webnn_wgpu.testing.bounds import bounds, evaluated
+from webnn_wgpu.testing.judging import differs
 
 if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array, Graph

@@ -114,3 +114,28 @@ def test_the_process_survives(name: str) -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.strip() == "survived"
+
+
+def test_no_thread_polls_a_device_when_the_interpreter_ends(repository: Path) -> None:
+    program = """
+    import atexit, threading
+    def left():  # registered first, hence called last
+        print([type(t).__name__ for t in threading.enumerate() if t is not threading.main_thread()])
+    atexit.register(left)
+    import numpy as np, webnn_wgpu as wn
+    context = wn.ml.create_context()
+    builder = wn.MLGraphBuilder(context)
+    graph = builder.build({"y": builder.relu(builder.input("x", [2], "float32"))})
+    context.compute(graph, {"x": np.float32([1, -1])})
+    print([type(t).__name__ for t in threading.enumerate() if t is not threading.main_thread()])
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)],
+        cwd=repository,
+        env={**os.environ, "PYTHONPATH": str(repository)},
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=True,
+    )
+    assert done.stdout.splitlines() == ["['PollThread']", "[]"]

@@ -14,12 +14,14 @@ from ..core.errors import InvalidStateError, NotSupportedError
 from ..core.settings import forced_variants
 from ..ir.graph import Array, Graph
 from ..ir.types import TensorType
+from ..kernels.source_map import SourceMap
 from ..kernels.spec import Grid, KernelSpec
 from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan, make_plan
 from ..reference import interpret
 from ..runtime.buffer import Buffer
 from ..runtime.device import Device
+from ..runtime.observing import Observer
 from ..runtime.own_kernels import RunArgument, run_kernel
 from ..runtime.pipelines import PipelineCache
 from ..runtime.program import Program
@@ -76,7 +78,13 @@ class Storage(Protocol):
 
 
 class Executable(Protocol):
-    """A compiled graph."""
+    """A compiled graph.
+
+    Attributes:
+        observer: what is shown every value of later runs by `start` and `dispatch`, one by one.
+    """
+
+    observer: Observer | None
 
     def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> Pending:
         """Submit a run over arrays."""
@@ -98,7 +106,7 @@ class Executable(Protocol):
         """Run once and return the microseconds of each kernel on the device; None where nothing can tell them."""
         ...
 
-    def override(self, label: str, source: str, file: str) -> None:
+    def override(self, label: str, source: SourceMap) -> None:
         """Use another source for a dispatch of the plan from now on."""
         ...
 
@@ -276,12 +284,13 @@ class ReferenceExecutable:
 
     def __init__(self, graph: Graph) -> None:
         self._graph: Graph | None = graph
+        self.observer: Observer | None = None
 
     def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> Finished:
         """Run the graph now."""
         if self._graph is None:
             raise InvalidStateError("the graph was destroyed")
-        results = interpret(self._graph, inputs)
+        results = interpret(self._graph, inputs, self.observer)
         return Finished({name: results[name].copy() for name in outputs})
 
     def dispatch(self, inputs: Mapping[str, HostStorage], outputs: Mapping[str, HostStorage]) -> None:
@@ -302,7 +311,7 @@ class ReferenceExecutable:
     def kernel_times(self, inputs: Mapping[str, Array]) -> None:
         """Return None: there are no kernels."""
 
-    def override(self, label: str, source: str, file: str) -> None:
+    def override(self, label: str, source: SourceMap) -> None:
         """Raise NotSupportedError: there are no kernels."""
         raise NotSupportedError("the numpy reference has no kernels", label=label)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ..core.call_site import call_site
 from ..core.errors import InvalidStateError, MLTensorStateError, MLTypeError
 from ..ir.graph import Array, Graph, Node, Origin, Value
 from ..ir.types import TensorType
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
     from .context import MLContext
 
 PROFILES = ("2026", "2024")
+
+_INNER = 3
+"""Calls from where a node is made up to the method of an operator."""
 
 
 class MLGraphBuilder(WgslOperators, Operators):
@@ -186,7 +190,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         self._require_own(op, operands, label)
         types, canonical = op.check([None if o is None else o.type for o in operands], attrs, label)
         number = len(self._nodes)
-        origins = (Origin(number, label),)
+        origins = (Origin(number, label, call_site(_INNER)),)
         outputs = [self._new_operand(t, origins=origins) for t in types]
         self._nodes.append(
             Node(
@@ -222,6 +226,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         aliases: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
+        wide_float16: bool = False,
     ) -> MLGraph:
         """Compile the operators that `outputs` depend on.
 
@@ -232,6 +237,8 @@ class MLGraphBuilder(WgslOperators, Operators):
             progress: called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while
                 kernels are compiled, with bytes and "uploading weights" while weights are uploaded.
             disabled_passes: names of optimisation passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
+            wide_float16: keep float16 values between operators as float32. Inputs, outputs and weights stay float16; nothing
+                is rounded on the way, and values take twice the memory. Without effect on a graph with `aliases`.
 
         Returns:
             The compiled graph. All its memory is allocated and all its kernels are compiled.
@@ -250,7 +257,7 @@ class MLGraphBuilder(WgslOperators, Operators):
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraphbuilder-build
         """
-        graph = self._take_graph(outputs, aliases, disabled_passes)
+        graph = self._take_graph(outputs, aliases, disabled_passes, wide_float16)
         return self._context._compile(graph, progress, disabled_passes, "build")
 
     def plan(
@@ -259,6 +266,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         *,
         aliases: Mapping[str, str] | None = None,
         disabled_passes: Collection[str] = (),
+        wide_float16: bool = False,
     ) -> ExecutionPlan | None:
         """Return what `build` would make of the same outputs, without making anything on the device.
 
@@ -266,6 +274,7 @@ class MLGraphBuilder(WgslOperators, Operators):
             outputs: name -> operand, as for `build`; the builder has built then.
             aliases: as for `build`.
             disabled_passes: names of optimisation passes to leave out.
+            wide_float16: as for `build`.
 
         Returns:
             The plan with its kernels, buffers and their sizes; None on the numpy reference.
@@ -277,7 +286,7 @@ class MLGraphBuilder(WgslOperators, Operators):
             >>> print(b.plan({"y": b.matmul(x, b.transpose(y))}).summary())
             1 slot, 0.0 MiB (unshared 0.0 MiB), 2 dispatches, 1 pass
         """
-        graph = self._take_graph(outputs, aliases, disabled_passes)
+        graph = self._take_graph(outputs, aliases, disabled_passes, wide_float16)
         with self._context._guarded("plan"):
             return self._context._backend.plan(graph, disabled_passes)
 
@@ -288,17 +297,22 @@ class MLGraphBuilder(WgslOperators, Operators):
         aliases: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
+        wide_float16: bool = False,
     ) -> MLPromise[MLGraph]:
         """Compile in the background and return a promise of what `build` returns; the builder has built at once."""
 
         def start() -> MLPromise[MLGraph]:
-            graph = self._take_graph(outputs, aliases, disabled_passes)
+            graph = self._take_graph(outputs, aliases, disabled_passes, wide_float16)
             return MLPromise[MLGraph].in_background(lambda: self._context._compile(graph, progress, disabled_passes, "build"))
 
         return MLPromise[MLGraph].attempt(start)
 
     def _take_graph(
-        self, outputs: Mapping[str, MLOperand], aliases: Mapping[str, str] | None, disabled_passes: Collection[str]
+        self,
+        outputs: Mapping[str, MLOperand],
+        aliases: Mapping[str, str] | None,
+        disabled_passes: Collection[str],
+        wide_float16: bool,
     ) -> Graph:
         """Return the graph of what `outputs` depend on; from then on the builder has built."""
         self._check_can_build("build")
@@ -347,6 +361,7 @@ class MLGraphBuilder(WgslOperators, Operators):
             tuple(reversed(nodes)),
             {name: operand.value for name, operand in outputs.items()},
             MappingProxyType(dict(aliases or {})),
+            wide_float16,
         )
 
     def __repr__(self) -> str:

@@ -66,15 +66,7 @@ class ContextState:
             kind = failure if type(error) is OperationError else type(error)
             if error.operator and kind is type(error):
                 raise
-            raise kind(
-                error.rule,
-                operator=error.operator or operator,
-                label=error.label or label,
-                got=error.got,
-                allowed=error.allowed,
-                hint=error.hint,
-                spec=error.spec,
-            ) from error
+            raise error.named(operator, label, kind) from error
 
     def _check_alive(self, operator: str, label: str = "") -> None:
         if self._loss.event.is_set():

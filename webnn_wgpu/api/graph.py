@@ -133,7 +133,7 @@ class MLGraph:
             name = self.kernels.one(kernel, "override").name
             override = Override.of(wgsl)
             with self._context._guarded("override"):
-                self._executable.override(name, override.wgsl, override.file)
+                self._executable.override(name, override.source_map)
             self._overrides[name], self._kernels = override, None
             return self.kernels[name]
 

@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from ..core.errors import MLTypeError
-from ..ir.graph import Graph
+from ..ir.graph import Graph, Origin
+from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_kernel, map_of_source
 from ..kernels.spec import Grid, KernelSpec
-from ..kernels.templates import render
+from ..kernels.templates import render, template_file
 from ..plan import ExecutionPlan
 from ..plan.execution_plan import PlannedDispatch
 from ..plan.planner import node_label
@@ -48,11 +49,16 @@ class Override:
     wgsl: str
     file: str
 
+    @property
+    def source_map(self) -> SourceMap:
+        """The source as it is compiled: without `dbg`."""
+        return map_of_source(self.wgsl, self.file)
+
     @classmethod
     def of(cls, given: str | os.PathLike[str]) -> Override:
         """Return what a caller means: a path, or, where a string holds a brace, WGSL itself."""
         if isinstance(given, str) and "{" in given:
-            return cls(given, "<wgsl>")
+            return cls(given, OWN_SOURCE)
         return cls(Path(given).read_text(encoding="utf-8"), str(given))
 
 
@@ -89,6 +95,7 @@ class Kernel:
         constants: uniform name -> value.
         grid: workgroups in x, y, z.
         spec: the template with its parameters.
+        steps: of a fused kernel, the labels of the operators of each step of its expression.
         override: the source that stands in for it, if any.
     """
 
@@ -101,12 +108,29 @@ class Kernel:
     constants: Mapping[str, int | float]
     grid: Grid
     spec: KernelSpec = field(repr=False)
+    steps: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
     override: Override | None = field(default=None, repr=False)
 
     @property
     def wgsl(self) -> str:
-        """The source: rendered from the template, or the caller's where it is overridden."""
-        return render(self.spec) if self.override is None else self.override.wgsl
+        """The source, without `dbg`: rendered from the template, or the caller's where it is overridden."""
+        return render(self.spec) if self.override is None else self.override.source_map.text
+
+    @property
+    def source_map(self) -> SourceMap:
+        """Where each line of `wgsl` comes from: a template and a line in it, and the operators whose formula it is.
+
+        The template is rendered once more for this.
+
+        Example:
+            >>> kernel = b.build({"y": b.relu(b.add(x, y, label="sum"))}).kernels["sum"]
+            >>> line = next(i for i, line in enumerate(kernel.wgsl.splitlines(), 1) if "let y1" in line)
+            >>> print(kernel.source_map.place(line, 5))
+            ops/elementwise.wgsl.j2:17:5 (relu_1)
+        """
+        if self.override is not None:
+            return self.override.source_map
+        return map_of_kernel(self.spec, labels=self.steps or (self.labels,))
 
     @property
     def overridden(self) -> bool:
@@ -252,8 +276,8 @@ def _kernel(planned: PlannedDispatch, uniforms: bytes, labels: Mapping[int, str]
     values = spec.unpacked(uniforms[planned.uniform_offset : planned.uniform_offset + planned.uniform_size])
     return Kernel(
         planned.label,
-        tuple(dict.fromkeys(labels[origin.node] for origin in planned.origins)),
-        "" if spec.source else f"ops/{spec.template}.wgsl.j2",
+        _labels(planned.origins, labels),
+        "" if spec.source else template_file(spec),
         spec.variant,
         planned.reason,
         tuple(
@@ -263,7 +287,12 @@ def _kernel(planned: PlannedDispatch, uniforms: bytes, labels: Mapping[int, str]
         MappingProxyType({name: value for (name, _), value in zip(spec.uniforms, values, strict=True)}),
         planned.grid,
         spec,
+        tuple(_labels(step, labels) for step in planned.steps),
     )
+
+
+def _labels(origins: Iterable[Origin], labels: Mapping[int, str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(labels[origin.node] for origin in origins))
 
 
 def _workgroup_size(wgsl: str) -> Grid | None:

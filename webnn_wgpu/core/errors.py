@@ -54,6 +54,23 @@ class WebNNError(Exception):
         self.got, self.allowed, self.hint, self.spec = got, allowed, hint, spec
         super().__init__(self._message())
 
+    def named(self, operator: str = "", label: str = "", kind: type[WebNNError] | None = None) -> WebNNError:
+        """Return the same error, naming an operator and a label where it names none, and of another kind if one is given.
+
+        >>> raise OperationError("a run failed", operator="compute").named("dispatch", "conv2d_3")
+        Traceback (most recent call last):
+        webnn_wgpu.core.errors.OperationError: compute('conv2d_3'): a run failed
+        """
+        return (kind or type(self))(
+            self.rule,
+            operator=self.operator or operator,
+            label=self.label or label,
+            got=self.got,
+            allowed=self.allowed,
+            hint=self.hint,
+            spec=self.spec,
+        )
+
     def _message(self) -> str:
         where = self.operator
         if self.label:

@@ -1,15 +1,22 @@
-"""Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, and the values of a run."""
+"""Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, the values of a run, and which are wrong."""
 
 from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
 from webnn_wgpu.api.profile import GraphProfile, KernelTime
 
+from .comparison import Comparison, Element, compare
+from .diff import GraphDiff, OperatorDiff, diff
 from .interpret import Interpretation, interpret
+from .launch import Bound, Launch, launch
 from .stops import Prompt, Stop
 from .values import GraphValues, ValueStatistics, values
 from .wgsl.findings import Finding
 
 __all__ = [
+    "Bound",
+    "Comparison",
+    "Element",
     "Finding",
+    "GraphDiff",
     "GraphProfile",
     "GraphValues",
     "Interpretation",
@@ -17,9 +24,14 @@ __all__ = [
     "KernelBinding",
     "KernelTime",
     "Kernels",
+    "Launch",
+    "OperatorDiff",
     "Prompt",
     "Stop",
     "ValueStatistics",
+    "compare",
+    "diff",
     "interpret",
+    "launch",
     "values",
 ]

@@ -18,6 +18,7 @@ from ..core.caps import Caps
 from ..core.data_types import Array
 from ..core.errors import MLTypeError, NotSupportedError
 from ..kernels.own import with_constants
+from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_source
 from ..kernels.spec import Grid
 from ..plan.execution_plan import PlannedDispatch
 from ..runtime.prefix import found_by
@@ -28,6 +29,7 @@ from .wgsl import dispatch
 from .wgsl.findings import Finding
 from .wgsl.machine import Budget
 from .wgsl.memory import Buffer
+from .wgsl.parsing import parse
 from .wgsl.syntax import Global
 from .wgsl.types import ArrayType, Numeric, StructType, Type
 from .wgsl.wave import Triple
@@ -208,7 +210,8 @@ def interpret(
     if isinstance(what, Kernel):
         return _of_kernel(session, what, feeds)
     path = None if isinstance(what, str) and "{" in what else Path(what)
-    source = str(what) if path is None else path.read_text(encoding="utf-8")
+    # Statements that trace are for the device.
+    source = map_of_source(str(what) if path is None else path.read_text(encoding="utf-8"), str(path or OWN_SOURCE))
     return _of_source(session, source, "" if path is None else path.name, feeds, grid, constants or {})
 
 
@@ -236,7 +239,18 @@ def _of_graph(session: _Session, graph: MLGraph, feeds: Any, chosen: str | None)
 
 
 def _run_planned(session: _Session, kernel: Kernel, planned: PlannedDispatch, memory: PlanMemory) -> None:
-    session.run(dispatch.Kernel(kernel.wgsl, None, kernel.name), kernel.name, memory.resources(planned), planned.grid)
+    session.run(_interpreted(kernel), kernel.name, memory.resources(planned), planned.grid)
+
+
+def _interpreted(kernel: Kernel) -> dispatch.Kernel:
+    """Return a kernel with the places of its lines in templates, which are looked up when they are wanted."""
+    return dispatch.Kernel(kernel.wgsl, None, kernel.name, lambda line, column: _place(kernel.source_map, line, column))
+
+
+def _place(source: SourceMap, line: int, column: int) -> str:
+    """Return where a line comes from; "" where it is what the caller knows it as."""
+    found = source.place(line, column)
+    return "" if found.file == OWN_SOURCE else f"{found.file}:{found.line}"
 
 
 def _of_kernel(session: _Session, kernel: Kernel, feeds: Any) -> Interpretation:
@@ -251,26 +265,27 @@ def _of_kernel(session: _Session, kernel: Kernel, feeds: Any) -> Interpretation:
         resources[i] = _resource(value, binding.access == "texture", binding.size_bytes)
     uniforms = kernel.spec.packed(list(kernel.constants.values()))
     resources[len(resources)] = _resource(np.frombuffer(uniforms, np.uint8), False, 0)
-    session.run(dispatch.Kernel(kernel.wgsl, None, kernel.name), kernel.name, resources, kernel.grid)
+    session.run(_interpreted(kernel), kernel.name, resources, kernel.grid)
     elements = {b.name: _numpy(b.element) for b in kernel.bindings}
     names = [(i, b.name) for i, b in enumerate(kernel.bindings) if b.access == "write"]
     return session.result({name: _written(resources[i], given.get(name), elements[name]) for i, name in names})
 
 
 def _of_source(
-    session: _Session, source: str, name: str, feeds: Any, grid: Any, constants: Mapping[str, Any]
+    session: _Session, source: SourceMap, name: str, feeds: Any, grid: Any, constants: Mapping[str, Any]
 ) -> Interpretation:
     def fail(rule: str, **parts: Any) -> MLTypeError:
         return MLTypeError(rule, operator="interpret", label=name, **parts)
 
     if grid is None:
         raise fail("the number of workgroups must be given for WGSL", allowed="grid=(x, y, z)")
-    declared = dispatch.Kernel(source, {}, name).module.declarations
+    declared = parse(source.text).declarations
     ids = {k for k in constants if k.isdigit()}
     overrides = ids | {n for n, d in declared.items() if isinstance(d, Global) and d.declaration.kind == "override"}
     free = {n: v for n, v in constants.items() if n not in overrides}
-    whole = with_constants(source, free, fail) if free else source
-    kernel = dispatch.Kernel(whole, {n: v for n, v in constants.items() if n in overrides}, name)
+    whole = with_constants(source.text, free, fail) if free else source.text
+    given_overrides = {n: v for n, v in constants.items() if n in overrides}
+    kernel = dispatch.Kernel(whole, given_overrides, name, lambda line, column: _place(source, line, column))
     wanted = kernel.resources
     given = _named(feeds, [wanted[i].name for i in sorted(wanted)], name)
     if missing := [d.name for d in wanted.values() if d.name not in given]:

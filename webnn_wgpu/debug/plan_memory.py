@@ -74,12 +74,21 @@ class PlanMemory:
                 buffer = self._slots[int(resource.key)]
             case kind:
                 buffer = self._ends[kind, str(resource.key)]
-        # Behind a value in a slot there may be padding; how much is not known there.
-        padding = STORAGE_ALIGNMENT_BYTES - 4 if resource.kind == "slot" else 0
-        if resource.kind == "output":
-            content = self._plan.outputs[str(resource.key)].size_bytes - resource.offset_bytes
-            padding = max(0, resource.size_bytes - content)
-        return dispatch.Window(buffer, resource.offset_bytes, resource.size_bytes, padding)
+        return dispatch.Window(buffer, resource.offset_bytes, resource.size_bytes, self._padding(resource))
+
+    def _padding(self, resource: Resource) -> int:
+        """Return how many bytes at the end of a resource belong to no value."""
+        if resource.kind not in ("output", "slot"):
+            return 0
+        end = resource.offset_bytes + resource.size_bytes
+        ends = [
+            p.offset_bytes + p.size_bytes
+            for p in self._plan.places.values()
+            if (p.kind, p.key) == (resource.kind, resource.key)
+        ]
+        paddings = [end - e for e in ends if 0 <= end - e < STORAGE_ALIGNMENT_BYTES]
+        # Scratch memory is no value, and has padding too.
+        return max(paddings, default=STORAGE_ALIGNMENT_BYTES - 4 if resource.kind == "slot" else 0)
 
     def _constant(self, number: int) -> Buffer | Array:
         if number not in self._constants:

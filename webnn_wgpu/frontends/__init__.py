@@ -1,1 +1,1 @@
-"""What turns files of other kinds into graphs: written against the public interface alone, as any program would be."""
+"""Ways from other packages' things to graphs and tensors: written against the public interface alone, as any program is."""

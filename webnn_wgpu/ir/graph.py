@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..core.call_site import CallSite
 from ..core.data_types import Array
 from .types import TensorType
 
@@ -25,10 +26,11 @@ def _no_aliases() -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Origin:
-    """An operator of the source graph that a node or value came from: its number there and its label."""
+    """An operator of the source graph that a node or value came from: its number there, its label, and who made it."""
 
     node: int
     label: str
+    site: CallSite | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,7 @@ class Graph:
         nodes: operators in an order in which they can run.
         outputs: graph outputs, name -> value id.
         aliases: names of outputs that are their input's memory, updated in place -> the name of that input.
+        wide: whether float16 values between operators may be kept as float32.
     """
 
     values: Mapping[int, Value]
@@ -85,6 +88,7 @@ class Graph:
     nodes: tuple[Node, ...]
     outputs: Mapping[str, int]
     aliases: Mapping[str, str] = field(default_factory=_no_aliases)
+    wide: bool = False
 
     def type(self, value: int) -> TensorType:
         """Return the type of a value."""
@@ -112,6 +116,7 @@ class Graph:
             nodes,
             outputs,
             self.aliases,
+            self.wide,
         )
 
 

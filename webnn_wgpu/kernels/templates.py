@@ -1,15 +1,24 @@
-"""Loading and rendering the WGSL templates."""
+"""Loading and rendering the WGSL templates.
+
+Templates see files of `shaders/` alone, and of the values that they are given the data, not the Python behind it: what a
+template could do besides making text, `jinja2.sandbox` refuses. Nothing that a program passes is a template: WGSL of its own
+is taken as it is.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, cast
 
 import jinja2
+import jinja2.ext
 import jinja2.meta
+import jinja2.sandbox
 
+from .dbg import without_dbg
 from .element import ELEMENTS
 from .spec import KernelSpec
 
@@ -40,7 +49,12 @@ def shader_root() -> Path:
 @cache
 def environment() -> jinja2.Environment:
     """Return the template environment: `{{ }}` values, `{% %}` blocks, `$$` line statements; undefined names are errors."""
-    env = jinja2.Environment(
+    return make_environment()
+
+
+def make_environment(extensions: Sequence[type[jinja2.ext.Extension]] = (), **variables: Any) -> jinja2.Environment:
+    """Return a template environment, with extensions of Jinja and other values of the variables that every template gets."""
+    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
         loader=jinja2.FileSystemLoader(shader_root()),
         undefined=jinja2.StrictUndefined,
         line_statement_prefix="$$",
@@ -48,18 +62,25 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
+        extensions=extensions,
     )
-    cast("dict[str, Any]", env.globals).update(elements=ELEMENTS, lib=library)
+    cast("dict[str, Any]", env.globals).update({"elements": ELEMENTS, "lib": library, **variables})
     return env
 
 
 def library(*names: str) -> str:
     """Return the source of functions of `shaders/lib/math`, each once, what they use first.
 
-    A library file names the files it needs in a line `// uses: exp, bits`.
-
     Raises:
-        FileNotFoundError: there is no such file.
+        FileNotFoundError: there is no such file, or the name is none.
+    """
+    return "\n".join(library_files(*names).values())
+
+
+def library_files(*names: str) -> dict[str, str]:
+    """Return the files of `library`, name -> text.
+
+    A library file names the files it needs in a line `// uses: exp, bits`.
     """
     sources: dict[str, str] = {}
 
@@ -74,22 +95,38 @@ def library(*names: str) -> str:
 
     for name in names:
         add(name)
-    return "\n".join(sources.values())
+    return sources
 
 
 @cache
 def _library_file(name: str) -> str:
+    if not re.fullmatch(r"\w+", name):
+        raise FileNotFoundError(f"{name!r} is no name of a library file")
     return (shader_root() / "lib" / "math" / f"{name}.wgsl").read_text(encoding="utf-8")
 
 
 @lru_cache(_SOURCES)
 def render(spec: KernelSpec, folder: str = "ops") -> str:
     """Return the WGSL of a kernel, whose template lies in a folder of `shaders/`."""
-    if spec.source:
-        return spec.source
-    template = environment().get_template(f"{folder}/{spec.template}.wgsl.j2")
+    return without_dbg(spec.source or render_with_dbg(spec, folder))
+
+
+def render_with_dbg(spec: KernelSpec, folder: str = "ops", env: jinja2.Environment | None = None) -> str:
+    """Return what the template of a kernel renders to, with the `dbg` statements it may hold.
+
+    Args:
+        spec: a kernel that has a template.
+        folder: where in `shaders/` that lies.
+        env: another environment than `environment()`.
+    """
+    template = (env or environment()).get_template(template_file(spec, folder))
     params: dict[str, Any] = dict(spec.params)
     return template.render(**params, bindings=spec.bindings, uniforms=spec.uniforms, features=spec.features)
+
+
+def template_file(spec: KernelSpec, folder: str = "ops") -> str:
+    """Return the path of a kernel's template below `shaders/`."""
+    return f"{folder}/{spec.template}.wgsl.j2"
 
 
 def free_variables(template: str) -> frozenset[str]:

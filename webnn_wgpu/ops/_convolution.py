@@ -284,13 +284,13 @@ def _read(size: ConvolutionSize, vector: str) -> Read:
 
 def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCall], reason: str) -> list[KernelCall]:
     """Return the matrix products of a convolution with one tap: nhwc pixels x filter, nchw filter x pixels."""
-    data_type, pixels = low.input().data_type, math.prod(size.output)
+    (data_type, weights_type), pixels = (low.input(i).data_type for i in range(2)), math.prod(size.output)
     if size.nhwc:
         a = Factor(low.value(0), data_type, (size.images * pixels, size.depth))
-        b = Factor(_filter(low, size, "ghwio", calls), data_type, (size.depth, size.columns))
+        b = Factor(_filter(low, size, "ghwio", calls), weights_type, (size.depth, size.columns))
         vector = "columns"
     else:
-        a = Factor(_filter(low, size, "goihw", calls), data_type, (size.columns, size.depth))
+        a = Factor(_filter(low, size, "goihw", calls), weights_type, (size.columns, size.depth))
         b = Factor(low.value(0), data_type, (size.images, size.depth, pixels))
         vector = "rows"
     products = product_calls(low, a, b, addend=_bias(low), read=_read(size, vector))
@@ -301,12 +301,12 @@ def _start(
     low: Lowering, size: ConvolutionSize, source: KernelOperand, weights: KernelOperand, texture: bool, quad: bool
 ) -> Kernel:
     """Return a kernel that reads the input and the filter and knows where patches lie."""
-    data_type = low.input().data_type
+    data_type, weights_type = (low.input(i).data_type for i in range(2))
     kernel = Kernel()
     # A quad of channels lies in one piece, and in one group.
     quads = size.nhwc and size.depth % QUAD == 0
     kernel.bind(Binding("input", "read", data_type, quad=quads), source)
-    kernel.bind(Binding("weights", "texture") if texture else Binding("weights", "read", data_type, quad=quad), weights)
+    kernel.bind(Binding("weights", "texture") if texture else Binding("weights", "read", weights_type, quad=quad), weights)
     kernel.params["transposed"] = size.transposed
     patch_uniforms(kernel, size)
     return kernel

@@ -6,9 +6,10 @@ The body's inputs are named by position ("0", "1", ...) and stand for the node's
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from ..ir.graph import Graph, substitute
+from ..ir.graph import Graph, Node, Origin, substitute
 from ..ir.types import TensorType
 from ..kernels.element import element_of
 from ..kernels.expression import ExpressionBuilder
@@ -25,16 +26,25 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
     raise call.fail("fused nodes are made by passes, not by programs")
 
 
+def _parts(body: Graph, ops: Mapping[str, OpDef]) -> tuple[Node | None, tuple[Node, ...]]:
+    """Return the operator of a body that takes an epilogue, if any, and those of its expression, one for each step."""
+    return (body.nodes[0], body.nodes[1:]) if ops[body.nodes[0].op].epilogue else (None, body.nodes)
+
+
+def steps_of(node: Node, ops: Mapping[str, OpDef]) -> tuple[tuple[Origin, ...], ...]:
+    """Return where the operators come from that the steps of a node's expression compute; () if it is not fused."""
+    return tuple(step.origins for step in _parts(node.attrs["body"], ops)[1]) if node.op == FUSED else ()
+
+
 def _lower(low: Lowering) -> list[KernelCall]:
     body: Graph = low.attrs["body"]
     outer = {inner: low.value(int(name)) for name, inner in body.inputs.items()}
-    anchor = body.nodes[0] if low.ops[body.nodes[0].op].epilogue else None
+    anchor, chain = _parts(body, low.ops)
     builder = ExpressionBuilder()
     names: dict[int, str] = {}
     read: list[int] = []
     if anchor:
         names[anchor.outputs[0]] = builder.argument(element_of(body.type(anchor.outputs[0]).data_type, low.caps))
-    chain = body.nodes[1:] if anchor else body.nodes
     for node in chain:
         for value in node.operands:
             if value not in names:

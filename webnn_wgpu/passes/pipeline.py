@@ -19,6 +19,7 @@ from .movement import merge_movement
 from .normalization import recognise_normalization
 from .numbers import take_numbers_along
 from .quantized import merge_quantization, recognise_matmul_nbits
+from .widen import widen_float16
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,12 @@ PASSES = (
     Pass("merge_movement", merge_movement, "what moves twice can move once, and sizes of 1 need no moving"),
     Pass(
         "take_numbers_along", take_numbers_along, "constant numbers are uniforms: fused kernels can read only so many buffers"
+    ),
+    Pass(
+        "widen_float16",
+        widen_float16,
+        "float16 values between operators are kept as float32 where the graph asks for it: nothing is rounded on the way",
+        exact=False,
     ),
     Pass("fuse_epilogues", fuse_epilogues, "bias, activation and residual are applied before a matrix product is stored"),
     Pass("fuse_elementwise", fuse_elementwise, "element-wise operators of one shape read and write memory once"),

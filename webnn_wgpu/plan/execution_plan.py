@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Literal
 
-from ..ir.graph import Array, Origin
+from ..ir.graph import Array, Graph, Origin
 from ..ir.types import TensorType
+from ..kernels.element import padded_bytes
 from ..kernels.spec import KernelSpec, Packing
 
 MIB = 1024 * 1024
@@ -55,6 +57,8 @@ class PlannedDispatch:
         label: name for people, in errors, traces and GPU debuggers; no other dispatch of the plan has it.
         reason: why this kernel was chosen.
         origins: the operators of the source graph it computes.
+        node: position of the node it computes, or a part of it, in the plan's graph; None of a copy to an output.
+        steps: of a fused kernel, those of each step of its expression.
     """
 
     spec: KernelSpec
@@ -65,6 +69,8 @@ class PlannedDispatch:
     label: str
     reason: str
     origins: tuple[Origin, ...]
+    node: int | None
+    steps: tuple[tuple[Origin, ...], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +86,8 @@ class ExecutionPlan:
         unshared_bytes: what intermediate results would take if each had a buffer of its own.
         arrays: the arrays of the constants by value id.
         aliases: outputs that are an input's memory -> that input.
+        graph: what is carried out: the graph after its passes.
+        places: where each value lies while it is needed, but for constants; what a view views lies there too.
     """
 
     inputs: Mapping[str, TensorType]
@@ -91,6 +99,8 @@ class ExecutionPlan:
     unshared_bytes: int
     arrays: Mapping[int, Array] = field(repr=False)
     aliases: Mapping[str, str]
+    graph: Graph = field(repr=False)
+    places: Mapping[int, Resource] = field(repr=False)
 
     @property
     def slot_bytes(self) -> int:
@@ -108,6 +118,11 @@ class ExecutionPlan:
         own = [t for name, t in self.outputs.items() if name not in self.aliases]
         ends = sum(t.size_bytes for t in (*self.inputs.values(), *own))
         return self.slot_bytes + self.constant_bytes + len(self.uniforms) + ends
+
+    def read_back(self) -> tuple[dict[str, int], int]:
+        """Return where each output lies in the one buffer that they are read back through, and the bytes of that."""
+        ends = [0, *accumulate(padded_bytes(type_.size_bytes) for type_ in self.outputs.values())]
+        return dict(zip(self.outputs, ends, strict=False)), ends[-1]
 
     def summary(self) -> str:
         """Return one line: slots, bytes with and without sharing, dispatches."""

@@ -17,11 +17,12 @@ from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing,
 from ..kernels.windows import divided
 from ..ops import OPS
 from ..ops._def import Lowering
+from ..ops.fused import steps_of
 from ..ops.strided import copy_call
 from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
 from .forced import check_forced
 from .sharing import share_kernels
-from .slots import Lifetime, assign_slots
+from .slots import Lifetime, Place, assign_slots
 
 
 @dataclass
@@ -109,10 +110,12 @@ class _Planner:
             alignment=self.caps.limit("min-storage-buffer-offset-alignment"),
             largest_bytes=self.caps.limit("max-buffer-size"),
         )
+        places = self._places(inputs, outputs, placed)
         constants: dict[tuple[int, Packing | None], int] = {}
         uniforms = bytearray()
         dispatches: list[PlannedDispatch] = []
         names = unique_names([label for _, _, label in self.calls])
+        positions = {id(node): i for i, node in enumerate(graph.nodes)}
         alignment = self.caps.limit("min-uniform-buffer-offset-alignment")
         for (call, node, label), name in zip(self.calls, names, strict=True):
             resources: list[Resource] = []
@@ -124,21 +127,20 @@ class _Planner:
                 if value in graph.constants:
                     number = constants.setdefault((value, packing), len(constants))
                     resources.append(Resource("constant", number, offset, size))
-                elif value in inputs:
-                    resources.append(Resource("input", inputs[value], offset, size))
-                elif value in outputs:
-                    resources.append(Resource("output", outputs[value], offset, size))
                 else:
-                    place = placed[value]
-                    resources.append(Resource("slot", place.slot, place.offset_bytes + offset, size))
+                    whole = places[value]
+                    resources.append(replace(whole, offset_bytes=whole.offset_bytes + offset, size_bytes=size))
             self._check(call, node, label, resources)
             block = call.spec.packed(call.uniforms)
             uniforms.extend(bytes(-len(uniforms) % alignment))
             offset = len(uniforms)
             uniforms.extend(block)
-            origins = node.origins if node else ()
+            origins, steps = (node.origins, steps_of(node, OPS)) if node else ((), ())
+            position = positions[id(node)] if node else None
             dispatches.append(
-                PlannedDispatch(call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins)
+                PlannedDispatch(
+                    call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins, position, steps
+                )
             )
         return ExecutionPlan(
             {name: graph.type(v) for name, v in graph.inputs.items()},
@@ -150,7 +152,17 @@ class _Planner:
             sum(life.size_bytes for life in lifetimes.values()),
             {v: graph.constants[v] for v, _ in constants},
             graph.aliases,
+            graph,
+            {v: places[root] for v in graph.values if (root := self.root(v)) in places},
         )
+
+    def _places(
+        self, inputs: Mapping[int, str], outputs: Mapping[int, str], placed: Mapping[int, Place]
+    ) -> dict[int, Resource]:
+        """Return where every value lies that has memory of its own and is no constant."""
+        places = {v: Resource("slot", p.slot, p.offset_bytes, self._size(v)) for v, p in placed.items()}
+        places |= {v: Resource("output", name, 0, self._size(v)) for v, name in outputs.items()}
+        return places | {v: Resource("input", name, 0, self._size(v)) for v, name in inputs.items()}
 
     def _type(self, operand: Operand) -> str:
         """Return the type of an operand for people."""

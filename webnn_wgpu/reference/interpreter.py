@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -27,19 +27,27 @@ def evaluate(graph: Graph, node: Node, operands: Sequence[Array | None]) -> list
     return [np.ascontiguousarray(array).reshape(array.shape) for array in results]
 
 
-def interpret(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
+def interpret(
+    graph: Graph, inputs: Mapping[str, Array], observer: Callable[[int | None, Mapping[int, Array]], None] | None = None
+) -> dict[str, Array]:
     """Run a whole graph.
 
     Args:
         graph: any graph, before or after passes.
         inputs: graph input name -> array of the input's type.
+        observer: called with None and the inputs, then with each node's position and its results; arrays by value.
 
     Returns:
         Graph output name -> array of the output's type.
     """
     values: dict[int, Array] = dict(graph.constants)
     values.update({value: inputs[name] for name, value in graph.inputs.items()})
-    for node in graph.nodes:
+    if observer is not None:
+        observer(None, {value: values[value] for value in graph.inputs.values()})
+    for position, node in enumerate(graph.nodes):
         operands = [None if i is None else values[i] for i in node.inputs]
-        values.update(zip(node.outputs, evaluate(graph, node, operands), strict=True))
+        made = dict(zip(node.outputs, evaluate(graph, node, operands), strict=True))
+        values.update(made)
+        if observer is not None:
+            observer(position, made)
     return {name: values[value] for name, value in graph.outputs.items()}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import logging
 import threading
+import weakref
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -23,6 +26,7 @@ from ..core.errors import (
     NotSupportedError,
     OperationError,
     OutOfMemoryError,
+    WebNNError,
 )
 from ..core.settings import cache_enabled
 from ..kernels.element import padded_bytes
@@ -45,7 +49,8 @@ WANTED_FEATURES = (
 )
 """Features the kernels and the profiler use, requested where the adapter has them."""
 
-_BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
+"""What the buffers of tensors, slots and constants are for."""
 
 
 class Device:
@@ -61,10 +66,15 @@ class Device:
 
     def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool, caps: Caps | None = None) -> None:
         self.gpu, self.owned = gpu, owned
+        if owned:
+            _destroy_at_exit()
+            _opened.add(gpu)
         self._native: Any = gpu  # polling is not part of wgpu's public API
         self.lock = threading.RLock()
+        self._gone = False
         self.users = 0
-        self.caps = caps or _caps_of(gpu)
+        with self.translated("opening the device"):
+            self.caps = caps or _caps_of(gpu)
         self.shared: dict[str, Any] = {}
         """Caches of the other modules of this package, by module."""
 
@@ -74,7 +84,7 @@ class Device:
 
         Raises:
             MLTypeError: `gpu` is not a `wgpu.GPUDevice`.
-            DeviceLostError: its owner has destroyed it.
+            DeviceLostError: it is gone.
         """
         if not isinstance(gpu, wgpu.GPUDevice):
             raise MLTypeError(
@@ -89,12 +99,29 @@ class Device:
             found: Device | None = gpu.__dict__.get("_webnn_wgpu")
             if found is None:
                 found = gpu.__dict__["_webnn_wgpu"] = cls(gpu, owned=owned)
-            return found
+        found.check()
+        return found
 
     @property
     def lost(self) -> bool:
-        """Whether the device's owner has destroyed it."""
-        return _is_destroyed(self.gpu)
+        """Whether the device is known to be gone: its owner has destroyed it, or a call has failed for that."""
+        return self._gone or _is_destroyed(self.gpu)
+
+    def check(self) -> None:
+        """Raise DeviceLostError if the device is gone, also where only the driver knows it; asking takes microseconds.
+
+        Nobody is told when a driver gives up on a device, for example because a kernel has kept it busy for too long. So this
+        is asked before calls that wgpu-native ends the process for then.
+        """
+        if self.lost:
+            raise DeviceLostError("the device is lost")
+        with self.lock, self.translated("asking it"):
+            if not tested_wgpu():
+                self.gpu.create_command_encoder().finish()
+                return
+            if "probe" not in self.shared:
+                self.shared["probe"] = self.gpu.create_buffer(label="probe", size=4, usage=wgpu.BufferUsage.COPY_DST)
+            _write_nothing(self.gpu, self.shared["probe"])
 
     @contextmanager
     def translated(self, doing: str) -> Generator[None]:
@@ -109,8 +136,17 @@ class Device:
             raise OutOfMemoryError(f"the device has no memory for {doing}: {error}") from error
         except wgpu.GPUError as error:
             if self.lost or "device is lost" in str(error):
+                self._gone = True
                 raise DeviceLostError(f"the device is lost: {doing} failed") from error
             raise OperationError(f"{doing} failed: {error}") from error
+
+    @contextmanager
+    def running(self, labels: Iterable[str]) -> Generator[None]:
+        """Have errors name the kernels that were running or being made."""
+        try:
+            yield
+        except WebNNError as error:
+            raise error.named(label=", ".join(labels)) from error
 
     @property
     def description(self) -> str:
@@ -125,11 +161,11 @@ class Device:
             OutOfMemoryError: larger than the device allows, or the device has no memory left.
             DeviceLostError: the device is gone.
         """
-        return Buffer(self, self.create_gpu_buffer(padded_bytes(size_bytes), _BUFFER_USAGE, label))
+        return Buffer(self, self.create_gpu_buffer(padded_bytes(size_bytes), BUFFER_USAGE, label))
 
     def create_staging(self, size_bytes: int) -> wgpu.GPUBuffer:
         """Return a buffer that results are copied into and read from; raises like `create_buffer`."""
-        return self.create_gpu_buffer(size_bytes, wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST, "staging")
+        return self.create_gpu_buffer(size_bytes, wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST, "what is read back")
 
     def create_gpu_buffer(self, size_bytes: int, usage: int, label: str) -> wgpu.GPUBuffer:
         """Return a buffer of a size and usage; raises like `create_buffer`."""
@@ -202,6 +238,15 @@ def open_device(
     if adapter is None:
         kind = "software WebGPU adapter" if prefer_software else "WebGPU adapter"
         raise NotSupportedError(f"no {kind} was found", operator="create_context", hint=INSTALL_HINT)
+    return open_adapter(adapter)
+
+
+def open_adapter(adapter: wgpu.GPUAdapter) -> Device:
+    """Open a device on an adapter, with every feature and the limits that kernels use, as far as it has them.
+
+    Raises:
+        NotSupportedError: the adapter gives none.
+    """
     limits = {name: adapter.limits[name] for name in DEFAULT_LIMITS if name in adapter.limits}
     try:
         gpu = adapter.request_device_sync(
@@ -251,10 +296,36 @@ def _choose_adapter(power_preference: PowerPreference, prefer_software: bool) ->
 
 _of_lock = threading.Lock()
 
+_opened: weakref.WeakSet[wgpu.GPUDevice] = weakref.WeakSet()
+
+
+@cache
+def _destroy_at_exit() -> None:
+    """See to it that the devices that were opened here are destroyed while their threads still run.
+
+    Each has a daemon thread that polls it. When the interpreter ends, such threads stop wherever they are: one that has just
+    been woken holds a lock that wgpu then waits for, forever, as it frees the device.
+    """
+
+    def destroy() -> None:
+        for gpu in list(_opened):
+            gpu.destroy()
+
+    # Once there is a device: what is registered last is called first, so before wgpu waits for such threads no longer.
+    atexit.register(destroy)
+
 
 def _is_destroyed(gpu: Any) -> bool:
     # wgpu has no attribute for it; what it does have is the thread that polls the device until it is destroyed.
     return getattr(gpu, "_poller", gpu) is None
+
+
+def _write_nothing(gpu: Any, buffer: Any) -> None:
+    """Queue a write of no bytes, which costs next to nothing and which wgpu's public API would not let through."""
+    from wgpu.backends.wgpu_native import _api, ffi
+
+    lib: Any = _api.libf
+    lib.wgpuQueueWriteBuffer(gpu.queue._internal, buffer._internal, 0, ffi.NULL, 0)
 
 
 def _caps_of(gpu: wgpu.GPUDevice) -> Caps:
@@ -295,7 +366,7 @@ def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
     pipeline = gpu.create_compute_pipeline(
         layout=gpu.create_pipeline_layout(bind_group_layouts=[layout]), compute={"module": module, "entry_point": "main"}
     )
-    buffer = gpu.create_buffer(size=4, usage=_BUFFER_USAGE)
+    buffer = gpu.create_buffer(size=4, usage=BUFFER_USAGE)
     group = gpu.create_bind_group(
         layout=layout, entries=[{"binding": 0, "resource": {"buffer": buffer, "offset": 0, "size": 4}}]
     )

@@ -12,10 +12,12 @@ import wgpu
 from ..core.data_types import Array
 from ..core.errors import MLTypeError, OperationError
 from ..kernels.own import own_spec
+from ..kernels.source_map import map_of_source
 from ..kernels.spec import Binding, Grid
 from .buffer import Buffer
 from .device import Device
-from .pipelines import PipelineCache, compiler_message
+from .messages import compiler_message
+from .pipelines import PipelineCache
 from .readback import PendingRead
 
 
@@ -75,7 +77,7 @@ def run_kernel(device: Device, source: str, arguments: Sequence[RunArgument], gr
         try:
             device.submit(encoder, buffers, staging)
         except OperationError as error:
-            found = compiler_message(str(error.__cause__), source)
+            found = compiler_message(str(error.__cause__), map_of_source(source, ""))
             raise OperationError("the kernel does not fit its buffers", got=found) from error
         return None if staging is None else PendingRead(device, staging, windows)
 

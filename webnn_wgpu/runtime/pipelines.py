@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 import tempfile
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -16,11 +15,14 @@ from weakref import WeakValueDictionary
 import platformdirs
 import wgpu
 
-from ..core.errors import DeviceLostError, OperationError
+from ..core.errors import OperationError, OutOfMemoryError
 from ..core.settings import cache_enabled, dump_folder
+from ..kernels.source_map import SourceMap, map_of_kernel, map_of_source
 from ..kernels.spec import KernelSpec
-from ..kernels.templates import render
+from ..kernels.templates import render, template_file
+from ..plan.execution_plan import PlannedDispatch
 from .device import Device
+from .messages import compiler_message, made_at
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -67,55 +69,61 @@ class PipelineCache:
     def __contains__(self, spec: KernelSpec) -> bool:
         return spec in self._pipelines
 
-    def get(self, spec: KernelSpec) -> Pipeline:
+    def get(self, spec: KernelSpec, planned: PlannedDispatch | None = None) -> Pipeline:
         """Return the pipeline of a kernel.
 
+        Args:
+            spec: the kernel.
+            planned: a dispatch of it, for messages.
+
         Raises:
-            OperationError: the shader does not compile; the message names template, line and the file with its source.
+            OperationError: the shader does not compile; the message names template, line and column, and the file with its
+                source.
         """
         with self.device.lock:
             found = self._pipelines.get(spec)
             if found is None:
-                found = self._pipelines[spec] = self._create(spec)
+                found = self._pipelines[spec] = self._create(spec, planned)
             self._newest[spec] = found
             self._newest.move_to_end(spec)
             if len(self._newest) > KEPT:
                 self._newest.popitem(last=False)
             return found
 
-    def _create(self, spec: KernelSpec) -> Pipeline:
+    def _create(self, spec: KernelSpec, planned: PlannedDispatch | None) -> Pipeline:
         source = render(spec)
         try:
             return self._compile(spec, source)
         except wgpu.GPUError as error:
             folder = Path(platformdirs.user_cache_dir("webnn_wgpu")) / "failed" if cache_enabled() else None
             file = _keep_source(source, spec, folder or Path(tempfile.gettempdir()))
+            found = map_of_source(spec.source, "") if spec.source else map_of_kernel(spec)
             raise OperationError(
-                f"{_blamed(spec)} does not compile: {compiler_message(str(error), spec.source)}",
+                f"{_blamed(spec)} does not compile: {compiler_message(str(error), found)}",
+                label=planned.label if planned else "",
                 got=str(spec),
-                hint=f"Its source is in {file}",
+                hint=". ".join(filter(None, (f"Its source is in {file}", made_at(str(error), found, planned)))),
             ) from error
 
-    def override(self, spec: KernelSpec, source: str, file: str, label: str) -> Pipeline:
-        """Return a pipeline of a source that takes the bindings and uniforms of a kernel.
+    def override(self, planned: PlannedDispatch, source: SourceMap) -> Pipeline:
+        """Return a pipeline of a source that takes the bindings and uniforms of a dispatch's kernel.
 
         Args:
-            spec: the kernel.
+            planned: the dispatch.
             source: WGSL with the entry point `main`.
-            file: what messages call the source.
-            label: the dispatch it is for, for messages.
 
         Raises:
             OperationError: it does not compile, or binds something else; the message names file, line and column.
         """
         with self.device.lock:
             try:
-                return self._compile(spec, source)
+                return self._compile(planned.spec, source.text)
             except wgpu.GPUError as error:
                 raise OperationError(
-                    f"the source does not compile: {compiler_message(str(error), source, file)}",
-                    label=label,
-                    allowed=f"bindings and uniforms of {spec}, entry point main",
+                    f"the source does not compile: {compiler_message(str(error), source)}",
+                    label=planned.label,
+                    allowed=f"bindings and uniforms of {planned.spec}, entry point main",
+                    hint=made_at(str(error), source, planned),
                 ) from error
 
     def _compile(self, spec: KernelSpec, source: str) -> Pipeline:
@@ -129,9 +137,10 @@ class PipelineCache:
             pipeline = gpu.create_compute_pipeline(
                 label=str(spec), layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
             )
-        except wgpu.GPUError as error:
-            if self.device.lost:
-                raise DeviceLostError("the device is lost", got=str(spec)) from error
+        except wgpu.GPUOutOfMemoryError as error:
+            raise OutOfMemoryError("the device has no memory for a kernel", got=str(spec)) from error
+        except wgpu.GPUError:
+            self.device.check()
             raise
         return Pipeline(spec, pipeline, layout)
 
@@ -159,36 +168,7 @@ class PipelineCache:
 
 
 def _blamed(spec: KernelSpec) -> str:
-    return "the shader" if spec.source else f"shader of template ops/{spec.template}.wgsl.j2"
-
-
-_FRAME = re.compile(r".*┌─|.*naga::| *(\d+ *│|In wgpu|Caused by:$|Validation Error$)")
-"""Lines of a compiler's message that only frame or repeat what it says."""
-
-
-def compiler_message(text: str, source: str, file: str = "") -> str:
-    r"""Return what wgpu says of a program's own shader in one line: where, what is wrong, and how that line reads.
-
-    Args:
-        text: the message, with drawings of the lines.
-        source: the shader; "" for one of the package's own, whose message stays as it is.
-        file: what the source is called, if it has a name.
-
-    >>> message = "Shader 'a' parsing error: no such name: `foo`\n  ┌─ wgsl:2:5\n  │\n2 │   foo();\n  │   ^^^ unknown\n"
-    >>> compiler_message(message, "fn main() {\n    foo();\n}", "own.wgsl")
-    "own.wgsl:2:5: no such name: `foo` in 'foo();'"
-    """
-    if not source:
-        return text
-    lines = (re.sub(r"^[ │╰─^=]*(Shader '.*' parsing error: )?", "", s) for s in text.splitlines() if not _FRAME.match(s))
-    words = list(dict.fromkeys(filter(None, lines)))
-    found = re.search(r"┌─ .*?:(\d+):(\d+)$", text, re.MULTILINE)
-    if found is None:
-        return f"{file}: " * bool(file) + "; ".join(words)
-    where = f"{file}:{found[1]}:{found[2]}" if file else f"line {found[1]}, column {found[2]}"
-    if "parsing error: " in text:
-        words = words[:1]  # the rest says no more than where
-    return f"{where}: {'; '.join(words)}" + "".join(f" in '{s.strip()}'" for s in source.splitlines()[int(found[1]) - 1 :][:1])
+    return "the shader" if spec.source else f"shader of template {template_file(spec)}"
 
 
 def _keep_source(source: str, spec: KernelSpec, folder: Path) -> Path:

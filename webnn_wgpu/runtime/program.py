@@ -6,27 +6,28 @@ compute pass, copies the outputs into the staging buffer and submits once.
 
 from __future__ import annotations
 
-import weakref
-from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import InvalidStateError, OperationError
+from ..core.errors import InvalidStateError
+from ..kernels.source_map import SourceMap, map_of_source
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
+from .bound import BoundSets, Ends
 from .buffer import Buffer
 from .device import Device
 from .encoding import check_encoder, recording
-from .pipelines import Pipeline, PipelineCache, compiler_message
+from .observing import Observer, run_node, run_observed
+from .pipelines import Pipeline, PipelineCache
 from .readback import PendingRead
 from .recorder import Dispatch, PlainRecorder, Recorder, make_recorder
 from .steps import run_in_steps
 from .timestamps import FEATURE, Timestamps
-from .warming import Use, WarmUp, dispatch_nothing
+from .warming import Use, WarmUp, try_kernel
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -34,14 +35,6 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 with bytes and `UPLOADING` while weights are uploaded."""
 
 UPLOADING = "uploading weights"
-
-_READ_ALIGNMENT = 16
-_BOUND_SETS = 16
-"""Sets of tensors whose bind groups are kept: more than a decoder that swaps two caches needs."""
-
-
-Ends: TypeAlias = Mapping[tuple[str, str], Buffer]
-"""The buffers of a graph's ends: ("input" or "output", name) -> buffer."""
 
 
 class Program:
@@ -65,7 +58,9 @@ class Program:
         self.milliseconds: list[float] = []
         """How long each dispatch takes, where that was measured."""
         self._pending: PendingRead | None = None
-        self._bound: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
+        self._bound = BoundSets()
+        self.observer: Observer | None = None
+        """What is shown every value of later runs, one by one; for looking into a graph."""
         self._slots: list[Buffer] = []
         self._ends: dict[tuple[str, str], Buffer] = {}
         self._weights: list[Weight] = []
@@ -93,7 +88,8 @@ class Program:
     def _over_own(self) -> Recorder:
         """Return the dispatches over buffers of the program's own.
 
-        A plan that updates tensors in place is made for `dispatch`, and gets a second set of them only when it needs one.
+        A plan that updates tensors in place is made for `dispatch`, and gets a second set of them only when it needs one. So
+        is one whose outputs fit into no buffer together.
         """
         if self._own is None:
             with self.device.translated("making a graph"):
@@ -101,22 +97,20 @@ class Program:
         return self._own
 
     def _make_own(self) -> Recorder:
-        """Make buffers of the graph's ends and staging."""
+        """Make buffers of the graph's ends and staging.
+
+        Raises:
+            OutOfMemoryError: among others where the outputs together do not fit into one buffer; nothing was allocated then.
+        """
         plan, device = self.plan, self.device
+        self._read_offsets, self._staging_bytes = plan.read_back()
+        self._staging = device.create_staging(self._staging_bytes)
         ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
         for kind, name, type_ in ends:
             if kind == "output" and name in plan.aliases:
                 self._ends[kind, name] = self._ends["input", plan.aliases[name]]
             else:
                 self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
-        self._read_offsets: dict[str, int] = {}
-        total = 0
-        for name in plan.outputs:
-            self._read_offsets[name] = total
-            size = self._ends["output", name].size_bytes
-            total += -(-size // _READ_ALIGNMENT) * _READ_ALIGNMENT
-        self._staging_bytes = total
-        self._staging = device.create_staging(total)
         return self._bind(self._ends)
 
     def _upload(self, progress: Progress | None) -> None:
@@ -144,9 +138,10 @@ class Program:
             for i, (spec, dispatches) in enumerate(uses.items()):
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))
-                self._pipelines[spec] = cache.get(spec)
-                if not spec.reads_texture and not spec.source:
-                    warm_up.start(self._pipelines[spec], self._uses(dispatches))
+                with self.device.running(d.label for d in dispatches):
+                    self._pipelines[spec] = cache.get(spec, dispatches[0])
+                    if not spec.reads_texture and not spec.source:
+                        warm_up.start(self._pipelines[spec], self._uses(dispatches))
             if progress is not None:
                 progress(len(uses), len(uses), "")
             self._allocate(progress)
@@ -157,23 +152,12 @@ class Program:
                 None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
                 for d in plan.dispatches
             ]
-            if not plan.aliases:
+            if not plan.aliases and plan.read_back()[1] <= self.device.caps.limit("max-buffer-size"):
                 self._own = self._make_own()
             for d in plan.dispatches:
                 if d.spec.source:
                     self._over_own()
-                    self._try_kernel(d, self._pipelines[d.spec], d.spec.source)
-
-    def _try_kernel(self, planned: PlannedDispatch, kernel: Pipeline, source: str) -> None:
-        """Have the driver compile a kernel that is not the package's, which may want buffers of the very sizes it will have."""
-        resources = {i: self._resource(r, self._ends) for i, r in enumerate(planned.bindings)}
-        if planned.uniform_size:
-            resources[len(resources)] = self._uniform_window(planned)
-        try:
-            dispatch_nothing(PipelineCache.of(self.device), kernel, [resources])
-        except OperationError as error:
-            found = compiler_message(str(error.__cause__), source)
-            raise OperationError("the kernel does not fit its buffers", label=planned.label, got=found) from error
+                    self._try_kernel(d, self._pipelines[d.spec], map_of_source(d.spec.source, ""))
 
     def _uses(self, dispatches: Sequence[PlannedDispatch]) -> dict[Use, dict[int, Any]]:
         """Return the uses that dispatches make of a kernel, and the uniforms and textures of each by binding."""
@@ -192,13 +176,19 @@ class Program:
             uses[Use(uniforms, tuple(textures))] = resources
         return uses
 
+    def _try_kernel(self, planned: PlannedDispatch, kernel: Pipeline, source: SourceMap) -> None:
+        try_kernel(PipelineCache.of(self.device), kernel, self.resources(planned, self._ends), source, planned.label)
+
+    def resources(self, planned: PlannedDispatch, ends: Ends) -> dict[int, Any]:
+        """Return what the bindings of a dispatch are bound to."""
+        found = {i: self._resource(resource, ends) for i, resource in enumerate(planned.bindings)}
+        return {**found, len(found): self._uniform_window(planned)} if planned.uniform_size else found
+
     def _uniform_window(self, planned: PlannedDispatch) -> Any:
         return {"buffer": self._uniforms, "offset": planned.uniform_offset, "size": planned.uniform_size}
 
     def _bind_group(self, planned: PlannedDispatch, ends: Ends) -> wgpu.GPUBindGroup:
-        entries = [{"binding": i, "resource": self._resource(resource, ends)} for i, resource in enumerate(planned.bindings)]
-        if planned.uniform_size:
-            entries.append({"binding": len(entries), "resource": self._uniform_window(planned)})
+        entries = [{"binding": i, "resource": resource} for i, resource in self.resources(planned, ends).items()]
         layout = self._pipelines[planned.spec].layout
         return self.device.gpu.create_bind_group(label=planned.label, layout=layout, entries=entries)
 
@@ -226,13 +216,12 @@ class Program:
             for d, group in zip(self.plan.dispatches, self._groups, strict=True)
         ]
 
-    def override(self, label: str, source: str, file: str) -> None:
+    def override(self, label: str, source: SourceMap) -> None:
         """Have later runs use a source of the caller's for one dispatch, over the same bindings, uniforms and grid.
 
         Args:
             label: the dispatch.
             source: WGSL with the entry point `main`.
-            file: what messages call it.
 
         Raises:
             OperationError: it does not compile, or wants larger buffers; what was installed stays.
@@ -243,7 +232,7 @@ class Program:
             self.check()
             self._check_no_steps()
             planned = next(d for d in self.plan.dispatches if d.label == label)
-            pipeline = PipelineCache.of(self.device).override(planned.spec, source, file, label)
+            pipeline = PipelineCache.of(self.device).override(planned, source)
             self._over_own()
             self._try_kernel(planned, pipeline, source)
             with self.device.translated("overriding a kernel"):
@@ -273,17 +262,6 @@ class Program:
             (timestamps, _), self._timing = self._timing, None
             timestamps.destroy()
 
-    def _bound_to(self, ends: Ends) -> Recorder:
-        key = tuple(id(buffer) for buffer in ends.values())
-        found = self._bound.get(key)
-        if found is None:
-            found = self._bound[key] = _Bound(self._bind(ends), ends.values(), self._bound, key)
-            if len(self._bound) > _BOUND_SETS:
-                self._bound.popitem(last=False)
-        else:
-            self._bound.move_to_end(key)
-        return found.recorder
-
     def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> PendingRead:
         """Write the inputs, submit a run, and return a handle on its outputs.
 
@@ -299,12 +277,12 @@ class Program:
             own = self._over_own()
             staging = self._free_staging()
             self._write(inputs)
-            encoder = self.record(own)
+            encoder = self._recorded(own, self._ends)
             for name in outputs:
                 source = self._ends["output", name]
                 at = self._read_offsets[name]
                 encoder.copy_buffer_to_buffer(source.gpu, source.offset_bytes, staging, at, source.size_bytes)
-            self.device.submit(encoder, (*self._slots, *self._ends.values()), staging)
+            self.device.submit(encoder, self.buffers(self._ends), staging)
             types = {name: self.plan.outputs[name] for name in outputs}
             windows = {n: (self._read_offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
             self._pending = PendingRead(self.device, staging, windows)
@@ -340,7 +318,7 @@ class Program:
                     recorder.record(compute)
                     compute.end()
                 timestamps.resolve(encoder)
-            self.device.submit(encoder, (*self._slots, *self._ends.values()))
+            self.device.submit(encoder, self.buffers(self._ends))
             return timestamps.microseconds()
 
     def _make_timing(self) -> tuple[Timestamps, list[Recorder]]:
@@ -367,7 +345,7 @@ class Program:
         with self.device.lock:
             self._check_no_steps()
             recorder, buffers = self.over(inputs, outputs)
-            self.device.submit(self.record(recorder), buffers)
+            self.device.submit(self._recorded(recorder, self._caller_ends(inputs, outputs)), buffers)
 
     def steps(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float) -> Iterator[tuple[int, int]]:
         """Submit a run over the caller's buffers part by part; see `run_in_steps`."""
@@ -407,13 +385,44 @@ class Program:
 
     def over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, tuple[Buffer, ...]]:
         """Return the dispatches over the caller's buffers, and all buffers that they use."""
-        ends = {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
+        ends = self._caller_ends(inputs, outputs)
         self.check()
-        buffers = (*self._slots, *ends.values())
+        buffers = self.buffers(ends)
         for buffer in buffers:
             buffer.check()
         with self.device.translated("binding tensors"):
-            return self._bound_to(ends), buffers
+            return self._bound.get(ends, self._bind), buffers
+
+    def _caller_ends(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> Ends:
+        return {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
+
+    def _recorded(self, recorder: Recorder, ends: Ends) -> wgpu.GPUCommandEncoder:
+        """Record a run; one that is observed is over by then, and nothing is recorded."""
+        if self.observer is None:
+            return self.record(recorder)
+        run_observed(self, recorder, ends, self.observer)
+        return self.device.gpu.create_command_encoder()
+
+    def buffers(self, ends: Ends) -> tuple[Buffer, ...]:
+        """Return all buffers that a run over some ends uses."""
+        return (*self._slots, *ends.values())
+
+    def run_node(self, node: int, operands: Mapping[int, Array]) -> dict[int, Array]:
+        """Run one node of the plan's graph on operands of the caller's, by value, and return its results; see `run_node`.
+
+        Raises:
+            InvalidStateError: the program was destroyed, or a run in steps has not finished.
+            DeviceLostError: the device is gone.
+        """
+        with self.device.lock:
+            self.check()
+            self._check_no_steps()
+            return run_node(self, self._over_own(), self._ends, node, operands)
+
+    def buffer_of(self, place: Resource, ends: Ends) -> Buffer:
+        """Return the part of a buffer that a value lies in."""
+        whole = self._slots[int(place.key)] if place.kind == "slot" else ends[place.kind, str(place.key)]
+        return Buffer(self.device, whole.gpu, whole.offset_bytes + place.offset_bytes, -(-place.size_bytes // 4) * 4)
 
     def record(self, recorder: Recorder, encoder: wgpu.GPUCommandEncoder | None = None) -> wgpu.GPUCommandEncoder:
         """Record dispatches into a compute pass of an encoder, or of a new one, and return the encoder."""
@@ -472,7 +481,7 @@ class Program:
             if self._timing is not None:
                 self._timing[0].destroy()
             self._own = self._staging = self._pending = self._timing = None
-            for buffer in (*self._slots, *self._ends.values()):
+            for buffer in self.buffers(self._ends):
                 buffer.destroy()
             self._slots.clear()
             self._ends.clear()
@@ -480,20 +489,3 @@ class Program:
                 uniforms, self._uniforms = self._uniforms, None
                 if not self._lent:
                     uniforms.destroy()
-
-
-class _Bound:
-    """A program's dispatches over one set of tensors; forgotten when one of them goes."""
-
-    def __init__(
-        self, recorder: Recorder, buffers: Iterable[Buffer], table: OrderedDict[tuple[int, ...], _Bound], key: tuple[int, ...]
-    ) -> None:
-        self.recorder = recorder
-        weak = weakref.ref(table)
-
-        def forget(_gone: object) -> None:
-            found = weak()
-            if found is not None:
-                found.pop(key, None)
-
-        self._buffers = [weakref.ref(buffer, forget) for buffer in buffers]

@@ -22,6 +22,10 @@ _KEPT = 2
 _LOOK_S = 0.1
 """How often a wait looks whether the device is still there."""
 
+_OVERLONG = (
+    "Drivers give up on a device that a kernel keeps busy for too long. `dispatch_steps` divides a run, and names such a kernel"
+)
+
 Windows: TypeAlias = Mapping[str, tuple[int, Array]]
 """What lies in a staging buffer: name -> offset in bytes, and the array to fill."""
 
@@ -69,7 +73,7 @@ class PendingRead:
         if self._outcome is not None:
             return
         if self._arrived is not None and not self._wait_for(self._arrived):
-            self._outcome = DeviceLostError("the device is lost: the data did not arrive")
+            self._outcome = DeviceLostError("the device is lost: the data did not arrive", hint=_OVERLONG)
             return
         with self._device.lock:
             if self._outcome is None:
@@ -86,8 +90,10 @@ class PendingRead:
         return True
 
     def _take(self) -> None:
-        if self._device.lost:  # wgpu ends the process when a buffer of a destroyed device is looked into
-            self._outcome = DeviceLostError("the device is lost: the data is too")
+        try:
+            self._device.check()  # wgpu ends the process when a buffer of a device that is gone is looked into
+        except DeviceLostError:
+            self._outcome = DeviceLostError("the device is lost: the data is too", hint=_OVERLONG)
             return
         try:
             self._mapping.sync_wait()

@@ -20,9 +20,11 @@ from typing import Any
 
 import wgpu
 
-from ..core.errors import WebNNError
+from ..core.errors import OperationError, WebNNError
+from ..kernels.source_map import SourceMap
 from ..kernels.spec import KernelSpec
 from .device import Device
+from .messages import compiler_message
 from .pipelines import Pipeline, PipelineCache
 
 logger = logging.getLogger("webnn_wgpu")
@@ -150,16 +152,30 @@ def dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapp
         uses: for each use, the resources of some bindings; the others get a buffer that nothing is read from.
     """
     gpu = cache.device.gpu
-    encoder = gpu.create_command_encoder()
-    compute = encoder.begin_compute_pass()
-    compute.set_pipeline(kernel.pipeline)
     count = len(kernel.spec.bindings) + bool(kernel.spec.uniforms)
-    for given in uses:
-        entries = [{"binding": i, "resource": given[i] if i in given else cache.nothing(i)} for i in range(count)]
-        compute.set_bind_group(0, gpu.create_bind_group(layout=kernel.layout, entries=entries))
-        compute.dispatch_workgroups(0, 1, 1)
-    compute.end()
+    with cache.device.translated("trying a kernel"):
+        encoder = gpu.create_command_encoder()
+        compute = encoder.begin_compute_pass()
+        compute.set_pipeline(kernel.pipeline)
+        for given in uses:
+            entries = [{"binding": i, "resource": given[i] if i in given else cache.nothing(i)} for i in range(count)]
+            compute.set_bind_group(0, gpu.create_bind_group(layout=kernel.layout, entries=entries))
+            compute.dispatch_workgroups(0, 1, 1)
+        compute.end()
     cache.device.submit(encoder, ())
+
+
+def try_kernel(cache: PipelineCache, kernel: Pipeline, resources: Mapping[int, Any], source: SourceMap, label: str) -> None:
+    """Have the driver compile a kernel that is not the package's, which may want buffers of the very sizes it will have.
+
+    Raises:
+        OperationError: it wants larger ones.
+    """
+    try:
+        dispatch_nothing(cache, kernel, [resources])
+    except OperationError as error:
+        found = compiler_message(str(error.__cause__), source)
+        raise OperationError("the kernel does not fit its buffers", label=label, got=found) from error
 
 
 def _stand_ins(lane: Device, spec: KernelSpec, use: Use) -> dict[int, Any]:

@@ -66,6 +66,7 @@ class WeightStore:
                 self._staged_bytes += found.size_bytes
                 if self._staged_bytes > _STAGED_BYTES:
                     self._staged_bytes = 0
+                    self._device.check()
                     self._device.gpu.queue.submit([])
                     self._device.wait()
             _release_pages(array)

@@ -1,4 +1,4 @@
-"""Utilities for tests: tensors compared by ULP or absolute distance, and the WebNN conformance cases."""
+"""Utilities for tests: tensors compared by ULP or absolute distance, kernels checked, and the WebNN conformance cases."""
 
 from __future__ import annotations
 
@@ -13,12 +13,18 @@ from webnn_wgpu.testing.cases import (
     load_cases,
 )
 from webnn_wgpu.testing.compare import Metric, Mismatch, absolute_distance, assert_within, compare, ulp_distance
+from webnn_wgpu.testing.kernel_report import CheckedCase, KernelCase, KernelFault, KernelReport
+from webnn_wgpu.testing.kernels import check_kernel
 
 __all__ = [
     "BuiltCase",
     "Call",
     "Case",
+    "CheckedCase",
     "GraphBuilder",
+    "KernelCase",
+    "KernelFault",
+    "KernelReport",
     "Metric",
     "Mismatch",
     "Ref",
@@ -26,6 +32,7 @@ __all__ = [
     "absolute_distance",
     "assert_within",
     "build_case",
+    "check_kernel",
     "compare",
     "load_cases",
     "ulp_distance",

@@ -74,7 +74,7 @@ class Kernel:
         source: WGSL with one compute entry point, or one called `main`.
         constants: values of `override` declarations.
         name: what findings call it.
-        template: makes of a line of the source its place in a template.
+        template: makes of a line and column of the source the place in a template.
 
     Raises:
         MLTypeError: it is not WGSL, or has no entry point.
@@ -85,7 +85,7 @@ class Kernel:
         source: str,
         constants: Mapping[str, Any] | None = None,
         name: str = "",
-        template: Callable[[int], str] | None = None,
+        template: Callable[[int, int], str] | None = None,
     ) -> None:
         self.source, self._name, self._template = source, name, template
         self.module = parse(source)

@@ -73,10 +73,10 @@ class Findings:
     Args:
         source: the WGSL.
         kernel: the kernel's name.
-        template: makes of a line its place in a template.
+        template: makes of a line and column the place in a template.
     """
 
-    def __init__(self, source: str, kernel: str, template: Callable[[int], str] | None) -> None:
+    def __init__(self, source: str, kernel: str, template: Callable[[int, int], str] | None) -> None:
         self._lines, self._kernel, self._template = source.splitlines(), kernel, template
         self._found: dict[tuple[str, int, int, str, int], Finding] = {}
 
@@ -99,7 +99,7 @@ class Findings:
         if (found := self._found.get(key)) is not None:
             self._found[key] = replace(found, count=found.count + count)
             return
-        template = self._template(node.line) if self._template else ""
+        template = self._template(node.line, node.column) if self._template else ""
         text = self._lines[node.line - 1].strip() if node.line <= len(self._lines) else ""
         named = tuple(invocations[:_NAMED])
         self._found[key] = Finding(

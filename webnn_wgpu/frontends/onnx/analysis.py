@@ -175,7 +175,7 @@ def _walk(
         value.shape = onnx_ir.Shape(shapes[value.name or ""])
     # A model that it cannot cope with has fewer shapes, no more: they are guesses here that `run` does not depend on.
     ShapeInferencePass(check_type=False, strict_mode=False)(model)
-    module = Module(model, "host", name)
+    module = Module(model, "host", name, wide_float16=not context.accelerated)
     program = Program(module, context, list(model.graph), given, model.graph.outputs)
     nodes: Sequence[onnx_ir.Node] = list(model.graph)
     feeds = {v: feed for v in given if (feed := _feed(v)) is not None}
@@ -201,7 +201,7 @@ def _walk(
         if lowered.outputs:
             walk.graphs += 1
             try:
-                plan = lowered.builder.plan({n: operand for n, (_, operand, _) in lowered.outputs.items()})
+                plan = lowered.builder.plan(lowered.operands, wide_float16=module.wide_float16)
             except OutOfMemoryError as error:
                 walk.problem = str(error)
             else:

@@ -86,6 +86,11 @@ class Lowered:
     aliases: dict[onnx_ir.Value, onnx_ir.Value] = field(default_factory=dict)
     placed: list[Placed] = field(default_factory=list)
 
+    @property
+    def operands(self) -> dict[str, MLOperand]:
+        """The operands of `outputs`, as `MLGraphBuilder.build` takes them."""
+        return {name: operand for name, (_, operand, _) in self.outputs.items()}
+
 
 def resolve(value: onnx_ir.Value, aliases: Mapping[onnx_ir.Value, onnx_ir.Value]) -> onnx_ir.Value:
     """Follow the aliases of a value."""

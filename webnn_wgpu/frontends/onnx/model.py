@@ -109,6 +109,7 @@ class Model:
         override_dims: Mapping[str, int] | None = None,
         cache_size: int = 8,
         kv_cache: int | None = None,
+        wide_float16: bool | None = None,
         progress: Progress | None = None,
     ) -> None:
         if fallback not in FALLBACKS:
@@ -118,7 +119,8 @@ class Model:
         self.dims = dict(override_dims or {})
         self._progress = progress
         graph = model.graph
-        self._module = Module(model, fallback, name)
+        wide = not context.accelerated if wide_float16 is None else wide_float16
+        self._module = Module(model, fallback, name, wide)
         self._program: Program | Decoder
         if kv_cache is None:
             given = [v for v in graph.inputs if v.const_value is None]
@@ -364,6 +366,7 @@ def load_onnx(
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
     kv_cache: int | None = None,
+    wide_float16: bool | None = None,
     simplify: Simplifier | None = None,
     progress: Progress | None = None,
 ) -> Model:
@@ -379,6 +382,8 @@ def load_onnx(
         cache_size: number of sets of input shapes whose graphs are kept.
         kv_cache: keeps the caches of a decoder (`past_key_values` and `present`, whatever their names) on the device, with room
             for so many tokens. They are inputs and outputs no longer but in a `Model.state`, which every `run` adds to.
+        wide_float16: whether float16 values between nodes are kept as float32, as onnxruntime's CPU does: see
+            `MLGraphBuilder.build`. By default so on software adapters, where it is faster too. Without effect with `kv_cache`.
         simplify: "onnxslim" lets that package, to be installed beside this one, simplify the model first.
         progress: called as `progress(done, total, what)`: with numbers of nodes and "reading nodes", and then as
             `MLGraphBuilder.build` does.
@@ -408,6 +413,7 @@ def load_onnx(
             override_dims=dims,
             cache_size=cache_size,
             kv_cache=kv_cache,
+            wide_float16=wide_float16,
             progress=progress,
         )
     loaded._loading = tuple(watch.spans)
@@ -432,6 +438,7 @@ def load(
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
     kv_cache: int | None = None,
+    wide_float16: bool | None = None,
     simplify: Simplifier | None = None,
     progress: Progress | None = None,
 ) -> Model:
@@ -456,6 +463,7 @@ def load(
         override_dims=override_dims,
         cache_size=cache_size,
         kv_cache=kv_cache,
+        wide_float16=wide_float16,
         simplify=simplify,
         progress=progress,
     )

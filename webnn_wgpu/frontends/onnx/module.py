@@ -27,10 +27,11 @@ class Module:
         model: the model, its local functions inlined.
         fallback: "host" lets nodes run on the host, "warn" too, "error" refuses them.
         name: what messages call it.
+        wide_float16: whether float16 values between nodes are kept as float32.
     """
 
-    def __init__(self, model: onnx_ir.Model, fallback: str, name: str) -> None:
-        self.model, self.fallback, self.name = model, fallback, name
+    def __init__(self, model: onnx_ir.Model, fallback: str, name: str, wide_float16: bool = False) -> None:
+        self.model, self.fallback, self.name, self.wide_float16 = model, fallback, name, wide_float16
         self._initializers: dict[onnx_ir.Value, Array] = {}
         self._captures: dict[onnx_ir.Node, tuple[onnx_ir.Value, ...]] = {}
 

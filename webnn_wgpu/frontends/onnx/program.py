@@ -153,9 +153,7 @@ class Program:
         graph = None
         if lowered.outputs:
             with span("compile", ", ".join(lowered.outputs)):
-                graph = lowered.builder.build(
-                    {name: operand for name, (_, operand, _) in lowered.outputs.items()}, progress=progress
-                )
+                graph = lowered.builder.build(lowered.operands, progress=progress, wide_float16=self.module.wide_float16)
             used = set(graph.get_input_names())
             lowered.inputs = {name: value for name, value in lowered.inputs.items() if name in used}
             self.compiled += 1

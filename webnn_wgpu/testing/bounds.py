@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from webnn_wgpu.core.data_types import FLOATS, cast_number
+from webnn_wgpu.ir.graph import Array, Graph, Node
+from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._def import OpDef
+from webnn_wgpu.reference.interpreter import evaluate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from webnn_wgpu.ir.graph import Array, Graph, Node
-    from webnn_wgpu.ir.types import TensorType
 
 EPSILON = 2.0**-23
 """Relative distance of neighbours in float32: any rounding costs half as much."""
@@ -37,7 +37,7 @@ LIMITED = ("linear", "hardSigmoid", "resample2d", "batchNormalization")
 
 
 def is_bounded(op: str) -> bool:
-    """Return whether there are bounds for an operator."""
+    """Return whether there are bounds for an operator: for all but fused ones, whose bounds are those of their parts."""
     return op in _BOUNDS or OPS[op].tolerance is not None or OPS[op].lower is None
 
 
@@ -62,6 +62,9 @@ def bounds(
             its bound is that of the largest, times the sizes of the transforms.
     """
     with np.errstate(all="ignore"):
+        body = node.attrs.get("body")
+        if isinstance(body, Graph):
+            return _of_body(body, operands, patches=patches)
         found = _bounds(graph, node, operands, expected)
         return [np.full(b.shape, 9 * np.max(b)) for b in found] if patches and found else found
 
@@ -75,13 +78,52 @@ def _bounds(graph: Graph, node: Node, operands: Sequence[Array | None], expected
     if op.tolerance is not None and node.op not in LIMITED:
         return [_steps(e, op.tolerance) for e in expected]
     finite = [a[np.isfinite(a)] for a in operands if a is not None]
-    if any(np.any(np.abs(a.astype(np.float64)) > ORDINARY) for a in finite):
+    large = any(np.any(np.abs(a.astype(np.float64)) > ORDINARY) for a in finite)
+    if large and node.op.removeprefix("x.") not in _CONDITIONED:
         return None
     types = [graph.type(o).with_data_type("float32") for o in node.outputs]
     found = _BOUNDS[node.op](op, node, operands, types, expected)
     if found is None:
         return None
     return [_rounded(e, np.asarray(b, np.float64)) for e, b in zip(expected, found, strict=True)]
+
+
+def _of_body(body: Graph, operands: Sequence[Array | None], *, patches: bool) -> list[Array] | None:
+    """Return the bounds of a fused node: what each operator may be off itself, and what comes of what its operands may be."""
+    values: dict[int, Array] = {v: a for name, v in body.inputs.items() if (a := operands[int(name)]) is not None}
+    off: dict[int, Array] = {}
+    for i, node in enumerate(body.nodes):
+        given = [None if v is None else values[v] for v in node.inputs]
+        made = evaluate(body, node, given)
+        own = bounds(body, node, given, made, patches=patches and i == 0)
+        if own is None:
+            return None
+        moved = {at: off[value] for at, value in enumerate(node.inputs) if value is not None and value in off}
+        for at, by in moved.items():
+            own = [b + r for b, r in zip(own, _reached(body, node, given, made, at, by), strict=True)]
+        if moved or node.op == "mul":
+            # What is off together may be rounded the other way; and a driver may keep a product exact for the sum behind it.
+            own = [b + _spacing(m) if m.dtype.kind == "f" else b for b, m in zip(own, made, strict=True)]
+        values.update(zip(node.outputs, made, strict=True))
+        off.update(zip(node.outputs, own, strict=True))
+    return [off[value] for value in body.outputs.values()]
+
+
+def _reached(
+    body: Graph, node: Node, operands: Sequence[Array | None], made: Sequence[Array], at: int, off: Array
+) -> list[Array]:
+    """Return how far an element-wise operator's results move where one operand is off by so much, up or down."""
+    reached = [np.zeros(m.shape) for m in made]
+    x = operands[at]
+    assert x is not None
+    for sign in (-1, 1):
+        moved = list(operands)
+        moved[at] = np.asarray(x.astype(np.float64) + sign * off, x.dtype)
+        for i, (m, e) in enumerate(zip(evaluate(body, node, moved), made, strict=True)):
+            same = (m == e) | (np.isnan(m) & np.isnan(e))
+            distance = np.where(same, 0, np.abs(m.astype(np.float64) - e.astype(np.float64)))
+            reached[i] = np.maximum(reached[i], np.where(np.isnan(distance), np.inf, distance))
+    return reached
 
 
 def _spacing(expected: Array) -> Array:
@@ -163,9 +205,9 @@ def _roots(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> l
 
 
 def _product(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array] | None:
-    size = np.nan_to_num(np.abs(operands[0].astype(np.float64)), nan=1, posinf=1)
-    largest = np.prod(np.maximum(size, 1))
-    smallest = np.prod(np.minimum(np.where(size == 0, 1, size), 1))
+    size: Array = np.nan_to_num(np.abs(operands[0].astype(np.float64)), nan=1, posinf=1)
+    largest = np.maximum(size, 1).prod()
+    smallest = np.where((size == 0) | (size > 1), 1, size).prod()
     # Products of some of the factors must neither overflow nor vanish, whichever are multiplied first.
     if largest > 1e37 or smallest < 1e-37:
         return None
@@ -205,7 +247,8 @@ def _softmax(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) ->
 
 
 def _normalization(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
-    x, scale, bias = (None if a is None else a.astype(np.float64) for a in operands)
+    x = operands[0].astype(np.float64)
+    scale, bias = (None if a is None else a.astype(np.float64) for a in operands[1:])
     axes = node.attrs["axes"] if "axes" in node.attrs else {"nchw": (2, 3), "nhwc": (1, 2)}[node.attrs["layout"]]
     count = math.prod(x.shape[a] for a in axes) + 1
     d = x - x.mean(axis=tuple(axes), keepdims=True)
@@ -222,21 +265,44 @@ def _normalization(op: OpDef, node: Node, operands: Any, types: Any, expected: A
 
 def _recurrent(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array] | None:
     """Some roundings of the largest state, and what a few roundings of the operands lead to."""
-    rng = np.random.default_rng(0)
-    moved = [
-        None if a is None else (a * (1 + rng.choice((-1, 1), a.shape) * np.float32(8 * EPSILON))).astype(np.float32)
-        for a in operands
-    ]
     exact = evaluated(op, [None if a is None else a.astype(np.float32) for a in operands], node, types)
     if any(not np.all(np.abs(e) <= DIVERGED) for e in exact):
         return None
-    off = [np.max(np.abs(m - e), initial=0) for m, e in zip(evaluated(op, moved, node, types), exact, strict=True)]
-    return [np.full(e.shape, 4 * o + 2.0**-19 * float(np.max(np.abs(e), initial=1))) for e, o in zip(exact, off, strict=True)]
+    return _conditioned(op, node, operands, types, expected, least=1.0)
+
+
+def _conditioned(op: OpDef, node: Node, operands: Any, types: Any, expected: Any, least: float = 0.0) -> list[Array]:
+    """Some roundings of the largest result, or of `least`, and what a few roundings of the operands lead to."""
+    rng = np.random.default_rng(0)
+    wide = [None if a is None else a.astype(np.float32) if str(a.dtype) in FLOATS else a for a in operands]
+    moved = [a if a is None or a.dtype.kind != "f" else _moved(a, rng) for a in wide]
+    found: list[Array] = []
+    for m, e in zip(evaluated(op, moved, node, types), evaluated(op, wide, node, types), strict=True):
+        finite = np.isfinite(m) & np.isfinite(e)
+        off = np.max(np.abs(m[finite].astype(np.float64) - e[finite]), initial=0)
+        found.append(np.full(e.shape, 4 * off + 2.0**-19 * float(np.max(np.abs(e[finite]), initial=least))))
+    return found
+
+
+def _own(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
+    """Nothing is known of kernels that programs bring but what they give: some roundings of the largest result."""
+    return [np.full(e.shape, 2.0**-19 * float(np.max(np.abs(e[np.isfinite(e)]), initial=0))) for e in expected]
+
+
+def _moved(array: Array, rng: np.random.Generator) -> Array:
+    largest = 3.4e38  # what would become infinite stays as it is
+    factors = 1 + rng.choice((-1, 1), array.shape) * np.float32(8 * EPSILON)
+    return np.where(np.abs(array) < largest, array * factors, array).astype(np.float32)
 
 
 _SUMS = (
     *("matmul", "gemm", "conv2d", "convTranspose2d", "cumulativeSum", "averagePool2d", "resample2d"),
     *(f"reduce{name}" for name in ("Sum", "L1", "Mean", "SumSquare")),
+)
+
+_CONDITIONED = (
+    *("attention", "rotary_embedding", "rms_normalization", "cumulative_product", "matmul_nbits", "gather_block_quantized"),
+    *("grid_sample", "weighted_gather", "scatter_elements", "scatter_nd"),
 )
 
 _BOUNDS: dict[str, Callable[..., list[Array] | None]] = {
@@ -250,4 +316,6 @@ _BOUNDS: dict[str, Callable[..., list[Array] | None]] = {
     "reduceLogSum": _log_sum,
     "reduceLogSumExp": _log_sum_exp,
     "softmax": _softmax,
+    **dict.fromkeys((f"x.{name}" for name in _CONDITIONED), _conditioned),
+    "wgslOp": _own,
 }

@@ -1,0 +1,45 @@
+"""Templates that a test may change."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from webnn_wgpu.kernels import source_map, templates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+
+def forget_templates() -> None:
+    """Have templates read and rendered again."""
+    caches: list[Any] = [templates.environment, templates._library_file, templates.render]
+    for cached in (*caches, source_map._environment, source_map._marked_file):
+        cached.cache_clear()
+
+
+@contextmanager
+def changed_shaders(folder: Path, *changes: tuple[str, str, str]) -> Iterator[Path]:
+    """Have templates taken from a copy of theirs for a while.
+
+    Args:
+        folder: an empty one, for the copy.
+        changes: file below it, what stands in it, what is put there instead.
+    """
+    find = templates.shader_root
+    for file in find().rglob("*.wgsl*"):
+        copy = folder / file.relative_to(find())
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_bytes(file.read_bytes())
+    for name, old, new in changes:
+        text = (folder / name).read_text(encoding="utf-8")
+        assert old in text, f"{name} has no {old!r}"
+        (folder / name).write_text(text.replace(old, new), encoding="utf-8")
+    templates.shader_root = lambda: folder
+    forget_templates()
+    try:
+        yield folder
+    finally:
+        templates.shader_root = find
+        forget_templates()

@@ -1,0 +1,286 @@
+"""`check_kernel` passes kernels that are right, and finds faults that are planted in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import webnn_wgpu as wn
+from tests.support import open_profile
+from webnn_wgpu.testing import KernelCase, KernelFault, check_kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HEAD = """
+@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read_write> y: array<T>;
+"""
+
+SQUARE = (
+    HEAD
+    + """
+@compute @workgroup_size(SIZE) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x < arrayLength(&x)) { y[id.x] = x[id.x] * x[id.x]; }
+}"""
+)
+
+# The sum of each row, by a tree in workgroup memory.
+SUM = (
+    HEAD
+    + """
+var<workgroup> sums: array<T, SIZE>;
+@compute @workgroup_size(SIZE)
+fn main(@builtin(workgroup_id) wg: vec3<u32>, @builtin(local_invocation_index) i: u32) {
+    var sum = T(0);
+    for (var c = i; c < COLUMNS; c += SIZE) { sum += x[wg.x * COLUMNS + c]; }
+    sums[i] = sum;
+    workgroupBarrier();
+    for (var half = SIZE / 2u; half > 0u; half /= 2u) {
+        if (i < half) { sums[i] += sums[i + half]; }
+        workgroupBarrier();
+    }
+    if (i == 0u) { y[wg.x] = sums[0]; }
+}"""
+)
+
+SUMS: dict[str, Any] = {
+    "shapes": [(3, 100), (5, 64)],
+    "constants": lambda case: {"SIZE": np.uint32(32), "COLUMNS": np.uint32(case.shapes[0][1])},
+    "workgroups": lambda case: case.shapes[0][0],
+}
+
+
+def row_sums(x: Any) -> Any:
+    return x.astype(np.float64).sum(axis=1) if x.dtype.kind == "f" else x.sum(axis=1, dtype=x.dtype)
+
+
+def squares(case: KernelCase) -> int:
+    return -(-int(np.prod(case.shapes[0])) // int(case.constants["SIZE"]))
+
+
+@pytest.fixture(scope="module", params=("full", "default-limits"))
+def on(request: pytest.FixtureRequest) -> Iterator[list[wn.MLContext]]:
+    with wn.ml.create_context(open_profile(request.param).gpu) as context:
+        yield [context]
+
+
+def test_a_kernel_for_all_its_types(on: list[wn.MLContext]) -> None:
+    types = ["float32", "float16", "int32", "uint32"]
+    report = check_kernel(
+        SQUARE, np.square, shapes=[7, (3, 50)], dtypes=types, constants={"SIZE": 64}, workgroups=squares, on=on, label="square"
+    )
+    assert report.distance == 0
+    assert [str(c.case) for c in report.checked][:2] == ["float32[7], SIZE=64", "float32[3, 50], SIZE=64"]
+    halves = [c for c in report.checked if c.case.dtypes == ("float16",)]
+    has_half = "shader-f16" in on[0].caps.features
+    assert {c.skipped for c in halves} == {"" if has_half else "the adapter has no shader-f16"}
+    lines = str(report).splitlines()
+    assert lines[0] == "kernel square"
+    assert lines[1].split() == ["case", "ULP", "adapter"]
+    assert lines[2].startswith("float32[7], SIZE=64")
+    assert lines[2].endswith("ok")
+    assert len(lines) == 10
+
+
+def test_a_kernel_with_workgroup_memory_and_barriers(on: list[wn.MLContext]) -> None:
+    report = check_kernel(
+        SUM,
+        row_sums,
+        dtypes=["float32", "int32"],
+        tolerance=8,
+        variations=[{"SIZE": np.uint32(8)}, {"SIZE": np.uint32(256)}],
+        on=on,
+        inputs=lambda rng, case: [rng.integers(1, 100, case.shapes[0]).astype(case.dtypes[0])],
+        **SUMS,
+    )
+    assert not report.faults
+    assert all(not c.notes for c in report.checked)
+
+
+def faults(on: list[wn.MLContext], source: str, reference: Any = np.square, **options: Any) -> str:
+    """What is found in a kernel, one fault to a line."""
+    given: dict[str, Any] = {"shapes": [(4, 25)], "constants": {"SIZE": 64}, "workgroups": squares, **options}
+    with pytest.raises(KernelFault) as raised:
+        check_kernel(source, reference, on=on, label="faulty", **given)
+    assert str(raised.value) == str(raised.value.report)
+    assert "FAULT" in str(raised.value)
+    return "\n".join(raised.value.report.faults)
+
+
+def test_wrong_numbers(on: list[wn.MLContext]) -> None:
+    found = faults(on, SQUARE.replace("x[id.x] * x[id.x]", "select(x[id.x] * x[id.x], 7.0, id.x == 30u)"))
+    assert found.startswith(
+        "y: 1 of 100 elements are further than 0 ULP from the reference, the worst at [1, 5]: 7.0 instead of "
+    )
+    assert "\n" not in found
+
+
+@pytest.mark.parametrize("behind", [0, 1, 255])
+def test_a_write_out_of_bounds(on: list[wn.MLContext], behind: int) -> None:
+    found = faults(on, SQUARE.replace("if (id.x <", f"if (id.x == 100u) {{ y[{100 + behind}] = 1.0; }} else if (id.x <"))
+    assert found == f"4 bytes outside y were written, the first {4 * behind} bytes behind its end"
+
+
+def test_a_read_out_of_bounds(on: list[wn.MLContext]) -> None:
+    # The sum of neighbors: the last has none.
+    source = SQUARE.replace("x[id.x] * x[id.x]", "x[id.x] + x[id.x + 1u]")
+
+    def neighbors(x: Any) -> Any:
+        return x + np.append(x.reshape(-1)[1:], np.float32(0)).reshape(x.shape)
+
+    found = faults(on, source, neighbors)
+    # Whether there is a 0 to be read, or the last element once more, is up to the driver.
+    assert "y: elements depend on what lies outside of a buffer: read out of bounds; 1 of 100, the first at [3, 24]" in found
+    assert "before" not in found
+
+
+def test_an_element_that_is_never_written(on: list[wn.MLContext]) -> None:
+    found = faults(on, SQUARE.replace("id.x < arrayLength(&x)", "id.x < 98u"))
+    assert "y: elements are never written; 2 of 100, the first at [3, 23]" in found
+    assert "before" not in found
+
+
+def test_a_read_before_the_write(on: list[wn.MLContext]) -> None:
+    found = faults(on, SQUARE.replace("y[id.x] = x[id.x] * x[id.x];", "y[id.x] += x[id.x] * x[id.x];"))
+    assert "y: elements depend on what was in an output before: read before it was written; 100 of 100" in found
+    report = check_kernel(
+        HEAD + "@compute @workgroup_size(1) fn main(@builtin(workgroup_id) id: vec3<u32>) { y[id.x] += x[id.x]; }",
+        np.add,
+        shapes=[[(4,), (4,)]],
+        workgroups=4,
+        updated=["y"],
+        on=on,
+    )  # what has a content before may be read
+    assert not report.faults
+
+
+def test_a_missing_barrier(on: list[wn.MLContext]) -> None:
+    source = (
+        HEAD
+        + """
+var<workgroup> tile: array<T, 64>;
+@compute @workgroup_size(64)
+fn main(@builtin(global_invocation_id) id: vec3<u32>, @builtin(local_invocation_id) at: vec3<u32>) {
+    tile[at.x] = x[id.x];
+    workgroupBarrier();
+    y[id.x] = x[id.x] + select(T(0), tile[max(at.x, 8u) - 8u], at.x >= 8u);
+}"""
+    )
+
+    def lagged(x: Any) -> Any:
+        return x + np.concatenate([np.zeros((x.shape[0], 8), x.dtype), x[:, :-8]], axis=1)
+
+    given: dict[str, Any] = {"shapes": [(2, 64)], "workgroups": 2, "constants": {}}
+    assert not check_kernel(source, lagged, on=on, **given).faults
+    found = faults(on, source.replace("    workgroupBarrier();\n", ""), lagged, **given)
+    assert "y: elements depend on the order of invocations: a race, seen when the invocations of a workgroup run" in found
+
+
+def test_a_race_of_workgroups(on: list[wn.MLContext]) -> None:
+    source = (
+        HEAD
+        + """
+@compute @workgroup_size(1) fn main(@builtin(workgroup_id) wg: vec3<u32>) {
+    y[wg.x / 8u] = x[wg.x];
+}"""
+    )
+    found = faults(on, source, lambda x: x[7::8], shapes=[(64,)], workgroups=64, constants={})
+    assert "a race" in found
+
+
+def test_a_size_of_workgroups_that_it_cannot_have(on: list[wn.MLContext]) -> None:
+    # A tree that takes it for granted that there are 32.
+    source = SUM.replace("half = SIZE / 2u", "half = 16u")
+    options: dict[str, Any] = {**SUMS, "tolerance": 8, "inputs": lambda rng, case: [np.ones(case.shapes[0], np.float32)]}
+    assert not check_kernel(source, row_sums, on=on, **options).faults
+    found = faults(on, source, row_sums, variations=[{"SIZE": np.uint32(64)}], **options)
+    assert ", with SIZE=64" in found
+    assert "race" not in found
+
+
+def test_a_template(on: list[wn.MLContext]) -> None:
+    source = """{{ lib("exp") }}
+{% for name in "xy" %}
+@group(0) @binding({{ loop.index0 }}) var<storage, {{ "read" if name == "x" else "read_write" }}> {{ name }}: array<f32>;
+{% endfor %}
+@compute @workgroup_size({{ size }}) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    if (id.x < {{ shapes[0][0] }}u) { y[id.x] = exp_f32(x[id.x]); }
+}"""
+    report = check_kernel(
+        source,
+        lambda x: np.exp(x.astype(np.float64)),
+        shapes=[1000],
+        parameters={"size": 64},
+        workgroups=16,
+        tolerance=2,
+        on=on,
+    )
+    assert 0 < report.distance <= 2
+
+
+def test_atomic_operations_that_hand_out_places(on: list[wn.MLContext]) -> None:
+    source = """
+@group(0) @binding(0) var<storage, read> x: array<u32>;
+@group(0) @binding(1) var<storage, read_write> places: array<atomic<u32>>;
+@group(0) @binding(2) var<storage, read_write> y: array<u32>;
+@compute @workgroup_size(8) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    let place = atomicAdd(&places[0], 1u);
+    if (id.x < arrayLength(&x)) { y[place] = 1u; }
+}"""
+    report = check_kernel(
+        source,
+        lambda x, places: [places + np.uint32(32), np.ones_like(x)],
+        shapes=[[(32,), (1,)]],
+        dtypes=["uint32"],
+        inputs=lambda rng, case: [np.zeros(32, np.uint32), np.zeros(1, np.uint32)],
+        updated=["places"],
+        workgroups=4,
+        on=on,
+    )
+    assert not report.faults
+
+
+def test_what_cannot_be_looked_for_is_said(on: list[wn.MLContext]) -> None:
+    source = (
+        HEAD.replace("array<T>", "array<Pair>")
+        + """
+struct Pair { a: f32, b: f32 }
+struct Input { @builtin(global_invocation_id) id: vec3<u32> }
+@compute @workgroup_size(1) fn main(input: Input) {
+    if (input.id.x < arrayLength(&x)) { y[input.id.x] = Pair(x[input.id.x].b, x[input.id.x].a); }
+}"""
+    )
+    report = check_kernel(source, lambda x: x[:, ::-1], shapes=[(5, 2)], workgroups=5, on=on)
+    notes = [line for line in str(report).splitlines() if line.startswith("note: ")]
+    assert notes[0] == "note: bound without canaries, because their lengths are taken indirectly: x"
+    assert notes[1].startswith("note: not looked for: what happens when workgroups run from the last to the first (main takes")
+    assert len(notes) == 3
+
+
+def test_what_is_refused(on: list[wn.MLContext], reference: wn.MLContext) -> None:
+    given: dict[str, Any] = {"shapes": [4], "workgroups": 1, "constants": {"SIZE": 4}, "on": on}
+    with pytest.raises(wn.MLTypeError, match=r"check_kernel\('kernel'\): the source must declare a buffer for every input"):
+        check_kernel(SQUARE, np.add, **{**given, "shapes": [[(4,), (4,)]]})
+    with pytest.raises(wn.MLTypeError, match=r"inputs must be of the case's shapes and types; got float32\[3\], SIZE"):
+        check_kernel(SQUARE, np.square, **given, inputs=lambda rng, case: [np.ones(3, np.float32)])
+    with pytest.raises(wn.MLTypeError, match="the reference must return an array for every output; got 2; allowed: 1"):
+        check_kernel(SQUARE, lambda x: [x, x], **given)
+    with pytest.raises(wn.MLTypeError, match="there must be a data type for each input"):
+        check_kernel(SQUARE, np.square, **given, dtypes=[["float32", "int32"]])
+    with pytest.raises(wn.MLTypeError, match="there must be at least one shape and one data type"):
+        check_kernel(SQUARE, np.square, **{**given, "shapes": []})
+    with pytest.raises(wn.MLTypeError, match="workgroups must be one to three positive integers"):
+        check_kernel(SQUARE, np.square, **{**given, "workgroups": 0})
+    with pytest.raises(wn.OperationError, match=r"check_kernel\('mine'\): .*no definition in scope for identifier: `wrong`"):
+        check_kernel(SQUARE.replace("* x[id.x]", "* wrong"), np.square, **given, label="mine")
+    with pytest.raises(wn.NotSupportedError, match="the context has no WebGPU device"):
+        check_kernel(SQUARE, np.square, **{**given, "on": [reference]})
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[wn.MLContext]:
+    with wn.ml.create_context(backend="reference") as context:
+        yield context

@@ -1,0 +1,174 @@
+"""How far an array is from what it should be: numbers, the worst elements, and a picture of where they are."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from webnn_wgpu.core.data_types import Array
+from webnn_wgpu.testing.compare import absolute_distance, ulp_distance
+
+MOST_ELEMENTS = 5
+"""How many of the worst elements a comparison keeps."""
+
+ROWS, COLUMNS = 12, 64
+"""Largest size of a picture."""
+
+SHADES = " .+#@"
+"""What a spot of a picture is by its worst element: equal, within its bound, beyond it, 100 times its bound, 10000 times."""
+
+_COLOURS = ("#f4f4f4", "#b7d9b7", "#f2c14e", "#e0662b", "#9b1c1c")
+
+
+@dataclass(frozen=True)
+class Element:
+    """One element of a comparison.
+
+    Attributes:
+        index: where it is.
+        actual: what it is.
+        expected: what it should be.
+        allowed: how far it may be off.
+    """
+
+    index: tuple[int, ...]
+    actual: float
+    expected: float
+    allowed: float
+
+    def __str__(self) -> str:
+        return f"{list(self.index)}: {self.actual:.9g}, expected {self.expected:.9g} within {self.allowed:.3g}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How far an array is from the expected one. `print` shows it with a picture; truth is whether all is within bounds.
+
+    Attributes:
+        type: data type and shape, as `float32[2, 3]`.
+        elements: how many elements there are.
+        wrong: how many are further off than allowed.
+        max_abs_error, mean_abs_error: of all elements; infinite where a NaN or infinity has no counterpart.
+        max_ulp: the largest distance in representable numbers of the data type.
+        share: the largest error in terms of what its element may be off; above 1 where something is wrong.
+        worst: the elements that are furthest off, in terms of what they may be, the worst first.
+        picture: lines of characters, one for each part of the array: blank where it is equal, `.` where it is within bounds,
+            `+`, `#` and `@` where it is beyond them, 100 and 10000 times beyond.
+    """
+
+    type: str
+    elements: int
+    wrong: int
+    max_abs_error: float
+    mean_abs_error: float
+    max_ulp: float
+    share: float
+    worst: tuple[Element, ...] = field(repr=False)
+    picture: tuple[str, ...] = field(repr=False)
+
+    def __bool__(self) -> bool:
+        return not self.wrong
+
+    @property
+    def verdict(self) -> str:
+        """One line: how many elements are wrong, and how far off the worst is."""
+        if not self.wrong:
+            return f"{self.type} agrees: off by {self.max_abs_error:.3g} at most, {self.max_ulp:.7g} ULP"
+        return (
+            f"{self.wrong} of {self.elements} elements of {self.type} are wrong: off by {self.max_abs_error:.3g} at most "
+            f"({self.mean_abs_error:.3g} on average), {self.max_ulp:.7g} ULP"
+        )
+
+    def __str__(self) -> str:
+        lines = [self.verdict]
+        if self.wrong:
+            lines += [f"  {element}" for element in self.worst]
+            lines += [f"  |{line}|" for line in self.picture]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<li><code>{escape(str(element))}</code></li>" for element in self.worst)
+        return f"<p>{escape(self.verdict)}</p>{self.svg()}<ul>{rows}</ul>"
+
+    def svg(self) -> str:
+        """Return the picture as an SVG element."""
+        cell = 8
+        width, height = cell * max(map(len, self.picture), default=0), cell * len(self.picture)
+        spots = "".join(
+            f'<rect x="{x * cell}" y="{y * cell}" width="{cell}" height="{cell}" fill="{_COLOURS[SHADES.index(shade)]}"/>'
+            for y, line in enumerate(self.picture)
+            for x, shade in enumerate(line)
+        )
+        return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">{spots}</svg>'
+
+
+def compare(actual: Any, expected: Any, allowed: Any, wrong: Any = None) -> Comparison:
+    """Compare an array with the expected one.
+
+    Args:
+        actual: the array.
+        expected: what it should be, of the same data type and shape.
+        allowed: how far each element may be off: a number, or an array of the same shape.
+        wrong: which elements are further off, where that has been found out already.
+
+    Raises:
+        TypeError: the data types differ.
+        ValueError: the shapes differ.
+
+    Example:
+        >>> from webnn_wgpu import debug
+        >>> print(debug.compare(np.float32([1, 2, 4]), np.float32([1, 2, 3]), 0.25))
+        1 of 3 elements of float32[3] are wrong: off by 1 at most (0.333 on average), 4194304 ULP
+          [2]: 4, expected 3 within 0.25
+          |  +|
+    """
+    a, e = np.asarray(actual), np.asarray(expected)
+    apart = absolute_distance(a, e)
+    bound = np.broadcast_to(np.asarray(allowed, np.float64), apart.shape)
+    beyond = apart > bound if wrong is None else np.asarray(wrong, np.bool_)
+    shares = _shares(apart, bound, beyond)
+    order = np.lexsort((-apart.reshape(-1), -shares.reshape(-1)))[:MOST_ELEMENTS]
+    worst = [
+        Element(
+            tuple(int(i) for i in np.unravel_index(int(at), a.shape)),
+            float(a.reshape(-1)[at]),
+            float(e.reshape(-1)[at]),
+            float(bound.reshape(-1)[at]),
+        )
+        for at in order
+        if shares.reshape(-1)[at] > 0
+    ]
+    return Comparison(
+        f"{a.dtype}{list(a.shape)}",
+        a.size,
+        int(np.count_nonzero(beyond)),
+        float(apart.max(initial=0)),
+        float(apart.mean()) if a.size else 0.0,
+        float(ulp_distance(a, e).max(initial=0)),
+        float(shares.max(initial=0)),
+        tuple(worst),
+        _picture(shares),
+    )
+
+
+def _shares(apart: Array, bound: Array, beyond: Array) -> Array:
+    """Return each error in terms of its bound: above 1 for those that are wrong, and for no others."""
+    with np.errstate(all="ignore"):
+        shares = np.where(bound > 0, apart / bound, np.where(beyond, np.inf, 0))
+    shares = np.nan_to_num(shares, nan=math.inf if beyond.any() else 0.0, posinf=math.inf)
+    return np.where(beyond, np.maximum(shares, np.nextafter(1, 2)), np.minimum(shares, 1))
+
+
+def _picture(shares: Array) -> tuple[str, ...]:
+    """Draw an array's rows under each other, each spot the worst of those it stands for."""
+    flat = shares.reshape(-1, shares.shape[-1]) if shares.ndim > 1 else shares.reshape(1, -1)
+    for axis, most in ((0, ROWS), (1, COLUMNS)):
+        size = flat.shape[axis]
+        if size > most:
+            flat = np.maximum.reduceat(flat, np.arange(most) * size // most, axis=axis)
+    shades = np.digitize(flat, [np.finfo(np.float64).tiny, np.nextafter(1, 2), 100, 10000])
+    return tuple("".join(SHADES[i] for i in row) for row in shades)

@@ -1,0 +1,127 @@
+"""Running a graph as it is installed while looking at every value that its kernels store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from types import MappingProxyType
+
+from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.core.data_types import Array
+from webnn_wgpu.core.errors import InvalidStateError
+from webnn_wgpu.ir.graph import Graph, Node, Origin
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes import PASSES, run_passes
+from webnn_wgpu.plan.planner import node_label
+from webnn_wgpu.reference.interpreter import evaluate
+
+Seen = Callable[[int, list["Array | None"], list["Array | None"]], None]
+"""Called for each node that ran: its position in the graph, its operands and its results; None for what nobody can read."""
+
+
+def optimised(graph: MLGraph) -> Graph:
+    """Return what a graph's kernels compute: the source graph after its passes."""
+    return graph.plan.graph if graph.plan is not None else run_passes(graph.source, graph._disabled_passes)[0]
+
+
+class Values:
+    """The values of one run, each kept until the last node that reads it has run.
+
+    Args:
+        graph: the graph after its passes.
+        seen: what is shown every node.
+    """
+
+    def __init__(self, graph: Graph, seen: Seen) -> None:
+        self.graph = graph
+        self._seen = seen
+        self._readers = Counter(value for node in graph.nodes for value in node.operands)
+        self._readers.update(graph.outputs.values())
+        self._left = Counter[int]()
+        self._arrays: dict[int, Array] = {}
+        self._next = 0
+
+    def __call__(self, position: int | None, made: Mapping[int, Array]) -> None:
+        """Take what a run shows its observer."""
+        if position is None:
+            self._arrays, self._left, self._next = {**self.graph.constants, **made}, Counter(self._readers), 0
+            return
+        for at in range(self._next, position):
+            self._pass_by(at)
+        node = self.graph.nodes[position]
+        self._seen(position, self._operands(node), [made.get(value) for value in node.outputs])
+        self._keep(node, made)
+        self._next = position + 1
+
+    def finish(self) -> dict[str, Array]:
+        """Return the outputs of the run that is over, as far as they could be read."""
+        for at in range(self._next, len(self.graph.nodes)):
+            self._pass_by(at)
+        return {name: self._arrays[value] for name, value in self.graph.outputs.items() if value in self._arrays}
+
+    def _pass_by(self, position: int) -> None:
+        """Make the result of a node without a kernel: that of a view is its operand's memory."""
+        node = self.graph.nodes[position]
+        operands = self._operands(node)
+        if OPS[node.op].view and operands[0] is not None:
+            self._keep(node, dict(zip(node.outputs, evaluate(self.graph, node, operands), strict=True)))
+
+    def _operands(self, node: Node) -> list[Array | None]:
+        return [None if value is None else self._arrays.get(value) for value in node.inputs]
+
+    def _keep(self, node: Node, made: Mapping[int, Array]) -> None:
+        self._arrays.update({value: array for value, array in made.items() if self._left[value]})
+        for value in node.operands:
+            self._left[value] -= 1
+            if not self._left[value]:
+                self._arrays.pop(value, None)
+
+
+@contextmanager
+def observing(graph: MLGraph, values: Values, operator: str) -> Generator[None]:
+    """Let `values` see the runs of a graph meanwhile, those by `compute` and `dispatch`.
+
+    Raises:
+        InvalidStateError: others look at the graph already.
+    """
+    executable = graph._executable
+    with graph._context._lock:
+        if executable.observer is not None:
+            raise InvalidStateError("the graph is being looked at already", operator=operator, got=repr(graph))
+        executable.observer = values
+    try:
+        yield
+    finally:
+        executable.observer = None
+
+
+def part_of(graph: Graph, nodes: Iterable[Node], constants: Mapping[int, Array], every: bool = False) -> Graph:
+    """Return a graph of some nodes alone, whose other operands are its inputs, named by value.
+
+    Args:
+        graph: what has the nodes' values.
+        nodes: the nodes, in an order in which they can run.
+        constants: the operands that are constants.
+        every: whether all results are outputs, not just those that no other node reads.
+    """
+    # A node of the graph stands for itself alone, whatever it came from.
+    alone = tuple(replace(n, label=node_label(n), origins=(Origin(n.id, node_label(n)),)) for n in nodes)
+    made = [value for node in alone for value in node.outputs]
+    read = list(dict.fromkeys(value for node in alone for value in node.operands))
+    inputs = {f"v{value}": value for value in read if value not in made and value not in constants}
+    outputs = {f"v{value}": value for value in made if every or value not in read}
+    values = {value: graph.values[value] for value in (*read, *made)}
+    return Graph(
+        values,
+        MappingProxyType(inputs),
+        {value: constants[value] for value in read if value in constants},
+        alone,
+        MappingProxyType(outputs),
+    )
+
+
+def without(passes: Collection[str] = ()) -> list[str]:
+    """Return the names of all passes but some."""
+    return [each.name for each in PASSES if each.name not in passes]

@@ -1,0 +1,111 @@
+"""`dbg(value, "name");` in WGSL: where such statements stand, and sources without them.
+
+A template or a source of a program's own may hold them anywhere in a function. Kernels are compiled without; a traced run
+(`debug.trace`) writes the values to a buffer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\bdbg\s*\(|[()\[\]]', re.DOTALL)
+_NAMED = re.compile(r'(.*),\s*"((?:\\.|[^"\\\n])*)"\s*,?\s*', re.DOTALL)
+_OWN = re.compile(r"\bfn\s+dbg\b")
+_END = re.compile(r"\s*;")
+_SPACE = re.compile(r"[ \t]*")
+
+
+@dataclass(frozen=True)
+class DbgStatement:
+    """A `dbg` statement of a source.
+
+    Attributes:
+        start, end: where it stands, with its semicolon.
+        value: the expression whose value is wanted.
+        value_start: where that begins.
+        name: what the value is called: the second argument, or the expression itself.
+    """
+
+    start: int
+    end: int
+    value: str
+    value_start: int
+    name: str
+
+
+def dbg_statements(source: str) -> list[DbgStatement]:
+    """Return the `dbg` statements of a source, in order; none where it declares a function of that name itself.
+
+    >>> [(s.value, s.name) for s in dbg_statements('fn main() { dbg(f(a, b)); dbg(x[1], "x"); } // dbg(y);')]
+    [('f(a, b)', 'f(a, b)'), ('x[1]', 'x')]
+    """
+    if "dbg" not in source or _OWN.search(source):
+        return []
+    found: list[DbgStatement] = []
+    tokens = _TOKEN.finditer(source)
+    for token in tokens:
+        if token[0].startswith("dbg"):
+            closing = _closing(tokens)
+            end = _END.match(source, closing + 1) if closing >= 0 else None
+            if end is None:  # the compiler says what is wrong with it
+                continue
+            text = source[token.end() : closing]
+            named = _NAMED.fullmatch(text)
+            value = named[1] if named else text
+            start = token.end() + len(value) - len(value.lstrip())
+            name = named[2] if named else " ".join(value.split())
+            found.append(DbgStatement(token.start(), end.end(), value.strip(), start, name))
+    return found
+
+
+def _closing(tokens: Iterator[re.Match[str]]) -> int:
+    """Return where the bracket closes that was just opened; -1 if it does not."""
+    depth = 1
+    for token in tokens:
+        depth += (token[0][-1] in "([") - (token[0] in (")", "]"))
+        if not depth:
+            return token.start()
+    return -1
+
+
+def dbg_ranges(source: str) -> list[tuple[int, int]]:
+    """Return the parts of a source to leave out, so that it reads as if no `dbg` had been written.
+
+    Where a statement has a line of its own, the whole line goes.
+    """
+    ranges: list[tuple[int, int]] = []
+    for statement in dbg_statements(source):
+        start, end = statement.start, statement.end
+        if ranges and not source[ranges[-1][1] : start].strip(" \t"):
+            start = ranges.pop()[0]
+        ranges.append((start, end))
+    return [_with_space(source, start, end) for start, end in ranges]
+
+
+def _with_space(source: str, start: int, end: int) -> tuple[int, int]:
+    line = source.rfind("\n", 0, start) + 1
+    behind = _SPACE.match(source, end)
+    assert behind is not None
+    if source[line:start].strip(" \t"):
+        return len(source[:start].rstrip(" \t")), end
+    if source[behind.end() : behind.end() + 1] in ("\n", ""):
+        return line, min(behind.end() + 1, len(source))
+    return start, behind.end()
+
+
+def without(source: str, ranges: Sequence[tuple[int, int]]) -> str:
+    """Return a text without some parts of it, which are in order."""
+    ends = [0, *(end for _, end in ranges)]
+    starts = [*(start for start, _ in ranges), len(source)]
+    return "".join(source[a:b] for a, b in zip(ends, starts, strict=True))
+
+
+def without_dbg(source: str) -> str:
+    r"""Return a source without its `dbg` statements.
+
+    >>> without_dbg('    let a = 1;\n    dbg(a, "a");\n    f(a); dbg(b); g();\n')
+    '    let a = 1;\n    f(a); g();\n'
+    """
+    return without(source, dbg_ranges(source)) if "dbg" in source else source

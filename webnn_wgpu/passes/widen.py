@@ -1,0 +1,111 @@
+"""Values between operators as float32 where the graph's are float16."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import MappingProxyType
+
+import numpy as np
+
+from ..core.data_types import Array
+from ..ir.graph import Graph, Node, frozen_array
+from ..ops import operator
+
+_NARROW, _WIDE = "float16", "float32"
+
+_WEIGHTS = {"conv2d": (1,), "convTranspose2d": (1,), "gemm": (1,), "matmul": (1,), "lstm": (1, 2), "gru": (1, 2)}
+"""Operands that these operators read as float16, if they are constants, where the others are float32."""
+
+
+def widen_float16(graph: Graph) -> Graph:
+    """Keep values between operators as float32, in a graph that asks for it; its inputs, outputs and weights stay float16.
+
+    A graph with caches stays as it is: their memory is its inputs' and outputs' at once.
+    """
+    if not graph.wide or graph.aliases or all(value.type.data_type != _NARROW for value in graph.values.values()):
+        return graph
+    return _Widening(graph).graph()
+
+
+class _Widening:
+    """A float16 value keeps its number where it is still needed as such; as float32 it is another value."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._source = graph
+        self._values = dict(graph.values)
+        self._constants: dict[int, Array] = dict(graph.constants)
+        self._nodes: list[Node] = []
+        self._next_value = max(graph.values) + 1
+        self._next_node = max((node.id for node in graph.nodes), default=-1) + 1
+        self._narrow = {*graph.inputs.values(), *graph.constants}
+        """Values that are there under their own number."""
+        self._wide: dict[int, int] = {}
+        """Float16 values, and casts of them, that are there as float32 under another number."""
+
+    def graph(self) -> Graph:
+        """Return the graph of float32 values."""
+        for node in self._source.nodes:
+            self._add(node)
+        for value in dict.fromkeys(self._source.outputs.values()):
+            self._as_narrow(value)
+        return self._source.with_nodes(tuple(self._nodes), values=self._values, constants=self._constants)
+
+    def _add(self, node: Node) -> None:
+        source, op = self._source, operator(node.op)
+        narrow = [value for value in node.operands if self._is_narrow(value)]
+        table = bool(narrow) and all(value in source.constants for value in narrow)
+        if op.opaque or (op.moves and table) or (node.op == "cast" and not narrow):
+            # Unknown kernels keep their bindings' types, and tables that are looked up their size; who casts to float16 has
+            # rounding in mind.
+            inputs = [
+                None if value is None else self._as_narrow(value) if self._is_narrow(value) else self._as_wide(value)
+                for value in node.inputs
+            ]
+            outputs = node.outputs
+        elif node.op == "cast" and source.type(node.outputs[0]).data_type == _WIDE:
+            self._wide[node.outputs[0]] = self._as_wide(node.operands[0])
+            return
+        else:
+            weights = _WEIGHTS.get(node.op, ())
+            inputs = [
+                None if value is None else value if i in weights and value in source.constants else self._as_wide(value)
+                for i, value in enumerate(node.inputs)
+            ]
+            outputs = tuple(self._new(value) if self._is_narrow(value) else value for value in node.outputs)
+        self._narrow.update(outputs)
+        self._nodes.append(replace(node, inputs=tuple(inputs), outputs=outputs))
+
+    def _is_narrow(self, value: int) -> bool:
+        return self._source.type(value).data_type == _NARROW
+
+    def _as_wide(self, value: int) -> int:
+        """Return a value as float32 if it is float16, else as it is."""
+        if value in self._wide or not self._is_narrow(value):
+            return self._wide.get(value, value)
+        wide = self._new(value)
+        if value in self._source.constants:
+            self._constants[wide] = frozen_array(self._constants[value].astype(np.float32))
+        else:
+            self._cast(value, wide)
+        return wide
+
+    def _as_narrow(self, value: int) -> int:
+        """Return a value as the source graph has it."""
+        if value not in self._narrow:
+            self._cast(self._wide[value], value)
+            self._narrow.add(value)
+        return value
+
+    def _new(self, value: int) -> int:
+        """Return a new value that is another as float32."""
+        wide, self._next_value = self._next_value, self._next_value + 1
+        own = self._source.values[value]
+        self._values[wide] = replace(own, id=wide, type=own.type.with_data_type(_WIDE))
+        self._wide[value] = wide
+        return wide
+
+    def _cast(self, value: int, target: int) -> None:
+        own = self._values[target]
+        attrs = MappingProxyType({"data_type": own.type.data_type})
+        self._nodes.append(Node(self._next_node, "cast", (value,), (target,), attrs, origins=own.origins))
+        self._next_node += 1

@@ -1,0 +1,73 @@
+"""What wgpu's compiler says of a shader, as this package says it: where in the template or source, and what is wrong."""
+
+from __future__ import annotations
+
+import re
+
+from ..core.call_site import file_and_line
+from ..kernels.source_map import SourceMap
+from ..plan.execution_plan import PlannedDispatch
+
+_FRAME = re.compile(r".*┌─|.*naga::| *(\d+ *│|In wgpu|Caused by:$|Validation Error$)")
+"""Lines of a compiler's message that only frame or repeat what it says."""
+
+_HEAD = re.compile(r"┌─ .*?:(\d+):(\d+)$", re.MULTILINE)
+_WITHIN = re.compile(r"^ *(\d+) │ [│╭] .*\n *│ │( +)\^", re.MULTILINE)
+"""The place that is meant where a whole function is shown."""
+
+_SITES = 3
+"""Most places of a program that a message names."""
+
+
+def compiler_message(text: str, source: SourceMap) -> str:
+    r"""Return what wgpu says of a shader in one line: where, what is wrong, and how that line reads.
+
+    Args:
+        text: the message, with drawings of the lines.
+        source: the shader. What it calls its file stands before the line; if that is "", the line stands alone.
+
+    >>> from webnn_wgpu.kernels.source_map import map_of_source
+    >>> message = "Shader 'a' parsing error: no such name: `foo`\n  ┌─ wgsl:2:5\n  │\n2 │   foo();\n  │   ^^^ unknown\n"
+    >>> compiler_message(message, map_of_source("fn main() {\n    foo();\n}", "own.wgsl"))
+    "own.wgsl:2:5: no such name: `foo` in 'foo();'"
+    """
+    lines = (re.sub(r"^[ │╰─^=]*(Shader '.*' parsing error: )?", "", s) for s in text.splitlines() if not _FRAME.match(s))
+    words = list(dict.fromkeys(filter(None, lines)))
+    position = _position(text, source)
+    if position is None:
+        return f"{source.file}: " * bool(source.file) + "; ".join(words)
+    if "parsing error: " in text:
+        words = words[:1]  # the rest says no more than where
+    line, column = position
+    place = source.place(line, column)
+    where = f"{place.file}:{place.line}:{place.column}" if place.file else f"line {place.line}, column {place.column}"
+    return f"{where}: {'; '.join(words)} in '{source.text.splitlines()[line - 1].strip()}'"
+
+
+def _position(text: str, source: SourceMap) -> tuple[int, int] | None:
+    """Return the line and column of the source that a message names; one behind its end is its last line."""
+    head = _HEAD.search(text)
+    if head is None or not len(source):
+        return None
+    within = _WITHIN.search(text) if "│ ╭ " in text else None
+    line, column = (int(within[1]), len(within[2])) if within else (int(head[1]), int(head[2]))
+    return min(line, len(source)), column
+
+
+def made_at(text: str, source: SourceMap, planned: PlannedDispatch | None) -> str:
+    """Return where a program made the operators that a message is about, as a sentence; "" where that is not known.
+
+    Args:
+        text: the message.
+        source: the shader.
+        planned: a dispatch of it.
+    """
+    if planned is None:
+        return ""
+    position = _position(text, source)
+    steps = source.steps(position[0]) if position and planned.steps else ()
+    origins = [o for i in steps if i < len(planned.steps) for o in planned.steps[i]] or planned.origins
+    sites = list(dict.fromkeys(file_and_line(origin.site) for origin in origins if origin.site is not None))
+    more = len(sites) - _SITES
+    places = ", ".join(sites[:_SITES]) + (f" and {more} more" if more > 0 else "")
+    return f"{'Its operators were' if len(sites) > 1 else 'The operator was'} made at {places}" if sites else ""

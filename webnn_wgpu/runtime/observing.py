@@ -1,0 +1,76 @@
+"""Looking at the values of a run: each is read back right after it was made, before another takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from ..core.data_types import Array
+from .bound import Ends
+from .readback import StagingPool
+from .recorder import Recorder
+
+if TYPE_CHECKING:
+    from .program import Program
+
+Observer: TypeAlias = Callable[[int | None, Mapping[int, Array]], None]
+"""Called with None and the inputs before a run, then with the position in the plan's graph of each node that has run and its
+results; arrays by value."""
+
+
+def run_observed(program: Program, recorder: Recorder, ends: Ends, observer: Observer) -> None:
+    """Submit a run node by node, and show the inputs and what each node has made; not what buffers hold that let nobody read.
+
+    Args:
+        program: what to run; its device's lock is held.
+        recorder: its dispatches over `ends`.
+        ends: the buffers of its inputs and outputs.
+        observer: what is shown the values.
+    """
+    graph = program.plan.graph
+    observer(None, _read(program, ends, list(graph.inputs.values())))
+    for node, first, end in parts(program):
+        program.device.submit(program.record(recorder.part(first, end)), program.buffers(ends))
+        if node is not None:
+            observer(node, _read(program, ends, graph.nodes[node].outputs))
+
+
+def run_node(program: Program, recorder: Recorder, ends: Ends, node: int, operands: Mapping[int, Array]) -> dict[int, Array]:
+    """Run one node of a program on other operands than it would find, and return its results.
+
+    Args:
+        program: what has the node; its device's lock is held.
+        recorder: its dispatches over `ends`.
+        ends: the buffers of its inputs and outputs.
+        node: position of the node in the plan's graph.
+        operands: the operands that are no constants, by value.
+    """
+    places = program.plan.places
+    for value, array in operands.items():
+        program.buffer_of(places[value], ends).write(array)
+    for of, first, end in parts(program):
+        if of == node:
+            program.device.submit(program.record(recorder.part(first, end)), program.buffers(ends))
+    return _read(program, ends, program.plan.graph.nodes[node].outputs)
+
+
+def parts(program: Program) -> list[tuple[int | None, int, int]]:
+    """Return which dispatches compute each node: its position, the first, and the one past the last."""
+    dispatches = program.plan.dispatches
+    grouped = groupby(range(len(dispatches)), key=lambda i: dispatches[i].node)
+    return [(node, (numbers := list(group))[0], numbers[-1] + 1) for node, group in grouped]
+
+
+def _read(program: Program, ends: Ends, values: Sequence[int]) -> dict[int, Array]:
+    plan, pool = program.plan, StagingPool.of(program.device)
+    found: dict[int, Array] = {}
+    for value in values:
+        if value not in plan.places:
+            continue  # a result that nothing reads
+        buffer, type_ = program.buffer_of(plan.places[value], ends), plan.graph.type(value)
+        if buffer.readable:
+            found[value] = pool.read(buffer, np.empty(type_.shape, type_.numpy)).result()["data"]
+    return found

@@ -1,0 +1,100 @@
+"""What `check_kernel` checks and what it finds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from ..api.tables import aligned
+
+Number: TypeAlias = int | float | bool
+
+
+@dataclass(frozen=True)
+class KernelCase:
+    """One case that a kernel is checked for.
+
+    Attributes:
+        shapes: of the inputs.
+        dtypes: data types of the inputs.
+        constants: name -> number.
+    """
+
+    shapes: tuple[tuple[int, ...], ...]
+    dtypes: tuple[str, ...]
+    constants: Mapping[str, Number] = field(default_factory=dict[str, Number])
+
+    def __str__(self) -> str:
+        inputs = ", ".join(f"{t}{list(s)}" for t, s in zip(self.dtypes, self.shapes, strict=True))
+        return inputs + "".join(f", {name}={value}" for name, value in self.constants.items())
+
+
+@dataclass(frozen=True)
+class CheckedCase:
+    """What came of a case on an adapter.
+
+    Attributes:
+        case: the case.
+        adapter: adapter, driver and backend for people.
+        distance: the largest distance of an element from the reference, in ULP or as a difference.
+        faults: what is wrong, a sentence each.
+        notes: what could not be looked for, and why.
+        skipped: why the case could not run; "" where it did.
+    """
+
+    case: KernelCase
+    adapter: str
+    distance: float = 0.0
+    faults: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    skipped: str = ""
+
+
+@dataclass(frozen=True)
+class KernelReport:
+    """What `check_kernel` found; `print` shows it.
+
+    Attributes:
+        label: the kernel's name.
+        unit: "ULP", or "" for differences.
+        checked: all cases on all adapters.
+    """
+
+    label: str
+    unit: str
+    checked: tuple[CheckedCase, ...]
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """All that is wrong, each once."""
+        return tuple(dict.fromkeys(fault for checked in self.checked for fault in checked.faults))
+
+    @property
+    def distance(self) -> float:
+        """The largest distance of all cases."""
+        return max((checked.distance for checked in self.checked if not checked.skipped), default=0.0)
+
+    def __str__(self) -> str:
+        rows = [("case", self.unit or "difference", "adapter", "")]
+        rows += [
+            (str(c.case), "" if c.skipped else f"{c.distance:.4g}", c.adapter, c.skipped or ("FAULT" if c.faults else "ok"))
+            for c in self.checked
+        ]
+        lines = [f"kernel {self.label}", *aligned(rows, (1,))]
+        for c in self.checked:
+            lines += [f"{c.case}: {fault}" for fault in c.faults]
+        lines += dict.fromkeys(f"note: {note}" for c in self.checked for note in c.notes)
+        return "\n".join(lines)
+
+
+class KernelFault(AssertionError):
+    """What `check_kernel` raises.
+
+    Attributes:
+        report: what was found.
+    """
+
+    def __init__(self, report: KernelReport) -> None:
+        self.report = report
+        super().__init__(str(report))

@@ -1,0 +1,118 @@
+"""A kernel of a program's own on a device, run between canaries."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from ..api.backend import DeviceBackend
+from ..api.context import MLContext
+from ..api.own_kernels import grid_of, source_of
+from ..core.data_types import Array
+from ..kernels.element import ELEMENTS
+from ..kernels.own import declared_bindings
+from ..kernels.spec import Grid
+from ..kernels.templates import environment
+from ..runtime.device import Device
+from ..runtime.own_kernels import RunArgument, run_kernel
+from .canaries import CANARY, SONG, Cage
+from .kernel_report import KernelCase, Number
+from .rewriting import without_comments
+
+
+class KernelOnDevice:
+    """A source for a case on a context, and how it is run."""
+
+    def __init__(
+        self,
+        source: str,
+        case: KernelCase,
+        workgroups: Any,
+        parameters: Mapping[str, Any] | None,
+        context: MLContext,
+        fail: Callable[..., Exception],
+    ) -> None:
+        self.case, self.context, self.fail = case, context, fail
+        self.device: Device = cast("DeviceBackend", context._backend).device
+        self._workgroups, self._parameters, self._given = workgroups, parameters, source
+        if parameters is not None:
+            source = environment().from_string(source).render(dict(parameters), dtypes=case.dtypes, shapes=case.shapes)
+        self.source = source_of(_with_types(source, case.dtypes), case.constants, fail)
+        self.bindings = declared_bindings(self.source, fail)
+        self.grid: Grid = grid_of(workgroups(case) if callable(workgroups) else workgroups, context.caps, fail)
+
+    @property
+    def missing(self) -> str:
+        """The features that its data types need and the device has not."""
+        needed = {ELEMENTS[name].feature for name in self.case.dtypes if name in ELEMENTS} - {""}
+        return ", ".join(sorted(needed - self.context.caps.features))
+
+    def varied(self, changes: Mapping[str, Number]) -> KernelOnDevice:
+        """Return it with other constants."""
+        case = replace(self.case, constants={**self.case.constants, **changes})
+        return KernelOnDevice(self._given, case, self._workgroups, self._parameters, self.context, self.fail)
+
+    def run(
+        self,
+        contents: Mapping[str, Array],
+        sizes: Mapping[str, int],
+        *,
+        source: str = "",
+        free: Collection[str] = (),
+        song: int = SONG,
+        filling: int = SONG,
+    ) -> tuple[dict[str, Array], list[str]]:
+        """Run it once and return the bytes of its outputs, and what was written outside.
+
+        Args:
+            contents: what lies in buffers before; the others are filled.
+            sizes: bytes of each buffer.
+            source: what runs instead of its own source.
+            free: buffers that are bound with what lies behind them.
+            song: what lies around buffers.
+            filling: what lies in buffers without a content.
+        """
+        cages: dict[str, Cage] = {}
+        try:
+            arguments: list[RunArgument] = []
+            for binding in self.bindings:
+                name, words = binding.name, -(-sizes[binding.name] // 4) * 4
+                cage = Cage(self.device, words, name, behind=behind(words), song=song, filling=filling)
+                cages[name] = cage
+                if name in contents:
+                    cage.tensor.write(np.ascontiguousarray(contents[name]))
+                bound = cage.open if name in free else cage.tensor
+                arguments.append(RunArgument(bound, name, "read" if binding.access == "read" else "write"))
+            run_kernel(self.device, source or self.source, arguments, self.grid)
+            looks = {name: cage.look() for name, cage in cages.items()}
+        finally:
+            for cage in cages.values():
+                cage.destroy()
+        outputs = [b.name for b in self.bindings if b.access != "read"]
+        return {n: looks[n][0][: sizes[n]] for n in outputs}, [damage for _, damage in looks.values() if damage]
+
+
+def behind(size_bytes: int) -> int:
+    """Return how many bytes lie behind a buffer: as many again, so that a wrong stride is seen, but not too many."""
+    return min(max(CANARY, -(-size_bytes // CANARY) * CANARY), 64 * CANARY)
+
+
+def _with_types(source: str, dtypes: Sequence[str]) -> str:
+    """Return a source that has its data types declared, in lines behind it, and enabled, in its first line."""
+    code = without_comments(source)
+    words = [ELEMENTS[name].word if name in ELEMENTS else "" for name in dtypes]
+    names = {"T": words[0]} if words else {}
+    names |= {f"T{i}": word for i, word in enumerate(words)}
+    lines = [f"alias {n} = {w};" for n, w in _used(code, names) if w]
+    enabled = "f16" in words and "enable f16" not in code
+    return "\n".join(["enable f16; " * enabled + source.rstrip("\n"), *lines, ""])
+
+
+def _used(code: str, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    for name, word in names.items():
+        if re.search(rf"\b{name}\b", code) and not re.search(rf"\b(alias|struct|const|fn)\s+{name}\b", code):
+            yield name, word

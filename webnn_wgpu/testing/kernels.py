@@ -1,0 +1,317 @@
+"""`check_kernel`: a compute shader against a numpy function, on every adapter, with what numbers alone do not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from types import MappingProxyType
+from typing import Any, cast
+
+import numpy as np
+
+from ..api.arrays import failing
+from ..api.backend import DeviceBackend
+from ..api.context import MLContext
+from ..core.data_types import Array
+from ..core.errors import NotSupportedError
+from ..runtime.device import INSTALL_HINT, adapters, open_adapter
+from .canaries import SONG
+from .compare import absolute_distance, ulp_distance
+from .kernel_report import CheckedCase, KernelCase, KernelFault, KernelReport, Number
+from .kernel_runs import KernelOnDevice, behind
+from .rewriting import reordered, unfenced
+
+OTHER = 0x5A
+"""What canaries or outputs are made of the second time: large numbers, as float32, float16 and as integers."""
+
+_ORDERS: Mapping[str, dict[str, bool]] = {
+    "workgroups run from the last to the first": {"workgroups": True, "invocations": False},
+    "the invocations of a workgroup run from the last to the first": {"workgroups": False, "invocations": True},
+}
+
+
+@cache
+def contexts() -> tuple[MLContext, ...]:
+    """Return a context on each adapter that kernels can run on, made once.
+
+    Raises:
+        NotSupportedError: there is no adapter.
+    """
+    found = tuple(MLContext(DeviceBackend(open_adapter(adapter))) for adapter in adapters())
+    if not found:
+        raise NotSupportedError("no WebGPU adapter was found", operator="check_kernel", hint=INSTALL_HINT)
+    return found
+
+
+def random_inputs(rng: np.random.Generator, case: KernelCase) -> list[Array]:
+    """Return what `check_kernel` fills inputs with: normal floats times 4, integers from -100 or 0 to 100."""
+    arrays: list[Array] = []
+    for shape, name in zip(case.shapes, case.dtypes, strict=True):
+        dtype = np.dtype(name)
+        if dtype.kind == "f":
+            arrays.append(np.asarray(rng.standard_normal(shape) * 4, dtype))
+        else:
+            arrays.append(rng.integers(0 if dtype.kind == "u" else -100, 101, shape).astype(dtype))
+    return arrays
+
+
+def check_kernel(
+    source: str,
+    reference: Callable[..., Any],
+    *,
+    shapes: Sequence[Any],
+    workgroups: Any,
+    dtypes: Sequence[Any] = ("float32",),
+    constants: Mapping[str, Number] | Callable[[KernelCase], Mapping[str, Number]] = MappingProxyType({}),
+    variations: Sequence[Mapping[str, Number]] = (),
+    updated: Collection[str] = (),
+    inputs: Callable[[np.random.Generator, KernelCase], Sequence[Any]] = random_inputs,
+    parameters: Mapping[str, Any] | None = None,
+    tolerance: float = 0,
+    atol: float | None = None,
+    permute: bool = True,
+    on: Sequence[MLContext] | None = None,
+    label: str = "kernel",
+) -> KernelReport:
+    """Check a compute shader against a numpy function, for shapes and data types, on every adapter.
+
+    Beside the numbers it looks for writes outside of buffers, for results that depend on what lies there or in memory that was
+    not written, for outputs that are not written, and for results that depend on the order in which workgroups, or the
+    invocations of one, run: for races and missing barriers. Of what reaches out of a buffer it sees what is no farther behind
+    it than the buffer is long (1 KiB to 64 KiB): drivers drop the rest, as they should.
+
+    Args:
+        source: WGSL with an entry point `main`, as for `run_wgsl`: bindings 0, 1, ... of group 0. What it declares as `read`
+            are the inputs, in order, and as `read_write` the outputs. `T`, where it does not declare it, is the data type of
+            the first input, `T0`, `T1`, ... those of each.
+        reference: called with the inputs; returns the output, or a list of them. float64 is rounded to the first input's type.
+        shapes: the cases: for each the shape of the one input, (2, 3) or 6, or a list of shapes, one per input: [(2, 3), (3,)].
+        workgroups: how many to dispatch: (x, y, z), (x, y) or x, or a function of the `KernelCase`.
+        dtypes: data types, or lists of them, one per input; each is combined with each of the shapes.
+        constants: name -> number, which the source uses as constants; or a function of the `KernelCase` that returns them.
+        variations: other values of constants with which results must be within the tolerance too, such as workgroup sizes.
+        updated: names of outputs that have a content before: they are inputs too.
+        inputs: called with a random generator and the `KernelCase`; returns the inputs.
+        parameters: if given, `source` is a template like those of this package, rendered with these, `dtypes`, `shapes`, and
+            `lib`: `{{ lib("exp") }}` are functions of `shaders/lib/math`.
+        tolerance: how far elements may lie from the reference, in ULP.
+        atol: the largest difference, instead of ULP.
+        permute: whether another order must give the same bits. It need not where atomic operations hand out places.
+        on: contexts to check on; default one on each adapter.
+        label: a name for messages.
+
+    Returns:
+        What was found, with the distance of each case. Cases of data types that an adapter has not are marked as skipped.
+
+    Raises:
+        KernelFault: an AssertionError, with the report as message and as `report`: something is wrong.
+        MLTypeError: an argument is wrong; the source declares other buffers than there are inputs and outputs.
+        OperationError: the shader does not compile.
+        NotSupportedError: there is no adapter.
+
+    Example:
+        >>> from webnn_wgpu.testing import check_kernel
+        >>> source = '''
+        ... @group(0) @binding(0) var<storage, read> x: array<T>;
+        ... @group(0) @binding(1) var<storage, read_write> y: array<T>;
+        ... @compute @workgroup_size(SIZE) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+        ...     if (id.x < arrayLength(&x)) { y[id.x] = x[id.x] * x[id.x]; }
+        ... }'''
+        >>> report = check_kernel(
+        ...     source,
+        ...     np.square,
+        ...     shapes=[(1,), (7, 30)],
+        ...     dtypes=["float32", "int32"],
+        ...     constants={"SIZE": 64},
+        ...     variations=[{"SIZE": 8}],
+        ...     workgroups=lambda case: -(-np.prod(case.shapes[0]) // case.constants["SIZE"]),
+        ... )
+        >>> report.distance
+        0.0
+    """
+    fail = failing("check_kernel", label)
+    given = [_Given(s, d, fail) for d in dtypes for s in shapes]
+    if not given:
+        raise fail("there must be at least one shape and one data type", got=f"shapes={shapes!r}, dtypes={dtypes!r}")
+    checked: list[CheckedCase] = []
+    for context in contexts() if on is None else on:
+        if not isinstance(context._backend, DeviceBackend):
+            raise NotSupportedError("the context has no WebGPU device", operator="check_kernel", label=label)
+        for g in given:
+            case = g.case
+            case = replace(case, constants=dict(constants(case) if callable(constants) else constants))
+            kernel = KernelOnDevice(source, case, workgroups, parameters, context, fail)
+            if missing := kernel.missing:
+                checked.append(CheckedCase(case, context.description, skipped=f"the adapter has no {missing}"))
+                continue
+            arrays = [np.asarray(a) for a in inputs(np.random.default_rng(len(given)), case)]
+            found = replace(case, shapes=tuple(a.shape for a in arrays), dtypes=tuple(a.dtype.name for a in arrays))
+            if found != case:
+                raise fail("inputs must be of the case's shapes and types", got=str(found), allowed=str(case))
+            with context._guarded("check_kernel", label=label), context._lock:
+                check = _Check(kernel, reference, arrays, updated, (tolerance, atol))
+                check.surroundings()
+                check.order(permute)
+                for changes in variations:
+                    check.variation(changes)
+                checked.append(check.result())
+    report = KernelReport(label, "ULP" if atol is None else "", tuple(checked))
+    if report.faults:
+        raise KernelFault(report)
+    return report
+
+
+class _Given:
+    """A case as the caller gives it."""
+
+    def __init__(self, shapes: Any, dtypes: Any, fail: Callable[..., Exception]) -> None:
+        listed = list(cast("Sequence[Any]", shapes)) if isinstance(shapes, Sequence) else [shapes]
+        nested = all(isinstance(s, Sequence) for s in listed) and (bool(listed) or isinstance(shapes, list))
+        all_shapes = [tuple(map(int, s)) for s in listed] if nested else [tuple(map(int, listed))]
+        names: list[Any] = (
+            list(cast("Sequence[Any]", dtypes)) if isinstance(dtypes, list | tuple) else [dtypes] * len(all_shapes)
+        )
+        if len(names) != len(all_shapes):
+            raise fail("there must be a data type for each input", got=f"{names!r} for shapes {all_shapes}")
+        self.case = KernelCase(tuple(all_shapes), tuple(np.dtype(name).name for name in names))
+
+
+class _Check:
+    """A case on a device, run in every way there is, under the device's lock.
+
+    Args:
+        kernel: the kernel.
+        reference: what it should do.
+        arrays: its inputs.
+        updated: outputs among them.
+        allowed: how far elements may be from the reference: in ULP, or by difference where that is not None.
+    """
+
+    def __init__(
+        self,
+        kernel: KernelOnDevice,
+        reference: Callable[..., Any],
+        arrays: Sequence[Array],
+        updated: Collection[str],
+        allowed: tuple[float, float | None],
+    ) -> None:
+        self._kernel, self._updated, self._allowed = kernel, updated, allowed
+        self._faults: dict[str, None] = {}
+        self._notes: dict[str, None] = {}
+        filled = [b.name for b in kernel.bindings if b.access == "read" or b.name in updated]
+        written = [b.name for b in kernel.bindings if b.access != "read"]
+        if len(filled) != len(arrays) or set(updated) - set(written):
+            raise kernel.fail(
+                "the source must declare a buffer for every input",
+                got=", ".join(f"{b.access} {b.name}" for b in kernel.bindings),
+                allowed=f"{len(arrays)} of read" + f", or updated={list(updated)}" * bool(updated),
+            )
+        self._contents = dict(zip(filled, arrays, strict=True))
+        outputs = _outputs(reference(*(a.copy() for a in arrays)), kernel.case, len(written), kernel.fail)
+        self._wanted = dict(zip(written, outputs, strict=True))
+        self._sizes = {name: array.nbytes for name, array in (self._contents | self._wanted).items()}
+        self._plain, damage = kernel.run(self._contents, self._sizes)
+        self._faults.update(dict.fromkeys(damage))
+        self._distance = self._compare(self._plain)
+
+    def _compare(self, found: Mapping[str, Array], how: str = "") -> float:
+        """Hold outputs against the reference, and return the largest distance."""
+        worst = 0.0
+        for name, array in self._wanted.items():
+            distance, fault = _distance(found[name].view(array.dtype).reshape(array.shape), array, *self._allowed)
+            worst = max(worst, distance)
+            if fault:
+                self._faults[f"{name}: {fault}{how}"] = None
+        return worst
+
+    def _differ(self, one: Mapping[str, Array], two: Mapping[str, Array], fault: str) -> None:
+        """Note as a fault what differs in outputs."""
+        for name, array in self._wanted.items():
+            differ = (one[name] != two[name]).reshape(-1, array.itemsize).any(axis=1)
+            if where := _where(differ, array.shape):
+                self._faults[f"{name}: elements depend on {fault}; {where}"] = None
+
+    def surroundings(self) -> None:
+        """Look for what reaches out of buffers, and for what is read without having been written."""
+        kernel, contents, sizes = self._kernel, self._contents, self._sizes
+        tails = {name: behind(-(-size // 4) * 4) for name, size in sizes.items()}
+        source, free = unfenced(kernel.source, tails)
+        if fenced := sorted(set(sizes) - free):
+            self._notes[f"bound without canaries, because their lengths are taken indirectly: {', '.join(fenced)}"] = None
+        ways = [{"song": SONG, "filling": SONG}, {"song": OTHER, "filling": SONG}, {"song": SONG, "filling": OTHER}]
+        (first, damage), (elsewhere, _), (before, _) = (
+            kernel.run(contents, sizes, source=source, free=free, **way) for way in ways
+        )
+        self._faults.update(dict.fromkeys(damage))
+        self._differ(first, elsewhere, "what lies outside of a buffer: read out of bounds")
+        for name, array in self._wanted.items():
+            one, two = (run[name].reshape(-1, array.itemsize) for run in (first, before))
+            unwritten = (one == SONG).all(axis=1) & (two == OTHER).all(axis=1)
+            if name not in self._updated and (where := _where(unwritten, array.shape)):
+                self._faults[f"{name}: elements are never written; {where}"] = None
+                first[name] = np.where(unwritten[:, None], two, one).reshape(-1)
+        self._differ(first, before, "what was in an output before: read before it was written")
+
+    def order(self, permute: bool) -> None:
+        """Look for what depends on which invocation runs first."""
+        kernel = self._kernel
+        again, _ = kernel.run(self._contents, self._sizes)
+        self._differ(self._plain, again, "chance: a race")
+        for what, options in _ORDERS.items() if permute else ():
+            changed = reordered(kernel.source, **options)
+            if changed is None:
+                self._notes[f"not looked for: what happens when {what} (main takes structures, or uses subgroups)"] = None
+                continue
+            found, _ = kernel.run(self._contents, self._sizes, source=changed)
+            self._differ(self._plain, found, f"the order of invocations: a race, seen when {what}")
+
+    def variation(self, changes: Mapping[str, Number]) -> None:
+        """Hold the kernel with other constants against the reference."""
+        found, damage = self._kernel.varied(changes).run(self._contents, self._sizes)
+        self._faults.update(dict.fromkeys(damage))
+        self._compare(found, f", with {', '.join(f'{name}={value}' for name, value in changes.items())}")
+
+    def result(self) -> CheckedCase:
+        """Return what was found."""
+        kernel = self._kernel
+        return CheckedCase(kernel.case, kernel.context.description, self._distance, tuple(self._faults), tuple(self._notes))
+
+
+def _outputs(results: Any, case: KernelCase, count: int, fail: Callable[..., Exception]) -> list[Array]:
+    listed: list[Any] = list(cast("Sequence[Any]", results)) if isinstance(results, list | tuple) else [results]
+    if len(listed) != count:
+        raise fail("the reference must return an array for every output", got=str(len(listed)), allowed=str(count))
+    arrays: list[Array] = []
+    for result in listed:
+        array: Array = np.asarray(result)
+        if array.dtype == np.float64:
+            floats = [d for d in case.dtypes[:1] if d.startswith("float")]
+            array = array.astype(floats[0] if floats else np.float32)
+        arrays.append(np.ascontiguousarray(array).reshape(array.shape))
+    return arrays
+
+
+def _distance(found: Array, wanted: Array, tolerance: float, atol: float | None) -> tuple[float, str]:
+    """Return the largest distance of elements, and what is wrong with it, "" for nothing."""
+    measure, allowed, unit = (ulp_distance, tolerance, " ULP") if atol is None else (absolute_distance, atol, "")
+    distances = measure(found, wanted)
+    if not distances.size:
+        return 0.0, ""
+    worst = float(distances.max())
+    if worst <= allowed:
+        return worst, ""
+    at = tuple(int(i) for i in np.unravel_index(int(distances.argmax()), wanted.shape))
+    return worst, (
+        f"{np.count_nonzero(distances > allowed)} of {wanted.size} elements are further than {allowed:g}{unit} from the "
+        f"reference, the worst at {list(at)}: {found[at]!s} instead of {wanted[at]!s}, by {worst:.4g}{unit}"
+    )
+
+
+def _where(elements: Array, shape: tuple[int, ...]) -> str:
+    """Return how many elements are meant and which is the first, "" where none is."""
+    meant = np.flatnonzero(elements)
+    if not meant.size:
+        return ""
+    at = [int(i) for i in np.unravel_index(int(meant[0]), shape)]
+    return f"{meant.size} of {elements.size}, the first at {at}"

@@ -1,0 +1,156 @@
+"""The same kernel with something changed that must not matter: the order of its invocations, or what lies behind its buffers.
+
+Only the entry point's parameters and calls of `arrayLength` are read. All goes into one line, so that numbers of lines stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_SIZE = re.compile(r"@workgroup_size\s*\(((?:[^()]|\([^()]*\))*)\)")
+_BUILTIN = re.compile(r"@builtin\s*\(\s*(\w+)\s*,?\s*\)\s*(\w+)\s*:")
+_SCALARS = {"f32": 4, "i32": 4, "u32": 4, "f16": 2, "i64": 8, "u64": 8}
+_LETTERS = {"f": "f32", "i": "i32", "u": "u32", "h": "f16"}
+
+_ORDERED = {
+    "workgroup_id": "order_group",
+    "local_invocation_id": "order_local",
+    "local_invocation_index": "(order_local.x + order_size.x * (order_local.y + order_size.y * order_local.z))",
+    "global_invocation_id": "(order_group * order_size + order_local)",
+}
+"""What each built-in value is, from the numbers of workgroup and invocation in the new order."""
+
+
+def without_comments(source: str) -> str:
+    """Return a source whose comments are blanks, each as long as it was.
+
+    >>> without_comments("a /* b */ c")
+    'a         c'
+    """
+    return _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+
+
+@dataclass(frozen=True)
+class _EntryPoint:
+    """Where things stand in a source: the parameters of main, and the beginning of its body."""
+
+    parameters: tuple[int, int]
+    body: int
+    size: str
+    builtins: Mapping[str, str]
+
+
+def _entry_point(code: str) -> _EntryPoint | None:
+    """Return what is known of main; None where its parameters are not all built-in values."""
+    main = re.search(r"\bfn\s+main\s*\(", code)
+    sizes = list(_SIZE.finditer(code, 0, main.start())) if main else []
+    if main is None or not sizes:
+        return None
+    depth, end = 1, main.end()
+    while depth and end < len(code):
+        depth += {"(": 1, ")": -1}.get(code[end], 0)
+        end += 1
+    parameters = code[main.end() : end - 1]
+    builtins = dict(_BUILTIN.findall(parameters))
+    body = code.find("{", end)
+    if body < 0 or parameters.count(":") != len(builtins):
+        return None
+    sides = [side for side in (part.strip() for part in _parts(sizes[-1][1])) if side]
+    size = ", ".join(f"u32({side})" for side in [*sides, "1", "1"][:3])
+    return _EntryPoint((main.end(), end - 1), body + 1, f"vec3<u32>({size})", builtins)
+
+
+def _parts(text: str) -> list[str]:
+    """Return what commas part, but for those in parentheses."""
+    return re.findall(r"(?:[^,()]|\([^()]*\))+", text)
+
+
+def reordered(source: str, *, workgroups: bool, invocations: bool) -> str | None:
+    """Return a kernel that numbers its workgroups, or the invocations of each, from the last to the first.
+
+    A driver that runs them one after the other then does so the other way round.
+
+    Args:
+        source: WGSL with an entry point main.
+        workgroups: whether workgroups change their order.
+        invocations: whether the invocations of a workgroup do.
+
+    Returns:
+        None where that cannot be had: main takes its built-in values in a structure, or invocations work together in subgroups.
+
+    >>> print(
+    ...     reordered(
+    ...         '''@compute @workgroup_size(64)
+    ... fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+    ...     y[id.x] = 1.0;
+    ... }''',
+    ...         workgroups=False,
+    ...         invocations=True,
+    ...     ).splitlines()[2]
+    ... )
+        y[id.x] = 1.0;
+    """
+    code = without_comments(source)
+    entry = _entry_point(code)
+    if entry is None or (invocations and "subgroup" in code):
+        return None
+    first, end = entry.parameters
+    needed = ("workgroup_id", "local_invocation_id", "num_workgroups")
+    names = {builtin: f"order_{builtin}" for builtin in needed} | dict(entry.builtins)
+    added = [f"@builtin({builtin}) {names[builtin]}: vec3<u32>, " for builtin in needed if builtin not in entry.builtins]
+    parameters = "".join(added) + source[first:end]
+    given = {builtin: f"order_given_{builtin}" for builtin in _ORDERED if builtin in names}
+    for builtin, name in given.items():
+        parameters = re.sub(rf"(@builtin\s*\(\s*{builtin}\s*,?\s*\)\s*){names[builtin]}\b", rf"\g<1>{name}", parameters)
+    group, local = given["workgroup_id"], given["local_invocation_id"]
+    if workgroups:
+        group = f"{names['num_workgroups']} - 1u - {group}"
+    if invocations:
+        local = f"order_size - 1u - {local}"
+    values = f" let order_size = {entry.size}; let order_group = {group}; let order_local = {local};"
+    values += "".join(f" let {names[b]} = {value};" for b, value in _ORDERED.items() if b in entry.builtins)
+    return source[:first] + parameters + source[end : entry.body] + values + source[entry.body :]
+
+
+def unfenced(source: str, behind: Mapping[str, int]) -> tuple[str, frozenset[str]]:
+    """Return a kernel that does not count what is bound behind its buffers, and the buffers of which that could be had.
+
+    Args:
+        source: WGSL.
+        behind: variable -> how many bytes are bound behind it.
+
+    >>> unfenced("var<storage> x: array<vec2f>; ... arrayLength(&x)", {"x": 64})
+    ('var<storage> x: array<vec2f>; ... (arrayLength(&x) - 8u)', frozenset({'x'}))
+    """
+    code = without_comments(source)
+    calls = {n: list(re.finditer(rf"\barrayLength\s*\(\s*&\s*\(?\s*{n}\s*\)?\s*\)", code)) for n in behind}
+    if sum(map(len, calls.values())) < len(re.findall(r"\barrayLength\b", code)):
+        return source, frozenset()  # by way of a pointer, or of a structure: any buffer may be meant
+    sizes = {name: _item_bytes(code, name) for name in behind}
+    fit = [name for name, size in sizes.items() if not calls[name] or (size and behind[name] % size == 0)]
+    edits = [(m.start(), m.end(), f"({m[0]} - {behind[n] // (sizes[n] or 1)}u)") for n in fit for m in calls[n]]
+    for first, end, text in sorted(edits, reverse=True):
+        source = source[:first] + text + source[end:]
+    return source, frozenset(fit)
+
+
+def _item_bytes(code: str, name: str) -> int | None:
+    """Return the bytes of an item of a runtime-sized array of numbers or vectors; None for other types."""
+    declared = re.search(rf"\bvar\s*<[^>]*>\s*{name}\s*:\s*array\s*<\s*([^,;]+?)\s*>\s*;", code)
+    return _type_bytes(code, declared[1]) if declared else None
+
+
+def _type_bytes(code: str, text: str) -> int | None:
+    if text in _SCALARS:
+        return _SCALARS[text]
+    if alias := re.search(rf"\balias\s+{re.escape(text)}\s*=\s*([^;]+?)\s*;", code):
+        return _type_bytes(code, alias[1])
+    if wrapped := re.fullmatch(r"atomic\s*<\s*(\w+)\s*>", text):
+        return _SCALARS.get(wrapped[1])
+    if not (vector := re.fullmatch(r"vec([234])(?:([fiuh])|\s*<\s*(\w+)\s*>)", text)):
+        return None
+    size = _type_bytes(code, _LETTERS.get(vector[2], vector[3]))
+    return None if size is None else size * (2 if vector[1] == "2" else 4)
