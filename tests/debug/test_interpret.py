@@ -163,7 +163,7 @@ def test_reads_of_what_was_never_written() -> None:
     assert interpreted("y[id.x] += 1.0;", y=np.zeros(16, np.float32)).findings == ()
     found = interpreted("shared_x[lane / 2u * 2u] = x[id.x]; workgroupBarrier(); y[id.x] = shared_x[lane];")
     assert [(f.kind, f.variable) for f in found.findings] == [("race", "shared_x"), ("uninitialised", "shared_x")]
-    assert "invocation (1, 0, 0) reads shared_x[1], which is 0 because WGSL makes it so" in found.findings[1].message
+    assert "invocation (1, 0, 0) reads shared_x[1], which was never written: 0 in WGSL" in found.findings[1].message
 
 
 def test_races() -> None:

@@ -267,7 +267,7 @@ def _space(variable: Global) -> tuple[str, str]:
     """Return the address space and the access of a variable."""
     names = [str(a) for a in variable.declaration.template if isinstance(a, Name)]
     space = names[0] if names else ""
-    return space, names[1] if len(names) > 1 else "read" if space in ("storage", "uniform") else "read_write"
+    return space, names[1] if len(names) > 1 else "read_write" if space in ("workgroup", "private") else "read"
 
 
 def _places(grid: Triple) -> list[Triple]:

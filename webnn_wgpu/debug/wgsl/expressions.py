@@ -38,6 +38,8 @@ from .values import (
 )
 from .wave import Mask, Wave
 
+ASSIGNABLE = "only variables, and parts of them, can be assigned"
+
 NUMERIC = {**EXACT, **ROUNDED, **BITS, **PACKING}
 
 
@@ -253,7 +255,8 @@ class Expressions:
             swizzled(zero(type_), node.name)
             return self._at(base, np.array(["xyzw".find(node.name) if node.name in "xyzw" else "rgba".find(node.name)]))
         if writing:
-            raise Fault("several components cannot be assigned at once")
+            rule = "several components cannot be assigned at once"
+            raise Fault(rule if isinstance(base, LocalPlace | MemoryPlace) else ASSIGNABLE)
         value = self.load(base, node) if isinstance(base, LocalPlace | MemoryPlace) else base
         return swizzled(value, node.name)
 
@@ -356,12 +359,10 @@ class Expressions:
         elif (bare := memory.unwritten(units)).any():
             who = np.broadcast_to(ids, units.shape)[bare]
             name = memory.name_of(int(units[bare][0]))
-            reason = (
-                "is 0 because WGSL makes it so: nothing was written there"
-                if memory.space == "workgroup"
-                else "was never written"
-            )
-            self.tell("uninitialised", node, memory.name, f"{self._by_id(who[0])} reads {name}, which {reason}", who, read=True)
+            # wgpu on Mesa's software driver leaves there what an earlier workgroup left.
+            hint = ": 0 in WGSL, but not on every driver" if memory.space == "workgroup" else ""
+            message = f"{self._by_id(who[0])} reads {name}, which was never written{hint}"
+            self.tell("uninitialised", node, memory.name, message, who, read=True)
         if memory.shadow is not None and not atomic:
             flat, who = units.reshape(-1), np.broadcast_to(ids, units.shape).reshape(-1)
             conflict = (memory.shadow.write if writing else memory.shadow.read)(flat, who, node.line)

@@ -12,8 +12,8 @@ from .memory import Clock
 from .places import MemoryPlace, Pointer
 from .subgroups import SUBGROUP, Subgroups
 from .syntax import Call
-from .types import Numeric
-from .values import Fault, Value, concrete, converted, describe, poison, zero
+from .types import Numeric, struct_type
+from .values import Composite, Fault, Value, concrete, converted, describe, poison, zero
 
 BARRIERS = {"workgroupBarrier": ("workgroup",), "storageBarrier": ("storage",), "textureBarrier": ()}
 
@@ -88,27 +88,34 @@ class Intrinsics(Expressions):
             if not place.memory.writable:
                 raise Fault(f"{place.memory.name} is read-only")
             self.watch(plain, node, writing=True, atomic=True)
-        if name == "atomicCompareExchangeWeak":
-            raise Fault("atomicCompareExchangeWeak is not covered; write atomicMax, atomicAdd or atomicExchange")
         if name not in _ATOMICS:
             raise Fault(f"no built-in function is called {name}")
-        return self._one_by_one(place, name, operands)
+        found, exchanged = self._one_by_one(place, scalar, name, operands)
+        if name == "atomicCompareExchangeWeak":
+            members = [("old_value", scalar, None, None), ("exchanged", Numeric("bool"), None, None)]
+            return Composite(
+                struct_type("__atomic_compare_exchange_result", members), {"old_value": found, "exchanged": exchanged}
+            )
+        return found
 
-    def _one_by_one(self, place: MemoryPlace, name: str, operands: list[Array]) -> Value:
-        """Let the active invocations do an atomic operation one after the other, and return what each found."""
+    def _one_by_one(self, place: MemoryPlace, scalar: Numeric, name: str, operands: list[Array]) -> tuple[Array, Array]:
+        """Let the active invocations do an atomic operation one after the other.
+
+        Returns:
+            What each found, and whether that was what the first operand says.
+        """
         lanes = np.flatnonzero(self.mask.lanes if place.outside is None else self.mask.lanes & ~place.outside)
-        memory, scalar = place.memory, Numeric(place.type.scalar)  # type: ignore[union-attr]
-        offsets = np.broadcast_to(place.offsets, self.wave.lanes)
+        memory, offsets = place.memory, np.broadcast_to(place.offsets, self.wave.lanes)
         found: Array = np.zeros(self.wave.lanes, scalar.dtype)
         if name == "atomicLoad":
             found[lanes] = memory.load(scalar, offsets[lanes])
-            return found
-        operation, given = _ATOMICS[name], np.broadcast_to(operands[0], self.wave.lanes)
+            return found, found == 0
+        given = [np.broadcast_to(operand, self.wave.lanes) for operand in operands]
         apart = len(np.unique(offsets[lanes])) == lanes.size
         for turn in [lanes] if apart else lanes.reshape(-1, 1):
             found[turn] = memory.load(scalar, offsets[turn])
-            memory.store(scalar, offsets[turn], operation(found[turn], given[turn]))
-        return None if name == "atomicStore" else found
+            memory.store(scalar, offsets[turn], _ATOMICS[name](found[turn], *(g[turn] for g in given)))
+        return found, found == given[0]
 
     def _texture(self, node: Call, name: str) -> Value:
         texture, *rest = (self.evaluate(a) for a in node.arguments)
@@ -140,5 +147,5 @@ def _second(_: Any, new: Any) -> Any:
 _ATOMICS: dict[str, Any] = {
     "atomicLoad": _second, "atomicStore": _second, "atomicExchange": _second, "atomicAdd": np.add, "atomicSub": np.subtract,
     "atomicMax": np.maximum, "atomicMin": np.minimum, "atomicAnd": np.bitwise_and, "atomicOr": np.bitwise_or,
-    "atomicXor": np.bitwise_xor,
+    "atomicXor": np.bitwise_xor, "atomicCompareExchangeWeak": lambda old, compared, new: np.where(old == compared, new, old),
 }  # fmt: skip

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...core.errors import MLTypeError, OperationError
 from . import syntax
-from .expressions import Frame, Texture, located
+from .expressions import ASSIGNABLE, Frame, Texture, located
 from .findings import Findings
 from .intrinsics import Intrinsics
 from .memory import Clock, Memory
@@ -176,7 +176,7 @@ class Machine(Intrinsics):
             return mask
         place = self.reach(node.target, writing=True)
         if not isinstance(place, LocalPlace | MemoryPlace):
-            raise Fault("only variables, and parts of them, can be assigned")
+            raise Fault(ASSIGNABLE)
         value = self.evaluate(node.value)
         if node.operator != "=":
             value = binary(node.operator[:-1], self.load(place, node), value)

@@ -110,8 +110,9 @@ def length_of(type_: Type, memory: Memory | None = None) -> int:
             return type_.count
         assert memory is not None
         return memory.count
-    if isinstance(type_, Numeric) and len(type_.shape) > 0:
-        return next(iter(type_.shape))
+    if isinstance(type_, Numeric):
+        for length in type_.shape:
+            return length
     raise Fault(f"{type_} has no elements")
 
 
@@ -134,7 +135,7 @@ def swizzled(value: Value, names: str) -> Value:
     """Return components of a vector by their letters."""
     if isinstance(value, tuple):
         picked: tuple[Any, ...] = tuple(value[COMPONENTS[name]] for name in names)
-        return picked if len(picked) > 1 else picked[0]
+        return picked[0] if len(picked) == 1 else picked
     places = [COMPONENTS.get(name, 9) for name in names]
     if not isinstance(value, np.ndarray) or value.ndim != 2 or len(places) > 4 or max(places) >= len(value):
         raise Fault(f"{describe(value)} has no {names}")
