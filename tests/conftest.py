@@ -13,6 +13,7 @@ import pytest
 
 from tests.rotation import SHARES, in_turn, profile_of, share_of_today
 from tests.support import PROFILES, open_profile
+from webnn_wgpu.core import cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +36,15 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("webnn_wgpu")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _caches_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Caches that begin empty: what a user of this machine has tuned or compiled must not decide what tests see."""
+    folder = tmp_path_factory.mktemp("caches")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cache, "cache_folder", lambda: folder)
+        yield
 
 
 def shared_folder() -> Path | None:

@@ -14,6 +14,7 @@ from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.graph import Array, Graph, Node, Origin, Value, frozen_array
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ir.verify import verify
+from webnn_wgpu.kernels.tuning import Tuning
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
@@ -163,11 +164,12 @@ def run_graph(
     feeds: Mapping[str, Array],
     *,
     forced: Mapping[str, str] | None = None,
+    tuning: Tuning | None = None,
     disabled_passes: Collection[str] = (),
 ) -> dict[str, Array]:
     """Compile a graph for a device, run it once and free it."""
     optimised, _ = run_passes(graph, disabled_passes)
-    program = Program(device, make_plan(verify(optimised), device.caps, forced))
+    program = Program(device, make_plan(verify(optimised), device.caps, forced, tuning))
     try:
         return program.start(feeds, list(graph.outputs)).result()
     finally:
@@ -182,6 +184,7 @@ def check_op(
     *,
     constants: Collection[int] = (),
     forced: Mapping[str, str] | None = None,
+    tuning: Tuning | None = None,
     tolerance: float | None = None,
     atol: float | None = None,
 ) -> list[Array]:
@@ -194,6 +197,7 @@ def check_op(
         attrs: arguments and options.
         constants: positions of the inputs that are constants (folding is off, so the kernel runs).
         forced: kernel variants to take.
+        tuning: kernel variants that were measured to be the fastest.
         tolerance: allowed ULP; default the operator's own, 0 for integers.
         atol: allowed absolute difference, instead of ULP.
 
@@ -203,7 +207,7 @@ def check_op(
     graph = op_graph(name, inputs, attrs, constants)
     feeds = {n: a for n, a in ((str(i), a) for i, a in enumerate(inputs) if a is not None) if n in graph.inputs}
     expected = interpret(graph, feeds)
-    actual = run_graph(device, graph, feeds, forced=forced, disabled_passes=("fold_constants",))
+    actual = run_graph(device, graph, feeds, forced=forced, tuning=tuning, disabled_passes=("fold_constants",))
     if tolerance is None:
         tolerance = OPS[name].tolerance or 0
     for output, wanted in expected.items():

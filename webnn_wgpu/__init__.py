@@ -23,9 +23,11 @@ from .api.limits import MLOpSupportLimits
 from .api.ml import ML, ml
 from .api.operand import MLOperand
 from .api.own_kernels import run_wgsl
+from .api.peak import measured_peak
 from .api.promise import MLPromise
 from .api.pywebnn import AsyncMLContext, MLDeviceTensor
 from .api.tensor import MLTensor
+from .api.tuning import Tuning
 from .core.errors import (
     DeviceLostError,
     DOMException,
@@ -87,11 +89,13 @@ __all__ = [
     "OperationError",
     "OutOfMemoryError",
     "SecurityError",
+    "Tuning",
     "UnknownError",
     "WebNNError",
     "analyse",
     "load",
     "load_onnx",
+    "measured_peak",
     "ml",
     "run_wgsl",
 ]

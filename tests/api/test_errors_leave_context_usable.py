@@ -58,7 +58,7 @@ def test_a_kernel_that_does_not_compile(context: wn.MLContext, monkeypatch: pyte
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     graph = negation(context)
     with monkeypatch.context() as broken:
-        broken.setattr(pipelines, "render", lambda spec: "this is no WGSL")
+        broken.setattr(pipelines, "source_of", lambda spec: "this is no WGSL")
         broken.setattr(PipelineCache, "of", PipelineCache)
         builder = wn.MLGraphBuilder(context)
         with pytest.raises(wn.OperationError, match=r"build\('neg_0'\): shader of template ops/.* does not compile") as caught:

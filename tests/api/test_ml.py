@@ -127,7 +127,8 @@ def test_an_adapter_that_gives_no_device(adapters: Any, monkeypatch: pytest.Monk
 WRONG = {
     "unknown": (
         {"speed": "high"},
-        "create_context: unknown option 'speed'; allowed: power_preference, accelerated, device_type, gpu_device, backend",
+        "create_context: unknown option 'speed'; "
+        "allowed: power_preference, accelerated, device_type, gpu_device, backend, tuning",
     ),
     "power": (
         {"power_preference": "fast"},

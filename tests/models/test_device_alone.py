@@ -68,7 +68,7 @@ def test_every_template_counts(
     """Make each template in turn return before it stores anything; the embeddings must change."""
     used = templates_used(model_dir, fresh_context)
     assert {"attention", "elementwise", "gather", "normalization", "reduce"} <= {name.split(".")[0] for name in used}
-    render = pipelines.render
+    render = pipelines.source_of
     unchanged: list[str] = []
     for corrupted in used:
 
@@ -80,7 +80,7 @@ def test_every_template_counts(
             assert count == 1
             return broken_source
 
-        monkeypatch.setattr(pipelines, "render", broken)
+        monkeypatch.setattr(pipelines, "source_of", broken)
         # Forget what the device has compiled, so that every kernel is rendered again.
         runtime_device.Device.of(fresh_context.device).shared.pop("pipelines", None)
         if np.allclose(encode(model_dir, fresh_context), embeddings, atol=1e-3):

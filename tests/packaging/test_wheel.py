@@ -90,6 +90,13 @@ def test_wheel_holds_every_template(wheel: Path, repository: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"webnn_wgpu", "_webnn_wgpu_pytest.py"}
 
 
+def test_wheel_holds_the_parts_of_pages(wheel: Path, repository: Path) -> None:
+    parts = [path.relative_to(repository).as_posix() for path in repository.glob("webnn_wgpu/**/page/*")]
+    assert len(parts) > 1
+    with zipfile.ZipFile(wheel) as archive:
+        assert set(parts) <= set(archive.namelist())
+
+
 def test_wheel_is_marked_as_typed(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         assert "webnn_wgpu/py.typed" in archive.namelist()

@@ -94,7 +94,7 @@ FAULTS = {
 def plant(monkeypatch: pytest.MonkeyPatch, template: str, old: str, new: str) -> list[str]:
     """Change what templates render to; return the list that tells which kernels were hit."""
     hit: list[str] = []
-    render = pipelines.render
+    render = pipelines.source_of
 
     def faulty(spec: KernelSpec) -> str:
         text = render(spec)
@@ -103,7 +103,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, template: str, old: str, new: str) ->
         hit.append(str(spec))
         return text.replace(old, new)
 
-    monkeypatch.setattr(pipelines, "render", faulty)
+    monkeypatch.setattr(pipelines, "source_of", faulty)
     return hit
 
 

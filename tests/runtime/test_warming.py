@@ -12,12 +12,15 @@ import pytest
 import wgpu
 
 import webnn_wgpu as wn
+from webnn_wgpu.core import cache
 from webnn_wgpu.runtime import warming
 from webnn_wgpu.runtime.device import Device
 
 
 @pytest.fixture
-def many_cores(monkeypatch):
+def many_cores(monkeypatch, tmp_path):
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path)
+    monkeypatch.delenv("WEBNN_WGPU_CACHE", raising=False)
     monkeypatch.setattr(warming, "_processors", lambda: 3)
     monkeypatch.delenv("MESA_SHADER_CACHE_DISABLE", raising=False)
     monkeypatch.delenv("MESA_GLSL_CACHE_DISABLE", raising=False)
@@ -113,3 +116,25 @@ def test_few_kernels_are_compiled_at_home(monkeypatch, many_cores):
     builder = wn.MLGraphBuilder(context)
     x = builder.input("x", {"dataType": "float32", "shape": [3]})
     assert context.compute(builder.build({"y": builder.relu(x)}), {"x": np.float32([-1, 0, 2])})["y"].tolist() == [0, 0, 2]
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_what_the_driver_has_compiled_before_needs_no_lanes(monkeypatch, tmp_path):
+    begun: list[str] = []
+    start = warming._Lanes.start
+
+    def noted(self, kernel, uses):
+        begun.append(str(kernel.spec))
+        return start(self, kernel, uses)
+
+    monkeypatch.setattr(warming._Lanes, "start", noted)
+    expected = results(fresh_context())
+    assert begun
+    assert len(list((tmp_path / "compiled").iterdir())) == 1
+    begun.clear()
+    found = results(fresh_context())  # as another process would, which knows no kernel either
+    assert not begun
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+    results(fresh_context(), size=7)  # the same kernels for other sizes, which the driver may compile anew
+    assert begun

@@ -16,6 +16,7 @@ from ..ir.graph import Array, Graph
 from ..ir.types import TensorType
 from ..kernels.source_map import SourceMap
 from ..kernels.spec import Grid, KernelSpec
+from ..kernels.tuning import Sources, Tuning, tuning_files, tuning_for
 from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan, make_plan
 from ..reference import interpret
@@ -128,12 +129,12 @@ class Backend(Protocol):
     description: str
 
     def compile(
-        self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None
+        self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None, tuning: Sources
     ) -> tuple[Executable, ExecutionPlan | None, tuple[PassReport, ...]]:
         """Compile a source graph."""
         ...
 
-    def plan(self, graph: Graph, disabled_passes: Collection[str]) -> ExecutionPlan | None:
+    def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> ExecutionPlan | None:
         """Return the plan that `compile` would carry out, without making anything."""
         ...
 
@@ -169,24 +170,31 @@ class Backend(Protocol):
 class DeviceBackend:
     """Graphs run as compute shaders on a device."""
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, tuning: Sources = ()) -> None:
         self.device, self.lock, self.caps = device, device.lock, device.caps
+        self.tuning = tuning
         with device.lock:
             device.users += 1
         self.accelerated = not device.caps.is_cpu
         self.description = device.description
 
     def compile(
-        self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None
+        self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None, tuning: Sources
     ) -> tuple[Program, ExecutionPlan, tuple[PassReport, ...]]:
         """Run the passes, plan, and make everything on the device."""
         optimised, reports = run_passes(graph, disabled_passes)
-        plan = make_plan(optimised, self.caps, forced_variants())
+        plan = make_plan(optimised, self.caps, forced_variants(), self.measured(tuning))
         return Program(self.device, plan, progress), plan, reports
 
-    def plan(self, graph: Graph, disabled_passes: Collection[str]) -> ExecutionPlan:
+    def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> ExecutionPlan:
         """Run the passes and plan."""
-        return make_plan(run_passes(graph, disabled_passes)[0], self.caps, forced_variants())
+        return make_plan(run_passes(graph, disabled_passes)[0], self.caps, forced_variants(), self.measured(tuning))
+
+    def measured(self, tuning: Sources) -> Tuning | None:
+        """Return what is known of kernel variants: from the sources given, the context's, the user's files, the package's."""
+        if tuning is None or self.tuning is None:
+            return None
+        return tuning_for(self.caps, [*tuning, *self.tuning, *tuning_files(self.caps)])
 
     @property
     def textures(self) -> TextureKernels:
@@ -333,13 +341,13 @@ class ReferenceBackend:
         self.description = "numpy reference"
 
     def compile(
-        self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None
+        self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None, tuning: Sources
     ) -> tuple[ReferenceExecutable, None, tuple[PassReport, ...]]:
         """Run the passes; there is nothing to plan."""
         optimised, reports = run_passes(graph, disabled_passes)
         return ReferenceExecutable(optimised), None, reports
 
-    def plan(self, graph: Graph, disabled_passes: Collection[str]) -> None:
+    def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> None:
         """Return None: the interpreter has no plan."""
 
     def compile_kernel(self, spec: KernelSpec) -> None:

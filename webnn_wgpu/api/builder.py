@@ -22,6 +22,7 @@ from .operators.wgsl import WgslOperators
 from .progress import Progress
 from .promise import MLPromise
 from .tensor import MLTensor
+from .tuning import TuningSource, sources_of
 
 if TYPE_CHECKING:
     from ..core.caps import Caps
@@ -227,6 +228,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
         wide_float16: bool = False,
+        tuning: TuningSource = None,
     ) -> MLGraph:
         """Compile the operators that `outputs` depend on.
 
@@ -239,6 +241,8 @@ class MLGraphBuilder(WgslOperators, Operators):
             disabled_passes: names of optimisation passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
             wide_float16: keep float16 values between operators as float32. Inputs, outputs and weights stay float16; nothing
                 is rounded on the way, and values take twice the memory. Without effect on a graph with `aliases`.
+            tuning: what `MLGraph.tune` measured on this device, or a file of it: it is asked before the context's, the user's
+                and the package's own. False: none is asked, the heuristics choose.
 
         Returns:
             The compiled graph. All its memory is allocated and all its kernels are compiled.
@@ -257,8 +261,9 @@ class MLGraphBuilder(WgslOperators, Operators):
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraphbuilder-build
         """
+        sources = sources_of(tuning, "build")
         graph = self._take_graph(outputs, aliases, disabled_passes, wide_float16)
-        return self._context._compile(graph, progress, disabled_passes, "build")
+        return self._context._compile(graph, progress, disabled_passes, "build", sources)
 
     def plan(
         self,
@@ -267,6 +272,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         aliases: Mapping[str, str] | None = None,
         disabled_passes: Collection[str] = (),
         wide_float16: bool = False,
+        tuning: TuningSource = None,
     ) -> ExecutionPlan | None:
         """Return what `build` would make of the same outputs, without making anything on the device.
 
@@ -275,6 +281,7 @@ class MLGraphBuilder(WgslOperators, Operators):
             aliases: as for `build`.
             disabled_passes: names of optimisation passes to leave out.
             wide_float16: as for `build`.
+            tuning: as for `build`.
 
         Returns:
             The plan with its kernels, buffers and their sizes; None on the numpy reference.
@@ -286,9 +293,10 @@ class MLGraphBuilder(WgslOperators, Operators):
             >>> print(b.plan({"y": b.matmul(x, b.transpose(y))}).summary())
             1 slot, 0.0 MiB (unshared 0.0 MiB), 2 dispatches, 1 pass
         """
+        sources = sources_of(tuning, "plan")
         graph = self._take_graph(outputs, aliases, disabled_passes, wide_float16)
         with self._context._guarded("plan"):
-            return self._context._backend.plan(graph, disabled_passes)
+            return self._context._backend.plan(graph, disabled_passes, sources)
 
     def build_async(
         self,
@@ -298,12 +306,16 @@ class MLGraphBuilder(WgslOperators, Operators):
         progress: Progress | None = None,
         disabled_passes: Collection[str] = (),
         wide_float16: bool = False,
+        tuning: TuningSource = None,
     ) -> MLPromise[MLGraph]:
         """Compile in the background and return a promise of what `build` returns; the builder has built at once."""
 
         def start() -> MLPromise[MLGraph]:
+            sources = sources_of(tuning, "build")
             graph = self._take_graph(outputs, aliases, disabled_passes, wide_float16)
-            return MLPromise[MLGraph].in_background(lambda: self._context._compile(graph, progress, disabled_passes, "build"))
+            return MLPromise[MLGraph].in_background(
+                lambda: self._context._compile(graph, progress, disabled_passes, "build", sources)
+            )
 
         return MLPromise[MLGraph].attempt(start)
 

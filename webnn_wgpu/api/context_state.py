@@ -17,6 +17,7 @@ from ..core.errors import (
     WebNNError,
 )
 from ..ir.graph import Array, Graph
+from ..kernels.tuning import Sources
 from .arrays import check_names, failing, to_array
 from .backend import Backend, Storage
 from .graph import MLGraph
@@ -100,12 +101,19 @@ class ContextState:
         self._check_owned(tensor, operator)
         tensor._check_usable(operator)
 
-    def _compile(self, source: Graph, progress: Progress | None, disabled_passes: Collection[str], operator: str) -> MLGraph:
+    def _compile(
+        self,
+        source: Graph,
+        progress: Progress | None,
+        disabled_passes: Collection[str],
+        operator: str,
+        tuning: Sources = (),
+    ) -> MLGraph:
         """Compile a source graph; raises like `MLGraphBuilder.build`."""
         with self._guarded(operator):
-            executable, plan, reports = self._backend.compile(source, disabled_passes, progress)
+            executable, plan, reports = self._backend.compile(source, disabled_passes, progress, tuning)
         with self._lock:
-            built = MLGraph(cast("MLContext", self), source, executable, plan, reports, disabled_passes)
+            built = MLGraph(cast("MLContext", self), source, executable, plan, reports, disabled_passes, tuning)
             self._graphs.add(built)
             if self._loss.event.is_set():
                 built.destroy()

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import NotSupportedError
 from ..ir.graph import Graph
 from ..ir.types import TensorType
-from ..passes import PassReport
+from ..kernels.tuning import Sources, Tuning
+from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan
+from ..runtime.peak import Peak
 from .backend import Executable
 from .kernels import Kernel, Kernels, Override, kernels_of
+from .notebooks import MOST_DRAWN, graph_html, graph_svg
 from .options import camel_attribute
 from .profile import GraphProfile, measure
+from .progress import Progress
 
 if TYPE_CHECKING:
     from .context import MLContext
@@ -49,8 +53,10 @@ class MLGraph:
         plan: ExecutionPlan | None,
         passes: tuple[PassReport, ...],
         disabled_passes: Collection[str] = (),
+        tuning: Sources = (),
     ) -> None:
         self._context, self._executable, self._destroyed = context, executable, False
+        self._tuning = tuning
         self._disabled_passes = tuple(disabled_passes)
         self.source, self.plan, self.passes = source, plan, passes
         self._overrides: dict[str, Override] = {}
@@ -81,6 +87,17 @@ class MLGraph:
     def get_output_names(self) -> list[str]:
         """Return the names of the outputs."""
         return list(self.outputs)
+
+    @property
+    def optimised(self) -> Graph:
+        """The graph after all passes, which the plan carries out; the passes run anew for it, so keep it if you need it often.
+
+        Example:
+            >>> graph = b.build({"y": b.relu(b.add(x, y))})
+            >>> [node.op for node in graph.source.nodes], [node.op for node in graph.optimised.nodes]
+            (['add', 'relu'], ['fused'])
+        """
+        return run_passes(self.source, self._disabled_passes)[0]
 
     @property
     def kernels(self) -> Kernels:
@@ -153,7 +170,7 @@ class MLGraph:
                 self._overrides.pop(name, None)
             self._kernels = None
 
-    def profile(self, inputs: Mapping[str, Any], *, runs: int = 1) -> GraphProfile:
+    def profile(self, inputs: Mapping[str, Any], *, runs: int = 1, peak: Peak | None = None) -> GraphProfile:
         """Run the graph and return how long each kernel took on the device, by the device's own timestamps.
 
         Each kernel runs in a compute pass of its own for that, in a run beside the ordinary one whose wall time is told.
@@ -161,10 +178,12 @@ class MLGraph:
         Args:
             inputs: every input by name, as `MLContext.compute` takes them.
             runs: how often; times are medians.
+            peak: the most that the device can do, to hold kernels against; by default what `measured_peak` returns.
 
         Returns:
-            The times, with what each kernel computes and why it was chosen; `print` shows them as a table. A device that was
-            made without the feature "timestamp-query" gives no times of kernels, only that of the run, and a note of it.
+            The times, with what each kernel computes and why it was chosen, its bytes and operations per second, and what
+            bounds it; `print` shows them as a table. A device that was made without the feature "timestamp-query" gives no
+            times of kernels, only that of the run, and a note of it.
 
         Raises:
             MLTypeError: a missing or unknown name, a wrong data type or size; `runs` is not positive.
@@ -176,7 +195,39 @@ class MLGraph:
             >>> [kernel.labels for kernel in profile.slowest().kernels]
             [('relu_0',)]
         """
-        return measure(self, inputs, runs)
+        return measure(self, inputs, runs, peak)
+
+    def tune(self, *, save: bool = True, progress: Progress | None = None) -> Tuning:
+        """Measure the kernel variants that there are for the graph's operators, and keep which are the fastest.
+
+        The variants of an operator, and those of their tiles, take turns on the device with its shapes and data types, and the
+        median times are compared. Graphs that are built from then on use what was found, with `measured` as the reason; this
+        one stays as it is. That takes seconds for a small model, minutes for a large one: every variant must be compiled.
+
+        Args:
+            save: whether to add it to the user's cache, where later contexts find it. Without, it is given to `build` as
+                `tuning`, or saved as a file with `Tuning.save`.
+            progress: called as `progress(done, total, what)`, with numbers of operators and the one that is measured next.
+
+        Returns:
+            What was measured; `print` shows it.
+
+        Raises:
+            NotSupportedError: the context runs graphs in numpy.
+            InvalidStateError: the graph was destroyed or the context lost.
+
+        Example:
+            >>> tuning = b.build({"y": b.softmax(x, 1)}).tune(save=False)
+            >>> [name for name in tuning.choices]
+            ['softmax: float32[2, 3]; axis=1']
+            >>> b2 = wn.MLGraphBuilder(context)
+            >>> again = b2.build({"y": b2.softmax(b2.input("x", {"dataType": "float32", "shape": [2, 3]}), 1)}, tuning=tuning)
+            >>> again.plan.dispatches[0].reason.startswith("measured: ")
+            True
+        """
+        from .tuning import tune_graphs
+
+        return tune_graphs([self], save, progress)
 
     def save(self, path: Any, quantized: bool = False) -> None:
         """Raise NotSupportedError: pywebnn writes the graph to a `.webnn` file here, this package does not."""
@@ -201,6 +252,12 @@ class MLGraph:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.destroy()
+
+    def _repr_html_(self) -> str:
+        return graph_html(self)
+
+    def _repr_svg_(self) -> str | None:
+        return graph_svg(self.source) if self.operation_count <= MOST_DRAWN else None
 
     def __getattr__(self, name: str) -> Any:
         return camel_attribute(self, name)

@@ -15,10 +15,11 @@ from .backend import DeviceBackend, ReferenceBackend
 from .context import MLContext
 from .options import camel_attribute
 from .promise import MLPromise
+from .tuning import TuningSource, sources_of
 
 logger = logging.getLogger("webnn_wgpu")
 
-_OPTIONS = ("power_preference", "accelerated", "device_type", "gpu_device", "backend")
+_OPTIONS = ("power_preference", "accelerated", "device_type", "gpu_device", "backend", "tuning")
 
 
 class ML:
@@ -42,6 +43,7 @@ class ML:
         power_preference: Literal["default", "high-performance", "low-power"] | None = None,
         gpu_device: Any = None,
         backend: Literal["auto", "reference"] | None = None,
+        tuning: TuningSource = None,
         **camel_case: Any,
     ) -> MLContext:
         """Return a context on a device.
@@ -54,6 +56,8 @@ class ML:
             power_preference: which of several adapters to take.
             gpu_device: a `wgpu.GPUDevice` of your own, as a keyword.
             backend: `reference` runs graphs in numpy, which is slow and exact: for checking results.
+            tuning: which kernel variants are the fastest, as `MLGraph.tune` measured it on this device: a `Tuning` or a file.
+                False: none of the files found by themselves counts either.
             **camel_case: the options under their camelCase names.
 
         Returns:
@@ -72,6 +76,7 @@ class ML:
             "device_type": device_type,
             "gpu_device": gpu_device,
             "backend": backend,
+            "tuning": tuning,
         }
         extra: dict[str, Any] = dict(camel_case)
         if isinstance(device_or_options, Mapping):
@@ -115,11 +120,12 @@ def _create(options: Mapping[str, Any]) -> MLContext:
             raise fail(f"Invalid {name}", got=repr(options[name]), allowed=", ".join(str(a) for a in allowed if a))
     if options["device_type"] == "auto":
         options = {**options, "device_type": None}
+    tuning = sources_of(options["tuning"], "create_context")
     if options["gpu_device"] is not None:
         given = [name for name in ("accelerated", "device_type", "backend") if options[name] is not None]
         if given:
             raise fail("a device of your own leaves nothing to choose", got=f"gpu_device and {given[0]}")
-        return MLContext(DeviceBackend(Device.of(options["gpu_device"])), power_preference=preference)
+        return MLContext(DeviceBackend(Device.of(options["gpu_device"]), tuning), power_preference=preference)
     if options["backend"] == "reference":
         return MLContext(ReferenceBackend(), power_preference=preference)
     wants_cpu = _wants_cpu(options["accelerated"], options["device_type"])
@@ -132,7 +138,7 @@ def _create(options: Mapping[str, Any]) -> MLContext:
         return MLContext(ReferenceBackend(), power_preference=preference)
     if device.caps.is_cpu and not wants_cpu:
         _warn(f"no hardware adapter was found: graphs run on the software adapter {device.description}")
-    return MLContext(DeviceBackend(device), power_preference=preference)
+    return MLContext(DeviceBackend(device, tuning), power_preference=preference)
 
 
 def _wants_cpu(accelerated: bool | None, device_type: str | None) -> bool:

@@ -65,4 +65,4 @@ class Recovery(ContextState):
         self._check_alive("rebuild")
         if not isinstance(graph, MLGraph):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
             raise MLTypeError("graph must be an MLGraph", operator="rebuild", got=type(graph).__name__)
-        return self._compile(graph.source, None, graph._disabled_passes, "rebuild")
+        return self._compile(graph.source, None, graph._disabled_passes, "rebuild", graph._tuning)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import platformdirs
 from rich.console import Console
 
 from webnn_wgpu import WebNNError, __version__
+from webnn_wgpu.core.cache import cache_folder
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.core.data_types import DATA_TYPES
 from webnn_wgpu.core.settings import cache_enabled, forced_variants
@@ -174,7 +174,7 @@ def _describe(device: devices.Device) -> DeviceReport:
 
 
 def _caches() -> dict[str, PlaceReport]:
-    places = {"webnn_wgpu": Path(platformdirs.user_cache_dir("webnn_wgpu"))}
+    places = {"webnn_wgpu": cache_folder()}
     if sys.platform == "linux":
         # The order in which Mesa looks. Its database format, of 2024, has a folder of its own.
         root = os.environ.get("MESA_SHADER_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich import progress
 from rich.console import Console
 
-from webnn_wgpu.api.progress import READING, UPLOADING, Progress
+from webnn_wgpu.api.progress import MEASURING, READING, UPLOADING, Progress
 
 
 def described(done: int, total: int, what: str) -> tuple[str, str, str]:
@@ -26,6 +26,8 @@ def described(done: int, total: int, what: str) -> tuple[str, str, str]:
         return "Uploading weights", f"{done / 1e6:.1f}/{total / 1e6:.1f} MB", ""
     if what == READING:
         return "Reading nodes", f"{done}/{total}", ""
+    if what.startswith(MEASURING):
+        return "Measuring", f"{done}/{total}", what.removeprefix(MEASURING)
     return "Compiling kernels", f"{done}/{total}", what
 
 

@@ -1,7 +1,7 @@
 """Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, the values of a run, and which are wrong."""
 
 from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
-from webnn_wgpu.api.profile import GraphProfile, KernelTime
+from webnn_wgpu.api.profile import GraphProfile, KernelTime, Limit, ProfileComparison, Stage
 
 from .comparison import Comparison, Element, compare
 from .diff import GraphDiff, OperatorDiff, diff
@@ -9,6 +9,7 @@ from .interpret import Interpretation, interpret
 from .launch import Bound, Launch, launch
 from .stops import Prompt, Stop
 from .values import GraphValues, ValueStatistics, values
+from .viewer import Page, view
 from .wgsl.findings import Finding
 
 __all__ = [
@@ -25,8 +26,12 @@ __all__ = [
     "KernelTime",
     "Kernels",
     "Launch",
+    "Limit",
     "OperatorDiff",
+    "Page",
+    "ProfileComparison",
     "Prompt",
+    "Stage",
     "Stop",
     "ValueStatistics",
     "compare",
@@ -34,4 +39,5 @@ __all__ = [
     "interpret",
     "launch",
     "values",
+    "view",
 ]

@@ -18,6 +18,12 @@ GEMV_ROWS = 4
 LARGE_TILES = 128
 """Tiles of 64 x 64 from which on hardware takes them: fewer leave it idle, and 32 x 32 makes four times as many."""
 
+TILE_SIDES = (8, 16)
+"""Sides of the tiled kernel's workgroups, in invocations."""
+
+PLAIN_ROWS = (1, 2, 4, 8)
+"""Rows that an invocation of the plain kernel may take."""
+
 MOST_QUADS = 32
 """Quads that a lane of the subgroup kernel sums up at most."""
 
@@ -47,10 +53,26 @@ class ProductSize:
 
 @dataclass(frozen=True)
 class Choice:
-    """The kernel variant to take, and why, for people."""
+    """The kernel variant to take, and why, for people; and its tile, where that is not left to the heuristics."""
 
     variant: str
     reason: str
+    tile: tuple[int, ...] = ()
+
+
+def spelled(variant: str, tile: tuple[int, ...] = ()) -> str:
+    """Return the name of a variant with a tile.
+
+    >>> spelled("subgroup", (16, 2)), unspelled("subgroup:16x2"), unspelled("gemv")
+    ('subgroup:16x2', ('subgroup', (16, 2)), ('gemv', ()))
+    """
+    return f"{variant}:{'x'.join(map(str, tile))}" if tile else variant
+
+
+def unspelled(name: str) -> tuple[str, tuple[int, ...]]:
+    """Return the variant and the tile that a name means; raises ValueError where it means none."""
+    variant, _, tile = name.partition(":")
+    return variant, tuple(int(side) for side in tile.split("x")) if tile else ()
 
 
 def choose(caps: Caps, size: ProductSize) -> Choice:
@@ -81,9 +103,29 @@ def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int,
     More rows load `b` less often. But a driver's compiler takes as long as there are quads in a lane's part of a tile, so these
     are 32 at most; with `b` in a texture, 16 rows of two are faster than 32 of one.
     """
-    candidates = (16, 8, 4, 2, 1) if texture else (32, 16, 8, 4, 2, 1)
-    tiles = ((rows, quads) for rows in candidates for quads in (2, 1) if rows * quads <= MOST_QUADS)
+    tiles = _subgroup_tiles(texture=texture)
     return min(tiles, key=lambda tile: _tile_nanoseconds(caps, size, *tile, texture=texture))
+
+
+def with_tiles(variant: str, *, texture: bool) -> list[str]:
+    """Return the names of a variant with each of the tiles it is written for.
+
+    Args:
+        variant: one of matrix products, or of convolutions, whose `implicit` has the tiles of `subgroup`.
+        texture: whether `b` is a constant, which may lie in a texture.
+
+    >>> with_tiles("tiled", texture=False), with_tiles("gemv", texture=False)
+    (['tiled:8', 'tiled:16'], ['gemv'])
+    """
+    if variant in ("subgroup", "implicit"):
+        return [spelled(variant, tile) for tile in _subgroup_tiles(texture=texture)]
+    sides = {"tiled": TILE_SIDES, "plain": PLAIN_ROWS}.get(variant, ())
+    return [spelled(variant, (side,)) for side in sides] or [variant]
+
+
+def _subgroup_tiles(*, texture: bool) -> list[tuple[int, int]]:
+    candidates = (16, 8, 4, 2, 1) if texture else (32, 16, 8, 4, 2, 1)
+    return [(rows, quads) for rows in candidates for quads in (2, 1) if rows * quads <= MOST_QUADS]
 
 
 def subgroup_nanoseconds(caps: Caps, size: ProductSize, *, texture: bool) -> float:
@@ -103,9 +145,9 @@ def _tile_nanoseconds(caps: Caps, size: ProductSize, rows: int, quads: int, *, t
 def tile_side(size: ProductSize) -> int:
     """Return the side of the tiled kernel's workgroups in invocations: its tiles are 4 times as wide and high."""
     large = -(-size.M // 64) * -(-size.N // 64) * size.matrices
-    return 16 if large >= LARGE_TILES else 8
+    return TILE_SIDES[large >= LARGE_TILES]
 
 
 def plain_rows(size: ProductSize) -> int:
     """Return the rows per invocation of the plain kernel."""
-    return next((rows for rows in (1, 2, 4) if size.M <= rows), 8)
+    return next((rows for rows in PLAIN_ROWS if size.M <= rows), PLAIN_ROWS[-1])

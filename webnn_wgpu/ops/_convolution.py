@@ -204,7 +204,9 @@ def _choose(low: Lowering, size: ConvolutionSize) -> Choice:
     constant = low.is_constant(low.value(1))
     forced = low.forced_variant
     if forced is None:
-        return choose_convolution(low.caps, size, constant_filter=constant)
+        possible = [v for v in VARIANTS if not obstacle(low.caps, size, v, constant_filter=constant)]
+        candidates = [name for v in possible for name in select.with_tiles(v, texture=constant)]
+        return low.measured(candidates) or choose_convolution(low.caps, size, constant_filter=constant)
     why = obstacle(low.caps, size, forced, constant_filter=constant)
     if why:
         raise OperationError(
@@ -348,7 +350,7 @@ def _part_of_filter(
     columns = block[1] - block[0]
     if own.product == size.product and columns == size.columns:
         weights = _filter(low, size, "ghwio", calls)
-        packing = _panel_texture(low, size) if choice.variant == "implicit" else None
+        packing = _panel_texture(low, size, choice) if choice.variant == "implicit" else None
         if packing:
             assert isinstance(weights, Packed)
             return Packed(weights.value, Chain(weights.packing, packing)), packing
@@ -387,18 +389,18 @@ def _product_call(
     own: dict[str, int | bool] = {}
     if choice.variant == "implicit":
         lanes = low.caps.subgroup_size
-        rows, quads = select.subgroup_tile(low.caps, product, texture=packing is not None)
+        rows, quads = choice.tile or select.subgroup_tile(low.caps, product, texture=packing is not None)
         reason += ", filter packed in a texture" if packing else ""
         tile = (rows, lanes * quads * QUAD)
         own = {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": packing is not None}
         one_row = packing is not None and packing.wraps(size.depth) == 1
         own |= {"rest": size.depth % QUAD, "short": size.depth < QUAD, "one_row": one_row}
     elif choice.variant == "tiled":
-        side = select.tile_side(product)
+        (side,) = choice.tile or (select.tile_side(product),)
         tile = (side * QUAD, side * QUAD)
         own = {"side": side, "whole_taps": size.depth % QUAD == 0}
     else:
-        rows = 1 if lowest else select.plain_rows(product)
+        (rows,) = (1,) if lowest else choice.tile or (select.plain_rows(product),)
         tile = (8 * rows, 8 * QUAD)
         own = {"rows": rows}
     kernel = _start(low, size, source, weights, packing is not None, N % QUAD == 0)
@@ -420,11 +422,11 @@ def _product_call(
     return kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work)
 
 
-def _panel_texture(low: Lowering, size: ConvolutionSize) -> PanelTexture | None:
+def _panel_texture(low: Lowering, size: ConvolutionSize, choice: Choice) -> PanelTexture | None:
     """Return how a constant filter is packed into a texture, a matrix per group and tap; None where it does not fit."""
     if not low.is_constant(low.value(1)):
         return None
-    _, quads = select.subgroup_tile(low.caps, size.product, texture=True)
+    _, quads = choice.tile or select.subgroup_tile(low.caps, size.product, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
     packing = PanelTexture(low.caps.subgroup_size, quads, width)
     return packing if packing.height(size.depth, size.columns, size.groups * size.taps) <= width else None

@@ -6,7 +6,7 @@ An operator is declared by its operands (with the data types and ranks the speci
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -17,7 +17,9 @@ from ..core.names import snake_case
 from ..ir.graph import Array, Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.expression import Expression, Formula
+from ..kernels.select import Choice
 from ..kernels.spec import ForcedVariants, KernelCall, KernelTemplate, UniformType
+from ..kernels.tuning import Tuning
 from ._attrs import Attr
 
 
@@ -157,6 +159,7 @@ class Lowering:
         epilogue: what to apply to every element of the result before it is stored; only given to operators that declare
             `epilogue`.
         in_place: whether the first output is the first operand's memory, which holds that operand already.
+        tuning: what was measured on the device.
     """
 
     node: Node
@@ -166,6 +169,7 @@ class Lowering:
     forced: ForcedVariants = field(default_factory=dict[str, str])
     epilogue: Epilogue | None = None
     in_place: bool = False
+    tuning: Tuning | None = None
 
     @property
     def attrs(self) -> Attrs:
@@ -198,6 +202,27 @@ class Lowering:
         op = self.ops[self.node.op]
         names = (op.name, *(template.family for template in op.templates if not op.variants))
         return next((self.forced[name] for name in names if name in self.forced), None)
+
+    def measured(self, candidates: Collection[str], family: str = "") -> Choice | None:
+        """Return the kernel variant that was measured to be the fastest for this node on this device; None where none was.
+
+        Args:
+            candidates: the variants that there are for it, spelled with their tiles where they have several.
+            family: the templates among which is chosen, where they are not those of the node's operator.
+        """
+        return self.tuning.choice(self._signature(family), candidates) if self.tuning else None
+
+    def _signature(self, family: str) -> str:
+        """Return what the choice of a variant depends on: operator, data types and shapes, constants, options."""
+
+        def operand(value: int | None) -> str:
+            if value is None:
+                return "none"
+            return f"{self.graph.type(value)}{' constant' if self.is_constant(value) else ''}"
+
+        operands = ", ".join(map(operand, self.node.inputs))
+        options = ", ".join(f"{name}={value}" for name, value in sorted(self.attrs.items()))
+        return f"{family}{' in ' * bool(family)}{self.node.op}: {operands}{'; ' * bool(options)}{options}"
 
     def is_constant(self, value: int) -> bool:
         """Return whether a value is a constant, so that it may be packed at build time."""

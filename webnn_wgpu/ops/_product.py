@@ -131,7 +131,7 @@ def product_calls(
         OperationError: a variant is forced that the device cannot run.
     """
     size, batch = _size(a, b)
-    choice = _choose(low, size)
+    choice = _choose(low, size, constant=is_constant(low, b.value))
     read = read or (lambda shape: _read(shape, size))
     most = _longest_sum(low, a, b, size, choice.variant)
     if size.K > most:
@@ -140,7 +140,7 @@ def product_calls(
         choice = Choice("gemv", "rows so long that a tile's do not fit a binding")
     calls: list[KernelCall] = []
     a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
-    width = _block_width(low, b, size, choice.variant)
+    width = _block_width(low, b, size, choice)
     for first in range(0, size.N, width):
         block = Block(first, min(size.N, first + width), size.N)
         calls += _block_calls(low, a, b, size, batch, choice, block, alpha, addend, read, into)
@@ -208,9 +208,9 @@ def _block_calls(
     M, N, K = size.M, block.columns, size.K
     reason = choice.reason
     kernel, calls = Kernel(), list[KernelCall]()
-    packing = _panel_texture(low, b, replace(size, N=N)) if choice.variant == "subgroup" else None
+    packing = _panel_texture(low, b, replace(size, N=N), choice) if choice.variant == "subgroup" else None
     reason += ", b packed in a texture" if packing else ""
-    tile = _tile(kernel, low, size, choice.variant, texture=packing is not None)
+    tile = _tile(kernel, low, size, choice, texture=packing is not None)
     a_quads = K % QUAD == 0 and choice.variant != "gemv"
     kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), a.value)
     if packing:
@@ -241,20 +241,20 @@ def _block_calls(
     return calls
 
 
-def _tile(kernel: Kernel, low: Lowering, size: ProductSize, variant: str, *, texture: bool) -> tuple[int, int]:
+def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, int]:
     """Declare the parameters of a variant, and return the rows and columns of its tiles."""
-    if variant == "subgroup":
-        rows, quads = select.subgroup_tile(low.caps, size, texture=texture)
+    if choice.variant == "subgroup":
+        rows, quads = choice.tile or select.subgroup_tile(low.caps, size, texture=texture)
         lanes = low.caps.subgroup_size
         kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": texture}
         kernel.features.append("subgroup")
         return rows, lanes * quads * QUAD
-    if variant == "tiled":
-        kernel.params["side"] = side = select.tile_side(size)
+    if choice.variant == "tiled":
+        (kernel.params["side"],) = (side,) = choice.tile or (select.tile_side(size),)
         return side * QUAD, side * QUAD
-    if variant == "gemv":
+    if choice.variant == "gemv":
         return 1, 16 * QUAD
-    kernel.params["rows"] = rows = select.plain_rows(size)
+    (kernel.params["rows"],) = (rows,) = choice.tile or (select.plain_rows(size),)
     return 8 * rows, 8 * QUAD
 
 
@@ -295,14 +295,21 @@ def _size(a: Factor, b: Factor) -> tuple[ProductSize, tuple[int, ...]]:
     return ProductSize(a.rows, b.columns, a.columns, math.prod(batch)), batch
 
 
-def _choose(low: Lowering, size: ProductSize) -> Choice:
-    """Return the variant to take: the forced one, or the best for the device and the sizes."""
+def _choose(low: Lowering, size: ProductSize, *, constant: bool) -> Choice:
+    """Return the variant to take: the forced one, the one measured to be the fastest, or the best by device and sizes.
+
+    Args:
+        low: the node.
+        size: sizes of the product.
+        constant: whether its right factor is a constant.
+    """
     op = low.ops[low.node.op]
     # An operator with variants of its own, such as conv2d, may be computed by products: those go by the templates' name.
     forced = low.forced.get("matmul") if op.variants else low.forced_variant
-    if forced is None:
-        return select.choose(low.caps, size)
     possible = [v for v in select.VARIANTS if select.supports(low.caps, v)]
+    if forced is None:
+        candidates = [name for v in possible for name in select.with_tiles(v, texture=constant)]
+        return low.measured(candidates, "matmul" if op.variants else "") or select.choose(low.caps, size)
     if forced not in possible:
         raise OperationError(
             "the forced kernel variant cannot be had",
@@ -314,11 +321,11 @@ def _choose(low: Lowering, size: ProductSize) -> Choice:
     return Choice(forced, FORCED)
 
 
-def _panel_texture(low: Lowering, b: Factor, size: ProductSize) -> PanelTexture | None:
+def _panel_texture(low: Lowering, b: Factor, size: ProductSize, choice: Choice) -> PanelTexture | None:
     """Return how a constant `b`, row-major, is packed into a texture, or None where it is no constant or does not fit."""
     if not is_constant(low, b.value):
         return None
-    _, quads = select.subgroup_tile(low.caps, size, texture=True)
+    _, quads = choice.tile or select.subgroup_tile(low.caps, size, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
     packing = PanelTexture(low.caps.subgroup_size, quads, width)
     return packing if packing.height(size.K, size.N, math.prod(b.batch)) <= width else None
@@ -332,12 +339,12 @@ def _tiles_fit(low: Lowering, a: Factor, size: ProductSize) -> bool:
     return max(bytes_of) + low.caps.limit("min-storage-buffer-offset-alignment") <= limit or max(bytes_of) * size.M <= limit
 
 
-def _block_width(low: Lowering, b: Factor, size: ProductSize, variant: str) -> int:
+def _block_width(low: Lowering, b: Factor, size: ProductSize, choice: Choice) -> int:
     """Return how many columns a kernel call computes: all, unless so much of `b` fits neither a texture nor a binding."""
     N, K, limit = size.N, size.K, low.caps.limit("max-storage-buffer-binding-size")
     single = math.prod(b.batch) == 1
-    if variant == "subgroup" and is_constant(low, b.value):
-        _, quads = select.subgroup_tile(low.caps, size, texture=True)
+    if choice.variant == "subgroup" and is_constant(low, b.value):
+        _, quads = choice.tile or select.subgroup_tile(low.caps, size, texture=True)
         texture_side = low.caps.limit("max-texture-dimension-2d")
         packing = PanelTexture(low.caps.subgroup_size, quads, texture_side)
         if packing.height(K, N, math.prod(b.batch)) <= texture_side:

@@ -61,11 +61,13 @@ def recurrent_calls(low: Lowering) -> list[KernelCall]:
 
 
 def _choose(low: Lowering, sizes: Sizes) -> Choice:
-    """Return the variant to take: the forced one, or the best for the device and the sizes."""
+    """Return the variant to take: the forced one, the one measured to be the fastest, or the best by device and sizes."""
     op, forced = low.ops[low.node.op], low.forced_variant
     if forced is None:
-        in_way = _sequence_obstacle(low, sizes)
-        return choose(low.caps, sizes, in_way, obstacle(low, sizes))
+        no_sequence, no_subgroup = _sequence_obstacle(low, sizes), obstacle(low, sizes)
+        in_ways = {"sequence": no_sequence, "steps": "", "subgroup_sequence": no_subgroup, "subgroup_steps": no_subgroup}
+        possible = [variant for variant in VARIANTS if not in_ways[variant]]
+        return low.measured(possible) or choose(low.caps, sizes, no_sequence, no_subgroup)
     in_way = ""
     if forced.startswith("subgroup"):
         in_way = obstacle(low, sizes)

@@ -279,7 +279,7 @@ def variant_of(
     subgroups: bool = True,
     most_items: int = MAX_DIMENSION,
 ) -> Variant:
-    """Return the forced variant, else the one that `choose` returns with its reason.
+    """Return the forced variant, else the one measured to be the fastest, else the one that `choose` returns with its reason.
 
     Args:
         low: the node that is lowered.
@@ -308,6 +308,9 @@ def variant_of(
         )
     if forced is not None:
         return Variant(forced, lanes[forced], "forced")
+    measured = low.measured(lanes)
+    if measured is not None:
+        return Variant(measured.variant, lanes[measured.variant], measured.reason)
     variant, reason = choose(lanes)
     return Variant(variant, lanes[variant], reason)
 

@@ -323,7 +323,11 @@ class _Lowering:
                 got=f"{forced}, subgroup size {caps.subgroup_size}, heads of {self.q.size} and {self.v.size} elements",
                 allowed=", ".join(possible),
             )
-        variant, reason = (forced, "forced") if forced else self._choice(possible)
+        measured = None if forced else self.low.measured(possible)
+        if measured:
+            variant, reason = measured.variant, measured.reason
+        else:
+            variant, reason = (forced, "forced") if forced else self._choice(possible)
         if variant == "decode":
             return _Plan(variant, reason, 1, 0, _DECODE_KEYS)
         if variant == "plain":

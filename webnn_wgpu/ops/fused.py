@@ -63,7 +63,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     whole = replace(low.graph, values={**low.graph.values, **body.values})
     lower = low.ops[anchor.op].lower
     assert lower is not None
-    return lower(Lowering(substitute(anchor, outer), whole, low.caps, low.ops, low.forced, epilogue))
+    return lower(replace(low, node=substitute(anchor, outer), graph=whole, epilogue=epilogue, in_place=False))
 
 
 OPS = (

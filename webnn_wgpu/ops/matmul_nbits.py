@@ -110,15 +110,15 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
 
 def _choose(low: Lowering, size: ProductSize) -> Choice:
-    """Return the forced variant, or the best for the device and the sizes.
+    """Return the forced variant, the one measured to be the fastest, or the best by device and sizes.
 
     Raises:
         OperationError: a variant is forced that the device cannot run.
     """
     forced = low.forced_variant
-    if forced is None:
-        return select.choose(low.caps, size)
     possible = [v for v in VARIANTS if select.supports(low.caps, v)]
+    if forced is None:
+        return low.measured(possible) or select.choose(low.caps, size)
     if forced not in possible:
         raise OperationError(
             "the forced kernel variant cannot be had",

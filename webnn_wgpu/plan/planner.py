@@ -14,12 +14,14 @@ from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
 from ..kernels.emulation import emulated
 from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing, Temp, Window
+from ..kernels.tuning import Tuning
 from ..kernels.windows import divided
 from ..ops import OPS
 from ..ops._def import Lowering
+from ..ops._operations import operations_of, touched_bytes
 from ..ops.fused import steps_of
 from ..ops.strided import copy_call
-from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
+from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
 from .sharing import share_kernels
 from .slots import Lifetime, Place, assign_slots
@@ -30,6 +32,7 @@ class _Planner:
     graph: Graph
     caps: Caps
     forced: ForcedVariants
+    tuning: Tuning | None = None
     calls: list[tuple[KernelCall, Node | None, str]] = field(default_factory=list[tuple[KernelCall, "Node | None", str]])
     home: dict[int, int] = field(default_factory=dict[int, int])
     """Value -> the value whose memory it shares: its own, except for views."""
@@ -49,7 +52,7 @@ class _Planner:
                 continue
             if in_place := node.outputs[0] in updated:
                 self.home[node.outputs[0]] = updated[node.outputs[0]]
-            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced, in_place=in_place))
+            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced, in_place=in_place, tuning=self.tuning))
             named: dict[str, int] = {}
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
@@ -136,10 +139,20 @@ class _Planner:
             offset = len(uniforms)
             uniforms.extend(block)
             origins, steps = (node.origins, steps_of(node, OPS)) if node else ((), ())
-            position = positions[id(node)] if node else None
             dispatches.append(
                 PlannedDispatch(
-                    call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins, position, steps
+                    call.spec,
+                    tuple(resources),
+                    offset,
+                    len(block),
+                    call.grid,
+                    name,
+                    call.reason,
+                    origins,
+                    positions[id(node)] if node else None,
+                    operations_of(node, graph) if node else 0,
+                    touched_bytes(node, call, [resource.size_bytes for resource in resources]),
+                    steps,
                 )
             )
         return ExecutionPlan(
@@ -154,6 +167,10 @@ class _Planner:
             graph.aliases,
             graph,
             {v: places[root] for v in graph.values if (root := self.root(v)) in places},
+            tuple(
+                Intermediate(v, placed[v].slot, placed[v].offset_bytes, life.size_bytes, life.first, life.last)
+                for v, life in lifetimes.items()
+            ),
         )
 
     def _places(
@@ -264,13 +281,14 @@ def _blamed(node: Node | None, label: str) -> tuple[str, str]:
     return OPS[member.op].python_name, label
 
 
-def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) -> ExecutionPlan:
+def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None, tuning: Tuning | None = None) -> ExecutionPlan:
     """Choose kernels, place values in slots and lay out constants and uniforms.
 
     Args:
         graph: a graph after its passes.
         caps: the device.
         forced: operator name -> kernel variant to take instead of the chosen one.
+        tuning: what was measured on the device: it is heard where nothing is forced.
 
     Raises:
         MLTypeError: `forced` names an operator or variant that does not exist.
@@ -278,7 +296,7 @@ def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None) ->
         OutOfMemoryError: a tensor is larger than the device can hold or bind.
     """
     check_forced(forced or {})
-    return _Planner(graph, caps, forced or {}).plan()
+    return _Planner(graph, caps, forced or {}, tuning).plan()
 
 
 def _whole(operand: Operand) -> Operand:

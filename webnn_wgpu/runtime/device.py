@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
-import json
+import functools
 import logging
 import threading
 import weakref
 from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-import platformdirs
 import wgpu
 
+from ..core import cache
+from ..core.cache import key_of
 from ..core.caps import DEFAULT_LIMITS, SCHEMA_VERSION, Caps
 from ..core.errors import (
     DeviceLostError,
@@ -28,7 +26,6 @@ from ..core.errors import (
     OutOfMemoryError,
     WebNNError,
 )
-from ..core.settings import cache_enabled
 from ..kernels.element import padded_bytes
 from .buffer import Buffer
 from .native_types import speed_up_type_lookup
@@ -299,7 +296,7 @@ _of_lock = threading.Lock()
 _opened: weakref.WeakSet[wgpu.GPUDevice] = weakref.WeakSet()
 
 
-@cache
+@functools.cache
 def _destroy_at_exit() -> None:
     """See to it that the devices that were opened here are destroyed while their threads still run.
 
@@ -352,13 +349,10 @@ fn main(@builtin(subgroup_size) n: u32) { size[0] = n; }
 
 def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
     """Return the subgroup size that shaders really run with: adapters report a range, and drivers misreport it."""
-    key = hashlib.sha256(json.dumps([SCHEMA_VERSION, wgpu.__version__, dict(identity)]).encode()).hexdigest()[:16]
-    file = Path(platformdirs.user_cache_dir("webnn_wgpu")) / f"subgroup-{key}.json"
-    if cache_enabled():
-        try:
-            return int(json.loads(file.read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
-            pass  # not there, or not readable: probe and write it anew
+    name = f"probes/subgroup-{key_of(SCHEMA_VERSION, wgpu.__version__, *identity.values())}"
+    known = cache.read(name)
+    if known is not None and known.isdecimal():
+        return int(known)
     module = gpu.create_shader_module(code=_PROBE)
     layout = gpu.create_bind_group_layout(
         entries=[{"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "storage"}}]
@@ -379,10 +373,5 @@ def _subgroup_size(gpu: wgpu.GPUDevice, identity: Mapping[str, str]) -> int:
     gpu.queue.submit([encoder.finish()])
     data: Any = gpu.queue.read_buffer(buffer)
     size = int(np.frombuffer(data, np.uint32)[0])
-    if cache_enabled():
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(json.dumps(size), encoding="utf-8")
-        except OSError as error:
-            logger.info("the subgroup size could not be cached in %s: %s", file, error)
+    cache.write(name, str(size))
     return size

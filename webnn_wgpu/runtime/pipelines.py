@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import platformdirs
 import wgpu
 
+from ..core.cache import cache_folder
 from ..core.errors import OperationError, OutOfMemoryError
 from ..core.settings import cache_enabled, dump_folder
 from ..kernels.source_map import SourceMap, map_of_kernel, map_of_source
+from ..kernels.sources import source_of
 from ..kernels.spec import KernelSpec
-from ..kernels.templates import render, template_file
+from ..kernels.templates import template_file
 from ..plan.execution_plan import PlannedDispatch
 from .device import Device
 from .messages import compiler_message, made_at
@@ -91,11 +92,11 @@ class PipelineCache:
             return found
 
     def _create(self, spec: KernelSpec, planned: PlannedDispatch | None) -> Pipeline:
-        source = render(spec)
+        source = source_of(spec)
         try:
             return self._compile(spec, source)
         except wgpu.GPUError as error:
-            folder = Path(platformdirs.user_cache_dir("webnn_wgpu")) / "failed" if cache_enabled() else None
+            folder = cache_folder() / "failed" if cache_enabled() else None
             file = _keep_source(source, spec, folder or Path(tempfile.gettempdir()))
             found = map_of_source(spec.source, "") if spec.source else map_of_kernel(spec)
             raise OperationError(

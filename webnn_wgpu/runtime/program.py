@@ -134,7 +134,7 @@ class Program:
         for d in plan.dispatches:
             uses.setdefault(d.spec, []).append(d)
         new = sum(spec not in cache for spec in uses)
-        with WarmUp(self.device, new) as warm_up:
+        with WarmUp(self.device, plan, new) as warm_up:
             for i, (spec, dispatches) in enumerate(uses.items()):
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))

@@ -20,9 +20,12 @@ from typing import Any
 
 import wgpu
 
+from ..core import cache
 from ..core.errors import OperationError, WebNNError
 from ..kernels.source_map import SourceMap
+from ..kernels.sources import templates_digest
 from ..kernels.spec import KernelSpec
+from ..plan.execution_plan import ExecutionPlan
 from .device import Device
 from .messages import compiler_message
 from .pipelines import Pipeline, PipelineCache
@@ -34,6 +37,10 @@ _FEWEST_KERNELS = 4
 
 _MOST_LANES = 8
 """Devices that compile side by side: each takes memory of its own for what it compiles."""
+
+
+_MARKS, _MOST_MARKS_BYTES = "compiled", 64 * 1024
+"""Where it is noted which programs a driver has compiled, and how many bytes of such notes are kept: some two thousand."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +61,15 @@ class WarmUp:
 
     Args:
         device: where the kernels will run.
-        kernels: how many of them are new.
+        plan: the program.
+        kernels: how many of its kernels are new to this process.
     """
 
-    def __init__(self, device: Device, kernels: int) -> None:
+    def __init__(self, device: Device, plan: ExecutionPlan, kernels: int) -> None:
         self._device = device
-        self._lanes = _Lanes.of(device) if kernels >= _FEWEST_KERNELS and _compiles_side_by_side(device) else None
+        self._mark = _mark(device, plan) if kernels >= _FEWEST_KERNELS and _compiles_side_by_side(device) else ""
+        # What an earlier process had compiled the driver still has, in all likelihood: lanes would cost more than they save.
+        self._lanes = _Lanes.of(device) if self._mark and cache.read(self._mark) is None else None
         self._begun: list[tuple[Future[None], Pipeline, Mapping[Use, Mapping[int, Any]]]] = []
 
     def start(self, kernel: Pipeline, uses: Mapping[Use, Mapping[int, Any]]) -> None:
@@ -89,8 +99,12 @@ class WarmUp:
                 continue
             compiled.result()
             dispatch_nothing(PipelineCache.of(self._device), kernel, uses.values())
-        if error is None:
-            self._device.wait()
+        if error is not None:
+            return
+        self._device.wait()
+        if self._lanes is not None:
+            cache.write(self._mark, "")
+            cache.prune(_MARKS, _MOST_MARKS_BYTES)
 
 
 class _Lanes:
@@ -191,6 +205,13 @@ def _stand_ins(lane: Device, spec: KernelSpec, use: Use) -> dict[int, Any]:
         buffer = gpu.create_buffer_with_data(data=use.uniforms, usage=wgpu.BufferUsage.UNIFORM)
         resources[len(spec.bindings)] = {"buffer": buffer, "offset": 0, "size": len(use.uniforms)}
     return resources
+
+
+def _mark(device: Device, plan: ExecutionPlan) -> str:
+    """Return the name under which it is noted that the driver has compiled a program."""
+    weights = [(use.type, use.packing) for use in plan.constants]
+    program = ([d.spec for d in plan.dispatches], plan.uniforms, weights)
+    return f"{_MARKS}/{cache.key_of(wgpu.__version__, templates_digest(), device.caps.to_json(), program)}"
 
 
 def _compiles_side_by_side(device: Device) -> bool:

@@ -272,7 +272,7 @@ class Decoder:
         names = {value: name for name, value in lowered.inputs.items()}
         aliases = {name: names[c.past] for name, (v, _, _) in lowered.outputs.items() for c in self.caches if v is c.present}
         with span("compile", ", ".join(lowered.outputs)):
-            graph = lowered.builder.build(lowered.operands, aliases=aliases, progress=progress)
+            graph = lowered.builder.build(lowered.operands, aliases=aliases, progress=progress, tuning=self.module.tuning)
         self.compiled += 1
         fed = {n: v for n, v in lowered.inputs.items() if n in graph.inputs and v not in caches}
         results = {n: (v, dtype) for n, (v, _, dtype) in lowered.outputs.items() if n not in aliases}

@@ -19,6 +19,7 @@ import onnx_ir
 
 from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError, ml
 from webnn_wgpu.api.progress import Progress
+from webnn_wgpu.api.tuning import Tuning, TuningSource, tune_graphs
 
 from .decoding import Decoder, State
 from .dims import Dimension, sidecar
@@ -28,6 +29,7 @@ from .program import Program
 from .reading import read
 from .simplify import simplified
 from .timing import Profile, Span, span, watched
+from .tuning import with_file_beside
 from .types import Array, DType, logical
 
 LARGEST = 2**48
@@ -110,6 +112,7 @@ class Model:
         cache_size: int = 8,
         kv_cache: int | None = None,
         wide_float16: bool | None = None,
+        tuning: TuningSource = None,
         progress: Progress | None = None,
     ) -> None:
         if fallback not in FALLBACKS:
@@ -120,7 +123,7 @@ class Model:
         self._progress = progress
         graph = model.graph
         wide = not context.accelerated if wide_float16 is None else wide_float16
-        self._module = Module(model, fallback, name, wide)
+        self._module = Module(model, fallback, name, wide, tuning)
         self._program: Program | Decoder
         if kv_cache is None:
             given = [v for v in graph.inputs if v.const_value is None]
@@ -228,6 +231,28 @@ class Model:
             wall_ms = (time.perf_counter() - start) * 1e3
         return watch.profile(outputs, wall_ms)
 
+    def tune(self, feeds: Mapping[str, Any], *, save: bool = True, progress: Progress | None = None) -> Tuning:
+        """Measure the kernel variants that there are for the model's operators with these inputs; see `MLGraph.tune`.
+
+        The model itself stays as it is: load it again to have it compiled with what was found. To ship that with the model,
+        save it as `NAME.tuning.json` beside `NAME.onnx`.
+
+        Args:
+            feeds: as for `run`.
+            save: whether to add it to the user's cache.
+            progress: called as `progress(done, total, what)`, with numbers of operators and the one that is measured next.
+
+        Raises:
+            MLTypeError, NotSupportedError: as `run` and `MLGraph.tune` do.
+
+        Example:
+            >>> tuning = wn.load_onnx(mlp).tune({"x": np.zeros((1, 4), np.float32)}, save=False)
+            >>> [name.partition(":")[0] for name in tuning.choices]
+            ['gemm', 'gemm']
+        """
+        self.run(feeds)
+        return tune_graphs(self._program.graphs() or [self.graph], save, progress)
+
     def _check_feeds(self, feeds: Mapping[str, Any]) -> list[Array]:
         unknown = set(feeds).difference(i.name for i in self.inputs)
         if unknown:
@@ -308,6 +333,11 @@ class Model:
         return graphs[0]
 
     @property
+    def graphs(self) -> list[MLGraph]:
+        """The WebNN graphs of the run, or the shapes, compiled last, in the order in which they run."""
+        return self._program.graphs()
+
+    @property
     def source(self) -> onnx_ir.Model:
         """The ONNX model, its local functions inlined."""
         return self._module.model
@@ -368,6 +398,7 @@ def load_onnx(
     kv_cache: int | None = None,
     wide_float16: bool | None = None,
     simplify: Simplifier | None = None,
+    tuning: TuningSource = None,
     progress: Progress | None = None,
 ) -> Model:
     """Load an ONNX model.
@@ -385,6 +416,7 @@ def load_onnx(
         wide_float16: whether float16 values between nodes are kept as float32, as onnxruntime's CPU does: see
             `MLGraphBuilder.build`. By default so on software adapters, where it is faster too. Without effect with `kv_cache`.
         simplify: "onnxslim" lets that package, to be installed beside this one, simplify the model first.
+        tuning: as for `MLGraphBuilder.build`; what it does not say a file `NAME.tuning.json` beside `NAME.onnx` may.
         progress: called as `progress(done, total, what)`: with numbers of nodes and "reading nodes", and then as
             `MLGraphBuilder.build` does.
 
@@ -414,6 +446,7 @@ def load_onnx(
             cache_size=cache_size,
             kv_cache=kv_cache,
             wide_float16=wide_float16,
+            tuning=with_file_beside(tuning, source),
             progress=progress,
         )
     loaded._loading = tuple(watch.spans)
@@ -440,6 +473,7 @@ def load(
     kv_cache: int | None = None,
     wide_float16: bool | None = None,
     simplify: Simplifier | None = None,
+    tuning: TuningSource = None,
     progress: Progress | None = None,
 ) -> Model:
     """Load a model file; its kind is told by its suffix. See `load_onnx` for the arguments.
@@ -465,5 +499,6 @@ def load(
         kv_cache=kv_cache,
         wide_float16=wide_float16,
         simplify=simplify,
+        tuning=tuning,
         progress=progress,
     )

@@ -10,6 +10,7 @@ import onnx
 import onnx_ir
 
 from webnn_wgpu import NotSupportedError
+from webnn_wgpu.api.tuning import TuningSource
 
 from .operators import Inline
 from .tensors import Tensor
@@ -28,10 +29,19 @@ class Module:
         fallback: "host" lets nodes run on the host, "warn" too, "error" refuses them.
         name: what messages call it.
         wide_float16: whether float16 values between nodes are kept as float32.
+        tuning: what its graphs are built with.
     """
 
-    def __init__(self, model: onnx_ir.Model, fallback: str, name: str, wide_float16: bool = False) -> None:
-        self.model, self.fallback, self.name, self.wide_float16 = model, fallback, name, wide_float16
+    def __init__(
+        self,
+        model: onnx_ir.Model,
+        fallback: str,
+        name: str,
+        wide_float16: bool = False,
+        tuning: TuningSource = None,
+    ) -> None:
+        self.model, self.fallback, self.name = model, fallback, name
+        self.wide_float16, self.tuning = wide_float16, tuning
         self._initializers: dict[onnx_ir.Value, Array] = {}
         self._captures: dict[onnx_ir.Node, tuple[onnx_ir.Value, ...]] = {}
 

@@ -153,7 +153,10 @@ class Program:
         graph = None
         if lowered.outputs:
             with span("compile", ", ".join(lowered.outputs)):
-                graph = lowered.builder.build(lowered.operands, progress=progress, wide_float16=self.module.wide_float16)
+                module = self.module
+                graph = lowered.builder.build(
+                    lowered.operands, progress=progress, wide_float16=module.wide_float16, tuning=module.tuning
+                )
             used = set(graph.get_input_names())
             lowered.inputs = {name: value for name, value in lowered.inputs.items() if name in used}
             self.compiled += 1

@@ -1,0 +1,82 @@
+"""`webnn-wgpu tune`: which kernel variants are the fastest for a model on this device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from webnn_wgpu import MLContext, Tuning
+from webnn_wgpu.kernels.tuning import tuning_files, tuning_for
+
+from .models import (
+    device_option,
+    failing_well,
+    fallback_option,
+    input_options,
+    open_context,
+    options,
+    shape_options,
+    values,
+)
+from .progress import loading, progress_bar
+from .text import write_section
+
+
+@click.command()
+@click.argument("model", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@options(input_options, shape_options, fallback_option, device_option)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write what was measured there, and not to the user's cache; NAME.tuning.json beside NAME.onnx is found by itself.",
+)
+@click.option("--show", is_flag=True, help="Measure nothing: print what a file says, or what is known of the device.")
+@failing_well
+def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, device: str, simplify: Any, **rest: Any) -> None:
+    """Measure the kernel variants for the operators of the ONNX file MODEL, and keep which are the fastest.
+
+    Graphs that are built from then on use them. With --show, MODEL may be a file of measurements.
+    """
+    if show:
+        with open_context(device) as context:
+            for title, tuning in shown(model, context):
+                write(title, tuning)
+        return
+    if model is None:
+        raise click.UsageError("name a MODEL, or --show what is known")
+    from webnn_wgpu.frontends.onnx import load
+
+    given = values(model, rest)
+    with open_context(device) as context:
+        with loading(model) as progress:
+            loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        with loaded, progress_bar("Measuring") as progress:
+            found = loaded.tune(given.feeds(loaded.inputs), save=output is None, progress=progress)
+        if output is not None:
+            found.save(output)
+        write(f"written: {output or tuning_files(context.caps)[0]}", found)
+
+
+def shown(file: Path | None, context: MLContext) -> list[tuple[str, Tuning]]:
+    """Return what a file says; without one, what the files say that are found by themselves on a device."""
+    if file is not None:
+        beside = file if file.suffix == ".json" else file.with_suffix(".tuning.json")
+        try:
+            return [(str(beside), Tuning.load(beside))]
+        except ValueError as error:
+            raise click.ClickException(f"{beside} is no tuning: {error}") from error
+    return [(str(place), tuning_for(context.caps, [place])) for place in tuning_files(context.caps)]
+
+
+def write(title: str, tuning: Tuning) -> None:
+    """Print the choices under a title."""
+    rows = [("adapter", tuning.adapter), ("operators", str(len(tuning.choices)))]
+    write_section(Console(), title, rows)
+    for operator, measured in tuning.choices.items():
+        times = sorted(measured.milliseconds.items(), key=lambda item: item[1])
+        listed = [(f"{name}{' *' if name == measured.chosen else ''}", f"{ms:.4g} ms") for name, ms in times]
+        write_section(Console(), operator, listed)

@@ -1,0 +1,121 @@
+"""What is kept on disk between processes: small files of text, each whole or not there at all.
+
+A file is written beside its place and then renamed, so that readers see all of it or nothing, also where several processes
+write it or one is killed meanwhile. Its first line is a digest of the rest, by which a file that was damaged later is told.
+Nothing in the files is executed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import tempfile
+import time
+from pathlib import Path
+
+import platformdirs
+
+from .settings import cache_enabled
+
+logger = logging.getLogger("webnn_wgpu")
+
+_UNFINISHED = ".unfinished-"
+"""What the names of files begin with while they are written."""
+
+_ABANDONED_S = 3600
+"""Age from which on a file that is still being written belongs to a process that is no more."""
+
+_DAY_S = 86400
+"""How precisely it is known when a file was last used."""
+
+_damaged: set[Path] = set()
+
+
+def cache_folder() -> Path:
+    """Return the user's folder for caches, whether it exists or not, and whether it may be used or not."""
+    return Path(platformdirs.user_cache_dir("webnn_wgpu"))
+
+
+def key_of(*parts: object) -> str:
+    """Return a short name for what something in a cache depends on: equal texts of all parts, equal names.
+
+    The parts must print alike in every process, which sets do not.
+
+    >>> key_of("Mesa", 8) == key_of("Mesa", 8), key_of("Mesa", 8) == key_of("Mesa", 16)
+    (True, False)
+    """
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def read(name: str) -> str | None:
+    """Return what was kept under a name, `folder/name.suffix`; None where that is nothing, or caches are switched off.
+
+    A damaged file counts as none; a warning in the log tells of it once.
+    """
+    if not cache_enabled():
+        return None
+    file = cache_folder() / name
+    try:
+        digest, _, text = file.read_bytes().partition(b"\n")
+        if time.time() - file.stat().st_mtime > _DAY_S:
+            os.utime(file)  # for `prune`
+    except OSError:
+        return None
+    if digest == _digest(text):
+        return text.decode()
+    if file not in _damaged:
+        _damaged.add(file)
+        logger.warning("%s is damaged and will be made anew", file)
+    return None
+
+
+def write(name: str, text: str) -> None:
+    """Keep a text under a name, unless caches are switched off. Where it cannot be written the log says why."""
+    if not cache_enabled():
+        return
+    file, data = cache_folder() / name, text.encode()
+    try:
+        replace_file(file, _digest(data) + b"\n" + data)
+    except OSError as error:
+        logger.info("%s could not be written: %s", file, error)
+
+
+def replace_file(file: Path, data: bytes) -> None:
+    """Write a file such that there is either all of it or what was there before; raises OSError where it cannot be written."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    handle, unfinished = tempfile.mkstemp(prefix=_UNFINISHED, dir=file.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        os.replace(unfinished, file)
+    except BaseException:
+        Path(unfinished).unlink(missing_ok=True)
+        raise
+
+
+def prune(folder: str, most_bytes: int) -> None:
+    """Delete the files of a folder that were used least recently until the others take at most `most_bytes`.
+
+    So are files that some process began to write, and was killed.
+    """
+    if not cache_enabled():
+        return
+    found: list[tuple[float, int, Path]] = []
+    try:
+        for entry in os.scandir(cache_folder() / folder):
+            state = entry.stat()
+            abandoned = entry.name.startswith(_UNFINISHED) and time.time() - state.st_mtime > _ABANDONED_S
+            found.append((0.0 if abandoned else state.st_mtime, state.st_size, Path(entry.path)))
+        total = sum(size for _, size, _ in found)
+        for when, size, path in sorted(found):
+            if total <= most_bytes and when:
+                break
+            path.unlink(missing_ok=True)
+            total -= size
+    except OSError as error:
+        logger.info("%s could not be tidied: %s", folder, error)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).hexdigest()[:32].encode()

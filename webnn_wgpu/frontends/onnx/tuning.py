@@ -1,0 +1,26 @@
+"""The file beside a model that says which kernel variants are the fastest for it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from webnn_wgpu.api.tuning import Tuning, TuningSource
+
+
+def with_file_beside(tuning: TuningSource, source: object) -> TuningSource:
+    """Return what `tuning` names and then, if there is one, the file `NAME.tuning.json` beside `NAME.onnx`.
+
+    Args:
+        tuning: the argument; False stays as it is.
+        source: the model, perhaps a file.
+    """
+    if tuning is False or not isinstance(source, (str, os.PathLike)):
+        return tuning
+    file = Path(os.fspath(source)).with_suffix(".tuning.json")  # pyright: ignore[reportUnknownArgumentType] - a path of any kind
+    if not file.is_file():
+        return tuning
+    if tuning is None or tuning is True:
+        return file
+    given = (tuning,) if isinstance(tuning, (Tuning, str, os.PathLike)) else tuning
+    return [*given, file]

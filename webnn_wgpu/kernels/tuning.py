@@ -1,0 +1,253 @@
+"""`Tuning`: which kernel variants were measured to be the fastest on a device, as data that is kept in files.
+
+What it says is a preference among variants that all compute the same, and is heard for one device alone, one version of the
+templates, and one operator with the very shapes and data types that were measured: `Lowering.measured` asks with all of them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from ..core.cache import cache_folder, key_of, replace_file
+from ..core.caps import Caps
+from ..core.settings import cache_enabled
+from .select import Choice, spelled, unspelled
+from .sources import templates_digest
+
+logger = logging.getLogger("webnn_wgpu")
+
+SCHEMA_VERSION = 1
+
+PACKAGED = Path(__file__).with_name("tuned")
+"""The folder of files that come with the package."""
+
+_LARGEST_BYTES = 16 * 1024 * 1024
+"""A file larger than this is none of ours."""
+
+_told: set[tuple[str, str]] = set()
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured for one operator.
+
+    Attributes:
+        chosen: the variant to take, with its tile where it has one: `subgroup:16x2`.
+        milliseconds: the median time of every variant that was measured.
+    """
+
+    chosen: str
+    milliseconds: Mapping[str, float]
+
+    @property
+    def reason(self) -> str:
+        """Why it was chosen, for people."""
+        others = {name: ms for name, ms in self.milliseconds.items() if name != self.chosen}
+        own = f"measured: {self.milliseconds[self.chosen]:.3g} ms"
+        if not others:
+            return own
+        second = min(others, key=lambda name: others[name])
+        # The heuristics' choice stays unless another one is clearly faster.
+        against = "against" if others[second] >= self.milliseconds[self.chosen] else "not clearly more than"
+        return f"{own}, {against} {others[second]:.3g} ms for {second}"
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """The kernel variants that were measured to be the fastest on a device, by operator, shapes and data types.
+
+    `print` shows what was measured. Made by `MLGraph.tune` and `Model.tune`.
+
+    Attributes:
+        device: the device, as a key of all its capabilities and its driver.
+        templates: the version of the kernels.
+        adapter: the device for people.
+        choices: what was measured, by operator with shapes and data types.
+
+    Example:
+        >>> from webnn_wgpu.kernels.tuning import Measured, Tuning
+        >>> tuning = Tuning("", "", "a GPU", {"softmax: float32[8]": Measured("plain", {"plain": 0.4, "workgroup": 0.6})})
+        >>> print(tuning)
+        a GPU
+        softmax: float32[8]
+          plain: measured: 0.4 ms, against 0.6 ms for workgroup
+    """
+
+    device: str
+    templates: str
+    adapter: str = ""
+    choices: Mapping[str, Measured] = field(default_factory=dict[str, Measured])
+
+    @classmethod
+    def of(cls, caps: Caps, choices: Mapping[str, Measured] | None = None) -> Tuning:
+        """Return what was measured on a device with the kernels as they are."""
+        adapter = ", ".join(part for part in (caps.device, caps.driver, caps.backend) if part)
+        return cls(key_of(caps.to_json()), templates_digest(), adapter, dict(choices or {}))
+
+    @property
+    def name(self) -> str:
+        """The name of a file for this device and these kernels."""
+        return f"{key_of(self.device, self.templates)}.json"
+
+    def fits(self, other: Tuning) -> bool:
+        """Return whether it is about the same device and kernels as another."""
+        return (self.device, self.templates) == (other.device, other.templates)
+
+    def choice(self, operator: str, candidates: Collection[str]) -> Choice | None:
+        """Return the variant to take for an operator; None where that was not measured, or is none of the candidates."""
+        measured = self.choices.get(operator)
+        if measured is None:
+            return None
+        if measured.chosen not in candidates:
+            _tell(operator, f"tuning for {operator} is ignored: there is no variant {measured.chosen}")
+            return None
+        variant, tile = unspelled(measured.chosen)
+        return Choice(variant, measured.reason, tile)
+
+    def over(self, other: Tuning) -> Tuning:
+        """Return the choices of both; where both have one, its own."""
+        return Tuning(self.device, self.templates, self.adapter, {**other.choices, **self.choices})
+
+    def to_json(self) -> str:
+        """Return everything as JSON text; `from_json` reads it back."""
+        record = {
+            "schema": SCHEMA_VERSION,
+            "adapter": self.adapter,
+            "device": self.device,
+            "templates": self.templates,
+            "choices": {
+                operator: {"chosen": m.chosen, "milliseconds": dict(m.milliseconds)} for operator, m in self.choices.items()
+            },
+        }
+        return json.dumps(record, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> Tuning:
+        """Return what `to_json` wrote.
+
+        Raises:
+            ValueError: the text is something else; the message says what is wrong.
+        """
+        try:
+            record: Any = json.loads(text)
+        except RecursionError as error:
+            raise ValueError("too deep") from error
+        if not isinstance(record, dict) or record.get("schema") != SCHEMA_VERSION:  # pyright: ignore[reportUnknownMemberType] - JSON
+            raise ValueError(f"no tuning of schema {SCHEMA_VERSION}")
+        device, templates, adapter, choices = (
+            cast("dict[str, Any]", record).get(name) for name in ("device", "templates", "adapter", "choices")
+        )
+        if not all(isinstance(name, str) for name in (device, templates, adapter)) or not isinstance(choices, dict):
+            raise ValueError("device, templates and adapter must be texts, choices an object")
+        parsed = {operator: _parsed(operator, m) for operator, m in cast("dict[str, Any]", choices).items()}
+        return cls(str(device), str(templates), str(adapter), parsed)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file, all of it or nothing.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        replace_file(Path(path), self.to_json().encode())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tuning:
+        """Return what `save` wrote.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it holds something else.
+        """
+        file = Path(path)
+        if file.stat().st_size > _LARGEST_BYTES:
+            raise ValueError(f"larger than {_LARGEST_BYTES} bytes")
+        return cls.from_json(file.read_text(encoding="utf-8"))
+
+    def __str__(self) -> str:
+        lines = [self.adapter]
+        for operator, measured in self.choices.items():
+            lines += [operator, f"  {measured.chosen}: {measured.reason}"]
+        return "\n".join(lines)
+
+
+Sources: TypeAlias = "tuple[Tuning | Path, ...] | None"
+"""Where to look for measurements first; None: nowhere at all."""
+
+
+def tuning_files(caps: Caps) -> list[Path]:
+    """Return where tuning of a device is looked for: in the user's cache, unless that is switched off, and in the package."""
+    name = Tuning.of(caps).name
+    places = [cache_folder() / "tuning"] if cache_enabled() else []
+    return [place / name for place in (*places, PACKAGED)]
+
+
+def keep(tuning: Tuning, caps: Caps) -> Path | None:
+    """Add tuning to the user's cache and return the file; None where caches are switched off, or it cannot be written."""
+    if not cache_enabled():
+        return None
+    file = tuning_files(caps)[0]
+    try:
+        tuning.over(tuning_for(caps, [file])).save(file)
+    except OSError as error:
+        logger.warning("%s could not be written: %s", file, error)
+        return None
+    return file
+
+
+def tuning_for(caps: Caps, sources: Iterable[Tuning | Path]) -> Tuning:
+    """Return what several sources say of a device; the first that knows an operator counts.
+
+    Files that are not there are passed over; damaged ones, and what is about other devices or kernels, are ignored with one
+    message in the log.
+    """
+    found = Tuning.of(caps)
+    for source in sources:
+        tuning = source if isinstance(source, Tuning) else _loaded(source)
+        if tuning is None:
+            continue
+        if tuning.fits(found):
+            found = found.over(tuning)
+        else:
+            what = "device or driver" if tuning.device != found.device else "version of the kernels"
+            _tell(str(source), f"tuning for {tuning.adapter or 'a device'} is ignored: it was measured with another {what}")
+    return found
+
+
+def _loaded(file: Path) -> Tuning | None:
+    try:
+        return Tuning.load(file)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        _tell(str(file), f"{file} is no tuning and is ignored: {error}", logging.WARNING)
+        return None
+
+
+def _parsed(operator: str, record: Any) -> Measured:
+    """Return a record, once it makes sense."""
+    if not isinstance(record, dict):
+        raise ValueError(f"{operator}: must be an object")
+    chosen, times = (cast("dict[str, Any]", record).get(name) for name in ("chosen", "milliseconds"))
+    if not isinstance(times, dict) or not isinstance(chosen, str) or chosen not in times:
+        raise ValueError(f"{operator}: chosen must be one of milliseconds")
+    milliseconds = cast("dict[str, Any]", times)
+    for name, ms in milliseconds.items():
+        if type(ms) not in (int, float) or not math.isfinite(ms) or ms < 0:
+            raise ValueError(f"{operator}: {name} takes {ms!r}, which is no time")
+        if spelled(*unspelled(name)) != name:
+            raise ValueError(f"{operator}: {name!r} is no variant")
+    return Measured(chosen, milliseconds)
+
+
+def _tell(about: str, message: str, level: int = logging.INFO) -> None:
+    """Log a message once per process."""
+    if (about, message) not in _told:
+        _told.add((about, message))
+        logger.log(level, message)
