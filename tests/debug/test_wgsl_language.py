@@ -194,6 +194,7 @@ def test_what_is_not_wgsl() -> None:
     assert "only variables, and parts of them, can be assigned" in message("let a = vec2(1.0); a.x = 2.0;")
     assert "an index must be an integer, and f32 is given" in message("y[1.0] = 1.0;")
     assert "vec2<f32> has no z" in message("y[0] = vec2(1.0).z;".replace("vec2(", "vec2f("))
+    assert "max takes other arguments than vec2<f32>, vec3<f32>" in message("y[0] = max(vec2f(1), vec3f(1)).x;")
     assert "the const_assert does not hold" in message("const_assert 1 > 2;")
     assert "f32 where u32 is wanted for the parameter a of g" in message("g(1f);", "fn g(a: u32) { }\n")
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from ..api.graph import MLGraph
 from ..api.kernels import Kernel, first_few
+from ..api.notebooks import table_html
 from ..api.own_kernels import grid_of
-from ..api.tables import aligned, rich_table
+from ..api.tables import rich_table
 from ..core.caps import Caps
 from ..core.data_types import Array
 from ..core.errors import MLTypeError, NotSupportedError
@@ -83,7 +84,7 @@ class Interpretation:
         return rich_table(self.summary(), [_TITLES, *self.rows()], [2])
 
     def _repr_html_(self) -> str:
-        return f"<pre>{'<br>'.join(aligned([_TITLES, *self.rows()], [2])) if self.findings else self.summary()}</pre>"
+        return table_html(self.summary(), [_TITLES, *self.rows()], [2])
 
 
 @dataclass

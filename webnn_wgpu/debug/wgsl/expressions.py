@@ -412,8 +412,9 @@ class Expressions:
 def _computed(name: str, function: Callable[..., Value], values: list[Value]) -> Value:
     try:
         return function(*values)
-    except TypeError:
-        raise Fault(f"{name} takes another number of arguments than {len(values)}") from None
+    except (TypeError, ValueError):
+        given = ", ".join(map(describe, values))
+        raise Fault(f"{name} takes other arguments than {given}") from None
     except Fault as fault:
         raise Fault(f"{name}: {fault}") from None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -167,7 +167,7 @@ def rounded_up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
-def struct_type(name: str, members: list[tuple[str, Type, int | None, int | None]]) -> StructType:
+def struct_type(name: str, members: Sequence[tuple[str, Type, int | None, int | None]]) -> StructType:
     """Return a structure of members with their types and what `@align` and `@size` say.
 
     >>> str(

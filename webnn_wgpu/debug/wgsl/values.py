@@ -231,7 +231,9 @@ def _abstract(operator: str, left: Abstract, right: Abstract) -> Value:
         return {"&": a & b, "|": a | b, "^": a ^ b}[operator]
     if operator in ("==", "!=", "<", ">", "<=", ">="):
         return np.array([_UFUNCS[operator](a, b)])
-    return {"+": a + b, "-": a - b, "*": a * b, "/": a / (b or 1)}[operator] if operator != "%" else float(np.fmod(a, b))
+    if operator in ("/", "%"):
+        return a / b if operator == "/" else float(np.fmod(a, b))
+    return {"+": a + b, "-": a - b, "*": a * b}[operator]
 
 
 def _divided(operator: str, a: Array, b: Array) -> Array:
