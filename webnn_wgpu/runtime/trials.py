@@ -10,7 +10,6 @@ import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..ir.types import TensorType
 from ..kernels.source_map import SourceMap
 from ..plan.execution_plan import PlannedDispatch
 from .buffer import Buffer
@@ -102,18 +101,19 @@ def _results(program: Program, number: int, kernel: Pipeline, inputs: Mapping[st
     program.record(PlainRecorder([replace(rest[0], pipeline=kernel.pipeline), *rest[1:count]]), encoder)
     program.device.submit(encoder, program.buffers(program._ends))
     pool = StagingPool.of(program.device)
-    made = _made(program, dispatches[number])
-    return [pool.read(buffer, np.empty(type_.shape, type_.numpy)).result()["data"] for buffer, type_ in made]
+    return [pool.read(buffer, into).result()["data"] for buffer, into in _made(program, dispatches[number])]
 
 
-def _made(program: Program, planned: PlannedDispatch) -> list[tuple[Buffer, TensorType]]:
-    """Return where the results of a dispatch's operator lie; of a copy to an output, where that does."""
+def _made(program: Program, planned: PlannedDispatch) -> list[tuple[Buffer, Array]]:
+    """Return where the results of a dispatch's operator lie, or of a copy to an output that, and arrays for them."""
     plan, ends = program.plan, program._ends
     if planned.node is None:
         names = [str(resource.key) for resource in planned.bindings if resource.kind == "output"]
-        return [(ends["output", name], plan.outputs[name]) for name in names]
-    values = [value for value in plan.graph.nodes[planned.node].outputs if value in plan.places]
-    return [(program.buffer_of(plan.places[value], ends), plan.graph.type(value)) for value in values]
+        found = [(ends["output", name], plan.outputs[name]) for name in names]
+    else:
+        values = [value for value in plan.graph.nodes[planned.node].outputs if value in plan.places]
+        found = [(program.buffer_of(plan.places[value], ends), plan.graph.type(value)) for value in values]
+    return [(buffer, np.empty(type_.shape, type_.numpy)) for buffer, type_ in found]
 
 
 def _timed(program: Program, number: int, kernels: Sequence[Pipeline], inputs: Mapping[str, Array], runs: int) -> Array:
