@@ -221,9 +221,7 @@ class MLGraph:
                     allowed=str(wanted),
                     hint="rebuild(graph, overrides=False) leaves the sources out",
                 )
-            self._installed.override(name, override.source_map)
-            self._overrides[name] = override
-        self._kernels = None
+            self._install(name, override)
 
     def profile(self, inputs: Mapping[str, Any], *, runs: int = 1, peak: Peak | None = None) -> GraphProfile:
         """Run the graph and return how long each kernel took on the device, by the device's own timestamps.
