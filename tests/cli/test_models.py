@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from examples.models import bert, mlp, mobilenet_v2
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.cli.diff import difference
 from webnn_wgpu.cli.run import classes
+from webnn_wgpu.ops import OPS
 
 
 def call(*arguments: Any, exit_code: int = 0) -> Result:
@@ -278,6 +280,23 @@ def test_diff_fails_beyond_tolerance(model: Path, monkeypatch: pytest.MonkeyPatc
     run = Model.run
     monkeypatch.setattr(Model, "run", lambda self, feeds: {n: a + 1 for n, a in run(self, feeds).items()})
     assert "APART" in call("diff", model, "--against", "onnx", exit_code=1).stdout
+
+
+def test_diff_names_the_first_operator_that_is_wrong(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "2 operators against the numpy reference: all agree" in call("diff", model, "--against", "onnx", "--bisect").stdout
+    against = call("diff", model, "--against", "onnxruntime", "--bisect", "--json").stdout
+    assert json.loads(against)["wrong"] == []
+    wrong = {
+        **OPS,
+        "gemm": replace(OPS["gemm"], reference=lambda _operands, _attrs, types: [np.ones(types[0].shape, np.float32)]),
+    }
+    monkeypatch.setattr("webnn_wgpu.reference.interpreter.OPS", wrong)
+    found = call("diff", model, "--against", "onnx", "--bisect", "--repro", tmp_path, exit_code=1).stdout
+    assert "2 operators against the numpy reference: 2 wrong, the first is gemm_0 (gemm)" in found
+    assert f"repro: {tmp_path / 'gemm_0.py'}" in found
+    assert (tmp_path / "gemm_0.py").is_file()
+    record = json.loads(call("diff", model, "--against", "onnx", "--bisect", "--json", exit_code=1).stdout)
+    assert [w["label"] for w in record["wrong"]] == ["gemm_0", "gemm_2"]
 
 
 def test_differences() -> None:

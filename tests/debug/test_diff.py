@@ -94,7 +94,7 @@ def test_a_chain_is_split_to_the_operator_that_is_wrong(
     assert [(each.label, each.op) for each in found.wrong] == [("grow", "exp")]
     assert found.first is not None
     program = (tmp_path / "grow.py").read_text(encoding="utf-8")
-    assert "builder.exp(input=" in program
+    assert "builder.exp(v" in program
     monkeypatch.undo()
     shown = run(found.first.repro_path)
     assert (shown.returncode, shown.stderr) == (1, "")

@@ -51,18 +51,28 @@ class Recovery(ContextState):
             )
         return ml.create_context(self._options)
 
-    def rebuild(self, graph: MLGraph) -> MLGraph:
+    def rebuild(self, graph: MLGraph, *, overrides: bool = True) -> MLGraph:
         """Compile a graph of another context, lost or not, for this one; results are the same on the same kind of device.
 
         Args:
             graph: a graph, which may be destroyed. It keeps its operators and weights in the host's memory as long as it lives.
+            overrides: whether sources that `MLGraph.override` has put in kernels' places are put there again.
 
         Raises:
             MLTypeError: not a graph.
             InvalidStateError: this context is lost.
-            OperationError, OutOfMemoryError: as `MLGraphBuilder.build` does.
+            OperationError: as `MLGraphBuilder.build` does; or a kernel that is overridden is another one on this device.
+            OutOfMemoryError: as `MLGraphBuilder.build` does.
         """
         self._check_alive("rebuild")
         if not isinstance(graph, MLGraph):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
             raise MLTypeError("graph must be an MLGraph", operator="rebuild", got=type(graph).__name__)
-        return self._compile(graph.source, None, graph._disabled_passes, "rebuild", graph._tuning)
+        made = self._compile(graph.source, None, graph._disabled_passes, "rebuild", graph._tuning)
+        if overrides:
+            with self._guarded("rebuild"), self._lock:
+                try:
+                    made._take_overrides(graph)
+                except BaseException:
+                    made.destroy()
+                    raise
+        return made

@@ -68,6 +68,10 @@ class Difference:
 @click.option("--against", type=click.Choice(AGAINST), help="onnxruntime's CPU, the onnx package's reference, or numpy here.")
 @click.option("--rtol", default=1e-3, show_default=True, help="Tolerance in terms of the expected element.")
 @click.option("--atol", default=1e-4, show_default=True, help="Tolerance beside it.")
+@click.option("--bisect", is_flag=True, help="Compare operator by operator too, and name the first that is wrong.")
+@click.option(
+    "--repro", type=click.Path(file_okay=False, path_type=Path), help="Where --bisect writes programs that show what is wrong."
+)
 @click.pass_context
 @failing_well
 def diff(
@@ -79,12 +83,15 @@ def diff(
     against: str | None,
     rtol: float,
     atol: float,
+    bisect: bool,
+    repro: Path | None,
     simplify: Any,
     **rest: Any,
 ) -> None:
     """Compare the outputs of the ONNX file MODEL with those of another implementation.
 
-    Exits with 0 if all are within tolerance, else with 1.
+    With --bisect also each kernel with what the numpy reference makes of the operands that it had and, with onnxruntime, each
+    node. Exits with 0 if all are within tolerance, else with 1.
     """
     from webnn_wgpu.frontends.onnx import load
 
@@ -95,12 +102,15 @@ def diff(
             feeds = given.feeds(loaded.inputs)
             results = loaded.run(feeds)
             placement = loaded.placement.summary()
+            reports = _bisected(loaded, feeds, name, repro) if bisect else []
         adapter = context.description
     expected = expect(model, feeds)
     found = [difference(n, results[n], expected[n], rtol, atol) for n in results]
     if as_json:
         record = {"model": model.name, "adapter": adapter, "against": name, "rtol": rtol, "atol": atol}
-        click.echo(json.dumps({**record, "outputs": [asdict(d) for d in found]}, indent=2))
+        wrong = [{"against": r.against, **_recorded(w)} for r in reports for w in r.wrong]
+        record |= {"outputs": [asdict(d) for d in found]} | ({"wrong": wrong} if bisect else {})
+        click.echo(json.dumps(record, indent=2))
     else:
         console = Console()
         if not console.is_terminal:
@@ -109,7 +119,23 @@ def diff(
         click.echo(f"nodes: {placement}")
         for note in given.notes:
             click.echo(f"input {note}")
-    click_context.exit(0 if all(d.close for d in found) else 1)
+        for report in reports:
+            click.echo(f"\n{report}")
+    click_context.exit(0 if all(d.close for d in found) and not any(report.wrong for report in reports) else 1)
+
+
+def _bisected(model: Any, feeds: Mapping[str, Array], against: str, folder: Path | None) -> list[Any]:
+    """Return what comparing a model's nodes and kernels finds."""
+    from webnn_wgpu import debug
+
+    others = ["onnxruntime"] if against.startswith("onnxruntime") else []
+    return [debug.diff(model, feeds, other, folder=folder) for other in (*others, "reference")]
+
+
+def _recorded(wrong: Any) -> dict[str, Any]:
+    """Return what JSON tells of an operator that is wrong."""
+    names = ("label", "op", "labels", "kernels", "type", "wrong", "max_abs_error", "max_ulp", "repro_path")
+    return {name: getattr(wrong, name) for name in names}
 
 
 Expect = Callable[[Path, Mapping[str, Array]], dict[str, Array]]
@@ -118,28 +144,15 @@ Expect = Callable[[Path, Mapping[str, Array]], dict[str, Array]]
 def other(against: str | None, fallback: Any) -> tuple[str, Expect]:
     """Return the implementation of a name, and its name; by default onnxruntime where it is installed."""
     if against in (None, "onnxruntime"):
+        from webnn_wgpu.debug.onnx_nodes import onnxruntime, run_onnxruntime
+
         try:
-            import onnxruntime as installed  # pyright: ignore[reportMissingImports, reportMissingTypeStubs, reportUnknownVariableType] - need not be there
-
-            runtime: Any = installed
-
-            def by_onnxruntime(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
-                try:
-                    # As the model is written: fused, 4-bit products round their activations to 8 bits.
-                    plain = runtime.SessionOptions()
-                    plain.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
-                    session = runtime.InferenceSession(str(model), plain, providers=["CPUExecutionProvider"])
-                    names = [o.name for o in session.get_outputs()]
-                    return dict(zip(names, session.run(names, dict(feeds)), strict=True))
-                except Exception as error:  # onnxruntime's kinds share no base
-                    raise NotSupportedError(f"onnxruntime says: {error}", hint="Try --against onnx") from error
-
-            return f"onnxruntime {runtime.__version__}", by_onnxruntime
-        except ModuleNotFoundError as error:
+            name = f"onnxruntime {onnxruntime().__version__}"
+        except NotSupportedError:
             if against is not None:
-                raise NotSupportedError(
-                    "onnxruntime is not installed", hint="pip install onnxruntime, or --against onnx"
-                ) from error
+                raise
+        else:
+            return name, lambda model, feeds: run_onnxruntime(str(model), feeds)
     if against == "reference":
 
         def by_reference(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from html import escape
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from webnn_wgpu.api.context import MLContext
 from webnn_wgpu.api.graph import MLGraph
-from webnn_wgpu.api.kernels import Kernel, first_few
-from webnn_wgpu.api.tables import aligned
+from webnn_wgpu.api.kernels import Kernel
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
 from webnn_wgpu.ir.graph import Graph, Node
@@ -24,122 +22,15 @@ from webnn_wgpu.testing.judging import Judgement
 from .comparison import Comparison, compare
 from .observing import Values, observing, optimised, part_of, without
 from .oracles import Oracle, OtherGraph, Reference
+from .report import GraphDiff, OperatorDiff, badness
 from .repro import Repro, kernels_repro, new_folder, operator_repro
 
-_TITLES = ("operator", "kind", "type", "wrong", "max error", "ULP", "of allowed")
-
-
-@dataclass(frozen=True, kw_only=True)
-class OperatorDiff(Comparison):
-    """How far the results of an operator, or of operators in one kernel, are from what its operands should give.
-
-    Attributes:
-        label: the operator, by label, else by name and number; of several in one kernel, what the plan calls them together.
-        op: name of the operator in the specification; of several in one kernel the names, with a plus between them.
-        labels: the operators of the source graph that it stands for, each once.
-        kernels: names of the kernels that compute it, as `MLGraph.kernels` has them.
-        overridden: whether one of them is a source of the caller's.
-        output: which of its results the numbers are of: the one that is furthest off.
-        repro_path: of the first and of the worst that are wrong, a Python file that shows it on its own; else "".
-    """
-
-    label: str
-    op: str
-    labels: tuple[str, ...]
-    kernels: tuple[str, ...]
-    overridden: bool = False
-    output: int = 0
-    repro_path: str = ""
-
-    def __str__(self) -> str:
-        return "\n".join(filter(None, [self._title, super().__str__(), f"  repro: {self.repro_path}" * bool(self.repro_path)]))
-
-    @property
-    def _title(self) -> str:
-        operators = f" of {', '.join(self.labels)}" if len(self.labels) > 1 else ""
-        kernels = ", ".join(self.kernels) + (", overridden" if self.overridden else "")
-        return f"{self.label} ({self.op}){operators}, kernel {kernels}:" if kernels else f"{self.label} ({self.op}):"
-
-    def _repr_html_(self) -> str:
-        repro = f"<p>repro: <code>{escape(self.repro_path)}</code></p>" * bool(self.repro_path)
-        return f"<p><b>{escape(self._title)}</b></p>{super()._repr_html_()}{repro}"
-
-
-@dataclass(frozen=True)
-class GraphDiff:
-    """What `diff` has found. `print` shows the first operator that is wrong, and the others that are.
-
-    Attributes:
-        against: what the graph was compared with.
-        operators: every operator, or kernel of several, that was compared, in the order in which they ran.
-        outputs: how far the graph's outputs are from those of a whole run of what it was compared with, by name. What errors a
-            graph may add up is not known, so these are only told.
-        uncompared: labels of what could not be compared: for its operands no accuracy is promised, or nothing is known of what
-            it should compute.
-    """
-
-    against: str
-    operators: tuple[OperatorDiff, ...]
-    outputs: Mapping[str, Comparison]
-    uncompared: tuple[str, ...] = ()
-
-    @property
-    def wrong(self) -> tuple[OperatorDiff, ...]:
-        """The operators that are wrong, in the order in which they ran."""
-        return tuple(each for each in self.operators if not each)
-
-    @property
-    def first(self) -> OperatorDiff | None:
-        """The first operator that is wrong: earlier errors do not count for it. None where all agree."""
-        return next(iter(self.wrong), None)
-
-    @property
-    def worst(self) -> OperatorDiff | None:
-        """The operator that is furthest off in terms of what it may be. None where all agree."""
-        return max(self.wrong, key=_badness, default=None)
-
-    def of(self, label: str) -> tuple[OperatorDiff, ...]:
-        """Return what was compared of the operator of a label."""
-        return tuple(each for each in self.operators if label == each.label or label in each.labels)
-
-    def summary(self) -> str:
-        """Return one line: the first operator that is wrong, or how far off the others are."""
-        count = f"{len(self.operators)} operator{'s' * (len(self.operators) != 1)} against {self.against}"
-        left = f"; not compared: {first_few(self.uncompared)}" if self.uncompared else ""
-        if self.first is None:
-            nearest = max(self.operators, key=_badness, default=None)
-            most = f"; {nearest.label} is off by {nearest.share:.2f} of what it may be" if nearest and nearest.share else ""
-            return f"{count}: all agree{most}{left}"
-        return f"{count}: {len(self.wrong)} wrong, the first is {self.first.label} ({self.first.op}){left}"
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return the lines of a table of what is wrong: operator, kind, type, wrong elements, errors."""
-        return [
-            (w.label, w.op, w.type, str(w.wrong), f"{w.max_abs_error:.3g}", f"{w.max_ulp:.7g}", f"{w.share:.3g}")
-            for w in self.wrong
-        ]
-
-    def __str__(self) -> str:
-        lines = [self.summary()]
-        if self.first is not None:
-            lines += ["", str(self.first), "", *aligned([_TITLES, *self.rows()], range(3, len(_TITLES)))]
-        for name, output in self.outputs.items():
-            lines.append(f"output {name}, end to end: off by {output.max_abs_error:.3g}, {output.max_ulp:.7g} ULP")
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in self.rows())
-        head = "".join(f"<th>{title}</th>" for title in _TITLES)
-        first = "" if self.first is None else f"{self.first._repr_html_()}<table><tr>{head}</tr>{rows}</table>"
-        return f"<p><b>{escape(self.summary())}</b></p>{first}"
-
-
-def _badness(found: OperatorDiff) -> tuple[float, float]:
-    return found.share, found.max_ulp
+if TYPE_CHECKING:
+    from webnn_wgpu.frontends.onnx.model import Model
 
 
 def diff(
-    graph: MLGraph,
+    graph: MLGraph | Model | str | os.PathLike[str],
     feeds: Mapping[str, Any],
     against: str | MLGraph | MLContext = "reference",
     *,
@@ -153,9 +44,10 @@ def diff(
     wrong by itself, that is named; else the kernel is, with all its labels.
 
     Args:
-        graph: the graph.
-        feeds: every input by name, as `MLContext.compute` takes them.
-        against: "reference", which is numpy; a context, on which the graph is compiled anew, without what overrides its
+        graph: the graph; or an ONNX model, or the path of one, whose graphs are then compared one after the other.
+        feeds: every input by name, as `MLContext.compute` or `Model.run` takes them.
+        against: "reference", which is numpy; of an ONNX model also "onnxruntime", with which its nodes are compared one by one,
+            as they are without fusion; a context, on which the graph is compiled anew, without what overrides its
             kernels; or another graph of the same operators, with the kernels it has: of another device, driver or variant.
         folder: where files that reproduce what is wrong are written, one set for the first operator and one for the worst;
             default a new folder among the system's temporary files.
@@ -181,6 +73,8 @@ def diff(
         >>> found.label, found.op, found.max_abs_error
         ('minus', 'neg', 2.0)
     """
+    if not isinstance(graph, MLGraph):
+        return _diff_model(graph, feeds, against, folder)
     context = graph._context
     arrays = context._checked_inputs(graph, feeds, "diff")
     oracle, made = _oracle(graph, against)
@@ -198,10 +92,32 @@ def diff(
     return run.report(compared, folder)
 
 
+def _diff_model(
+    model: Model | str | os.PathLike[str], feeds: Mapping[str, Any], against: Any, folder: str | os.PathLike[str] | None
+) -> GraphDiff:
+    """Compare the graphs of an ONNX model, or its nodes."""
+    from webnn_wgpu.frontends.onnx import load
+
+    from .onnx_nodes import diff_nodes, graphs_of
+
+    if isinstance(model, (str, os.PathLike)):
+        with load(model, fallback="host") as loaded:
+            return _diff_model(loaded, feeds, against, folder)
+    if against == "onnxruntime":
+        return diff_nodes(model, feeds, None if folder is None else Path(folder))
+    found = [diff(graph, given, against, folder=folder) for graph, given in graphs_of(model, feeds).items()]
+    return GraphDiff(
+        found[0].against,
+        tuple(each for report in found for each in report.operators),
+        {name: output for report in found for name, output in report.outputs.items()},
+        tuple(label for report in found for label in report.uncompared),
+    )
+
+
 def _oracle(graph: MLGraph, against: str | MLGraph | MLContext) -> tuple[Oracle, MLGraph | None]:
     """Return what knows what is right, and the graph that was made for it, if one was."""
     if isinstance(against, MLContext):
-        made = against.rebuild(graph)
+        made = against.rebuild(graph, overrides=False)
         return OtherGraph(graph, made), made
     if isinstance(against, MLGraph):
         return OtherGraph(graph, against), None
@@ -209,7 +125,7 @@ def _oracle(graph: MLGraph, against: str | MLGraph | MLContext) -> tuple[Oracle,
         return Reference(graph), None
     allowed = '"reference", an MLContext, an MLGraph'
     if against == "onnxruntime":
-        hint = "Models loaded from ONNX can be compared with it: diff_model"
+        hint = "Give the model that was loaded, or its path"
         raise NotSupportedError("a graph is no ONNX model", operator="diff", got=repr(against), allowed=allowed, hint=hint)
     raise MLTypeError("against must say what to compare with", operator="diff", got=repr(against), allowed=allowed)
 
@@ -222,8 +138,8 @@ class _Run:
     oracle: Oracle
     found: list[OperatorDiff] = field(default_factory=list[OperatorDiff])
     uncompared: list[str] = field(default_factory=list[str])
-    repros: dict[str, tuple[int, Repro]] = field(default_factory=dict[str, "tuple[int, Repro]"])
-    """What `first` and `worst` are shown by, with their positions among `found`."""
+    repros: dict[int, Repro] = field(default_factory=dict[int, Repro])
+    """What shows the first operator that is wrong and the worst so far, by position among `found`."""
 
     def __post_init__(self) -> None:
         self.optimised = optimised(self.graph)
@@ -280,11 +196,13 @@ class _Run:
         return wrong
 
     def _add(self, entry: OperatorDiff, repro: Repro) -> None:
-        at = len(self.found)
+        worst = max((self.found[at] for at in self.repros), key=badness, default=None)
+        if worst is None or badness(entry) > badness(worst):
+            # All but the first are better now than the worst: their operands need not be kept.
+            for at in list(self.repros)[1:]:
+                del self.repros[at]
+            self.repros[len(self.found)] = repro
         self.found.append(entry)
-        self.repros.setdefault("first", (at, repro))
-        if "worst" not in self.repros or _badness(entry) > _badness(self.found[self.repros["worst"][0]]):
-            self.repros["worst"] = at, repro
 
     def check_copies(self, values: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compare outputs that are copies with what they are copies of."""
@@ -310,13 +228,8 @@ class _Run:
 
     def report(self, outputs: Mapping[str, Comparison], folder: str | os.PathLike[str] | None) -> GraphDiff:
         """Return the report, with the files of what is wrong written."""
-        if self.repros:
-            root = Path(folder) if folder is not None else new_folder()
-            for at, repro in dict(self.repros.values()).items():
-                entry = self.found[at]
-                path = repro.write(root, entry.label, f"{entry.op} '{entry.label}': {entry.verdict}")
-                self.found[at] = replace(entry, repro_path=str(path))
-        return GraphDiff(self.oracle.name, tuple(self.found), outputs, tuple(self.uncompared))
+        report = GraphDiff(self.oracle.name, tuple(self.found), outputs, tuple(self.uncompared))
+        return report.with_repros(self.repros, new_folder if folder is None else Path(folder))
 
 
 def by_transforms(kernels: Sequence[Kernel]) -> bool:

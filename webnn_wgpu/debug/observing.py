@@ -62,10 +62,11 @@ class Values:
         return {name: self._arrays[value] for name, value in self.graph.outputs.items() if value in self._arrays}
 
     def _pass_by(self, position: int) -> None:
-        """Make the result of a node without a kernel: that of a view is its operand's memory."""
+        """Make the result of a node without a kernel: its operand's memory is that of a view, or that which they lie in."""
         node = self.graph.nodes[position]
         operands = self._operands(node)
-        if OPS[node.op].view and operands[0] is not None:
+        op = OPS[node.op]
+        if (op.view or op.parts) and all(operand is not None for operand in operands):
             self._keep(node, dict(zip(node.outputs, evaluate(self.graph, node, operands), strict=True)))
 
     def _operands(self, node: Node) -> list[Array | None]:

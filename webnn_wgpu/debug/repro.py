@@ -64,7 +64,7 @@ class Repro:
         data: the operands, by the names that the program has for them.
         expected: what the results should be, by name.
         lines: the part of the program that computes `found`, the results by name. `{stem}` is where a file's name begins.
-        sources: WGSL, by what comes behind `{stem}` in the name of its file.
+        sources: WGSL, or a model's bytes, by what comes behind `{stem}` in the name of its file.
     """
 
     device: str
@@ -72,7 +72,7 @@ class Repro:
     data: Mapping[str, Array]
     expected: Mapping[str, Judgement]
     lines: Sequence[str]
-    sources: Mapping[str, str] = field(default_factory=dict[str, str])
+    sources: Mapping[str, str | bytes] = field(default_factory=dict[str, "str | bytes"])
 
     def write(self, folder: Path, label: str, title: str) -> Path:
         """Write the program, its data and its sources into a folder, and return the program's file."""
@@ -83,7 +83,7 @@ class Repro:
             saved |= {f"{name}.expected": judgement.expected, f"{name}.allowed": judgement.allowed}
         np.savez_compressed(folder / f"{stem}.npz", allow_pickle=False, **cast("Any", saved))
         for behind, source in self.sources.items():
-            (folder / f"{stem}{behind}").write_text(source, encoding="utf-8")
+            (folder / f"{stem}{behind}").write_bytes(source.encode() if isinstance(source, str) else source)
         body = "".join(f"{line}\n" for line in self.lines).replace("{stem}", stem)
         forced = os.environ.get("WEBNN_WGPU_FORCE", "")
         modules = ["import os"] * bool(forced) + ["import sys", "from pathlib import Path", ""]
@@ -128,7 +128,7 @@ def kernels_repro(
     given = {f"v{value}": array for value, array in operands.items()}
     outputs = {name: (str(j.expected.dtype), list(j.expected.shape)) for name, j in results.items()}
     data = {name: array for name, array in {**given, **found.constants}.items() if name in bound}
-    sources: dict[str, str] = {}
+    sources: dict[str, str | bytes] = {}
     lines = ["launches = ["]
     for i, (each, kernel) in enumerate(zip(found.launches, kernels, strict=True)):
         behind = f".{i}.wgsl" if len(kernels) > 1 else ".wgsl"

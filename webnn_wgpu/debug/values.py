@@ -20,6 +20,11 @@ _NUMBERS = range(3, len(_TITLES))
 
 INPUT = "input"
 
+BINS = 16
+"""Parts of a histogram."""
+
+_BARS = " ▁▂▃▄▅▆▇█"
+
 
 @dataclass(frozen=True)
 class ValueStatistics:
@@ -34,6 +39,7 @@ class ValueStatistics:
         nan: how many elements are NaN.
         inf: how many are infinite.
         elements: how many there are.
+        histogram: how many elements are in each of `BINS` equal parts from min to max; empty where it was not asked for.
     """
 
     label: str
@@ -46,11 +52,18 @@ class ValueStatistics:
     nan: int
     inf: int
     elements: int
+    histogram: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
         """The label, with the number of the output behind it where that is not the first: `split_2[1]`."""
         return f"{self.label}[{self.output}]" if self.output else self.label
+
+    @property
+    def bars(self) -> str:
+        """The histogram as a line of bars."""
+        most = max(self.histogram, default=0)
+        return "".join(_BARS[-(-n * (len(_BARS) - 1) // most)] if most else _BARS[0] for n in self.histogram)
 
 
 @dataclass(frozen=True)
@@ -88,22 +101,30 @@ class GraphValues:
     def rows(self) -> list[tuple[str, ...]]:
         """Return the table's lines, one for each value."""
         return [
-            (v.name, v.operator, v.type, *(f"{n:.6g}" for n in (v.min, v.max, v.mean)), str(v.nan), str(v.inf))
+            (v.name, v.operator, v.type, *(f"{n:.6g}" for n in (v.min, v.max, v.mean)), str(v.nan), str(v.inf), *_drawn(v))
             for v in self.values
         ]
 
+    def _table(self) -> list[tuple[str, ...]]:
+        return [(*_TITLES, *(["histogram"] if any(v.histogram for v in self.values) else [])), *self.rows()]
+
     def __str__(self) -> str:
-        return "\n".join([self.summary(), *aligned([_TITLES, *self.rows()], _NUMBERS)])
+        return "\n".join([self.summary(), *aligned(self._table(), _NUMBERS)])
 
     def __rich__(self) -> Any:
-        return rich_table(self.summary(), [_TITLES, *self.rows()], _NUMBERS)
+        return rich_table(self.summary(), self._table(), _NUMBERS)
+
+
+def _drawn(value: ValueStatistics) -> tuple[str, ...]:
+    return (value.bars,) if value.histogram else ()
 
 
 def values(graph: MLGraph, feeds: Mapping[str, Any], *, nan: bool = True, inf: bool = True) -> GraphValues:
     """Run the operators of a graph one by one and return what each of their results was.
 
     For this the source graph is compiled again without passes, with every result as an output, which takes memory for all of
-    them at once. So a value that a fused kernel never stores is seen too. Kernels that are overridden in `graph` are not in it.
+    them at once. So a value that a fused kernel never stores is seen too. Kernels that are overridden in `graph` are not in it:
+    `watch` looks at those.
 
     Args:
         graph: the graph.
@@ -129,16 +150,31 @@ def values(graph: MLGraph, feeds: Mapping[str, Any], *, nan: bool = True, inf: b
     results = {f"{node.id}.{i}": value for node in source.nodes for i, value in enumerate(node.outputs)}
     with context._compile(replace(source, outputs=results, aliases={}), None, [p.name for p in PASSES], "values") as every:
         computed = context.compute(every, arrays)
-    found = [_statistics(name, INPUT, 0, array.reshape(graph.inputs[name].shape)) for name, array in arrays.items()]
+    found = [statistics(name, INPUT, 0, array.reshape(graph.inputs[name].shape)) for name, array in arrays.items()]
     for node in source.nodes:
         label = node_label(node)
-        found += [_statistics(label, node.op, i, computed[f"{node.id}.{i}"]) for i in range(len(node.outputs))]
+        found += [statistics(label, node.op, i, computed[f"{node.id}.{i}"]) for i in range(len(node.outputs))]
     return GraphValues(tuple(found), nan, inf)
 
 
-def _statistics(label: str, operator: str, output: int, array: Array) -> ValueStatistics:
+def statistics(label: str, operator: str, output: int, array: Array, histogram: bool = False) -> ValueStatistics:
+    """Return what a value was.
+
+    Args:
+        label: the operator that made it, or the name of an input.
+        operator: name of the operator in the specification, or "input".
+        output: which of its outputs it is.
+        array: its elements.
+        histogram: whether to count how they are spread.
+    """
     numbers = array.astype(np.float64)
     finite = numbers[np.isfinite(numbers)]
     low, high, mean = (float(f(finite)) for f in (np.min, np.max, np.mean)) if finite.size else (math.nan,) * 3
     nan, inf = int(np.isnan(numbers).sum()), int(np.isinf(numbers).sum())
-    return ValueStatistics(label, operator, output, f"{array.dtype}{list(array.shape)}", low, high, mean, nan, inf, array.size)
+    counts: tuple[int, ...] = ()
+    if histogram and finite.size:
+        with np.errstate(all="ignore"):
+            parts = np.nan_to_num((finite - low) / (high - low) * BINS).clip(0, BINS - 1).astype(np.intp)
+        counts = tuple(int(n) for n in np.bincount(parts, minlength=BINS))
+    kind = f"{array.dtype}{list(array.shape)}"
+    return ValueStatistics(label, operator, output, kind, low, high, mean, nan, inf, array.size, counts)

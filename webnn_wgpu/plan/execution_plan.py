@@ -12,6 +12,7 @@ from ..ir.graph import Array, Graph, Origin
 from ..ir.types import TensorType
 from ..kernels.element import padded_bytes
 from ..kernels.spec import KernelSpec, Packing
+from ..ops._def import Part
 
 MIB = 1024 * 1024
 
@@ -111,6 +112,7 @@ class ExecutionPlan:
         aliases: outputs that are an input's memory -> that input.
         graph: what is carried out: the graph after its passes.
         places: where each value lies while it is needed, but for constants; what a view views lies there too.
+        parts: the values that lie in columns of another instead.
         intermediates: the values in the slots, by when they are made.
     """
 
@@ -125,6 +127,7 @@ class ExecutionPlan:
     aliases: Mapping[str, str]
     graph: Graph = field(repr=False)
     places: Mapping[int, Resource] = field(repr=False)
+    parts: Mapping[int, Part] = field(default_factory=dict[int, Part], repr=False)
     intermediates: tuple[Intermediate, ...] = ()
 
     @property

@@ -17,7 +17,7 @@ from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing,
 from ..kernels.tuning import Tuning
 from ..kernels.windows import divided
 from ..ops import OPS
-from ..ops._def import Lowering
+from ..ops._def import Lowering, Part
 from ..ops._operations import operations_of, touched_bytes
 from ..ops.fused import steps_of
 from ..ops.strided import copy_call
@@ -37,6 +37,8 @@ class _Planner:
     calls: list[tuple[KernelCall, Node | None, str]] = field(default_factory=list[tuple[KernelCall, "Node | None", str]])
     home: dict[int, int] = field(default_factory=dict[int, int])
     """Value -> the value whose memory it shares: its own, except for views."""
+    parts: dict[int, Part] = field(default_factory=dict[int, Part])
+    """Value -> the part of another that it lies in."""
     temps: dict[int, int] = field(default_factory=dict[int, int])
     """Scratch memory, as values with numbers beyond the graph's, -> bytes."""
     copies: dict[str, int] = field(default_factory=dict[str, int])
@@ -44,7 +46,7 @@ class _Planner:
 
     def lower(self) -> None:
         graph = self.graph
-        parts = parts_in_place(graph, self.caps)
+        self.parts = parts_in_place(graph, self.caps)
         updated = {graph.outputs[output]: graph.inputs[source] for output, source in graph.aliases.items()}
         for node in graph.nodes:
             op = OPS[node.op]
@@ -54,8 +56,8 @@ class _Planner:
                 continue
             if in_place := node.outputs[0] in updated:
                 self.home[node.outputs[0]] = updated[node.outputs[0]]
-            part = parts.get(node.outputs[0])
-            placed = frozenset(i for i, value in enumerate(node.inputs) if value in parts)
+            part = self.parts.get(node.outputs[0])
+            placed = frozenset(i for i, value in enumerate(node.inputs) if value in self.parts)
             low = Lowering(node, graph, self.caps, OPS, self.forced, None, in_place, part, placed, self.tuning)
             calls = op.lower(low)
             named: dict[str, int] = {}
@@ -172,6 +174,7 @@ class _Planner:
             graph.aliases,
             graph,
             {v: places[root] for v in graph.values if (root := self.root(v)) in places},
+            self.parts,
             tuple(
                 Intermediate(v, placed[v].slot, placed[v].offset_bytes, life.size_bytes, life.first, life.last)
                 for v, life in lifetimes.items()

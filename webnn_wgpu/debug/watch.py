@@ -1,0 +1,236 @@
+"""`watch`: which operator first made a NaN, an infinity, or a number too large for float16, while a graph runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.tables import aligned, rich_table
+from webnn_wgpu.core.data_types import FLOATS, Array
+from webnn_wgpu.ir.graph import Graph, Origin
+from webnn_wgpu.plan.planner import node_label
+from webnn_wgpu.reference.interpreter import evaluate
+
+from .observing import Values, observing, optimised
+from .values import INPUT, GraphValues, ValueStatistics, statistics
+
+FLOAT16_OVERFLOWS = 65520.0
+"""Half way between the largest float16 number and the next one would be: what is as large becomes infinite."""
+
+_TITLES = ("run", "operator", "kind", "what", "elements", "first at")
+
+Test = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A value that left the range though what it was made of had not.
+
+    Attributes:
+        run: number of the run since the watch began, from 0.
+        label: the operator that made it, by label, else by name and number; or the name of an input of the graph.
+        op: name of the operator in the specification, or "input".
+        what: "NaN", "infinite", or "beyond float16".
+        count: how many elements.
+        elements: how many there are.
+        index: the first of them.
+        stored: whether a kernel has stored it. Else it is a value inside a kernel of several operators, as numpy computes it
+            from what that kernel was given.
+        output: which of the operator's outputs it is.
+    """
+
+    run: int
+    label: str
+    op: str
+    what: str
+    count: int
+    elements: int
+    index: tuple[int, ...]
+    stored: bool
+    output: int = 0
+
+    def __str__(self) -> str:
+        inside = "" if self.stored else ", inside a kernel"
+        hit = f"{self.count} of {self.elements} elements {self.what}, first at {list(self.index)}"
+        return f"{self.label} ({self.op}){inside}: {hit}"
+
+
+@dataclass(eq=False)
+class Watch:
+    """What `watch` has seen so far. `print` shows it.
+
+    Attributes:
+        alarms: the values that left the range, run by run in the order in which they were made.
+        runs: how many runs were seen.
+        values: what every value of the last run was, where that was asked for: inputs, stored results, and what is inside
+            kernels of several operators.
+    """
+
+    alarms: list[Alarm] = field(default_factory=list[Alarm])
+    runs: int = 0
+    values: GraphValues | None = None
+
+    @property
+    def first(self) -> Alarm | None:
+        """The first value that left the range; None if none has."""
+        return next(iter(self.alarms), None)
+
+    def summary(self) -> str:
+        """Return one line: the first value that left the range."""
+        seen = f"{self.runs} run{'s' * (self.runs != 1)} watched"
+        return f"{seen}: nothing left the range" if self.first is None else f"{seen}: {self.first}"
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the lines of a table of alarms."""
+        return [(str(a.run), a.label, a.op, a.what, f"{a.count} of {a.elements}", str(list(a.index))) for a in self.alarms]
+
+    def __str__(self) -> str:
+        table = aligned([_TITLES, *self.rows()], (0,)) if self.alarms else []
+        return "\n".join([self.summary(), *table, *([str(self.values)] if self.values else [])])
+
+    def __rich__(self) -> Any:
+        return rich_table(self.summary(), [_TITLES, *self.rows()], (0,))
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in (_TITLES, *self.rows()))
+        return f"<p><b>{escape(self.summary())}</b></p>" + f"<table>{rows}</table>" * bool(self.alarms)
+
+
+@contextmanager
+def watch(
+    graph: MLGraph, *, nan: bool = True, inf: bool = True, f16_range: bool = True, values: bool = False
+) -> Generator[Watch]:
+    """Look at every value of the runs of a graph meanwhile, and note which first left the range.
+
+    A value leaves it where nothing that it was made of had: masks that hold infinities on purpose, and what they are added to,
+    are no alarms. The graph runs as it is installed, kernels that are overridden included, and each result is read back, which
+    takes long. What is inside a kernel of several operators is computed in numpy from what the kernel was given.
+
+    Args:
+        graph: the graph, whose runs by `compute` and `dispatch` are watched; not those by `dispatch_steps`, nor what `encode`
+            records.
+        nan: whether to look for NaN.
+        inf: whether to look for infinities.
+        f16_range: whether to look for float16 numbers that overflow, and, in a graph that keeps float16 values as float32
+            (`build(wide_float16=True)`), for those that would.
+        values: whether to keep minimum, maximum, mean and histogram of every value of the last run.
+
+    Raises:
+        InvalidStateError: the graph was destroyed, its context lost, or others look at it already.
+
+    Example:
+        >>> from webnn_wgpu import debug
+        >>> graph = b.build({"z": b.tanh(b.exp(b.mul(x, x, label="square"), label="grow"), label="squash")})
+        >>> with debug.watch(graph) as watch:
+        ...     result = context.compute(graph, {"x": np.full((2, 3), 10, np.float32)})
+        >>> result["z"].max(), watch.first.label, watch.first.what
+        (np.float32(1.0), 'grow', 'infinite')
+    """
+    graph._context._check_graph(graph, "watch")
+    seen = Watch()
+    tests: dict[str, Test] = {}
+    if nan:
+        tests["NaN"] = np.isnan
+    if inf:
+        tests["infinite"] = np.isinf
+    looker = _Looker(graph, seen, tests, f16_range, values)
+    with observing(graph, looker, "watch"):
+        yield seen
+    looker.end_run()
+
+
+class _Looker(Values):
+    """What looks at the values of runs."""
+
+    def __init__(self, graph: MLGraph, watch: Watch, tests: Mapping[str, Test], f16_range: bool, keep: bool) -> None:
+        super().__init__(optimised(graph), self._look)
+        self._watch, self._tests, self._f16_range, self._histograms = watch, tests, f16_range, keep
+        self._narrow = {node.id for node in graph.source.nodes if graph.source.type(node.outputs[0]).data_type == "float16"}
+        self._kept: list[ValueStatistics] = []
+
+    def __call__(self, position: int | None, made: Mapping[int, Array]) -> None:
+        """Take what a run shows its observer."""
+        if position is None:
+            self.end_run()
+            self._watch.runs += 1
+            names = {value: name for name, value in self.graph.inputs.items()}
+            for value, array in made.items():
+                self._see(names[value], INPUT, [array], [], (), stored=True)
+        super().__call__(position, made)
+
+    def end_run(self) -> None:
+        """Keep what the values of a run were."""
+        if self._histograms and self._kept:
+            self._watch.values = GraphValues(tuple(self._kept))
+        self._kept = []
+
+    def _look(self, position: int, operands: Sequence[Array | None], results: Sequence[Array | None]) -> None:
+        node = self.graph.nodes[position]
+        body = node.attrs.get("body")
+        given = [array for array in operands if array is not None]
+        if not isinstance(body, Graph):
+            self._see(node_label(node), node.op, results, given, node.origins, stored=True)
+            return
+        inside = self._look_inside(body, operands) if len(given) == len(operands) else given
+        last = body.nodes[-1]
+        self._see(node_label(last), last.op, results, [*given, *inside], last.origins, stored=True)
+
+    def _look_inside(self, body: Graph, operands: Sequence[Array | None]) -> list[Array]:
+        """Look at the values that a kernel of several operators does not store, and return them."""
+        values = {value: array for name, value in body.inputs.items() if (array := operands[int(name)]) is not None}
+        found: list[Array] = []
+        for member in body.nodes[:-1]:
+            had = [None if value is None else values[value] for value in member.inputs]
+            with np.errstate(all="ignore"):
+                made = evaluate(body, member, had)
+            values.update(zip(member.outputs, made, strict=True))
+            self._see(node_label(member), member.op, made, [a for a in had if a is not None], member.origins, stored=False)
+            found += made
+        return found
+
+    def _see(
+        self,
+        label: str,
+        op: str,
+        results: Sequence[Array | None],
+        operands: Sequence[Array],
+        origins: Sequence[Origin],
+        *,
+        stored: bool,
+    ) -> None:
+        """Look at the results of an operator; those that `operands` explain are no alarms."""
+        for output, array in enumerate(results):
+            if array is None:
+                continue
+            if self._histograms:
+                self._kept.append(statistics(label, op, output, array, histogram=True))
+            for what, test in self._tests_of(array, origins).items():
+                hit = test(array)
+                if hit.any() and not any(test(a).any() for a in operands if str(a.dtype) in FLOATS):
+                    index = tuple(int(i) for i in np.unravel_index(int(np.argmax(hit)), hit.shape))
+                    count = int(np.count_nonzero(hit))
+                    self._watch.alarms.append(
+                        Alarm(self._watch.runs - 1, label, op, what, count, array.size, index, stored, output)
+                    )
+
+    def _tests_of(self, array: Array, origins: Sequence[Origin]) -> dict[str, Test]:
+        """Return what to look for in a value."""
+        kind = str(array.dtype)
+        if kind not in FLOATS:
+            return {}
+        narrow = kind == "float16" or any(origin.node in self._narrow for origin in origins)
+        if not (self._f16_range and narrow):
+            return dict(self._tests)
+        # Where float16 overflows it is infinite: that is told once.
+        others = {what: test for what, test in self._tests.items() if what != "infinite"}
+        return {**others, "beyond float16": _overflows}
+
+
+def _overflows(array: Array) -> Array:
+    return np.abs(array.astype(np.float32)) >= FLOAT16_OVERFLOWS
