@@ -158,7 +158,7 @@ class _Planner:
                     origins,
                     positions[id(node)] if node else None,
                     operations_of(node, graph) if node else 0,
-                    touched_bytes(node, call, [resource.size_bytes for resource in resources]),
+                    touched_bytes(node, call, self._touched(node, call, resources)),
                     steps,
                 )
             )
@@ -216,6 +216,15 @@ class _Planner:
             for wrote in {self.root(value) for value in _written(call)} & lifetimes.keys():
                 pairs.update(frozenset((wrote, other)) for other in bound & lifetimes.keys() if other != wrote)
         return pairs
+
+    def _touched(self, node: Node | None, call: KernelCall, resources: Sequence[Resource]) -> list[int]:
+        """Return the bytes that are bound of each operand; of what a result is a part of, those of the part."""
+        part = self.parts.get(node.outputs[0]) if node else None
+        sizes = [resource.size_bytes for resource in resources]
+        if node and part:
+            of_part = self._size(node.outputs[0])
+            sizes = [of_part if o == part.value else n for o, n in zip(call.operands, sizes, strict=True)]
+        return sizes
 
     def _check(self, call: KernelCall, node: Node | None, label: str, resources: list[Resource]) -> None:
         """Refuse what the device cannot run, and what no correct lowering makes."""
