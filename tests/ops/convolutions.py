@@ -73,6 +73,10 @@ DEPTHWISE = (
     Case(1, 4, 1, 3, (7, 9), (3, 3), {"dilations": (2, 3)}),
     Case(1, 1, 1, 5, (6, 5), (2, 3)),
     Case(1, 3, 1, 1, (1, 1), (1, 1)),
+    # Input pixels that two rows of pixels share, with an odd number of rows.
+    Case(2, 8, 1, 1, (9, 11), (3, 3), {"padding": (1, 1, 1, 1), "strides": (2, 2)}),
+    Case(2, 4, 1, 2, (5, 13), (7, 7), {"padding": (3, 3, 3, 3)}),
+    Case(2, 8, 1, 1, (9, 11), (5, 5), {"padding": (2, 1, 1, 2), "strides": (2, 2)}),
     # More taps than are written out: rows of them in a loop, and within a row as well.
     Case(1, 4, 1, 1, (9, 10), (6, 7), {"padding": (1, 0, 0, 1)}),
     Case(1, 4, 1, 1, (2, 14), (2, 9)),
@@ -92,6 +96,7 @@ GENERAL = (
     Case(1, 1, 37, 33, (9, 9), (3, 3), {"dilations": (2, 2), "padding": (3, 0, 0, 3)}),
     Case(2, 1, 1, 1, (1, 1), (1, 1), {"padding": (1, 2, 0, 1)}),
     Case(1, 1, 4, 4, (4, 4), (4, 4)),
+    Case(1, 1, 4, 64, (7, 7), (2, 2), {"padding": (1, 0, 0, 1)}),
 )
 
 

@@ -22,6 +22,7 @@ from tests.ops.convolutions import (
 )
 from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, check_fused
+from tests.ops.rows import as_hardware, plan_of, run_plan
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import MLTypeError, OperationError
@@ -133,6 +134,17 @@ def test_chosen_variant_on_every_profile(profile: str, layout: str) -> None:
         for case in (GENERAL[1], GENERAL[2], POINTWISE[0], DEPTHWISE[0], large):
             inputs = case.operands(rng, "conv2d", layout, data_type=data_type)
             check_op(profiled, "conv2d", inputs, case.attrs(layout), constants={1})
+
+
+@LAYOUT
+def test_depthwise_kernels_of_hardware(device: Device, layout: str) -> None:
+    rng = np.random.default_rng(4)
+    for case in DEPTHWISE:
+        inputs, attrs = case.operands(rng, "conv2d", layout), case.attrs(layout)
+        plan = plan_of(as_hardware(device.caps), "conv2d", inputs, attrs)
+        graph = op_graph("conv2d", inputs, attrs)
+        wanted = interpret(graph, {str(i): a for i, a in enumerate(inputs) if a is not None})["0"]
+        np.testing.assert_array_equal(run_plan(device, plan, inputs), wanted)
 
 
 @VARIANT

@@ -29,8 +29,19 @@ if TYPE_CHECKING:
 
 VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 
-# (M, N, K): whole quads, none, one of each, single elements, one row, one column, one step.
-SIZES = ((64, 64, 64), (33, 65, 19), (18, 36, 7), (7, 9, 20), (1, 1, 1), (1, 70, 33), (67, 1, 33), (5, 6, 1))
+# (M, N, K): whole quads, none, one of each, single elements, one row, one column, one step; rows of two high tiles.
+SIZES = (
+    (64, 64, 64),
+    (33, 65, 19),
+    (49, 64, 8),
+    (50, 30, 5),
+    (18, 36, 7),
+    (7, 9, 20),
+    (1, 1, 1),
+    (1, 70, 33),
+    (67, 1, 33),
+    (5, 6, 1),
+)
 
 # Leading dimensions of a and of b.
 BATCHES = (((3,), (3,)), ((2, 1), (3,)), ((), (2, 3)), ((2, 3), ()), ((2, 1, 2), (1, 3, 1)), ((2, 3, 1, 2), (3, 1, 1)))

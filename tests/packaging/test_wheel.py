@@ -87,7 +87,14 @@ def test_wheel_holds_every_template(wheel: Path, repository: Path) -> None:
         names = archive.namelist()
     assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} == templates(repository)
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"webnn_wgpu", "_webnn_wgpu_pytest.py"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"webnn_wgpu"}
+
+
+def test_wheel_holds_the_parts_of_pages(wheel: Path, repository: Path) -> None:
+    parts = [path.relative_to(repository).as_posix() for path in repository.glob("webnn_wgpu/**/page/*")]
+    assert len(parts) > 1
+    with zipfile.ZipFile(wheel) as archive:
+        assert set(parts) <= set(archive.namelist())
 
 
 def test_wheel_is_marked_as_typed(wheel: Path) -> None:

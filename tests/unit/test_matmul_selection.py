@@ -103,6 +103,8 @@ def test_only_the_subgroup_variant_needs_a_feature() -> None:
         (ProductSize(7, 64, 64), True, (8, 2)),
         (ProductSize(17, 64, 64), True, (8, 2)),
         (ProductSize(3, 20, 64), True, (4, 1)),
+        (ProductSize(49, 768, 3072), True, (25, 2)),
+        (ProductSize(196, 384, 384), True, (16, 2)),
     ],
 )
 def test_subgroup_tile(size: ProductSize, texture: bool, tile: tuple[int, int]) -> None:

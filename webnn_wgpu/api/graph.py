@@ -11,10 +11,12 @@ from ..core.errors import NotSupportedError, OperationError
 from ..ir.graph import Graph
 from ..ir.types import TensorType
 from ..kernels.tuning import Sources, Tuning
-from ..passes import PassReport
+from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan
+from ..runtime.peak import Peak
 from .backend import Executable
 from .kernels import Kernel, Kernels, Override, kernels_of
+from .notebooks import MOST_DRAWN, graph_html, graph_svg
 from .options import camel_attribute
 from .profile import GraphProfile, measure
 from .progress import Progress
@@ -85,6 +87,17 @@ class MLGraph:
     def get_output_names(self) -> list[str]:
         """Return the names of the outputs."""
         return list(self.outputs)
+
+    @property
+    def optimised(self) -> Graph:
+        """The graph after all passes, which the plan carries out; the passes run anew for it, so keep it if you need it often.
+
+        Example:
+            >>> graph = b.build({"y": b.relu(b.add(x, y))})
+            >>> [node.op for node in graph.source.nodes], [node.op for node in graph.optimised.nodes]
+            (['add', 'relu'], ['fused'])
+        """
+        return run_passes(self.source, self._disabled_passes)[0]
 
     @property
     def kernels(self) -> Kernels:
@@ -177,7 +190,7 @@ class MLGraph:
             self._overrides[name] = override
         self._kernels = None
 
-    def profile(self, inputs: Mapping[str, Any], *, runs: int = 1) -> GraphProfile:
+    def profile(self, inputs: Mapping[str, Any], *, runs: int = 1, peak: Peak | None = None) -> GraphProfile:
         """Run the graph and return how long each kernel took on the device, by the device's own timestamps.
 
         Each kernel runs in a compute pass of its own for that, in a run beside the ordinary one whose wall time is told.
@@ -185,10 +198,12 @@ class MLGraph:
         Args:
             inputs: every input by name, as `MLContext.compute` takes them.
             runs: how often; times are medians.
+            peak: the most that the device can do, to hold kernels against; by default what `measured_peak` returns.
 
         Returns:
-            The times, with what each kernel computes and why it was chosen; `print` shows them as a table. A device that was
-            made without the feature "timestamp-query" gives no times of kernels, only that of the run, and a note of it.
+            The times, with what each kernel computes and why it was chosen, its bytes and operations per second, and what
+            bounds it; `print` shows them as a table. A device that was made without the feature "timestamp-query" gives no
+            times of kernels, only that of the run, and a note of it.
 
         Raises:
             MLTypeError: a missing or unknown name, a wrong data type or size; `runs` is not positive.
@@ -200,7 +215,7 @@ class MLGraph:
             >>> [kernel.labels for kernel in profile.slowest().kernels]
             [('relu_0',)]
         """
-        return measure(self, inputs, runs)
+        return measure(self, inputs, runs, peak)
 
     def tune(self, *, save: bool = True, progress: Progress | None = None) -> Tuning:
         """Measure the kernel variants that there are for the graph's operators, and keep which are the fastest.
@@ -257,6 +272,12 @@ class MLGraph:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.destroy()
+
+    def _repr_html_(self) -> str:
+        return graph_html(self)
+
+    def _repr_svg_(self) -> str | None:
+        return graph_svg(self.source) if self.operation_count <= MOST_DRAWN else None
 
     def __getattr__(self, name: str) -> Any:
         return camel_attribute(self, name)

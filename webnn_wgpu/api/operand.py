@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
+from .notebooks import facts_html, type_facts
 from .options import camel_attribute
 
 if TYPE_CHECKING:
@@ -134,6 +135,9 @@ class MLOperand:
     def value(self) -> int:
         """Number of the value in the builder's graph."""
         return self._value
+
+    def _repr_html_(self) -> str:
+        return facts_html("MLOperand", {"input": self._name or "", **type_facts(self._type)})
 
     def __getattr__(self, name: str) -> Any:
         return camel_attribute(self, name)

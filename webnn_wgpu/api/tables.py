@@ -28,7 +28,8 @@ def rich_table(title: str, rows: Sequence[Sequence[str]], numbers: Collection[in
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
     for i, heading in enumerate(rows[0]):
-        table.add_column(heading, justify="right" if i in numbers else "left", no_wrap=True, overflow="ellipsis")
+        # Columns that may not wrap are never made narrower. Of the others, no cell does, but they give way to those.
+        table.add_column(heading, justify="right" if i in numbers else "left", no_wrap=i in numbers)
     for row in rows[1:]:
-        table.add_row(*map(Text, row))  # labels are data and no markup
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))  # labels are data and no markup
     return table

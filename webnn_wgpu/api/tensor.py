@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import InvalidStateError, MLTensorStateError
 from ..ir.graph import Array
 from ..ir.types import TensorType
+from .notebooks import facts_html, type_facts
 from .operand import DataTypeName, Shape
 from .options import camel_attribute
 
@@ -166,6 +167,11 @@ class MLTensor:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.destroy()
+
+    def _repr_html_(self) -> str:
+        flags = [f.replace("_", " ") for f in ("readable", "writable", "constant", "exportable_to_gpu") if getattr(self, f)]
+        facts = {**type_facts(self._type), "may be": ", ".join(flags), "on": self._context.description}
+        return facts_html("MLTensor" + (", destroyed" if self._destroyed else ""), facts)
 
     def __repr__(self) -> str:
         flags = "".join(f", {f}" for f in ("readable", "writable", "constant") if getattr(self, f))

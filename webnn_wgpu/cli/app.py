@@ -18,8 +18,10 @@ from .info import check, info
 from .kernels import kernels
 from .op import op
 from .ops import ops
+from .profile import profile
 from .run import run
 from .tune import tune
+from .view import view
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -34,5 +36,5 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (run, info, check, bench, tune, diff, kernels, demo, doctor, op, ops):
+for command in (run, info, check, bench, tune, diff, profile, kernels, view, demo, doctor, op, ops):
     app.add_command(command)

@@ -30,8 +30,13 @@ MOST_QUADS = 32
 _TEXTURE_NS, _BUFFER_NS = 5.6, 15.5
 """What loading a quad for 8 lanes costs on a software adapter (lavapipe, measured): from a texture, from a buffer."""
 
-_PRODUCT_NS = 3.1
-"""What 8 lanes' products of four numbers with a quad cost there, sums included (measured: 83 GFLOP/s on 2 cores)."""
+_PRODUCT_NS = 6.2
+"""What 8 lanes' products of four numbers with a quad cost there, sums included (measured: 41 GFLOP/s on a core)."""
+
+TALL_ROWS, _WORTH_A_KERNEL = 25, 0.9
+"""Rows of a higher tile, two of which hold the 7 x 7 pixels that many networks end in, where of 16 rows they would fill three
+and a sixteenth; and the share of the time that it must not exceed, since it takes long to compile.
+"""
 
 
 @dataclass(frozen=True)
@@ -101,10 +106,16 @@ def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int,
     """Return the rows and the quads of columns per lane of the subgroup kernel's tiles: those that take the least time.
 
     More rows load `b` less often. But a driver's compiler takes as long as there are quads in a lane's part of a tile, so these
-    are 32 at most; with `b` in a texture, 16 rows of two are faster than 32 of one.
+    are 32 at most, unless a higher tile wastes much less; with `b` in a texture, 16 rows of two are faster than 32 of one.
     """
-    tiles = _subgroup_tiles(texture=texture)
-    return min(tiles, key=lambda tile: _tile_nanoseconds(caps, size, *tile, texture=texture))
+
+    def nanoseconds(tile: tuple[int, int]) -> float:
+        return _tile_nanoseconds(caps, size, *tile, texture=texture)
+
+    best = min((tile for tile in _subgroup_tiles(texture=texture) if tile[0] != TALL_ROWS), key=nanoseconds)
+    tall = TALL_ROWS, best[1]
+    worth_it = texture and best[0] == 16 and nanoseconds(tall) < _WORTH_A_KERNEL * nanoseconds(best)
+    return tall if worth_it else best
 
 
 def with_tiles(variant: str, *, texture: bool) -> list[str]:
@@ -124,8 +135,9 @@ def with_tiles(variant: str, *, texture: bool) -> list[str]:
 
 
 def _subgroup_tiles(*, texture: bool) -> list[tuple[int, int]]:
+    tall = [(TALL_ROWS, quads) for quads in (2, 1)] if texture else []
     candidates = (16, 8, 4, 2, 1) if texture else (32, 16, 8, 4, 2, 1)
-    return [(rows, quads) for rows in candidates for quads in (2, 1) if rows * quads <= MOST_QUADS]
+    return tall + [(rows, quads) for rows in candidates for quads in (2, 1) if rows * quads <= MOST_QUADS]
 
 
 def subgroup_nanoseconds(caps: Caps, size: ProductSize, *, texture: bool) -> float:

@@ -22,8 +22,11 @@ WINOGRAD_CHANNELS = 32
 WINOGRAD_PATCHES = 64
 """Patches of 2 x 2 output pixels from which its products are large enough to be fast there."""
 
-_TRANSFORMED_NS = 1.8
+_TRANSFORMED_NS = 3.2
 """What its transforms take on a software adapter for each of the 16 numbers of a patch and channel (measured)."""
+
+_WORTH_ROUNDING = 0.95
+"""The share of the time that it must not exceed there: its results are less exact, and take memory of their own."""
 
 TILED_CHANNELS = 8
 """Output channels of a group up to which tiles of 32 columns would be mostly empty."""
@@ -130,7 +133,7 @@ def _winograd_pays(caps: Caps, size: ConvolutionSize) -> bool:
         return min(size.depth, size.columns) >= WINOGRAD_CHANNELS and patches >= WINOGRAD_PATCHES
     products = subgroup_nanoseconds(caps, ProductSize(patches, size.columns, size.depth, 16), texture=True)
     transforms = _TRANSFORMED_NS * 16 * patches * (size.depth + size.columns)
-    return products + transforms < subgroup_nanoseconds(caps, size.product, texture=True)
+    return products + transforms < _WORTH_ROUNDING * subgroup_nanoseconds(caps, size.product, texture=True)
 
 
 def _winograd_obstacle(caps: Caps, size: ConvolutionSize, constant_filter: bool) -> str:

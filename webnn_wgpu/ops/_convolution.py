@@ -50,7 +50,7 @@ _OWN_PARAMS = {
     "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row", "block"),
     "tiled": ("side", "whole_taps", "block"),
     "plain": ("rows", "block"),
-    "depthwise": ("height", "width", "sliding", "multiplied"),
+    "depthwise": ("height", "width", "rows", "columns", "step", "multiplied", "b_texture"),
 }
 _COMMON_PARAMS = ("transposed", "form", "c_read", "expression", "extra_reads")
 _TEMPLATES = {v: KernelTemplate(f"conv2d.{v}", (*own, *_COMMON_PARAMS)) for v, own in _OWN_PARAMS.items()}
@@ -64,12 +64,15 @@ INPUT_LAYOUTS = ("nchw", "nhwc")
 LOWEST_TILE = 8
 """Pixels of the lowest tile of any variant."""
 
-WRITTEN_TAPS, WRITTEN_WIDTH = 25, 7
+WRITTEN_TAPS, WRITTEN_WIDTH = 9, 7
 """Most taps, and most taps in a row, that the depthwise kernel has written out instead of a loop.
 
-Loops are half its time on software adapters: 3 x 3 taps of 144 channels of 56 x 56 pixels took 8 ms of CPU time with loops, 6
-with rows written out, 3 with all (lavapipe).
+Where a loop over taps in a row is left, it takes a software adapter twice the time; a loop over rows takes it hardly longer,
+and 5 x 5 taps half the time to compile (lavapipe).
 """
+
+WIDE_TAPS = 7
+"""Taps in a row from which on the depthwise kernel computes eight pixels at a time: they share most of what they read."""
 
 
 OPERANDS = (
@@ -417,7 +420,7 @@ def _product_call(
         reason += f", channels {first} to {end} of {size.columns}"
     kernel.params |= {"form": "nhwc" if size.nhwc else "nchw", "block": not whole}
     quads = size.nhwc and N % QUAD == 0 and size.columns % QUAD == 0
-    finish(kernel, low, quads, _read(size, "columns"), addend, into=into)
+    finish(kernel, low, quads, _read(size, "columns"), addend, row=size.channels, into=into)
     work = tile_work(kernel, size, tile[0], low.caps)
     return kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work)
 
@@ -434,24 +437,50 @@ def _panel_texture(low: Lowering, size: ConvolutionSize, choice: Choice) -> Pane
 
 def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall], reason: str) -> KernelCall:
     """Return the call of the kernel for one input channel per group."""
-    weights = _filter(low, size, "hwigo", calls)
     channels, (out_height, out_width) = size.channels, size.output
     multiplied = size.columns > 1
     whole = channels % QUAD == 0 if size.nhwc else out_width % QUAD == 0
-    kernel = _start(low, size, low.value(0), weights, False, size.nhwc and whole)
+    width = size.kernel[1] if size.kernel[1] <= WRITTEN_WIDTH else 0
+    height = size.kernel[0] if width and size.taps <= WRITTEN_TAPS else 0
+    step = size.strides[1] if set(size.dilations) == {1} and not size.transposed else 0
+    step = step if size.strides[0] == step <= (2 if width else 1) else 0
+    # More pixels share what they read; hardware is better off with more invocations.
+    sharing = low.caps.is_cpu and size.nhwc and step > 0
+    rows = 2 if sharing and out_height > 1 and (height or (width and step == 1)) else 1
+    columns = 2 * QUAD if sharing and width >= WIDE_TAPS and out_width > QUAD else QUAD
+    weights = _filter(low, size, "hwigo", calls)
+    packing = _tap_texture(low, size) if size.nhwc and whole else None
+    if packing:
+        assert isinstance(weights, Packed)
+        matrix = Columns(0, channels, size.taps)
+        weights = Packed(weights.value, Chain(Chain(weights.packing, matrix), packing))
+        reason += ", filter packed in a texture"
+    kernel = _start(low, size, low.value(0), weights, packing is not None, size.nhwc and whole)
     kernel.bindings[0] = replace(kernel.bindings[0], quad=size.nhwc and whole and not multiplied)
-    row_quads, channel_quads = -(-out_width // QUAD), -(-channels // QUAD)
-    items = size.images * out_height * row_quads * (channel_quads if size.nhwc else channels)
-    kernel.uniforms(row_quads=row_quads, channel_quads=channel_quads, items=items, multiplier=size.columns)
+    row_steps, row_blocks, channel_quads = -(-out_width // columns), -(-out_height // rows), -(-channels // QUAD)
+    per_row = row_steps * (channel_quads if size.nhwc else 1)
+    items = size.images * row_blocks * per_row * (1 if size.nhwc else channels)
+    kernel.uniforms(row_steps=row_steps, row_blocks=row_blocks, channel_quads=channel_quads, items=items)
+    kernel.uniforms(multiplier=size.columns)
     if size.nhwc:
         kernel.uniforms(M=size.product.M, N=channels)
     else:
         kernel.uniforms(M=channels, N=out_height * out_width)
-    sliding = not size.transposed and size.strides[1] == size.dilations[1] == 1
     form, vector = ("nhwc", "columns") if size.nhwc else ("matrix", "rows")
-    height = size.kernel[0] if size.taps <= WRITTEN_TAPS else 0
-    width = size.kernel[1] if size.kernel[1] <= WRITTEN_WIDTH else 0
-    kernel.params |= {"form": form, "height": height, "width": width, "sliding": sliding, "multiplied": multiplied}
-    finish(kernel, low, whole, _read(size, vector), _bias(low))
-    work = row_work(kernel, size, row_quads * (channel_quads if size.nhwc else 1), 64, low.caps)
+    kernel.params |= {"form": form, "height": height, "width": width, "rows": rows, "columns": columns, "step": step}
+    kernel.params |= {"multiplied": multiplied, "b_texture": packing is not None}
+    row = channels if size.nhwc else out_height * out_width
+    finish(kernel, low, whole, _read(size, vector), _bias(low), row=row)
+    work = row_work(kernel, size, per_row, rows, 64, low.caps)
     return kernel.call(_TEMPLATES["depthwise"], grid_1d(-(-items // 64), low.caps), reason, work)
+
+
+def _tap_texture(low: Lowering, size: ConvolutionSize) -> PanelTexture | None:
+    """Return how a software adapter's constant filter of one input channel per group becomes a texture; None if it does not.
+
+    Its rows are those of a matrix, taps x channels, cut into panels of four columns.
+    """
+    width = low.caps.limit("max-texture-dimension-2d")
+    packing = PanelTexture(1, 1, width)
+    fits = packing.wraps(size.taps) == 1 and packing.height(size.taps, size.channels, 1) <= width
+    return packing if fits and low.caps.is_cpu and low.is_constant(low.value(1)) else None

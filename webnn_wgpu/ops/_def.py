@@ -159,6 +159,8 @@ class Lowering:
         epilogue: what to apply to every element of the result before it is stored; only given to operators that declare
             `epilogue`.
         in_place: whether the first output is the first operand's memory, which holds that operand already.
+        part: where the result goes, if that is a part of another value; only given to operators that declare `epilogue`.
+        placed: positions of the operands that lie in the first output already: those that were such parts of it.
         tuning: what was measured on the device.
     """
 
@@ -169,6 +171,8 @@ class Lowering:
     forced: ForcedVariants = field(default_factory=dict[str, str])
     epilogue: Epilogue | None = None
     in_place: bool = False
+    part: Part | None = None
+    placed: frozenset[int] = frozenset()
     tuning: Tuning | None = None
 
     @property
@@ -247,6 +251,25 @@ class Epilogue:
     output: int
 
 
+@dataclass(frozen=True)
+class Part:
+    """Neighbouring columns of a value's rows, where another value is put instead of into memory of its own.
+
+    Attributes:
+        value: the value whose columns they are.
+        start: the first of them.
+        row: elements of a row, all of its columns.
+    """
+
+    value: int
+    start: int
+    row: int
+
+    def columns(self, joint: Array, length: int) -> Array:
+        """Return the columns of the joint value, a view of them by rows, for a value whose rows have that length."""
+        return joint.reshape(-1, self.row)[:, self.start : self.start + length]
+
+
 FormulaFor = Callable[[Sequence[str], str, Attrs], Formula]
 """The formula for operands of some data types, an output data type and canonical attributes."""
 Infer = Callable[[Call], tuple[TensorType, ...]]
@@ -270,8 +293,11 @@ class OpDef:
         templates: the templates `lower` may use.
         spec: anchor of the specification section; "" for extension operators.
         elementwise: makes the formula, for operators that work element by element and can be fused.
-        epilogue: whether `lower` applies `Lowering.epilogue`, so that element-wise operators can be fused behind it.
+        epilogue: whether `lower` applies `Lowering.epilogue`, so that element-wise operators can be fused behind it, and puts
+            the result where `Lowering.part` says.
         epilogue_axis: along which dimension of the output, counted from its end (-1), a vector that an epilogue reads may lie.
+        parts: for operators that put their operands side by side, of which part of the output each is a copy; () where the
+            operands' makers cannot write there themselves.
         tolerance: ULP a float32 result may be off from `reference` for inputs of ordinary size; None where it depends on
             the shape.
         rank_phrase: rule text for a wrong rank, where programs look for particular words.
@@ -294,6 +320,7 @@ class OpDef:
     elementwise: FormulaFor | None = None
     epilogue: bool = False
     epilogue_axis: Callable[[Attrs], int] = lambda attrs: -1
+    parts: Callable[[Graph, Node], Sequence[Part]] | None = None
     tolerance: float | None = None
     rank_phrase: str = ""
     outputs: tuple[str, ...] = ("output",)

@@ -130,23 +130,29 @@ def tile_work(kernel: Kernel, size: ConvolutionSize, rows: int, caps: Caps) -> W
     return Work(uniforms["tiles"], lambda tiles: ({"tiles": tiles}, grid_1d(tiles, caps)), reach)
 
 
-def row_work(kernel: Kernel, size: ConvolutionSize, per_row: int, workgroup: int, caps: Caps) -> Work:
+def row_work(kernel: Kernel, size: ConvolutionSize, per_row: int, height: int, workgroup: int, caps: Caps) -> Work:
     """Return how a convolution of one input channel per group is divided.
 
     Args:
         kernel: the kernel.
         size: its sizes.
-        per_row: items (nhwc: of a row of all channels; nchw: of a row of one channel).
+        per_row: items (nhwc: of some rows of all channels; nchw: of a row of one channel).
+        height: how many rows those are; fewer at the end of an image.
         workgroup: invocations of a workgroup.
         caps: the device.
     """
     out_height, out_width = size.output
     images = Images(size)
     planes = _planes(size)
-    items = size.images * out_height * per_row * (1 if size.nhwc else size.channels)
+    blocks = -(-out_height // height)
+    items = size.images * blocks * per_row * (1 if size.nhwc else size.channels)
+
+    def row_at(block: int) -> int:
+        """The first row of a block of rows, numbered through all images."""
+        return block // blocks * out_height + block % blocks * height
 
     def reach(first: int, end: int) -> list[Interval | None]:
-        rows = first // per_row, (end - 1) // per_row + 1
+        rows = row_at(first // per_row), row_at((end - 1) // per_row + 1)
         pixels = rows[0] * out_width, rows[1] * out_width
         if size.nhwc:
             touched = {"input": images.input(*pixels), "full": images.output(*pixels)}

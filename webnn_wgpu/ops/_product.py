@@ -235,7 +235,7 @@ def _block_calls(
     kernel.params |= {"alpha": alpha != 1, "beta": addend is not None and addend.beta != 1}
     if alpha != 1:
         kernel.uniform("alpha", alpha, "f32")
-    finish(kernel, low, quads, read, addend, scaled=alpha != 1, into=into)
+    finish(kernel, low, quads, read, addend, row=size.N, scaled=alpha != 1, into=into)
     work = _work(kernel, replace(size, N=N), block.width, tile[0], steps, low.caps)
     calls.append(kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work))
     return calls
@@ -382,6 +382,7 @@ def finish(
     read: Read,
     addend: Addend | None,
     *,
+    row: int,
     scaled: bool = False,
     into: Temp | None = None,
 ) -> None:
@@ -393,9 +394,12 @@ def finish(
         whole: whether the result is stored in whole quads.
         read: where the addend and the epilogue's operands are found.
         addend: what is added.
+        row: columns of the whole result.
         scaled: whether the sum is scaled before.
         into: scratch memory for a float32 result, which gets no epilogue.
     """
+    part = None if into else low.part
+    kernel.uniforms(row=part.row if part else row, start=part.start if part else 0)
     # Factors of 1 are left out: the product then shares its pipeline with all others that have none.
     kernel.params["c_read"] = c_read = read(addend.shape) if addend else ""
     if addend:
@@ -416,12 +420,12 @@ def finish(
             kernel.uniform(OPAQUE_ZERO, 0)
         kernel.features += epilogue.expression.features
     kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
-    kernel.reads["output"] = "full"
+    kernel.reads["output"] = "part" if part else "full"
     if into:
         kernel.bind(Binding("output", "write", "float32", quad=whole), into)
         return
     output = epilogue.output if epilogue else low.node.outputs[0]
-    kernel.bind(Binding("output", "write", low.graph.type(output).data_type, quad=whole), output)
+    kernel.bind(Binding("output", "write", low.graph.type(output).data_type, quad=whole), part.value if part else output)
 
 
 def _read(shape: Sequence[int], size: ProductSize) -> str:

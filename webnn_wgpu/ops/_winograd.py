@@ -71,6 +71,6 @@ def winograd_calls(
         channels=size.channels,
         N=size.columns,
     )
-    finish(kernel, low, size.nhwc, read, bias)
+    finish(kernel, low, size.nhwc, read, bias, row=size.columns)
     last = kernel.call(_OUTPUT, grid_1d(-(-items // 64), low.caps), "transformed back")
     return [first, *products, last]

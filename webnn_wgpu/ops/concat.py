@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..core.data_types import DATA_TYPES
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Operand, Temp, UniformType
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef
+from ._def import Call, Lowering, OpDef, Part
 from ._def import Operand as OperandDef
 from ._quads import quad_launch, quad_work
 from ._units import WORD_BYTES, units_of
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..core.caps import Caps
-    from ..ir.graph import Array, Attrs
+    from ..ir.graph import Array, Attrs, Graph, Node
     from ..ir.types import TensorType
 
 CONCAT = KernelTemplate("concat", ("inputs", "quad"))
@@ -84,20 +84,35 @@ def _lower(low: Lowering) -> list[KernelCall]:
     units = units_of(output.data_type, runs)
     if units.quad:
         return _windows(low, outer, units.lengths)
+    assert not low.placed
     units = units_of(output.data_type, lengths)
     return _tree(low, outer, units.element, units.lengths)
 
 
 def _windows(low: Lowering, outer: int, lengths: Sequence[int]) -> list[KernelCall]:
     """Return calls that each fill their own columns of the output; lengths in quads of words."""
-    row, start = sum(lengths), 0
+    row, starts = sum(lengths), [0, *accumulate(lengths)]
     calls: list[KernelCall] = []
-    for first in range(0, len(lengths), MAX_INPUTS):
-        group = lengths[first : first + MAX_INPUTS]
-        operands: list[Operand] = [low.value(i) for i in range(first, first + len(group))]
-        calls.append(_call("bits32", operands, group, low.node.outputs[0], outer, low.caps, (row, start)))
-        start += sum(group)
+    first = 0
+    while first < len(lengths):
+        group = list(takewhile(lambda i: i not in low.placed, range(first, min(first + MAX_INPUTS, len(lengths)))))
+        if group:
+            operands: list[Operand] = [low.value(i) for i in group]
+            window = row, starts[first]
+            runs = [lengths[i] for i in group]
+            calls.append(_call("bits32", operands, runs, low.node.outputs[0], outer, low.caps, window))
+        first += len(group) or 1
     return calls
+
+
+def _parts(graph: Graph, node: Node) -> Sequence[Part]:
+    """Return the columns of the output that the operands are, where these are its last dimension and whole quads."""
+    output = graph.type(node.outputs[0])
+    lengths = [graph.type(value).shape[-1] for value in node.operands]
+    whole = units_of(output.data_type, lengths).quad
+    if node.attrs["axis"] != output.rank - 1 or len(lengths) == 1 or not whole:
+        return ()
+    return [Part(node.outputs[0], start, output.shape[-1]) for start in accumulate([0, *lengths[:-1]])]
 
 
 def _tree(low: Lowering, outer: int, element: str, lengths: Sequence[int]) -> list[KernelCall]:
@@ -177,6 +192,7 @@ OPS = (
         attrs=(Attr("axis", "uint"),),
         templates=(CONCAT, STRIDED),
         spec="#api-mlgraphbuilder-concat",
+        parts=_parts,
         tolerance=0,
         moves=True,
     ),

@@ -105,7 +105,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         count = math.prod(shape)
         return "one" if count == 1 else "full" if count == size.M * N else "columns"
 
-    finish(kernel, low, N % QUAD == 0, read, addend)
+    finish(kernel, low, N % QUAD == 0, read, addend, row=N)
     return [kernel.call(template, grid_1d(math.prod(tiles), low.caps), choice.reason)]
 
 

@@ -25,7 +25,7 @@ from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, row_work,
 from ._rows import to_type, wide
 from .reduce import REDUCE, Step, Tensor, arithmetic, extremum, reduce_calls
 
-POOL2D = KernelTemplate("pool2d", ("variant", "channels", "blocks", "rows", "step"), VARIANTS)
+POOL2D = KernelTemplate("pool2d", ("variant", "channels", "blocks", "down", "across", "rows", "step"), VARIANTS)
 
 LAYOUTS = ("nchw", "nhwc")
 SPATIAL = {"nchw": (2, 3), "nhwc": (1, 2)}
@@ -36,6 +36,9 @@ _LONGEST_LINE = 64
 
 _SHARED_WINDOW = 32
 """Elements from which on a window may be shared by several invocations."""
+
+_MOST_WRITTEN = 9
+"""Elements of the largest window that a kernel has written out instead of loops: more would take long to compile."""
 
 # The least value among floats as `ordered_f32` orders them: the key of -infinity.
 _ORDERED_NEGATIVE_INFINITY = "-2139095041i"
@@ -266,6 +269,7 @@ class _Pool:
         rows = RowShape(variant.lanes)
         # Invocations that share a window take every so manieth element of it anyway.
         blocks = variant.lanes > 1 or max(down.reach, across.reach) > _LONGEST_LINE
+        written = channels == "quads" and variant.lanes == 1 and not blocks and down.window * across.window <= _MOST_WRITTEN
         quads = -(-results // QUAD)
 
         def reach(first: int, end: int) -> list[Interval]:
@@ -295,6 +299,8 @@ class _Pool:
             variant=variant.name,
             channels=channels,
             blocks=blocks,
+            down=down.window if written else 0,
+            across=across.window if written else 0,
             rows=rows,
             step=replace(step, zero=_neutral(step, x.data_type)),
         )

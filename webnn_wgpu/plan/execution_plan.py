@@ -12,6 +12,7 @@ from ..ir.graph import Array, Graph, Origin
 from ..ir.types import TensorType
 from ..kernels.element import padded_bytes
 from ..kernels.spec import KernelSpec, Packing
+from ..ops._def import Part
 
 MIB = 1024 * 1024
 
@@ -21,6 +22,25 @@ class Slot:
     """One buffer of intermediate results, used by several values in turn."""
 
     size_bytes: int
+
+
+@dataclass(frozen=True)
+class Intermediate:
+    """Where a value lies that is neither an end of the graph nor a constant, and from which dispatch to which it is needed.
+
+    Attributes:
+        value: the value in the graph after its passes; scratch memory has numbers beyond the graph's.
+        slot: the slot, by number.
+        offset_bytes, size_bytes: its part of the slot.
+        first, last: the dispatches that touch it first and last, by number.
+    """
+
+    value: int
+    slot: int
+    offset_bytes: int
+    size_bytes: int
+    first: int
+    last: int
 
 
 @dataclass(frozen=True)
@@ -58,6 +78,8 @@ class PlannedDispatch:
         reason: why this kernel was chosen.
         origins: the operators of the source graph it computes.
         node: position of the node it computes, or a part of it, in the plan's graph; None of a copy to an output.
+        operations: arithmetic operations of that node, whose dispatches share them; None where nothing is known of them.
+        touched_bytes: what it reads and writes, everything that it needs once.
         steps: of a fused kernel, those of each step of its expression.
     """
 
@@ -70,6 +92,8 @@ class PlannedDispatch:
     reason: str
     origins: tuple[Origin, ...]
     node: int | None
+    operations: int | None = None
+    touched_bytes: int = 0
     steps: tuple[tuple[Origin, ...], ...] = ()
 
 
@@ -88,6 +112,8 @@ class ExecutionPlan:
         aliases: outputs that are an input's memory -> that input.
         graph: what is carried out: the graph after its passes.
         places: where each value lies while it is needed, but for constants; what a view views lies there too.
+        parts: values that lie in columns of another instead -> which.
+        intermediates: the values in the slots, by when they are made.
     """
 
     inputs: Mapping[str, TensorType]
@@ -101,6 +127,8 @@ class ExecutionPlan:
     aliases: Mapping[str, str]
     graph: Graph = field(repr=False)
     places: Mapping[int, Resource] = field(repr=False)
+    parts: Mapping[int, Part] = field(repr=False)
+    intermediates: tuple[Intermediate, ...] = ()
 
     @property
     def slot_bytes(self) -> int:
@@ -123,6 +151,14 @@ class ExecutionPlan:
         """Return where each output lies in the one buffer that they are read back through, and the bytes of that."""
         ends = [0, *accumulate(padded_bytes(type_.size_bytes) for type_ in self.outputs.values())]
         return dict(zip(self.outputs, ends, strict=False)), ends[-1]
+
+    def live_bytes(self) -> list[int]:
+        """Return the bytes of the intermediate values that are needed at each dispatch, its own results included."""
+        changes = [0] * (len(self.dispatches) + 1)
+        for each in self.intermediates:
+            changes[each.first] += each.size_bytes
+            changes[each.last + 1] -= each.size_bytes
+        return list(accumulate(changes))[:-1]
 
     def summary(self) -> str:
         """Return one line: slots, bytes with and without sharing, dispatches."""

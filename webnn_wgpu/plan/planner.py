@@ -17,11 +17,13 @@ from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing,
 from ..kernels.tuning import Tuning
 from ..kernels.windows import divided
 from ..ops import OPS
-from ..ops._def import Lowering
+from ..ops._def import Lowering, Part
+from ..ops._operations import operations_of, touched_bytes
 from ..ops.fused import steps_of
 from ..ops.strided import copy_call
-from .execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
+from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
+from .joints import parts_in_place
 from .sharing import share_kernels
 from .slots import Lifetime, Place, assign_slots
 
@@ -39,9 +41,12 @@ class _Planner:
     """Scratch memory, as values with numbers beyond the graph's, -> bytes."""
     copies: dict[str, int] = field(default_factory=dict[str, int])
     """Output name -> the copy that fills it."""
+    parts: Mapping[int, Part] = field(default_factory=dict[int, Part])
+    """Values that lie in columns of another."""
 
     def lower(self) -> None:
         graph = self.graph
+        self.parts = parts_in_place(graph, self.caps)
         updated = {graph.outputs[output]: graph.inputs[source] for output, source in graph.aliases.items()}
         for node in graph.nodes:
             op = OPS[node.op]
@@ -51,7 +56,10 @@ class _Planner:
                 continue
             if in_place := node.outputs[0] in updated:
                 self.home[node.outputs[0]] = updated[node.outputs[0]]
-            calls = op.lower(Lowering(node, graph, self.caps, OPS, self.forced, in_place=in_place, tuning=self.tuning))
+            part = self.parts.get(node.outputs[0])
+            placed = frozenset(i for i, value in enumerate(node.inputs) if value in self.parts)
+            low = Lowering(node, graph, self.caps, OPS, self.forced, None, in_place, part, placed, self.tuning)
+            calls = op.lower(low)
             named: dict[str, int] = {}
             for i, call in enumerate(calls):
                 operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
@@ -138,10 +146,20 @@ class _Planner:
             offset = len(uniforms)
             uniforms.extend(block)
             origins, steps = (node.origins, steps_of(node, OPS)) if node else ((), ())
-            position = positions[id(node)] if node else None
             dispatches.append(
                 PlannedDispatch(
-                    call.spec, tuple(resources), offset, len(block), call.grid, name, call.reason, origins, position, steps
+                    call.spec,
+                    tuple(resources),
+                    offset,
+                    len(block),
+                    call.grid,
+                    name,
+                    call.reason,
+                    origins,
+                    positions[id(node)] if node else None,
+                    operations_of(node, graph) if node else 0,
+                    touched_bytes(node, call, [resource.size_bytes for resource in resources]),
+                    steps,
                 )
             )
         return ExecutionPlan(
@@ -156,6 +174,11 @@ class _Planner:
             graph.aliases,
             graph,
             {v: places[root] for v in graph.values if (root := self.root(v)) in places},
+            self.parts,
+            tuple(
+                Intermediate(v, placed[v].slot, placed[v].offset_bytes, life.size_bytes, life.first, life.last)
+                for v, life in lifetimes.items()
+            ),
         )
 
     def _places(

@@ -48,9 +48,18 @@ def run_node(program: Program, recorder: Recorder, ends: Ends, node: int, operan
         node: position of the node in the plan's graph.
         operands: the operands that are no constants, by value.
     """
-    places = program.plan.places
+    plan = program.plan
+    joints: dict[int, Array] = {}
     for value, array in operands.items():
-        program.buffer_of(places[value], ends).write(array)
+        part = plan.parts.get(value)
+        if part is None:
+            program.buffer_of(plan.places[value], ends).write(array)
+        else:
+            type_ = plan.graph.type(part.value)
+            joint = joints.setdefault(part.value, np.zeros(type_.shape, type_.numpy))
+            part.columns(joint, array.shape[-1])[:] = array.reshape(-1, array.shape[-1])
+    for value, joint in joints.items():
+        program.buffer_of(plan.places[value], ends).write(joint)
     for of, first, end in parts(program):
         if of == node:
             program.device.submit(program.record(recorder.part(first, end)), program.buffers(ends))
@@ -68,9 +77,14 @@ def _read(program: Program, ends: Ends, values: Sequence[int]) -> dict[int, Arra
     plan, pool = program.plan, StagingPool.of(program.device)
     found: dict[int, Array] = {}
     for value in values:
-        if value not in plan.places:
+        part = plan.parts.get(value)
+        place = plan.places.get(value if part is None else part.value)
+        if place is None:
             continue  # a result that nothing reads
-        buffer, type_ = program.buffer_of(plan.places[value], ends), plan.graph.type(value)
-        if buffer.readable:
-            found[value] = pool.read(buffer, np.empty(type_.shape, type_.numpy)).result()["data"]
+        buffer, type_ = program.buffer_of(place, ends), plan.graph.type(value if part is None else part.value)
+        if not buffer.readable:
+            continue
+        array = pool.read(buffer, np.empty(type_.shape, type_.numpy)).result()["data"]
+        shape = plan.graph.type(value).shape
+        found[value] = array if part is None else part.columns(array, shape[-1]).reshape(shape)
     return found

@@ -333,6 +333,11 @@ class Model:
         return graphs[0]
 
     @property
+    def graphs(self) -> list[MLGraph]:
+        """The WebNN graphs of the run, or the shapes, compiled last, in the order in which they run."""
+        return self._program.graphs()
+
+    @property
     def source(self) -> onnx_ir.Model:
         """The ONNX model, its local functions inlined."""
         return self._module.model

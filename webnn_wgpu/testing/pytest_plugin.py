@@ -1,7 +1,6 @@
 """pytest's plugin of webnn_wgpu: the fixture `check_kernel`, with which a test runs once on each WebGPU adapter.
 
-It stands outside of the package because pytest imports it in every run of whoever has the package installed: the package, and
-with it wgpu, is imported when a test asks for the fixture.
+pytest imports it in every run of whoever has the package installed; what checks kernels is imported when a test asks for it.
 """
 
 from __future__ import annotations

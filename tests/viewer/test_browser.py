@@ -1,0 +1,85 @@
+"""Pages in a browser."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+from urllib.parse import urlencode
+
+import numpy as np
+import pytest
+
+from tests.viewer.graphs import TOKENS, WIDTH, transformer
+from webnn_wgpu import debug
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import webnn_wgpu as wn
+    from tests.viewer.conftest import Browser
+
+
+@pytest.fixture(scope="module")
+def page(context: wn.MLContext, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with transformer(context, 2) as graph:
+        profile = graph.profile({"x": np.ones((TOKENS, WIDTH), np.float32), "mask": np.zeros(TOKENS, np.float32)})
+        path = tmp_path_factory.mktemp("pages") / "transformer.html"
+        debug.view(graph, path, profile=profile, title="A transformer")
+    return path
+
+
+def test_a_page_opens(browser: Browser, page: Path) -> None:
+    document = browser.document(page)
+    assert browser.attribute(document, "drawn") > 3
+    assert browser.attribute(document, "opened") > 0
+    assert '<h1 id="title">A transformer</h1>' in document
+    assert 'data-view="run" title=' in document
+
+
+@pytest.mark.parametrize(
+    ("address", "wanted"),
+    [
+        (
+            {"view": "built", "select": "layer.0/softmax"},
+            ["<h2>softmax</h2>", "<code>float32[2, 8, 8]</code>", '<span class="keyword">fn</span>'],
+        ),
+        ({"view": "built", "select": "layer.1/norm"}, ["<h2>add</h2>", "layer.1/norm"]),
+        ({"tab": "kernels"}, ["<table>", 'class="link"']),
+        ({"tab": "passes"}, ["fuse_elementwise", "element-wise operators of one shape read and write memory once"]),
+        ({"search": "residual2", "view": "built"}, ['data-count="2"']),
+        ({"search": "no such thing"}, ["nothing found"]),
+        ({"kernel": "layer.0/softmax"}, ["<h2>layer.0/softmax</h2>", 'class="row" data-line="1"']),
+        ({"theme": "dark"}, ['data-theme="dark"']),
+        ({"colour": "time"}, ['<i class="ramp"></i>']),
+        ({"colour": "error"}, ["no differences were given"]),
+        ({"view": "memory", "tab": "details"}, ["of 8 distinct sources", "without sharing"]),
+    ],
+    ids=lambda value: urlencode(value) if isinstance(value, dict) else "",
+)
+def test_a_place_can_be_linked_to(browser: Browser, page: Path, address: dict[str, str], wanted: list[str]) -> None:
+    document = browser.document(page, urlencode(address))
+    shown = document.partition('<script id="data"')[0]
+    for text in wanted:
+        assert text in shown
+
+
+@pytest.mark.parametrize("view", ["run", "memory"])
+def test_something_is_painted_in_both_themes(browser: Browser, page: Path, tmp_path: Path, view: str) -> None:
+    pictures = {
+        theme: browser.picture(page, tmp_path / f"{theme}.png", urlencode({"view": view, "theme": theme}))
+        for theme in ("light", "dark")
+    }
+    assert len(set(pictures.values())) == 2
+    for png in pictures.values():
+        assert struct.unpack(">II", png[16:24]) == (1000, 700)
+        assert len(png) > 20_000  # a blank page of this size takes 4 thousand bytes
+
+
+@pytest.mark.slow
+def test_thousands_of_operators_open(browser: Browser, context: wn.MLContext, tmp_path: Path) -> None:
+    with transformer(context, 48) as graph:
+        assert graph.operation_count > 2000
+        document = browser.document(debug.view(graph, tmp_path / "large.html").path or tmp_path, "view=built")
+    assert browser.attribute(document, "boxes") > 2000
+    assert 3 < browser.attribute(document, "drawn") < 100  # what is in sight
+    print(f"{graph.operation_count} operators opened in {browser.attribute(document, 'opened')} ms")

@@ -1,0 +1,137 @@
+"""How graphs, operands, tensors and profiles show themselves in notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from html import escape
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ..ir.drawing import draw
+from ..ir.graph import Graph, Node
+from ..ir.types import TensorType
+from ..ops._families import family
+
+if TYPE_CHECKING:
+    from .graph import MLGraph
+
+MOST_DRAWN = 150
+"""Most operators of a graph that is drawn in a notebook; larger ones are for `debug.view`."""
+
+_COLOURS = {
+    "convolution": "#3b82f6",
+    "product": "#6366f1",
+    "attention": "#a855f7",
+    "normalization": "#14b8a6",
+    "element-wise": "#f59e0b",
+    "movement": "#94a3b8",
+    "pooling": "#0ea5e9",
+    "reduction": "#10b981",
+    "recurrent": "#ec4899",
+    "quantization": "#84cc16",
+    "other": "#78716c",
+    "input": "#22a06b",
+    "output": "#d9480f",
+}
+_HEIGHT, _CHARACTER = 40.0, 7.2
+
+
+def table_html(title: str, rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str:
+    """Return a table whose first row are the headings; columns of `numbers` are set to the right.
+
+    >>> table_html("<t>", [("n",), ("1",)])
+    '<table><caption style="text-align: left">&lt;t&gt;</caption><tr><th style="text-align: left">n</th></tr>...
+    """
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        sides = ("right" if i in numbers else "left" for i in range(len(cells)))
+        return "".join(
+            f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>' for cell, side in zip(cells, sides, strict=True)
+        )
+
+    body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows[1:])
+    caption = f'<caption style="text-align: left">{escape(title)}</caption>'
+    return f"<table>{caption}<tr>{row(rows[0], 'th')}</tr>{body}</table>"
+
+
+def facts_html(title: str, facts: Mapping[str, str]) -> str:
+    """Return a title with names and what they stand for."""
+    rows = "".join(
+        f'<tr><th style="text-align: left">{escape(name)}</th><td style="text-align: left">{escape(text)}</td></tr>'
+        for name, text in facts.items()
+        if text
+    )
+    return f"<b>{escape(title)}</b><table>{rows}</table>"
+
+
+def type_facts(wanted: TensorType) -> dict[str, str]:
+    """Return what there is to say of a data type and shape."""
+    return {"data type": wanted.data_type, "shape": str(list(wanted.shape)), "bytes": f"{wanted.size_bytes:,}"}
+
+
+def graph_html(graph: MLGraph) -> str:
+    """Return a compiled graph's ends, its sizes, and its picture if that is not too large."""
+    plan = graph.plan
+    facts = {
+        "inputs": ", ".join(f"{name}: {type_}" for name, type_ in graph.inputs.items()),
+        "outputs": ", ".join(f"{name}: {type_}" for name, type_ in graph.outputs.items()),
+        "operators": str(graph.operation_count),
+        "kernels": "" if plan is None else str(len(plan.dispatches)),
+        "memory": "" if plan is None else plan.summary(),
+        "device": graph._context.description,
+    }
+    shown = facts_html("MLGraph" + (", destroyed" if graph.destroyed else ""), facts)
+    if graph.operation_count > MOST_DRAWN:
+        return f"{shown}<p>webnn_wgpu.debug.view(graph) draws graphs of this size.</p>"
+    return f'{shown}<div style="max-height: 480px; overflow: auto">{graph_svg(graph.source)}</div>'
+
+
+def graph_svg(graph: Graph) -> str:
+    """Return a picture of a graph: inputs, operators with their results' types, outputs."""
+    boxes: list[tuple[str, str, str]] = []
+    maker: dict[int, int] = {}
+    edges: list[tuple[int, int]] = []
+    for name, value in graph.inputs.items():
+        maker[value] = len(boxes)
+        boxes.append((name, str(graph.type(value)), "input"))
+    for node in graph.nodes:
+        edges += [(maker[value], len(boxes)) for value in dict.fromkeys(node.operands) if value in maker]
+        maker.update(dict.fromkeys(node.outputs, len(boxes)))
+        boxes.append((_title(node), ", ".join(str(graph.type(o)) for o in node.outputs), family(node.op)))
+    for name, value in graph.outputs.items():
+        edges += [(maker[value], len(boxes))] if value in maker else []
+        boxes.append((name, str(graph.type(value)), "output"))
+    sizes = [(max(len(title), len(type_)) * _CHARACTER + 24, _HEIGHT) for title, type_, _ in boxes]
+    drawing = draw(sizes, edges)
+    parts = [_line(points) for points in drawing.lines if points]
+    parts += [_box(box, centre, size) for box, centre, size in zip(boxes, drawing.centres, sizes, strict=True)]
+    width, height = drawing.width + 4, drawing.height + 4
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="-2 -2 {width:.0f} {height:.0f}" font-family="sans-serif">{"".join(parts)}</svg>'
+    )
+
+
+def _title(node: Node) -> str:
+    return f"{node.op}: {node.label}" if node.label else node.op
+
+
+def _line(points: Sequence[tuple[float, float]]) -> str:
+    path = f"M{points[0][0]:g} {points[0][1]:g}"
+    for (x0, y0), (x1, y1) in pairwise(points):
+        bend = (y1 - y0) / 2
+        path += f"C{x0:g} {y0 + bend:g} {x1:g} {y1 - bend:g} {x1:g} {y1:g}"
+    return f'<path d="{path}" fill="none" stroke="#8d97a8"/>'
+
+
+def _box(box: tuple[str, str, str], centre: tuple[float, float], size: tuple[float, float]) -> str:
+    title, type_, kind = box
+    (x, y), (width, height) = centre, size
+    radius = height / 2 if kind in ("input", "output") else 7
+    middle = f'<text x="{x:g}" text-anchor="middle"'
+    return (
+        f'<rect x="{x - width / 2:g}" y="{y - height / 2:g}" width="{width:g}" height="{height:g}" rx="{radius:g}" '
+        f'fill="#fff" stroke="{_COLOURS[kind]}" stroke-width="1.6"/>'
+        f'{middle} y="{y - 3:g}" font-size="12" font-weight="600" fill="#1c2230">{escape(title)}</text>'
+        f'{middle} y="{y + 12:g}" font-size="10.5" fill="#5d6779">{escape(type_)}</text>'
+    )

@@ -1,0 +1,291 @@
+"""`GraphProfile`: the times of a run with what they are to be held against, as data and as tables."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...core.errors import MLTypeError
+from ...runtime.peak import Peak
+from ..kernels import first_few, shader_name
+from ..notebooks import table_html
+from ..tables import aligned, rich_table
+
+if TYPE_CHECKING:
+    from .comparison import ProfileComparison
+
+_TITLES = ("us", "share", "GB/s", "GFLOP/s", "of peak", "limit", "kernel", "workgroups", "operators", "why")
+_NUMBERS = range(5)
+
+_FORMAT = 1
+"""Of the JSON that `to_json` writes."""
+
+_LEAST_SHARE = 0.1
+"""Of a peak, below which a kernel is bound by neither: by its start, by waiting for itself, or by too few invocations."""
+
+Plot = Literal["roofline", "timeline", "memory"]
+"""What `GraphProfile.plot` draws."""
+
+
+@dataclass(frozen=True)
+class KernelTime:
+    """One kernel's share of a run.
+
+    Attributes:
+        name: the dispatch's name in the plan.
+        kernel: the shader with its parameters.
+        template: the template it is made from, `shaders/ops/<template>.wgsl.j2`.
+        variant: which of the template's or its family's variants; "" where there is but one.
+        labels: the operators of the source graph it computes, by label, else by name and number; each label once.
+        reason: why this kernel was chosen; of an overridden one, by what it is.
+        grid: workgroups in x, y, z.
+        microseconds: its time on the device.
+        operations: arithmetic operations by the operators' definitions. Kernels that compute one operator together share its
+            operations by their times. None where nothing is known of the kernel.
+        touched_bytes: bytes that it reads and writes if it reads everything that it needs once.
+        live_bytes: bytes of the intermediate values that are needed while it runs, its own results included.
+    """
+
+    name: str
+    kernel: str
+    template: str
+    variant: str
+    labels: tuple[str, ...]
+    reason: str
+    grid: tuple[int, int, int]
+    microseconds: float
+    operations: float | None = None
+    touched_bytes: int = 0
+    live_bytes: int = 0
+
+    @property
+    def shader(self) -> str:
+        """The template and its variant: `matmul.subgroup`."""
+        return shader_name(self.template, self.variant)
+
+    @property
+    def operators(self) -> str:
+        """The first few of `labels`, and how many more there are."""
+        return first_few(self.labels)
+
+    @property
+    def gb_per_s(self) -> float:
+        """Gigabytes that it reads and writes per second."""
+        return self.touched_bytes / self.microseconds / 1e3 if self.microseconds else 0.0
+
+    @property
+    def gflop_per_s(self) -> float | None:
+        """Billions of operations per second; None where they are not known."""
+        if self.operations is None:
+            return None
+        return self.operations / self.microseconds / 1e3 if self.microseconds else 0.0
+
+    @property
+    def intensity(self) -> float | None:
+        """Operations for each byte; None where they are not known."""
+        return None if self.operations is None or not self.touched_bytes else self.operations / self.touched_bytes
+
+
+@dataclass(frozen=True)
+class Limit:
+    """What bounds a kernel.
+
+    Attributes:
+        name: "memory" or "arithmetic", whichever the device could do less fast; "neither" where it does not come near to it.
+        share: of the device's peak, from 0 on.
+    """
+
+    name: Literal["memory", "arithmetic", "neither"]
+    share: float
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of an ordinary run on the host.
+
+    Attributes:
+        name: what is done.
+        wall_ms: by the host's clock.
+        cpu_ms: the processor's time of the thread that asked for the run.
+    """
+
+    name: str
+    wall_ms: float
+    cpu_ms: float
+
+
+@dataclass(frozen=True)
+class GraphProfile:
+    """What a run took. `print` shows it as a table, and so do rich and notebooks.
+
+    Attributes:
+        kernels: the kernels in the order in which they run, or as `slowest` sorts them.
+        gpu_ms: all kernels together, by the device's timestamps; None where it takes none.
+        wall_ms: an ordinary run from writing the inputs to having the outputs, by the host's clock.
+        runs: how many runs were timed; every time is the median.
+        device: where it ran.
+        note: why there are no times of kernels; else "".
+        peak: the most that the device can do; None where that was not measured.
+        stages: what an ordinary run did on the host.
+        fixed_bytes: what constants, inputs, outputs and uniforms take, whatever runs.
+    """
+
+    kernels: tuple[KernelTime, ...]
+    gpu_ms: float | None
+    wall_ms: float
+    runs: int
+    device: str
+    note: str = ""
+    peak: Peak | None = None
+    stages: tuple[Stage, ...] = ()
+    fixed_bytes: int = 0
+
+    def slowest(self, count: int | None = None) -> GraphProfile:
+        """Return the profile with its kernels by time, the slowest first.
+
+        Args:
+            count: how many to keep; all by default.
+        """
+        ordered = sorted(self.kernels, key=lambda kernel: -kernel.microseconds)
+        return replace(self, kernels=tuple(ordered[:count]))
+
+    def limit(self, kernel: KernelTime) -> Limit | None:
+        """Return what bounds a kernel by the roofline model; None where operations or the device's peak are not known.
+
+        The peak of its memory bounds a kernel with few operations for each byte, that of its arithmetic one with many
+        (S. Williams, A. Waterman, D. Patterson, Roofline, 2009). A share above 1 means that data came from a cache.
+        """
+        if self.peak is None or kernel.intensity is None or kernel.gflop_per_s is None:
+            return None
+        if kernel.intensity < self.peak.balance:
+            share, name = kernel.gb_per_s * 1e9 / self.peak.bytes_per_second, "memory"
+        else:
+            share, name = kernel.gflop_per_s * 1e9 / self.peak.flops, "arithmetic"
+        return Limit(name if share >= _LEAST_SHARE else "neither", share)
+
+    def compare(self, other: GraphProfile) -> ProfileComparison:
+        """Return this profile, the earlier one, held against another.
+
+        Example:
+            >>> graph = b.build({"y": b.relu(x)})
+            >>> once, again = (graph.profile({"x": np.ones((2, 3), np.float32)}) for _ in range(2))
+            >>> [kernel.name for kernel in once.compare(again).kernels]
+            ['relu_0']
+        """
+        from .comparison import compare
+
+        return compare(self, other)
+
+    def plot(self, what: Plot) -> str:
+        """Return a plot as SVG: each kernel under the "roofline", the "timeline" of a run, or the "memory" over it.
+
+        Raises:
+            NotSupportedError: matplotlib is not installed, which the extra `viz` brings.
+            MLTypeError: there is nothing of the kind to draw.
+        """
+        from .plots import plot
+
+        return plot(self, what)
+
+    def to_perfetto(self, path: str | os.PathLike[str]) -> None:
+        """Write the run for https://ui.perfetto.dev, `chrome://tracing` and speedscope: kernels, stages, memory over time.
+
+        The kernels follow each other without the gaps there may be between them.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from .trace import trace
+
+        Path(path).write_text(json.dumps(trace(self)), encoding="utf-8")
+
+    def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> None:
+        """Write a report with all tables, and, where matplotlib is installed, all plots: one file that loads nothing.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        from .report import report
+
+        Path(path).write_text(report(self, title), encoding="utf-8")
+
+    def to_json(self) -> str:
+        """Return everything as one JSON object, which `from_json` reads."""
+        return json.dumps({"format": _FORMAT, **asdict(self)}, indent=2)
+
+    @classmethod
+    def from_json(cls, text: str) -> GraphProfile:
+        """Return the profile that `to_json` wrote.
+
+        Raises:
+            MLTypeError: the text is none, or of another version of this package.
+        """
+        try:
+            record: Any = json.loads(text)
+            if record.pop("format") != _FORMAT:
+                raise ValueError("another format")
+            kernels = [
+                KernelTime(labels=tuple(each.pop("labels")), grid=tuple(each.pop("grid")), **each)
+                for each in record.pop("kernels")
+            ]
+            peak = record.pop("peak")
+            stages = [Stage(**stage) for stage in record.pop("stages")]
+            return cls(tuple(kernels), peak=peak and Peak(**peak), stages=tuple(stages), **record)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise MLTypeError(
+                "the text is no profile", operator="from_json", got=str(error), allowed="what GraphProfile.to_json returns"
+            ) from error
+
+    def summary(self) -> str:
+        """Return one line: time on the device, time of a run, and how much of it the kernels take."""
+        medians = f" (medians of {self.runs} runs)" if self.runs > 1 else ""
+        if self.gpu_ms is None:
+            return f"{self.note}; wall {self.wall_ms:.3f} ms{medians}"
+        return f"GPU {self.gpu_ms:.3f} ms, {self.gpu_ms / self.wall_ms:.0%} of wall {self.wall_ms:.3f} ms{medians}"
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table's lines, one for each kernel, from its microseconds to why it was chosen."""
+        return [(*figures(self, k), k.shader, " x ".join(map(str, k.grid)), k.operators, k.reason) for k in self.kernels]
+
+    def __str__(self) -> str:
+        if not self.kernels:
+            return self.summary()
+        return "\n".join([self.summary(), *aligned([_TITLES, *self.rows()], _NUMBERS)])
+
+    def __rich__(self) -> Any:
+        return rich_table(self.summary(), [_TITLES, *self.rows()], _NUMBERS)
+
+    def _repr_html_(self) -> str:
+        return table_html(self.summary(), [_TITLES, *self.rows()], _NUMBERS)
+
+
+def figures(profile: GraphProfile, kernel: KernelTime) -> tuple[str, str, str, str, str, str]:
+    """Return a kernel's numbers as text: microseconds, share of the run, GB/s, GFLOP/s, share of the peak, and which."""
+    limit = profile.limit(kernel)
+    return (
+        f"{kernel.microseconds:.1f}",
+        f"{kernel.microseconds / 10 / profile.gpu_ms:.1f}%" if profile.gpu_ms else "",
+        f"{kernel.gb_per_s:.1f}" if kernel.touched_bytes else "",
+        f"{kernel.gflop_per_s:.1f}" if kernel.gflop_per_s else "",
+        f"{limit.share:.0%}" if limit else "",
+        limit.name if limit else "",
+    )
+
+
+def joined(profiles: Sequence[GraphProfile]) -> GraphProfile:
+    """Return the profiles of graphs that run one after the other, at least one, as one."""
+    first = profiles[0]
+    note = next((each.note for each in profiles if each.note), "")
+    return replace(
+        first,
+        kernels=tuple(kernel for each in profiles for kernel in each.kernels),
+        gpu_ms=None if note else sum(each.gpu_ms or 0.0 for each in profiles),
+        wall_ms=sum(each.wall_ms for each in profiles),
+        note=note,
+        stages=tuple(stage for each in profiles for stage in each.stages),
+        fixed_bytes=sum(each.fixed_bytes for each in profiles),
+    )

@@ -1,0 +1,86 @@
+"""`webnn-wgpu profile`: what a model's kernels take, and what bounds them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from webnn_wgpu.api.profile import GraphProfile, joined
+
+from .models import (
+    device_option,
+    failing_well,
+    fallback_option,
+    input_options,
+    model_argument,
+    open_context,
+    options,
+    shape_options,
+    values,
+)
+from .progress import loading
+
+_FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command()
+@options(model_argument, input_options, shape_options, fallback_option, device_option)
+@click.option("-r", "--runs", default=5, show_default=True, type=click.IntRange(1), help="Runs; times are medians.")
+@click.option("--top", default=20, show_default=True, type=click.IntRange(0), help="Slowest kernels to print.")
+@click.option("--html", type=_FILE, help="Write a report with tables and plots.")
+@click.option("--trace", type=_FILE, help="Write a trace for ui.perfetto.dev and chrome://tracing.")
+@click.option("--json", "json_path", type=_FILE, help="Write the profile as JSON, for --compare.")
+@click.option("--plots", type=click.Path(file_okay=False, path_type=Path), help="Write the plots as SVG into this folder.")
+@click.option("--compare", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An earlier profile's JSON.")
+@failing_well
+def profile(
+    model: Path,
+    runs: int,
+    top: int,
+    html: Path | None,
+    trace: Path | None,
+    json_path: Path | None,
+    plots: Path | None,
+    compare: Path | None,
+    fallback: Any,
+    device: str,
+    simplify: Any,
+    **rest: Any,
+) -> None:
+    """Time each kernel of the ONNX file MODEL on the device, with bytes and operations per second, and what bounds it.
+
+    Of a model with several graphs, between which the host computes, it is the kernels of all.
+    """
+    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu.frontends.onnx.timing import watched
+
+    earlier = None if compare is None else GraphProfile.from_json(compare.read_text(encoding="utf-8"))
+    given = values(model, rest)
+    with open_context(device) as context, loading(model) as progress:
+        loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        with loaded, watched() as watch:
+            loaded.run(given.feeds(loaded.inputs))
+            if not watch.inputs:
+                raise click.ClickException(f"{model.name} has no graph that runs on the device")
+            found = joined([graph.profile(inputs, runs=runs) for graph, inputs in watch.inputs.items()])
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)
+    console.print(found.slowest(top) if earlier is None else earlier.compare(found))
+    if html is not None:
+        found.to_html(html, model.name)
+    if trace is not None:
+        found.to_perfetto(trace)
+    if json_path is not None:
+        json_path.write_text(found.to_json() + "\n", encoding="utf-8")
+    written = [path for path in (html, trace, json_path) if path is not None]
+    if plots is not None:
+        plots.mkdir(parents=True, exist_ok=True)
+        for what in ("roofline", "timeline", "memory"):
+            written.append(plots / f"{what}.svg")
+            written[-1].write_text(found.plot(what), encoding="utf-8")
+    for path in written:
+        click.echo(f"written: {path}")

@@ -1,0 +1,66 @@
+"""`webnn-wgpu view`: a model as a page to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .models import (
+    device_option,
+    failing_well,
+    fallback_option,
+    input_options,
+    model_argument,
+    open_context,
+    options,
+    shape_options,
+    values,
+)
+from .progress import loading
+
+
+@click.command()
+@options(model_argument, input_options, shape_options, fallback_option, device_option)
+@click.option(
+    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The page.  [default: MODEL.html in this folder]"
+)
+@click.option("--profile", is_flag=True, help="Time every kernel, and colour the operators by it.")
+@click.option("--export-dot", type=click.Path(dir_okay=False, path_type=Path), help="Write the graph for Graphviz, too.")
+@click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
+@failing_well
+def view(
+    model: Path,
+    output: Path | None,
+    profile: bool,
+    export_dot: Path | None,
+    opened: bool,
+    fallback: Any,
+    device: str,
+    simplify: Any,
+    **rest: Any,
+) -> None:
+    """Write a page that shows the ONNX file MODEL as it was built and as it runs, with all kernels, memory and passes."""
+    from webnn_wgpu import debug
+    from webnn_wgpu.exporters.graphviz import to_dot
+    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu.frontends.onnx.timing import watched
+
+    given = values(model, rest)
+    target = output or Path(f"{model.stem}.html")
+    with open_context(device) as context, loading(model) as progress:
+        loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        with loaded, watched() as watch:
+            loaded.run(given.feeds(loaded.inputs))
+            profiles = [graph.profile(watch.inputs[graph], runs=3) for graph in loaded.graphs] if profile else None
+            debug.view(loaded, target, profile=profiles)
+            dots = [to_dot(graph) for graph in loaded.graphs] if export_dot else []
+    click.echo(f"written: {target}")
+    for i, dot in enumerate(dots):
+        assert export_dot is not None
+        path = export_dot.with_stem(f"{export_dot.stem}{i}") if len(dots) > 1 else export_dot
+        path.write_text(dot + "\n", encoding="utf-8")
+        click.echo(f"written: {path}")
+    if opened:
+        click.launch(str(target))

@@ -1,0 +1,160 @@
+"""Pages that show compiled graphs: one HTML file each, which loads nothing from anywhere."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+from jinja2 import Environment, Template
+
+from webnn_wgpu import __version__
+
+from ...api.graph import MLGraph
+from ...api.profile import GraphProfile
+from ...core.errors import MLTypeError
+from .scene import Record, scene
+
+_SCRIPTS = ("state.js", "graph.js", "memory.js", "panel.js", "main.js")
+_FRAME_HEIGHT = 640
+
+
+class ViewedModel(Protocol):
+    """A model whose graphs are shown: what `webnn_wgpu.load` returns."""
+
+    name: str
+
+    @property
+    def graphs(self) -> Sequence[MLGraph]:
+        """The graphs compiled last."""
+        ...
+
+    @property
+    def placement(self) -> Sequence[Any]:
+        """Where each node runs: records with `op`, `name`, `where` and `note`."""
+        ...
+
+
+class Differences(Protocol):
+    """How far results are off, as `debug.diff` reports it."""
+
+    @property
+    def errors(self) -> Mapping[str, float]:
+        """By label of an operator, in terms of its tolerance: up to 1 is within."""
+        ...
+
+    def summary(self) -> str:
+        """Return one line."""
+        ...
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of HTML. Notebooks show it.
+
+    Attributes:
+        html: the whole page.
+        path: where it was written, if it was.
+    """
+
+    html: str = field(repr=False)
+    path: Path | None = None
+
+    def save(self, path: str | os.PathLike[str]) -> Page:
+        """Write the page to a file and return it with its path."""
+        target = Path(path)
+        target.write_text(self.html, encoding="utf-8")
+        return Page(self.html, target)
+
+    def _repr_html_(self) -> str:
+        source = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{source}" style="width: 100%; height: {_FRAME_HEIGHT}px; border: 1px solid #8884"></iframe>'
+
+
+def view(
+    graph: MLGraph | ViewedModel,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    profile: GraphProfile | Sequence[GraphProfile] | None = None,
+    diff: Differences | None = None,
+    title: str = "",
+) -> Page:
+    """Return a page that shows a graph, or all graphs of a model, as it was built and as it runs.
+
+    The page has the operators with types and shapes, the groups that passes fused them to, kernels with their WGSL and
+    bindings, slots and lifetimes, and what each pass did. It is one file that loads nothing, and opens in any browser.
+
+    Args:
+        graph: a graph, or a model that has been compiled.
+        path: file to write the page to.
+        profile: what `graph.profile` returned, to colour the operators by their time; of a model a list, one for each graph.
+        diff: what `debug.diff` returned, to colour them by their error.
+        title: what the page is called.
+
+    Raises:
+        MLTypeError: the model has no graph yet, or there are not as many profiles as graphs.
+        OSError: the file cannot be written.
+
+    Example:
+        >>> from webnn_wgpu import debug
+        >>> page = debug.view(b.build({"y": b.relu(b.add(x, y, label="sum"))}))
+        >>> page.html.startswith("<!doctype html>"), '"sum"' in page.html
+        (True, True)
+    """
+    graphs = [graph] if isinstance(graph, MLGraph) else list(graph.graphs)
+    if not graphs:
+        raise MLTypeError("the model has no graph yet", operator="view", hint="Run it, or pin its symbolic dimensions")
+    profiles = [profile] if isinstance(profile, GraphProfile) else list(profile or ())
+    if profiles and len(profiles) != len(graphs):
+        raise MLTypeError(
+            "there must be a profile for each graph", operator="view", got=str(len(profiles)), allowed=str(len(graphs))
+        )
+    data = _data(graph, graphs, profiles, diff, title)
+    text = _template().render(
+        title=data["title"],
+        version=__version__,
+        boxes=sum(len(each["built"]["boxes"]) for each in data["graphs"]),
+        style=_file("page.css"),
+        script="\n".join(map(_file, _SCRIPTS)),
+        data=data,
+    )
+    return Page(text) if path is None else Page(text).save(path)
+
+
+def _data(
+    graph: MLGraph | ViewedModel,
+    graphs: Sequence[MLGraph],
+    profiles: Sequence[GraphProfile],
+    diff: Differences | None,
+    title: str,
+) -> Record:
+    scenes: list[Record] = []
+    for i, each in enumerate(graphs):
+        profile = profiles[i] if profiles else None
+        scenes.append(scene(each, f"Graph {i + 1} of {len(graphs)}", profile, diff.errors if diff else {}))
+    of_model = not isinstance(graph, MLGraph)
+    return {
+        "title": title or (graph.name if of_model else "MLGraph"),
+        "device": graphs[0]._context.description,
+        "graphs": scenes,
+        "placement": [[p.op, p.name, p.where, p.note] for p in graph.placement] if of_model else [],
+        "profile": "; ".join(each.summary() for each in profiles),
+        "diff": diff.summary() if diff else "",
+    }
+
+
+@cache
+def _file(name: str) -> str:
+    return (Path(__file__).parent / "page" / name).read_text(encoding="utf-8").rstrip()
+
+
+@cache
+def _template() -> Template:
+    # `tojson` writes <, > and & of the data as escapes, so that no label ends the script it stands in.
+    environment = Environment(autoescape=True, keep_trailing_newline=True)
+    environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
+    return environment.from_string(_file("page.html.j2"))

@@ -1,0 +1,224 @@
+"""What the page shows of one graph, as data for its script: boxes and lines, kernels and their sources, memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ...api.graph import MLGraph
+from ...api.kernels import Kernel
+from ...api.profile import GraphProfile, KernelTime
+from ...api.profile.profile import figures
+from ...ir.drawing import draw
+from ...ir.graph import Graph, Node
+from ...ops import OPS
+from ...ops._families import family
+from ...passes import PASSES
+from ...plan import ExecutionPlan
+from ...plan.planner import node_label
+
+Record = dict[str, Any]
+
+_CHARACTER, _SMALL = 8.2, 6.4
+"""Width of a character of a box's first line, and of the others."""
+
+_NARROWEST, _WIDEST = 84.0, 250.0
+_HEIGHTS = {"op": 54.0, "input": 38.0, "output": 38.0}
+
+
+def scene(graph: MLGraph, name: str, profile: GraphProfile | None, errors: Mapping[str, float]) -> Record:
+    """Return all that the page shows of a graph.
+
+    Args:
+        graph: the graph.
+        name: what the page calls it.
+        profile: what its kernels took.
+        errors: how far an operator's results are off, by its label.
+    """
+    plan, optimised = graph.plan, graph.optimised
+    timed = {each.name: each for each in profile.kernels} if profile else {}
+    kernels = list(graph.kernels.values())
+    sources = list(dict.fromkeys(kernel.wgsl for kernel in kernels))
+    by_node: dict[int, list[int]] = {}
+    by_origin: dict[int, list[int]] = {}
+    for i, planned in enumerate(plan.dispatches if plan else ()):
+        if planned.node is not None:
+            by_node.setdefault(planned.node, []).append(i)
+        for origin in planned.origins:
+            by_origin.setdefault(origin.node, []).append(i)
+    kept = {origin.node for node in optimised.nodes for origin in node.origins}
+    labels = {node.id: node_label(node) for node in graph.source.nodes}
+    return {
+        "name": name,
+        "built": _picture(graph.source, by_origin, labels, errors, kept),
+        "run": _picture(optimised, by_node, labels, errors),
+        "kernels": [
+            {**_kernel(kernel, sources.index(kernel.wgsl)), **_times(profile, timed.get(kernel.name))} for kernel in kernels
+        ],
+        "sources": sources,
+        "memory": _memory(plan, optimised, labels) if plan else None,
+        "passes": [_pass(report.name, report.nodes_before, report.nodes_after) for report in graph.passes],
+        "summary": plan.summary() if plan else "the numpy reference has no kernels",
+    }
+
+
+def _picture(
+    graph: Graph,
+    kernels: Mapping[int, Sequence[int]],
+    labels: Mapping[int, str],
+    errors: Mapping[str, float],
+    kept: set[int] | None = None,
+) -> Record:
+    """Return boxes and lines: inputs, operators in their order, outputs."""
+    boxes: list[Record] = []
+    maker: dict[int, int] = {}
+    edges: list[tuple[int, int, int]] = []
+
+    def read(values: Iterable[int]) -> None:
+        edges.extend((maker[v], len(boxes), v) for v in dict.fromkeys(values) if v in maker)
+
+    for name, value in graph.inputs.items():
+        maker[value] = len(boxes)
+        boxes.append({"kind": "input", "title": name, "label": "input", "type": str(graph.type(value))})
+    for position, node in enumerate(graph.nodes):
+        read(node.operands)
+        maker.update(dict.fromkeys(node.outputs, len(boxes)))
+        boxes.append(_operator(graph, node, kernels.get(position, ()), labels, errors, kept))
+    for name, value in graph.outputs.items():
+        read([value])
+        boxes.append({"kind": "output", "title": name, "label": "output", "type": str(graph.type(value))})
+    sizes = [(_width(box), _HEIGHTS[box["kind"]]) for box in boxes]
+    drawing = draw(sizes, [(a, b) for a, b, _ in edges])
+    for box, (width, height), (x, y) in zip(boxes, sizes, drawing.centres, strict=True):
+        box.update(x=x, y=y, w=width, h=height)
+    lines = [
+        [a, b, str(graph.type(v)), [coordinate for point in points for coordinate in point]]
+        for (a, b, v), points in zip(edges, drawing.lines, strict=True)
+    ]
+    return {"boxes": boxes, "lines": lines, "width": drawing.width, "height": drawing.height}
+
+
+def _operator(
+    graph: Graph,
+    node: Node,
+    kernels: Sequence[int],
+    labels: Mapping[int, str],
+    errors: Mapping[str, float],
+    kept: set[int] | None,
+) -> Record:
+    body = node.attrs.get("body")
+    members = body.nodes if isinstance(body, Graph) else (node,)
+    of = body if isinstance(body, Graph) else graph
+    origins = list(dict.fromkeys(labels[o.node] for o in node.origins)) or [node_label(node)]
+    found = [errors[label] for label in origins if label in errors]
+    names = _operand_names(node)
+    return {
+        "kind": "op",
+        "title": " + ".join(OPS[member.op].name for member in members),
+        "label": node_label(node),
+        "type": ", ".join(str(graph.type(v)) for v in node.outputs),
+        "family": family(members[0].op),
+        "kernels": list(kernels),
+        "origins": origins,
+        "members": [[m.op, node_label(m), str(of.type(m.outputs[0]))] for m in members] if len(members) > 1 else [],
+        "operands": [
+            [names[i], str(graph.type(v)), "constant" if v in graph.constants else "", _layout(graph, v)]
+            for i, v in enumerate(node.inputs)
+            if v is not None
+        ],
+        "layout": _layout(graph, node.outputs[0]),
+        "options": {k: _option(v) for k, v in node.attrs.items() if v is not None and not isinstance(v, Graph)},
+        "error": max(found) if found else None,
+        "fate": _fate(node, kernels, kept),
+    }
+
+
+def _operand_names(node: Node) -> list[str]:
+    """Return the names of a node's operands; of a fused node those by which its first reader of each knows it."""
+    body = node.attrs.get("body")
+    if not isinstance(body, Graph):
+        return [*OPS[node.op].operand_names(len(node.inputs)), *("" for _ in node.inputs)]
+    names: dict[int, str] = {}
+    for member in body.nodes:
+        for name, value in zip(OPS[member.op].operand_names(len(member.inputs)), member.inputs, strict=False):
+            if value is not None:
+                names.setdefault(value, f"{name} of {OPS[member.op].name}")
+    return [names[value] for value in body.inputs.values()]
+
+
+def _fate(node: Node, kernels: Sequence[int], kept: set[int] | None) -> str:
+    """Return why no kernel computes an operator; "" where one does."""
+    if kernels:
+        return ""
+    if OPS[node.op].view:
+        return "a view: another name for the same memory"
+    if kept is None:
+        return "no kernel"
+    return "a view takes its place" if node.id in kept else "gone: computed when the graph was built, merged, or not needed"
+
+
+def _layout(graph: Graph, value: int) -> str:
+    layout = graph.values[value].layout
+    return "" if layout is None else f"in memory {list(layout)}"
+
+
+def _option(value: object) -> str:
+    text = str(list(value)) if isinstance(value, tuple) else str(value)  # pyright: ignore[reportUnknownArgumentType] - options are of any type
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+def _width(box: Mapping[str, Any]) -> float:
+    """Return how wide a box must be for its lines, which the page cuts where they are longer."""
+    longest = max(len(box["title"]) * _CHARACTER, len(box["label"]) * _SMALL, len(box["type"]) * _SMALL)
+    return min(_WIDEST, max(_NARROWEST, longest + 26))
+
+
+def _kernel(kernel: Kernel, source: int) -> Record:
+    return {
+        "name": kernel.name,
+        "shader": kernel.shader,
+        "template": kernel.template,
+        "labels": list(kernel.labels),
+        "reason": kernel.reason,
+        "overridden": kernel.overridden,
+        "grid": list(kernel.grid),
+        "workgroup": kernel.workgroup_size,
+        "bindings": [[b.name, b.access, b.element, b.bound_to, b.size_bytes] for b in kernel.bindings],
+        "constants": {name: str(value) for name, value in kernel.constants.items()},
+        "source": source,
+    }
+
+
+def _times(profile: GraphProfile | None, timed: KernelTime | None) -> Record:
+    if profile is None or timed is None:
+        return {"us": None, "rates": {}}
+    _, share, *rates = figures(profile, timed)
+    names = ("GB/s", "GFLOP/s", "of peak", "limit")
+    return {"us": timed.microseconds, "rates": {"share": share, **dict(zip(names, rates, strict=True))}}
+
+
+def _pass(name: str, before: int, after: int) -> list[Any]:
+    reasons = {each.name: each.reason for each in PASSES}
+    return [name, before, after, reasons.get(name, "")]
+
+
+def _memory(plan: ExecutionPlan, graph: Graph, labels: Mapping[int, str]) -> Record:
+    makers = {value: node for node in graph.nodes for value in node.outputs}
+
+    def name(value: int) -> tuple[str, str, int]:
+        node = makers.get(value)
+        if node is None:
+            return "scratch memory", "", -1
+        return node_label(node), str(graph.type(value)), node.id
+
+    return {
+        "slots": [slot.size_bytes for slot in plan.slots],
+        "unshared": plan.unshared_bytes,
+        "live": plan.live_bytes(),
+        "values": [
+            [*name(each.value)[:2], each.slot, each.offset_bytes, each.size_bytes, each.first, each.last]
+            for each in plan.intermediates
+        ],
+        "constants": plan.constant_bytes,
+        "total": plan.total_bytes,
+    }

@@ -1,0 +1,47 @@
+"""Values that are written where they are wanted: into their part of the result of an operator that puts values side by side.
+
+A concatenation along the last dimension need not copy what matrix products and convolutions have made for it alone: their
+kernels store rows into columns of wider rows as well as into rows of their own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from ..core.caps import Caps
+from ..ir.graph import Graph, Node
+from ..kernels.element import padded_bytes
+from ..ops import OPS
+from ..ops._def import Part
+
+
+def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
+    """Return the values of a graph that get no memory of their own, and the part of another value that each lies in.
+
+    They are read by the operator that joins them alone, and what they are joined in fits one binding of the device.
+    """
+    times_read = Counter(value for node in graph.nodes for value in node.operands)
+    times_read.update(graph.outputs.values())
+    makers = {output: node for node in graph.nodes for output in node.outputs}
+    found: dict[int, Part] = {}
+    for node in graph.nodes:
+        parts = OPS[node.op].parts
+        if parts is None or padded_bytes(graph.type(node.outputs[0]).size_bytes) > _limit(caps):
+            continue
+        # Empty where the operands cannot be written in place.
+        for value, part in zip(node.operands, parts(graph, node), strict=False):
+            if times_read[value] == 1 and value in makers and _writes_parts(makers[value]):
+                found[value] = part
+    return found
+
+
+def _limit(caps: Caps) -> int:
+    return caps.limit("max-storage-buffer-binding-size")
+
+
+def _writes_parts(node: Node) -> bool:
+    """Return whether the operator that stores a node's result can put its rows into columns of other rows."""
+    body = node.attrs.get("body")
+    writer = body.nodes[0] if isinstance(body, Graph) else node
+    op = OPS[writer.op]
+    return op.epilogue and op.epilogue_axis(writer.attrs) == -1
