@@ -59,9 +59,10 @@ lint: $(VENV)/.installed-dev ## ruff, pyright and import-linter
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.installed-dev $(VENV)/.weights ## measure, and print the figures
+bench: $(VENV)/.installed-dev $(VENV)/.weights ## measure; figures and a plot of them come to build/benchmarks.*
 	@$(ensure_driver)
 	$(BIN)/python -m pytest -m bench -s tests/benchmarks $(ARGS)
+	$(BIN)/python -m tests.benchmarks.plot
 
 venv: $(VENV)/.installed-dev ## the environment for development
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from webnn_wgpu.kernels import source_map, templates
+from webnn_wgpu.kernels import source_map, sources, templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def forget_templates() -> None:
     """Have templates read and rendered again."""
     caches: list[Any] = [templates.environment, templates._library_file, templates.render]
-    for cached in (*caches, source_map._environment, source_map._marked_file):
+    for cached in (*caches, source_map._environment, source_map._marked_file, sources.templates_digest):
         cached.cache_clear()
 
 
@@ -36,10 +36,10 @@ def changed_shaders(folder: Path, *changes: tuple[str, str, str]) -> Iterator[Pa
         text = (folder / name).read_text(encoding="utf-8")
         assert old in text, f"{name} has no {old!r}"
         (folder / name).write_text(text.replace(old, new), encoding="utf-8")
-    templates.shader_root = lambda: folder
+    templates.shader_root = sources.shader_root = lambda: folder
     forget_templates()
     try:
         yield folder
     finally:
-        templates.shader_root = find
+        templates.shader_root = sources.shader_root = find
         forget_templates()

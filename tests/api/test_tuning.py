@@ -15,6 +15,7 @@ from examples.models import mlp
 from tests.support import new_profile, run_graph
 from tests.unit.test_tuning import GRAPHS, asked
 from webnn_wgpu.api import tuning as tuner
+from webnn_wgpu.core import cache
 from webnn_wgpu.ir.graph import Graph
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.kernels import tuning as tunings
@@ -30,7 +31,7 @@ from webnn_wgpu.runtime.program import Program
 def user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A user who has nothing yet; and few rounds, for nothing here depends on what is the fastest."""
     monkeypatch.delenv("WEBNN_WGPU_CACHE", raising=False)
-    monkeypatch.setattr(tunings, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path)
     for name in ("_FEWEST_ROUNDS", "_MOST_ROUNDS", "_FINAL_ROUNDS"):
         monkeypatch.setattr(tuner, name, 1)
     return tmp_path / "tuning"

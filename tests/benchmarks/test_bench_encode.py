@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 import webnn_wgpu as wn
+from tests.benchmarks.results import Results
 from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.program import Program
 
 LENGTH = 200
@@ -30,38 +32,62 @@ def cpu_us_per_dispatch(graph: wn.MLGraph) -> tuple[float, int]:
     program: Any = graph._executable
     assert isinstance(program, Program)
     count = len(program.plan.dispatches)
-    encode: Any = program._record
+    own: Any = program._own
+    assert own is not None
     best = float("inf")
     for _ in range(REPETITIONS):
         begin = time.thread_time_ns()
-        encoder = encode(program._own)
+        encoder = program.record(own)
         commands = encoder.finish()
         best = min(best, time.thread_time_ns() - begin)
         del encoder, commands
     return best / 1000 / count, count
 
 
-def report(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, what: str, build: Callable[[], wn.MLGraph]) -> None:
+def report(monkeypatch: pytest.MonkeyPatch, results: Results, what: str, build: Callable[[], wn.MLGraph]) -> None:
     found: dict[str, float] = {}
     for recorder in ("raw", "plain"):
         monkeypatch.setenv("WEBNN_WGPU_RECORDER", recorder)
         graph = build()
         found[recorder], count = cpu_us_per_dispatch(graph)
-        print(f"\n{what}, {recorder}: {found[recorder]:.2f} us of CPU per dispatch, over {count} dispatches", end="")
         graph.destroy()
+        results.add("overhead", f"{what}, {recorder}", cpu_us_per_dispatch=found[recorder], dispatches=count)
     print(f"\n{what}: plain takes {found['plain'] / found['raw']:.1f} times as long as raw")
 
 
 @pytest.mark.bench
-def test_encoding_a_chain(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    report(context, monkeypatch, "chain", lambda: chain(context))
+def test_encoding_a_chain(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, results: Results) -> None:
+    report(monkeypatch, results, "chain", lambda: chain(context))
 
 
 @pytest.mark.bench
-def test_encoding_the_sentence_encoder(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_encoding_the_sentence_encoder(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, results: Results) -> None:
     try:
         folder = SentenceEncoder.find_model_dir()
     except (OSError, ImportError, RuntimeError) as error:
         pytest.skip(f"the weights of the sentence encoder are not installed: {error}")
     with SentenceEncoder(folder, context) as encoder:
-        report(context, monkeypatch, "MiniLM at 128 tokens", lambda: encoder.build(1, 128))
+        report(monkeypatch, results, "MiniLM at 128 tokens", lambda: encoder.build(1, 128))
+
+
+@pytest.mark.bench
+def test_dispatch_without_copies(context: wn.MLContext, results: Results) -> None:
+    """A small graph between tensors: from the call of `dispatch` to its return, and with the wait for the device."""
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", [8, 8], "float32")
+    graph = builder.build({"y": builder.softmax(builder.matmul(x, x), 1)})
+    source, result = (context.create_tensor([8, 8], "float32") for _ in range(2))
+    device = Device.of(context.device)
+    thread: list[int] = []
+    for _ in range(REPETITIONS):
+        device.wait()
+        begin = time.thread_time_ns()
+        context.dispatch(graph, {"x": source}, {"y": result})
+        thread.append(time.thread_time_ns() - begin)
+    thread.sort()
+    results.add(
+        "overhead",
+        f"dispatch of {len(graph.kernels)} kernels without copies",
+        cpu_us_at_best=thread[0] / 1000,
+        cpu_us_median=thread[len(thread) // 2] / 1000,
+    )

@@ -13,7 +13,7 @@ from examples.models import mlp
 from webnn_wgpu import Tuning
 from webnn_wgpu.api import tuning as tuner
 from webnn_wgpu.cli.app import app
-from webnn_wgpu.kernels import tuning as tunings
+from webnn_wgpu.core import cache
 
 
 def call(*arguments: Any, exit_code: int = 0) -> Result:
@@ -25,7 +25,7 @@ def call(*arguments: Any, exit_code: int = 0) -> Result:
 @pytest.fixture
 def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("WEBNN_WGPU_CACHE", raising=False)
-    monkeypatch.setattr(tunings, "cache_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "user")
     for name in ("_FEWEST_ROUNDS", "_MOST_ROUNDS", "_FINAL_ROUNDS"):
         monkeypatch.setattr(tuner, name, 1)
     onnx.save(mlp(), tmp_path / "mlp.onnx")

@@ -29,11 +29,12 @@ def model(tmp_path: Path) -> Path:
 
 def test_a_page_beside_one_and_a_graph_for_graphviz(model: Path, tmp_path: Path) -> None:
     page, dot = tmp_path / "page.html", tmp_path / "graph.dot"
-    result = call(model, "-o", page, "--profile", "--export-dot", dot)
+    result = call(model, "-o", page, "--profile", "--diff", "--export-dot", dot)
     assert result.stdout == f"written: {page}\nwritten: {dot}\n"
     text = page.read_text(encoding="utf-8")
     assert "<title>mlp.onnx</title>" in text
     assert '"profile": ""' not in text
+    assert "all agree" in text
     assert dot.read_text(encoding="utf-8").startswith("digraph webnn {")
 
 

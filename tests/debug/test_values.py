@@ -46,6 +46,25 @@ def test_every_result_has_its_numbers(context: wn.MLContext) -> None:
     assert found.summary() == "8 values, none with NaN or infinity"
 
 
+def test_values_that_are_written_into_their_place_in_another(context: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(context)
+    x, y = (builder.input(name, {"dataType": "float32", "shape": [2, 4]}) for name in "xy")
+    weights = [builder.constant(np.arange(n * 4, dtype=np.float32).reshape(4, n) - 9) for n in (8, 4)]
+    made = [builder.matmul(x, w, label=f"product {i}") for i, w in enumerate(weights)]
+    whole = builder.concat([made[0], made[1]], 1, label="whole")
+    mixed = builder.concat([y, builder.matmul(x, weights[0], label="third")], 1, label="mixed")
+    graph = builder.build({"a": builder.relu(whole), "b": builder.neg(mixed)})
+    feeds = {"x": np.float32([[1, 2, 3, 4], [0, -1, 2, 5]]), "y": np.ones((2, 4), np.float32)}
+    found = debug.values(graph, feeds)
+    for i, n in enumerate((8, 4)):
+        product = feeds["x"] @ (np.arange(n * 4, dtype=np.float32).reshape(4, n) - 9)
+        (value,) = found.of(f"product {i}")
+        assert [value.type, value.min, value.max] == [f"float32[2, {n}]", product.min(), product.max()]
+    difference = debug.diff(graph, feeds)
+    assert not difference.uncompared
+    assert difference.first is None
+
+
 def test_the_operator_of_an_overflow_that_the_output_hides(context: wn.MLContext) -> None:
     graph = overflowing(context)
     x = np.float32([1, 2, 100, -60])

@@ -7,10 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 EXPECTED = {
     "quick_start.py": r"\[\[0\.2689 0\.7311\]\n \[0\.7311 0\.2689\]\]\n\d+ slots?, .* dispatch.*, 1 pass\n",
@@ -65,9 +69,38 @@ def test_example(name: str, repository: Path, tmp_path: Path) -> None:
             SentenceEncoder.find_model_dir()
         except FileNotFoundError as error:
             pytest.skip(str(error))
+    check(name, [sys.executable, repository / "examples" / name], repository, tmp_path)
+
+
+LIMITED = """
+import runpy, sys
+from wgpu.backends.wgpu_native import _api
+from webnn_wgpu.core.caps import DEFAULT_LIMITS
+
+limits = {name: n for name, n in DEFAULT_LIMITS.items() if name != "max-bindings-per-bind-group"}
+request = _api.GPUAdapter.request_device_sync
+
+def limited(self, **options):
+    device = request(self, **{**options, "required_limits": limits, "required_features": []})
+    assert not device.features
+    assert all(device.limits[name] == n for name, n in limits.items())
+    return device
+
+_api.GPUAdapter.request_device_sync = limited
+runpy.run_path(sys.argv.pop(1), run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("name", ["own_device.py", "own_buffers.py", "frame_loop.py", "texture_in_out.py", "own_operator.py"])
+def test_example_on_a_device_with_default_limits_and_no_features(name: str, repository: Path, tmp_path: Path) -> None:
+    check(name, [sys.executable, "-c", LIMITED, repository / "examples" / name], repository, tmp_path)
+
+
+def check(name: str, command: Sequence[str | Path], repository: Path, folder: Path) -> None:
+    """Run an example and look at its output."""
     done = subprocess.run(
-        [sys.executable, repository / "examples" / name],
-        cwd=tmp_path,
+        command,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": str(repository)},
         capture_output=True,
         text=True,

@@ -25,8 +25,8 @@ SET = "@group(0) @binding(0) var<storage, read_write> x: array<f32>; @compute @w
 class Workplace:
     """A device, a context on it, a graph, tensors for it, and an encoder."""
 
-    def __init__(self) -> None:
-        self.gpu = open_profile("default-limits").gpu
+    def __init__(self, gpu: Any = None) -> None:
+        self.gpu = gpu or open_profile("default-limits").gpu
         self.context = wn.ml.create_context(self.gpu)
         self.graph = network(self.context)
         self.own = buffer(self.gpu, X)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -10,9 +10,16 @@ import wgpu
 
 import webnn_wgpu as wn
 from tests.runtime.counting import count_objects
+from tests.support import new_profile
 from webnn_wgpu.runtime.device import adapters
+from webnn_wgpu.testing import check_kernel
 
-from .programs import X, buffer, network
+from .abuses import Workplace
+from .faults import device_lost
+from .programs import X, network
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.fixture(autouse=True)
@@ -95,32 +102,40 @@ def test_overridden_kernels_stay_overridden(own: wn.MLContext, context: wn.MLCon
         np.testing.assert_allclose(other.compute(other.rebuild(graph, overrides=False), {"x": X})["y"], right, rtol=1e-5)
 
 
-@pytest.mark.parametrize("call", ["wrap_buffer", "encode", "tensor_from_texture", "tensor_to_texture", "run_wgsl", "wgsl_op"])
-def test_whatever_comes_first_notices_the_loss(call: str) -> None:
-    gpu = adapters()[0].request_device_sync()
-    context = wn.ml.create_context(gpu)
-    builder = context.create_graph_builder()
-    v = builder.input("x", [8], "float32")
-    graph, own = network(context), buffer(gpu)
-    x, y = (context.create_tensor([4, 8], "float32") for _ in range(2))
-    encoder = gpu.create_command_encoder()
-    picture = gpu.create_texture(size=(8, 4), format="rgba8unorm", usage="TEXTURE_BINDING | RENDER_ATTACHMENT")
-    source = (
-        "@group(0) @binding(0) var<storage, read_write> x: array<f32>; @compute @workgroup_size(1) fn main() { x[0] = 1.0; }"
-    )
-    gpu.destroy()
-    calls: dict[str, Any] = {
-        "wrap_buffer": lambda: context.wrap_buffer(own, [8], "float32"),
-        "encode": lambda: context.encode(graph, {"x": x}, {"y": y}, encoder),
-        "tensor_from_texture": lambda: context.tensor_from_texture(picture),
-        "tensor_to_texture": lambda: context.tensor_to_texture(x, picture),
-        "run_wgsl": lambda: wn.run_wgsl(source, y, workgroups=1),
-        "wgsl_op": lambda: builder.wgsl_op(source, [], output_shapes=[1], output_types="float32", workgroups=1),
-    }
+SOURCE = "@group(0) @binding(0) var<storage, read_write> x: array<f32>; @compute @workgroup_size(1) fn main() { x[0] = 1.0; }"
+
+CALLS: dict[str, Callable[[Workplace], Any]] = {
+    "wrap_buffer": lambda w: w.context.wrap_buffer(w.own, [8], "float32"),
+    "export_to_gpu": lambda w: w.context.export_to_gpu(w.y),
+    "encode": lambda w: w.encode(),
+    "dispatch": lambda w: w.dispatch(),
+    "dispatch_steps": lambda w: list(w.context.dispatch_steps(w.graph, {"x": w.x}, {"y": w.y})),
+    "compute": lambda w: w.context.compute(w.graph, {"x": X}),
+    "create_tensor": lambda w: w.context.create_tensor([1], "float32"),
+    "read_tensor": lambda w: w.context.read_tensor(w.y),
+    "write_tensor": lambda w: w.context.write_tensor(w.y, X),
+    "tensor_from_texture": lambda w: w.context.tensor_from_texture(w.texture),
+    "tensor_to_texture": lambda w: w.context.tensor_to_texture(w.y, w.texture),
+    "run_wgsl": lambda w: wn.run_wgsl(SOURCE, w.y, workgroups=1),
+    "build": lambda w: network(w.context),
+    "rebuild": lambda w: w.context.rebuild(w.graph),
+    "wgsl_op": lambda w: w.context.create_graph_builder().wgsl_op(
+        SOURCE, [], output_shapes=[1], output_types="float32", workgroups=1
+    ),
+    "override": lambda w: w.graph.override("softmax_1", w.graph.kernels["matmul_0"].wgsl),
+    "check_kernel": lambda w: check_kernel(SOURCE, lambda: 1, shapes=[[]], dtypes=[[]], workgroups=1, on=[w.context]),
+}
+"""Every call that has to do with the device."""
+
+
+@pytest.mark.parametrize("lose", [lambda gpu: gpu.destroy(), device_lost], ids=["by its owner", "by the driver"])
+@pytest.mark.parametrize("call", CALLS)
+def test_whatever_comes_first_notices_the_loss(call: str, lose: Callable[[Any], None]) -> None:
+    w = Workplace(new_profile("default-limits").gpu)
+    lose(w.gpu)
     with pytest.raises(wn.DeviceLostError, match="the device is lost"):
-        calls[call]()
-    assert context.lost.done()
-    assert v.builder is builder
+        CALLS[call](w)
+    assert w.context.lost.done()
 
 
 def test_nothing_is_left_behind() -> None:

@@ -13,7 +13,7 @@ from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.kernels.select import supports
 from webnn_wgpu.ops import OPS
-from webnn_wgpu.ops._recurrent import VARIANTS
+from webnn_wgpu.ops._recurrent import SUBGROUP_VARIANTS, VARIANTS
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ADAPTERS = ("CPU", "DiscreteGPU")
 """Kernels share sums and have larger workgroups on hardware; a software adapter can run those too."""
 
-WAYS = [(v, a) for v, a in itertools.product(VARIANTS, ADAPTERS) if a == "CPU" or not v.startswith("subgroup")]
+WAYS = [(v, a) for v, a in itertools.product(VARIANTS, ADAPTERS) if a == "CPU" or v not in SUBGROUP_VARIANTS]
 
 VECTORS = {"gru": ("bias", "recurrentBias"), "lstm": ("bias", "recurrentBias", "peepholeWeight")}
 STATES = {
@@ -129,7 +129,7 @@ def check(
     """
     names = [o.name for o in OPS[name].operands]
     inputs = [given[n] for n in names]
-    if way is not None and way[0].startswith("subgroup"):
+    if way is not None and way[0] in SUBGROUP_VARIANTS:
         constants = {*constants, "recurrentWeight"}
     graph = op_graph(name, inputs, attrs, {names.index(n) for n in constants})
     feeds = {key: inputs[int(key)] for key in graph.inputs}
@@ -161,7 +161,7 @@ def check(
 
 def variants_of(device: Device) -> list[str]:
     """Return the variants that a device can run where the recurrent weights are constant."""
-    return [v for v in VARIANTS if supports(device.caps, "subgroup") or not v.startswith("subgroup")]
+    return [v for v in VARIANTS if supports(device.caps, "subgroup") or v not in SUBGROUP_VARIANTS]
 
 
 def check_activation(device: Device, name: str, activation: str, defaults: Sequence[str]) -> None:
@@ -174,7 +174,7 @@ def check_activation(device: Device, name: str, activation: str, defaults: Seque
     for place in range(len(defaults)):
         activations: list[Any] = list(defaults)
         activations[place] = (activation, options.get(activation, {}))
-        way = (("subgroup_sequence", "steps", "sequence")[place], "CPU")
+        way = (("persistent", "subgroup_sequence", "steps")[place], "CPU")
         data_type = FLOATS[place % 2]
         attrs = attributes(name, Sizes(), activations=activations)
         check(device, name, operands(name, Sizes(), data_type), attrs, way=way)

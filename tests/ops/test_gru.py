@@ -154,8 +154,9 @@ def test_projection_follows_what_is_forced_for_matmul(device: Device) -> None:
 
 def test_recurrent_weights_that_are_computed_cannot_be_in_a_texture(device: Device) -> None:
     graph = op_graph("gru", list(operands("gru", Sizes()).values()), attributes("gru", Sizes()))
-    with pytest.raises(OperationError, match=r"got subgroup_sequence, .*: recurrent weights that are no constant"):
-        make_plan(graph, device.caps, {"gru": "subgroup_sequence"})
+    for variant in ("persistent", "subgroup_sequence"):
+        with pytest.raises(OperationError, match=rf"got {variant}, .*: recurrent weights that are no constant"):
+            make_plan(graph, device.caps, {"gru": variant})
 
 
 @RESET_AFTER

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +27,9 @@ from tests.ops.recurrent import (
 from tests.support import open_profile
 from webnn_wgpu.core.caps import DEFAULT_LIMITS, Caps
 from webnn_wgpu.core.data_types import FLOATS
+from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ops._cells import ACTIVATIONS
+from webnn_wgpu.ops._recurrent_persistent import MOST_WEIGHTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,6 +132,8 @@ def test_entry_t_belongs_to_step_t(device: Device, data_type: str) -> None:
     "sizes", [Sizes(2, 9, 3, 300), Sizes(2, 1, 1, 258), Sizes(3, 70, 4, 1), Sizes(1, 2, 40, 100, True)], ids=str
 )
 def test_sizes_beyond_one_tile(device: Device, way: tuple[str, str], sizes: Sizes) -> None:
+    if way[0] == "persistent":
+        sizes = replace(sizes, hidden=min(sizes.hidden, MOST_WEIGHTS // 4))
     check(device, "lstm", operands("lstm", sizes), attributes("lstm", sizes), way=way)
 
 
@@ -276,3 +281,17 @@ def test_data_types_that_are_refused(name: str) -> None:
     for key in list(given)[1:]:
         other = given | {key: given[key].astype(np.float16)}
         assert f"{key} data type must equal input data type" in refusal(name, typed_like(other), attrs)
+
+
+def test_an_invocation_keeps_the_weights_of_one_unit_only_where_they_are_few(device: Device) -> None:
+    for hidden, steps, obstacle in (
+        (MOST_WEIGHTS // 4 + 1, 2, f"{MOST_WEIGHTS + 4} recurrent weights of a unit, of {MOST_WEIGHTS}"),
+        (8, 2**16, "65536 steps of"),
+    ):
+        sizes = Sizes(steps, 1, 1, hidden)
+        with pytest.raises(OperationError, match=rf"lstm\('test'\): .*got persistent, .*: {obstacle}.*; allowed: steps"):
+            dispatches("lstm", operands("lstm", sizes), attributes("lstm", sizes), device.caps, lstm="persistent")
+    caps = replace(device.caps, limits=DEFAULT_LIMITS)
+    sizes = Sizes(2, 1, 1, 256)
+    found = dispatches("lstm", operands("lstm", sizes), attributes("lstm", sizes), caps, lstm="persistent")
+    assert found[-1] == "recurrent.persistent"

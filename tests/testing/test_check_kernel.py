@@ -270,6 +270,8 @@ def test_what_is_refused(on: list[wn.MLContext], reference: wn.MLContext) -> Non
         check_kernel(SQUARE, lambda x: [x, x], **given)
     with pytest.raises(wn.MLTypeError, match="there must be a data type for each input"):
         check_kernel(SQUARE, np.square, **given, dtypes=[["float32", "int32"]])
+    with pytest.raises(wn.MLTypeError, match="unknown data type; got float64; allowed: float32, "):
+        check_kernel(SQUARE, np.square, **given, dtypes=["float64"])
     with pytest.raises(wn.MLTypeError, match="there must be at least one shape and one data type"):
         check_kernel(SQUARE, np.square, **{**given, "shapes": []})
     with pytest.raises(wn.MLTypeError, match="workgroups must be one to three positive integers"):

@@ -12,9 +12,9 @@ from tests.ops.recurrent import Sizes, attributes, operands
 from tests.support import op_graph
 from tests.unit.plans import DEVICES, caps_of, check_plan
 from webnn_wgpu.core.caps import Caps
-from webnn_wgpu.kernels.packing import UnitTexture
+from webnn_wgpu.kernels.packing import PersistentTexture, UnitTexture
 from webnn_wgpu.ops import OPS
-from webnn_wgpu.ops._recurrent import VARIANTS, choose
+from webnn_wgpu.ops._recurrent import SUBGROUP_VARIANTS, VARIANTS, choose
 from webnn_wgpu.ops._recurrent_network import Sizes as NetworkSizes
 from webnn_wgpu.plan import make_plan
 
@@ -63,7 +63,7 @@ def test_small_networks_are_one_dispatch_on_hardware(device: str) -> None:
     plan = planned(device, "lstm", Sizes(steps=20, hidden=128))
     found = templates(plan)
     if device == "lavapipe":
-        assert found == ["recurrent.subgroup"]
+        assert found == ["recurrent.persistent"]
     else:
         assert found == ["recurrent.sequence"]
     assert all(d.reason for d in plan.dispatches)
@@ -102,6 +102,7 @@ def test_software_adapters_take_one_workgroup_for_all_steps_unless_much_can_be_s
     for steps, batch, hidden, directions, expected in (
         (1, 1, 64, 1, "subgroup_steps"),
         (2, 1, 256, 1, "subgroup_sequence"),
+        (16, 1, 256, 1, "persistent"),
         (9, 1, 512, 1, "subgroup_steps"),
         (9, 1, 512, 2, "subgroup_sequence"),
         (9, 4, 512, 1, "subgroup_steps"),
@@ -110,7 +111,22 @@ def test_software_adapters_take_one_workgroup_for_all_steps_unless_much_can_be_s
     ):
         sizes = NetworkSizes(D=directions, S=steps, B=batch, H=hidden, N=4 * hidden)
         assert choose(caps, sizes).variant == expected
-        assert choose(caps, sizes, no_subgroup="no subgroups").variant == "steps"
+        assert choose(caps, sizes, dict.fromkeys(SUBGROUP_VARIANTS, "no subgroups")).variant == "steps"
+
+
+@pytest.mark.parametrize(("gates", "hidden"), [(3, 70), (4, 32), (3, 5)])
+def test_weights_that_invocations_keep(gates: int, hidden: int) -> None:
+    packing = PersistentTexture(lanes=8, gates=gates, hidden=hidden)
+    assert packing.texture
+    weights = np.random.default_rng(0).standard_normal((2, gates * hidden, hidden)).astype(np.float32)
+    texels = packing.pack(weights)
+    assert texels.shape == (2 * packing.subgroups, packing.width, 4)
+    last = hidden - 1
+    for direction, gate, unit, k in ((0, 0, 0, 0), (1, gates - 1, last, last), (1, 1, last, 2), (0, 2, 3, last)):
+        number = k * gates + gate
+        texel = texels[direction * packing.subgroups + unit // 8, number // 4 * 8 + unit % 8]
+        assert texel[number % 4] == weights[direction, gate * hidden + unit, k]
+    assert np.count_nonzero(texels) == np.count_nonzero(weights)
 
 
 @pytest.mark.parametrize(("gates", "hidden", "width"), [(3, 70, 10**6), (4, 32, 256), (3, 70, 2 * 3 * 4 * 4 * 4)])

@@ -203,7 +203,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 
 def test_the_first_that_knows_an_operator_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tunings, "cache_folder", lambda: tmp_path / "user")
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path / "user")
     monkeypatch.setattr(tunings, "PACKAGED", tmp_path / "package")
     user, package = tuning_files(CAPS)
     tuned(CAPS, a=Measured("package", {"package": 1.0}), b=PLAIN, c=PLAIN).save(package)
@@ -218,7 +218,7 @@ def test_the_first_that_knows_an_operator_counts(tmp_path: Path, monkeypatch: py
 
 def test_what_is_kept_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WEBNN_WGPU_CACHE", raising=False)
-    monkeypatch.setattr(tunings, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path)
     tunings.keep(tuned(CAPS, a=PLAIN, b=PLAIN), CAPS)
     file = tunings.keep(tuned(CAPS, b=Measured("tiled", {"tiled": 1.0})), CAPS)
     assert file == tuning_files(CAPS)[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Collection, Mapping
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
@@ -10,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from ..core.errors import NotSupportedError, OperationError
 from ..ir.graph import Graph
 from ..ir.types import TensorType
+from ..kernels.source_map import map_of_source
 from ..kernels.tuning import Sources, Tuning
 from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan
 from ..runtime.peak import Peak
 from .backend import Executable
-from .kernels import Kernel, Kernels, Override, kernels_of
+from .kernels import Kernel, Kernels, Override, Watched, kernels_of
 from .notebooks import MOST_DRAWN, graph_html, graph_svg
 from .options import camel_attribute
 from .profile import GraphProfile, measure
@@ -55,11 +57,12 @@ class MLGraph:
         disabled_passes: Collection[str] = (),
         tuning: Sources = (),
     ) -> None:
-        self._context, self._executable, self._destroyed = context, executable, False
+        self._context, self._installed, self._destroyed = context, executable, False
         self._tuning = tuning
         self._disabled_passes = tuple(disabled_passes)
         self.source, self.plan, self.passes = source, plan, passes
         self._overrides: dict[str, Override] = {}
+        self._watched: dict[str, Watched] = {}
         self._kernels: Kernels | None = None
         self.aliases = source.aliases
         self.inputs: Mapping[str, TensorType] = MappingProxyType({n: source.type(v) for n, v in source.inputs.items()})
@@ -90,14 +93,14 @@ class MLGraph:
 
     @property
     def optimised(self) -> Graph:
-        """The graph after all passes, which the plan carries out; the passes run anew for it, so keep it if you need it often.
+        """The graph after all passes, which the plan carries out.
 
         Example:
             >>> graph = b.build({"y": b.relu(b.add(x, y))})
             >>> [node.op for node in graph.source.nodes], [node.op for node in graph.optimised.nodes]
             (['add', 'relu'], ['fused'])
         """
-        return run_passes(self.source, self._disabled_passes)[0]
+        return run_passes(self.source, self._disabled_passes)[0] if self.plan is None else self.plan.graph
 
     @property
     def kernels(self) -> Kernels:
@@ -118,18 +121,27 @@ class MLGraph:
                 self._kernels = kernels_of(self.plan, self.source, self._overrides)
             return self._kernels
 
-    def override(self, kernel: str, wgsl: str | os.PathLike[str]) -> Kernel:
+    @property
+    def _executable(self) -> Executable:
+        """What runs: with files of overridden kernels that are watched as they are now."""
+        if self._watched:
+            self._reload()
+        return self._installed
+
+    def override(self, kernel: str, wgsl: str | os.PathLike[str], *, watch: bool = False) -> Kernel:
         """Have later runs use a source of your own for one kernel, over the same bindings, uniforms and workgroups.
 
         Args:
             kernel: the kernel's name, or the label of an operator that one kernel computes.
             wgsl: path of a file, or WGSL itself, with the entry point `main`. `graph.kernels[name].wgsl` is where to start.
+            watch: whether to look before each run if the file was saved since, and then to take what it holds now. Where that
+                does not compile there is a warning with file, line and column, and what was installed stays.
 
         Returns:
             The kernel as it is now; `kernels` and `profile` tell that it is overridden.
 
         Raises:
-            MLTypeError: no kernel is meant, or more than one.
+            MLTypeError: no kernel is meant, or more than one; or what is to be watched is no file.
             OSError: the file cannot be read.
             OperationError: the source does not compile, or binds something else: the message names file, line and column. What
                 was installed before stays.
@@ -148,11 +160,33 @@ class MLGraph:
         self._context._check_graph(self, "override")
         with self._context._lock:
             name = self.kernels.one(kernel, "override").name
+            watched = Watched.of(wgsl) if watch else None
             override = Override.of(wgsl)
-            with self._context._guarded("override"):
-                self._executable.override(name, override.source_map)
-            self._overrides[name], self._kernels = override, None
+            self._install(name, override)
+            self._watched.pop(name, None)
+            if watched is not None:
+                self._watched[name] = watched
             return self.kernels[name]
+
+    def _install(self, name: str, override: Override) -> None:
+        with self._context._guarded("override"):
+            self._installed.override(name, map_of_source(override.wgsl, override.file))
+        self._overrides[name], self._kernels = override, None
+
+    def _reload(self) -> None:
+        """Install the files that were saved since they were installed."""
+        with self._context._lock:
+            for name, watched in self._watched.items():
+                now = watched.again()
+                if now == watched:
+                    continue
+                try:
+                    self._install(name, Override.of(now.file))
+                except OSError:
+                    continue
+                except OperationError as error:
+                    warnings.warn(str(error), RuntimeWarning, stacklevel=4)
+                self._watched[name] = now
 
     def restore(self, kernel: str | None = None) -> None:
         """Undo `override`: of the kernel of that name, of those that compute the operator of that label, or of all.
@@ -165,9 +199,10 @@ class MLGraph:
         with self._context._lock:
             names = list(self._overrides) if kernel is None else [k.name for k in self.kernels.find(kernel, "restore")]
             with self._context._guarded("restore"):
-                self._executable.restore(names)
+                self._installed.restore(names)
             for name in names:
                 self._overrides.pop(name, None)
+                self._watched.pop(name, None)
             self._kernels = None
 
     def _take_overrides(self, other: MLGraph) -> None:
@@ -186,9 +221,7 @@ class MLGraph:
                     allowed=str(wanted),
                     hint="rebuild(graph, overrides=False) leaves the sources out",
                 )
-            self._executable.override(name, override.source_map)
-            self._overrides[name] = override
-        self._kernels = None
+            self._install(name, override)
 
     def profile(self, inputs: Mapping[str, Any], *, runs: int = 1, peak: Peak | None = None) -> GraphProfile:
         """Run the graph and return how long each kernel took on the device, by the device's own timestamps.
@@ -265,7 +298,8 @@ class MLGraph:
         """
         with self._context._lock:
             self._destroyed = True
-            self._executable.destroy()
+            self._watched.clear()
+            self._installed.destroy()
 
     def __enter__(self) -> MLGraph:
         return self

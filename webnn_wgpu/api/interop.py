@@ -73,7 +73,7 @@ class Interop(ContextState):
         Raises:
             MLTypeError: a tensor of another context, or one that was not created with `exportable_to_gpu`.
             MLTensorStateError: destroyed, or a constant.
-            InvalidStateError: exported already.
+            InvalidStateError: exported already, or the device is lost.
             NotSupportedError: the context has no device.
 
         Example:
@@ -92,6 +92,7 @@ class Interop(ContextState):
                 )
             if not isinstance(self._backend, DeviceBackend):
                 raise no_device()
+            self._backend.device.check()
             return ExportedBuffer(self, tensor)
 
     def encode(

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..core.errors import MLTypeError
 from ..ir.graph import Graph, Origin
+from ..kernels.dbg import without_dbg
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_kernel, map_of_source
 from ..kernels.spec import Grid, KernelSpec
 from ..kernels.templates import render, template_file
@@ -37,6 +38,10 @@ def first_few(labels: Sequence[str]) -> str:
     return ", ".join(labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
+def _is_wgsl(given: str | os.PathLike[str]) -> bool:
+    return isinstance(given, str) and "{" in given
+
+
 @dataclass(frozen=True)
 class Override:
     """A source in the place of a kernel's own.
@@ -49,17 +54,47 @@ class Override:
     wgsl: str
     file: str
 
-    @property
-    def source_map(self) -> SourceMap:
-        """The source as it is compiled: without `dbg`."""
-        return map_of_source(self.wgsl, self.file)
-
     @classmethod
     def of(cls, given: str | os.PathLike[str]) -> Override:
         """Return what a caller means: a path, or, where a string holds a brace, WGSL itself."""
-        if isinstance(given, str) and "{" in given:
-            return cls(given, OWN_SOURCE)
+        if _is_wgsl(given):
+            return cls(str(given), OWN_SOURCE)
         return cls(Path(given).read_text(encoding="utf-8"), str(given))
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A file as it was when it was last looked at.
+
+    Attributes:
+        file: its path.
+        saved_ns: when it was last written.
+        size_bytes: how long it was.
+    """
+
+    file: Path
+    saved_ns: int
+    size_bytes: int
+
+    @classmethod
+    def of(cls, given: str | os.PathLike[str]) -> Watched:
+        """Return the file that a caller means; to be called before it is read.
+
+        Raises:
+            MLTypeError: WGSL itself is given.
+            OSError: there is no such file.
+        """
+        if _is_wgsl(given):
+            raise MLTypeError("only a file can be watched", operator="override", got=OWN_SOURCE)
+        stat = Path(given).stat()
+        return cls(Path(given), stat.st_mtime_ns, stat.st_size)
+
+    def again(self) -> Watched:
+        """Return the file as it is now; as it was where an editor is just about to put another in its place."""
+        try:
+            return Watched.of(self.file)
+        except OSError:
+            return self
 
 
 @dataclass(frozen=True)
@@ -114,7 +149,7 @@ class Kernel:
     @property
     def wgsl(self) -> str:
         """The source, without `dbg`: rendered from the template, or the caller's where it is overridden."""
-        return render(self.spec) if self.override is None else self.override.source_map.text
+        return render(self.spec) if self.override is None else without_dbg(self.override.wgsl)
 
     @property
     def source_map(self) -> SourceMap:
@@ -128,9 +163,13 @@ class Kernel:
             >>> print(kernel.source_map.place(line, 5))
             ops/elementwise.wgsl.j2:17:5 (relu_1)
         """
+        return self.map_source()
+
+    def map_source(self, *, dbg: bool = False) -> SourceMap:
+        """Return the source map, of `wgsl` or of that with its `dbg` statements."""
         if self.override is not None:
-            return self.override.source_map
-        return map_of_kernel(self.spec, labels=self.steps or (self.labels,))
+            return map_of_source(self.override.wgsl, self.override.file, dbg=dbg)
+        return map_of_kernel(self.spec, labels=self.steps or (self.labels,), dbg=dbg)
 
     @property
     def overridden(self) -> bool:

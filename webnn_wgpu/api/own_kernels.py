@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -16,6 +17,7 @@ from .arrays import Fail, as_array, failing, is_integer, tensor_type
 from .tensor import MLTensor
 
 if TYPE_CHECKING:
+    from .backend import Pending
     from .context import MLContext
 
 _lock = Lock()
@@ -86,7 +88,35 @@ def run_wgsl(
         >>> wn.run_wgsl(source, np.float32([1, 2]), np.zeros(2, np.float32), workgroups=1, constants={"FACTOR": 1.5})
         array([1.5, 3. ], dtype=float32)
     """
-    fail = failing("run_wgsl", label)
+    run = prepared_run("run_wgsl", source, arguments, workgroups, constants, context, label)
+    with run.context._guarded("run_wgsl", label=label), run.context._lock:
+        pending = run.context._backend.run_kernel(run.source, run.arguments, run.grid)
+    return results_of(run, pending)
+
+
+@dataclass(frozen=True)
+class PreparedRun:
+    """What `run_wgsl` runs, checked: as which call it is known in messages, where, and the source with its constants."""
+
+    operator: str
+    label: str
+    context: MLContext
+    source: str
+    arguments: Sequence[RunArgument]
+    grid: Grid
+
+
+def prepared_run(
+    operator: str,
+    source: str,
+    arguments: Sequence[Any],
+    workgroups: Any,
+    constants: Mapping[str, Any] | None,
+    context: MLContext | None,
+    label: str,
+) -> PreparedRun:
+    """Check the arguments of `run_wgsl`."""
+    fail = failing(operator, label)
     context = context or _context_of(arguments)
     declared = declared_bindings(source_of(source, None, fail), fail)
     if len(declared) != len(arguments):
@@ -99,7 +129,7 @@ def run_wgsl(
     given: list[RunArgument] = []
     for i, (argument, found) in enumerate(zip(arguments, declared, strict=True)):
         if isinstance(argument, MLTensor):
-            context._check_tensor(argument, "run_wgsl")
+            context._check_tensor(argument, operator)
             value: Any = argument._storage
         elif is_gpu_buffer(argument):
             value = argument
@@ -108,11 +138,14 @@ def run_wgsl(
             tensor_type(value.dtype.name, value.shape, fail)
         given.append(RunArgument(value, found.name, accesses[found.access]))
     grid = grid_of(workgroups, context.caps, fail)
-    with context._guarded("run_wgsl", label=label), context._lock:
-        pending = context._backend.run_kernel(source_of(source, constants, fail), given, grid)
+    return PreparedRun(operator, label, context, source_of(source, constants, fail), given, grid)
+
+
+def results_of(run: PreparedRun, pending: Pending | None) -> Any:
+    """Wait for a run and return what `run_wgsl` does."""
     if pending is None:
         return None
-    with context._guarded("run_wgsl", label=label):
+    with run.context._guarded(run.operator, label=run.label):
         results = list(pending.result().values())
     return results[0] if len(results) == 1 else results
 

@@ -15,6 +15,8 @@ from .demo import demo
 from .diff import diff
 from .doctor import doctor
 from .info import check, info
+from .interpret import interpret
+from .kernel_lab import kernel_lab
 from .kernels import kernels
 from .op import op
 from .ops import ops
@@ -36,5 +38,5 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (run, info, check, bench, tune, diff, profile, kernels, view, demo, doctor, op, ops):
+for command in (run, info, check, bench, tune, diff, profile, kernels, kernel_lab, interpret, view, demo, doctor, op, ops):
     app.add_command(command)

@@ -27,6 +27,7 @@ from .progress import loading
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="The page.  [default: MODEL.html in this folder]"
 )
 @click.option("--profile", is_flag=True, help="Time every kernel, and colour the operators by it.")
+@click.option("--diff", "compared", is_flag=True, help="Compare every operator with numpy, and colour them by their error.")
 @click.option("--export-dot", type=click.Path(dir_okay=False, path_type=Path), help="Write the graph for Graphviz, too.")
 @click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
 @failing_well
@@ -34,6 +35,7 @@ def view(
     model: Path,
     output: Path | None,
     profile: bool,
+    compared: bool,
     export_dot: Path | None,
     opened: bool,
     fallback: Any,
@@ -54,7 +56,8 @@ def view(
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
             profiles = [graph.profile(watch.inputs[graph], runs=3) for graph in loaded.graphs] if profile else None
-            debug.view(loaded, target, profile=profiles)
+            diffs = [debug.diff(graph, watch.inputs[graph]) for graph in loaded.graphs] if compared else None
+            debug.view(loaded, target, profile=profiles, diff=diffs)
             dots = [to_dot(graph) for graph in loaded.graphs] if export_dot else []
     click.echo(f"written: {target}")
     for i, dot in enumerate(dots):

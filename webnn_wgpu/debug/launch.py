@@ -126,7 +126,6 @@ def launch(
         {name: name for name in made if name in inputs},
         Graph({}, {}, {}, (), {}),
         {},
-        {},
     )
     with context._guarded("launch"):
         program = Program(backend.device, plan)

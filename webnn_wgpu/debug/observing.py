@@ -12,7 +12,8 @@ from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import InvalidStateError
 from webnn_wgpu.ir.graph import Graph, Node, Origin
-from webnn_wgpu.passes import PASSES
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes import PASSES, run_passes
 from webnn_wgpu.plan.planner import node_label
 from webnn_wgpu.reference.interpreter import evaluate
 
@@ -22,7 +23,7 @@ Seen = Callable[[int, list["Array | None"], list["Array | None"]], None]
 
 def optimised(graph: MLGraph) -> Graph:
     """Return what a graph's kernels compute: the source graph after its passes."""
-    return graph.optimised if graph.plan is None else graph.plan.graph
+    return graph.plan.graph if graph.plan is not None else run_passes(graph.source, graph._disabled_passes)[0]
 
 
 class Values:
@@ -61,10 +62,11 @@ class Values:
         return {name: self._arrays[value] for name, value in self.graph.outputs.items() if value in self._arrays}
 
     def _pass_by(self, position: int) -> None:
-        """Make the result of a node without a kernel: a view is its operand's memory, what is joined was put in its place."""
+        """Make the result of a node without a kernel: its operand's memory is that of a view, or that which they lie in."""
         node = self.graph.nodes[position]
         operands = self._operands(node)
-        if all(array is not None for array in operands):
+        op = OPS[node.op]
+        if (op.view or op.parts) and all(operand is not None for operand in operands):
             self._keep(node, dict(zip(node.outputs, evaluate(self.graph, node, operands), strict=True)))
 
     def _operands(self, node: Node) -> list[Array | None]:

@@ -191,6 +191,51 @@ class UnitTexture(Packing):
 
 
 @dataclass(frozen=True)
+class PersistentTexture(Packing):
+    """Recurrent weights as a texture, a row of texels for the hidden units of each subgroup.
+
+    Of every unit, `lanes` texels apart, the weights of all gates of the first unit of the state, then those of the second,
+    four to a texel. What pads them is 0.
+
+    Attributes:
+        lanes: invocations of a subgroup, each of which has one hidden unit.
+        gates: how many gates there are.
+        hidden: how many hidden units.
+    """
+
+    lanes: int
+    gates: int
+    hidden: int
+
+    @property
+    def texture(self) -> bool:
+        """Whether the packed form is a texture: yes."""
+        return True
+
+    @property
+    def subgroups(self) -> int:
+        """Subgroups, and rows of the texture, of a direction."""
+        return -(-self.hidden // self.lanes)
+
+    @property
+    def width(self) -> int:
+        """Texels per row."""
+        return -(-self.gates * self.hidden // 4) * self.lanes
+
+    def pack(self, array: Any) -> Any:
+        """Return the texels, `[height, width, 4]` float32.
+
+        Args:
+            array: the weights, [..., gates * hidden, hidden]; float32 or float16.
+        """
+        weights = np.reshape(array, (-1, self.gates, self.hidden, self.hidden)).transpose(0, 2, 3, 1)
+        padded = np.zeros((len(weights), self.subgroups * self.lanes, self.width // self.lanes * 4), np.float32)
+        padded[:, : self.hidden, : self.gates * self.hidden] = weights.reshape(len(weights), self.hidden, -1)
+        units = padded.reshape(-1, self.lanes, self.width // self.lanes, 4)
+        return units.transpose(0, 2, 1, 3).reshape(-1, self.width, 4)
+
+
+@dataclass(frozen=True)
 class Permuted(Packing):
     """A constant seen with dimensions `dims`, which are put into the order `axes`; in its own data type.
 

@@ -146,30 +146,36 @@ def _moved(mark: _Mark, columns: int) -> _Mark:
     return replace(mark, place=replace(place, column=place.column + columns)) if mark.is_text else mark
 
 
-def map_of_source(source: str, file: str = OWN_SOURCE) -> SourceMap:
-    r"""Return the map of a program's own source, without its `dbg` statements.
+def map_of_source(source: str, file: str = OWN_SOURCE, *, dbg: bool = False) -> SourceMap:
+    r"""Return the map of a program's own source.
+
+    Args:
+        source: the source.
+        file: what it is called.
+        dbg: whether its `dbg` statements are kept.
 
     >>> map_of_source("fn main() {\n    let a = 1;\n    dbg(a);\n    f(a);\n}", "own.wgsl").place(3, 5)
     Place(file='own.wgsl', line=4, column=5, operators=())
     """
     starts = [0, *accumulate(len(line) + 1 for line in source.split("\n"))][:-1]
     marks = {at: _Mark(Place(file, number, 1), True) for number, at in enumerate(starts, 1)}
-    return SourceMap(source, file, marks, {}).without_dbg()
+    found = SourceMap(source, file, marks, {})
+    return found if dbg else found.without_dbg()
 
 
-def map_of_kernel(spec: KernelSpec, folder: str = "ops", labels: Sequence[tuple[str, ...]] = ()) -> SourceMap:
+def map_of_kernel(
+    spec: KernelSpec, folder: str = "ops", labels: Sequence[tuple[str, ...]] = (), *, dbg: bool = False
+) -> SourceMap:
     """Return the map of what `render` returns for a kernel.
 
     Args:
         spec: the kernel.
         folder: where in `shaders/` its template lies.
         labels: labels of the operators of each step of its expression, where it has one.
+        dbg: whether `dbg` statements are kept.
     """
-    return map_of_source(spec.source) if spec.source else map_with_dbg(spec, folder, labels).without_dbg()
-
-
-def map_with_dbg(spec: KernelSpec, folder: str = "ops", labels: Sequence[tuple[str, ...]] = ()) -> SourceMap:
-    """Return the map of what a template renders to before `dbg` statements are taken out."""
+    if spec.source:
+        return map_of_source(spec.source, dbg=dbg)
     params = tuple((name, _marked_steps(value)) for name, value in spec.params)
     marked = render_with_dbg(replace(spec, params=params), folder, _environment())
     marks: dict[int, _Mark] = {}
@@ -180,7 +186,8 @@ def map_with_dbg(spec: KernelSpec, folder: str = "ops", labels: Sequence[tuple[s
             marks[at] = _marks[code - _PLACES]
         else:
             steps[at] = code - _STEPS
-    return SourceMap(_MARKS.sub("", marked), template_file(spec, folder), marks, steps, labels)
+    found = SourceMap(_MARKS.sub("", marked), template_file(spec, folder), marks, steps, labels)
+    return found if dbg else found.without_dbg()
 
 
 def _marked_steps(value: Hashable) -> Hashable:

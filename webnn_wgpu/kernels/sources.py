@@ -31,7 +31,7 @@ def templates_digest() -> str:
 def source_of(spec: KernelSpec) -> str:
     """Return the WGSL of a kernel, from the cache on disk if it is there."""
     if spec.source:
-        return spec.source
+        return render(spec)
     name = f"{_FOLDER}/{disk.key_of(templates_digest(), spec)}.wgsl"
     source = disk.read(name)
     if source is None:

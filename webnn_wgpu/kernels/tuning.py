@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from ..core.cache import cache_folder, key_of, replace_file
+from ..core import cache
 from ..core.caps import Caps
 from ..core.settings import cache_enabled
 from .select import Choice, spelled, unspelled
@@ -89,12 +89,12 @@ class Tuning:
     def of(cls, caps: Caps, choices: Mapping[str, Measured] | None = None) -> Tuning:
         """Return what was measured on a device with the kernels as they are."""
         adapter = ", ".join(part for part in (caps.device, caps.driver, caps.backend) if part)
-        return cls(key_of(caps.to_json()), templates_digest(), adapter, dict(choices or {}))
+        return cls(cache.key_of(caps.to_json()), templates_digest(), adapter, dict(choices or {}))
 
     @property
     def name(self) -> str:
         """The name of a file for this device and these kernels."""
-        return f"{key_of(self.device, self.templates)}.json"
+        return f"{cache.key_of(self.device, self.templates)}.json"
 
     def fits(self, other: Tuning) -> bool:
         """Return whether it is about the same device and kernels as another."""
@@ -155,7 +155,7 @@ class Tuning:
         Raises:
             OSError: it cannot be written.
         """
-        replace_file(Path(path), self.to_json().encode())
+        cache.replace_file(Path(path), self.to_json().encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tuning:
@@ -184,7 +184,7 @@ Sources: TypeAlias = "tuple[Tuning | Path, ...] | None"
 def tuning_files(caps: Caps) -> list[Path]:
     """Return where tuning of a device is looked for: in the user's cache, unless that is switched off, and in the package."""
     name = Tuning.of(caps).name
-    places = [cache_folder() / "tuning"] if cache_enabled() else []
+    places = [cache.cache_folder() / "tuning"] if cache_enabled() else []
     return [place / name for place in (*places, PACKAGED)]
 
 

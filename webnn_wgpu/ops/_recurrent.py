@@ -1,11 +1,15 @@
 """Lowering of gru, lstm and their cells: the product of all steps' inputs at once, then the steps in one of several ways.
 
 What the inputs of all steps contribute does not depend on the state, so it is one matrix product, kept in float32. The steps
-follow: `sequence` and `steps` run on any device (`_recurrent_loops.py`), `subgroup_sequence` and `subgroup_steps` are for
-software adapters (`_recurrent_subgroup.py`). What leaves the operator is rounded once.
+follow: `sequence` and `steps` run on any device (`_recurrent_loops.py`), the others are for software adapters: `persistent`
+(`_recurrent_persistent.py`), `subgroup_sequence` and `subgroup_steps` (`_recurrent_subgroup.py`). What leaves the operator is
+rounded once.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from ..core.caps import Caps
 from ..core.errors import OperationError
@@ -18,14 +22,20 @@ from ._quads import MOST_ITERATIONS
 from ._recurrent_loops import SEQUENCE, STEPS, sequence_calls, sequence_fits, sequence_iterations, sequence_memory, steps_calls
 from ._recurrent_loops import bindings_besides as bindings_of_loops
 from ._recurrent_network import Sizes, make_network, sizes_of
-from ._recurrent_subgroup import SUBGROUP, most_steps, obstacle, row_blocks, subgroup_calls
+from ._recurrent_persistent import PERSISTENT, persistent_calls
+from ._recurrent_persistent import bindings_besides as bindings_of_persistent
+from ._recurrent_persistent import obstacle as persistent_obstacle
+from ._recurrent_subgroup import SUBGROUP, most_steps, row_blocks, subgroup_calls
 from ._recurrent_subgroup import bindings_besides as bindings_of_subgroup
+from ._recurrent_subgroup import obstacle as subgroup_obstacle
 from .concat import CONCAT
 from .strided import STRIDED
 
-VARIANTS = ("sequence", "steps", "subgroup_sequence", "subgroup_steps")
+SUBGROUP_VARIANTS = ("persistent", "subgroup_sequence", "subgroup_steps")
+"""Those that need subgroups and constant recurrent weights."""
+VARIANTS = ("sequence", "steps", *SUBGROUP_VARIANTS)
 """The ways through the steps."""
-TEMPLATES = (SEQUENCE, STEPS, SUBGROUP, *PRODUCTS, STRIDED, CONCAT)
+TEMPLATES = (SEQUENCE, STEPS, PERSISTENT, SUBGROUP, *PRODUCTS, STRIDED, CONCAT)
 """All templates, those of the product before the steps included."""
 
 SEQUENCE_WEIGHTS = 2**17
@@ -39,6 +49,9 @@ them (lavapipe, measured), so that several workgroups can save no more than a di
 SEVERAL_WORKGROUPS = 5
 """How many times as many weights it may be where there are several workgroups in any case, for directions or batch rows."""
 
+PERSISTENT_STEPS = 16
+"""Steps from which on a software adapter takes `persistent`: it loads the weights at a third of the speed of using them."""
+
 
 def recurrent_calls(low: Lowering) -> list[KernelCall]:
     """Return the kernel calls of gru, lstm or one of their cells.
@@ -49,13 +62,14 @@ def recurrent_calls(low: Lowering) -> list[KernelCall]:
     sizes = sizes_of(low)
     choice = _choose(low, sizes)
     variant, reason = choice.variant, choice.reason
-    subgroup = variant.startswith("subgroup")
-    others = bindings_of_subgroup(low) if subgroup else bindings_of_loops(low, variant, sizes.S)
     calls: list[KernelCall] = []
-    network = make_network(low, sizes, others, calls)
-    if subgroup:
+    if variant == "persistent":
+        persistent_calls(make_network(low, sizes, bindings_of_persistent(low), calls), reason, calls)
+    elif variant in SUBGROUP_VARIANTS:
+        network = make_network(low, sizes, bindings_of_subgroup(low), calls)
         subgroup_calls(network, most_steps(low, sizes) if variant == "subgroup_sequence" else 1, reason, calls)
     else:
+        network = make_network(low, sizes, bindings_of_loops(low, variant, sizes.S), calls)
         (sequence_calls if variant == "sequence" else steps_calls)(network, reason, calls)
     return calls
 
@@ -63,25 +77,27 @@ def recurrent_calls(low: Lowering) -> list[KernelCall]:
 def _choose(low: Lowering, sizes: Sizes) -> Choice:
     """Return the variant to take: the forced one, the one measured to be the fastest, or the best by device and sizes."""
     op, forced = low.ops[low.node.op], low.forced_variant
+    in_way = {variant: _obstacle(low, sizes, variant) for variant in ([forced] if forced else VARIANTS)}
     if forced is None:
-        no_sequence, no_subgroup = _sequence_obstacle(low, sizes), obstacle(low, sizes)
-        in_ways = {"sequence": no_sequence, "steps": "", "subgroup_sequence": no_subgroup, "subgroup_steps": no_subgroup}
-        possible = [variant for variant in VARIANTS if not in_ways[variant]]
-        return low.measured(possible) or choose(low.caps, sizes, no_sequence, no_subgroup)
-    in_way = ""
-    if forced.startswith("subgroup"):
-        in_way = obstacle(low, sizes)
-    elif forced == "sequence":
-        in_way = _sequence_obstacle(low, sizes)
-    if in_way:
+        return low.measured([variant for variant in VARIANTS if not in_way[variant]]) or choose(low.caps, sizes, in_way)
+    if in_way[forced]:
         raise OperationError(
             "the forced kernel variant cannot be had",
             operator=op.python_name,
             label=low.node.label,
-            got=f"{forced}, steps={sizes.S}, hidden_size={sizes.H}: {in_way}",
+            got=f"{forced}, steps={sizes.S}, hidden_size={sizes.H}: {in_way[forced]}",
             allowed="steps",
         )
     return Choice(forced, FORCED)
+
+
+def _obstacle(low: Lowering, sizes: Sizes, variant: str) -> str:
+    """Return why a variant cannot be had, or nothing."""
+    if variant == "persistent":
+        return persistent_obstacle(low, sizes)
+    if variant in SUBGROUP_VARIANTS:
+        return subgroup_obstacle(low, sizes)
+    return _sequence_obstacle(low, sizes) if variant == "sequence" else ""
 
 
 def _sequence_obstacle(low: Lowering, sizes: Sizes) -> str:
@@ -97,20 +113,22 @@ def _sequence_obstacle(low: Lowering, sizes: Sizes) -> str:
     return ""
 
 
-def choose(caps: Caps, sizes: Sizes, no_sequence: str = "", no_subgroup: str = "") -> Choice:
+def choose(caps: Caps, sizes: Sizes, in_way: Mapping[str, str] = MappingProxyType({})) -> Choice:
     """Return the variant for a device.
 
     Args:
         caps: the device.
         sizes: the network's sizes.
-        no_sequence: why `sequence` cannot be had, if so.
-        no_subgroup: why the subgroup variants cannot be had, if so.
+        in_way: why a variant cannot be had, by variant.
 
     Example:
         >>> choose(Caps(adapter_type="DiscreteGPU"), Sizes(D=1, S=20, B=1, H=64, N=256)).variant
         'sequence'
     """
     weights = sizes.H * sizes.N
+    no_subgroup, no_sequence = in_way.get("subgroup_sequence"), in_way.get("sequence")
+    if caps.is_cpu and sizes.S >= PERSISTENT_STEPS and not in_way.get("persistent"):
+        return Choice("persistent", f"software adapter, {sizes.S} steps: the weights are loaded once for all of them")
     if caps.is_cpu and not no_subgroup:
         several = sizes.D * row_blocks(sizes) > 1
         if sizes.S == 1 or weights > SUBGROUP_WEIGHTS * (SEVERAL_WORKGROUPS if several else 1):

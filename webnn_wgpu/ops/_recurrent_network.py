@@ -30,12 +30,14 @@ class Vector:
         binding: the binding that holds it.
         offset: where in a direction's row of that binding it starts, in hidden sizes.
         row: length of the row, in hidden sizes.
+        length: its own length, in hidden sizes.
     """
 
     name: str
     binding: str
     offset: int
     row: int
+    length: int
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class CellText:
         vectors: the recurrent bias and the peepholes, those that are given.
         activations: WGSL of the activations, expressions of `x`.
         library: files of `shaders/lib/math` that they call.
+        held: whether an invocation keeps to one unit and has loaded its elements of the vectors before the first step.
     """
 
     gates: str
@@ -55,6 +58,7 @@ class CellText:
     vectors: tuple[Vector, ...]
     activations: tuple[str, ...]
     library: tuple[str, ...]
+    held: bool = False
 
 
 @dataclass(frozen=True)
@@ -226,7 +230,7 @@ def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple
     values = [low.value(_index(low, name)) for name in names]
     lengths = [t.shape[-1] // hidden for t in types]
     if others + len(names) <= low.caps.limit("max-storage-buffers-per-shader-stage"):
-        vectors = tuple(Vector(spelled[n], spelled[n], 0, length) for n, length in zip(names, lengths, strict=True))
+        vectors = tuple(Vector(spelled[n], spelled[n], 0, length, length) for n, length in zip(names, lengths, strict=True))
         bound = tuple(
             Bound(Binding(v.binding, "read", t.data_type), value) for v, t, value in zip(vectors, types, values, strict=True)
         )
@@ -243,7 +247,9 @@ def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple
     for call in concat(replace(low, graph=graph, node=node)):
         calls.append(replace(call, operands=tuple(temp if o == value else o for o in call.operands)))
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
-    vectors = tuple(Vector(spelled[n], "vectors", start, row) for n, start in zip(names, starts, strict=True))
+    vectors = tuple(
+        Vector(spelled[n], "vectors", start, row, length) for n, start, length in zip(names, starts, lengths, strict=True)
+    )
     return vectors, (Bound(Binding("vectors", "read", type_.data_type), temp),)
 
 

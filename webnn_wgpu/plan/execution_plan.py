@@ -112,7 +112,7 @@ class ExecutionPlan:
         aliases: outputs that are an input's memory -> that input.
         graph: what is carried out: the graph after its passes.
         places: where each value lies while it is needed, but for constants; what a view views lies there too.
-        parts: values that lie in columns of another instead -> which.
+        parts: the values that lie in columns of another instead.
         intermediates: the values in the slots, by when they are made.
     """
 
@@ -127,7 +127,7 @@ class ExecutionPlan:
     aliases: Mapping[str, str]
     graph: Graph = field(repr=False)
     places: Mapping[int, Resource] = field(repr=False)
-    parts: Mapping[int, Part] = field(repr=False)
+    parts: Mapping[int, Part] = field(default_factory=dict[int, Part], repr=False)
     intermediates: tuple[Intermediate, ...] = ()
 
     @property

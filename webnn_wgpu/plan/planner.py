@@ -37,12 +37,12 @@ class _Planner:
     calls: list[tuple[KernelCall, Node | None, str]] = field(default_factory=list[tuple[KernelCall, "Node | None", str]])
     home: dict[int, int] = field(default_factory=dict[int, int])
     """Value -> the value whose memory it shares: its own, except for views."""
+    parts: dict[int, Part] = field(default_factory=dict[int, Part])
+    """Value -> the part of another that it lies in."""
     temps: dict[int, int] = field(default_factory=dict[int, int])
     """Scratch memory, as values with numbers beyond the graph's, -> bytes."""
     copies: dict[str, int] = field(default_factory=dict[str, int])
     """Output name -> the copy that fills it."""
-    parts: Mapping[int, Part] = field(default_factory=dict[int, Part])
-    """Values that lie in columns of another."""
 
     def lower(self) -> None:
         graph = self.graph

@@ -10,7 +10,7 @@ import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import DeviceLostError, InvalidStateError, MLTypeError
+from ..core.errors import InvalidStateError, MLTypeError
 from ..kernels.element import STORAGE_ALIGNMENT_BYTES, padded_bytes
 
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ class Buffer:
                 got=f"a tensor of {size_bytes} bytes at offset {offset_bytes} of a buffer of {gpu.size} bytes",
                 allowed=f"a buffer of at least {offset_bytes + size} bytes",
             )
-        if device.lost:
-            raise DeviceLostError("the device is lost")
+        device.check()
         made = cls(device, gpu, offset_bytes, size, borrowed=True)
         made.check()
         return made

@@ -8,7 +8,7 @@ from typing import Any
 
 import wgpu
 
-from ..core.errors import DeviceLostError, InvalidStateError, MLTypeError
+from ..core.errors import InvalidStateError, MLTypeError
 from .device import Device
 
 
@@ -23,8 +23,7 @@ def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> Non
         raise MLTypeError(f"{what} must be a wgpu.{kind.__name__}", got=type(given).__name__)
     if given._device is not device.gpu:
         raise MLTypeError(f"{what} belongs to another device", label=given.label, got=repr(given._device))
-    if device.lost:
-        raise DeviceLostError("the device is lost")
+    device.check()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from .readback import StagingPool
 from .recorder import Recorder
 
 if TYPE_CHECKING:
+    from ..plan import ExecutionPlan
     from .program import Program
 
 Observer: TypeAlias = Callable[[int | None, Mapping[int, Array]], None]
@@ -48,18 +49,8 @@ def run_node(program: Program, recorder: Recorder, ends: Ends, node: int, operan
         node: position of the node in the plan's graph.
         operands: the operands that are no constants, by value.
     """
-    plan = program.plan
-    joints: dict[int, Array] = {}
     for value, array in operands.items():
-        part = plan.parts.get(value)
-        if part is None:
-            program.buffer_of(plan.places[value], ends).write(array)
-        else:
-            type_ = plan.graph.type(part.value)
-            joint = joints.setdefault(part.value, np.zeros(type_.shape, type_.numpy))
-            part.columns(joint, array.shape[-1])[:] = array.reshape(-1, array.shape[-1])
-    for value, joint in joints.items():
-        program.buffer_of(plan.places[value], ends).write(joint)
+        _write(program, ends, value, array)
     for of, first, end in parts(program):
         if of == node:
             program.device.submit(program.record(recorder.part(first, end)), program.buffers(ends))
@@ -78,13 +69,28 @@ def _read(program: Program, ends: Ends, values: Sequence[int]) -> dict[int, Arra
     found: dict[int, Array] = {}
     for value in values:
         part = plan.parts.get(value)
-        place = plan.places.get(value if part is None else part.value)
-        if place is None:
+        whole = part.value if part else value
+        if whole not in plan.places:
             continue  # a result that nothing reads
-        buffer, type_ = program.buffer_of(place, ends), plan.graph.type(value if part is None else part.value)
-        if not buffer.readable:
-            continue
-        array = pool.read(buffer, np.empty(type_.shape, type_.numpy)).result()["data"]
-        shape = plan.graph.type(value).shape
-        found[value] = array if part is None else part.columns(array, shape[-1]).reshape(shape)
+        buffer, type_ = program.buffer_of(plan.places[whole], ends), plan.graph.type(whole)
+        if buffer.readable:
+            array = pool.read(buffer, np.empty(type_.shape, type_.numpy)).result()["data"]
+            found[value] = array[_columns(plan, value)].copy() if part else array
     return found
+
+
+def _write(program: Program, ends: Ends, value: int, array: Array) -> None:
+    """Put a value where it lies; of what it is a part of, the rest stays as it is."""
+    plan = program.plan
+    part = plan.parts.get(value)
+    if part:
+        whole = _read(program, ends, [part.value])[part.value]
+        whole[_columns(plan, value)] = array
+        value, array = part.value, whole
+    program.buffer_of(plan.places[value], ends).write(array)
+
+
+def _columns(plan: ExecutionPlan, value: int) -> tuple[Any, ...]:
+    """Return the index of a value's columns in the value that it is a part of."""
+    start = plan.parts[value].start
+    return ..., slice(start, start + plan.graph.type(value).shape[-1])

@@ -13,12 +13,14 @@ from ..core.data_types import Array
 from ..core.errors import MLTypeError, OperationError
 from ..kernels.own import own_spec
 from ..kernels.source_map import map_of_source
-from ..kernels.spec import Binding, Grid
+from ..kernels.spec import Binding, Grid, KernelSpec
 from .buffer import Buffer
 from .device import Device
 from .messages import compiler_message
 from .pipelines import PipelineCache
 from .readback import PendingRead
+from .recorder import Dispatch, PlainRecorder
+from .tracing import Tracer
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,22 @@ def is_gpu_buffer(value: object) -> bool:
     return isinstance(value, wgpu.GPUBuffer)
 
 
-def run_kernel(device: Device, source: str, arguments: Sequence[RunArgument], grid: Grid) -> PendingRead | None:
+def run_spec(source: str, arguments: Sequence[RunArgument]) -> KernelSpec:
+    """Return the kernel of a source over some arguments."""
+    return own_spec("run_wgsl", source, [Binding(a.name, a.access, "bits8", exact=True) for a in arguments])
+
+
+def run_kernel(
+    device: Device, source: str, arguments: Sequence[RunArgument], grid: Grid, tracer: Tracer | None = None
+) -> PendingRead | None:
     """Submit a run of a kernel; the arrays that it writes come back, by the names of its bindings.
+
+    Args:
+        device: where.
+        source: its WGSL.
+        arguments: what it is bound to.
+        grid: workgroups.
+        tracer: the same kernel, if its `dbg` statements are to run.
 
     Raises:
         MLTypeError: a buffer of another device or without the usage STORAGE, or one buffer twice where it is written.
@@ -44,10 +60,9 @@ def run_kernel(device: Device, source: str, arguments: Sequence[RunArgument], gr
         InvalidStateError: a buffer was destroyed or is mapped.
         OutOfMemoryError: the device cannot hold the arrays.
     """
-    bindings = [Binding(a.name, a.access, "bits8", exact=True) for a in arguments]
     with device.lock:
         with device.translated("compiling a kernel"):
-            kernel = PipelineCache.of(device).get(own_spec("run_wgsl", source, bindings))
+            kernel = PipelineCache.of(device).get(run_spec(source, arguments))
         buffers = [_buffer(device, a) for a in arguments]
         _check_apart(arguments, buffers)
         entries = [
@@ -57,11 +72,12 @@ def run_kernel(device: Device, source: str, arguments: Sequence[RunArgument], gr
         with device.translated("the kernel"):
             group = device.gpu.create_bind_group(layout=kernel.layout, entries=entries)
             encoder = device.gpu.create_command_encoder()
-            compute = encoder.begin_compute_pass()
-            compute.set_pipeline(kernel.pipeline)
-            compute.set_bind_group(0, group)
-            compute.dispatch_workgroups(*grid)
-            compute.end()
+            if tracer is not None:
+                tracer.record(encoder, group, grid)
+            else:
+                compute = encoder.begin_compute_pass()
+                PlainRecorder([Dispatch(kernel.pipeline, group, grid)]).record(compute)
+                compute.end()
         windows: dict[str, tuple[int, Array]] = {}
         copied: list[tuple[Buffer, int]] = []
         total = 0
@@ -75,7 +91,7 @@ def run_kernel(device: Device, source: str, arguments: Sequence[RunArgument], gr
             for buffer, offset in copied:
                 encoder.copy_buffer_to_buffer(buffer.gpu, 0, staging, offset, buffer.size_bytes)
         try:
-            device.submit(encoder, buffers, staging)
+            device.submit(encoder, buffers if tracer is None else [*buffers, tracer.buffer], staging)
         except OperationError as error:
             found = compiler_message(str(error.__cause__), map_of_source(source, ""))
             raise OperationError("the kernel does not fit its buffers", got=found) from error

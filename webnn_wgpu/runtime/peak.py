@@ -40,7 +40,8 @@ class Peak:
 
     Attributes:
         flops: float32 operations per second, a multiply-add taken as two.
-        bytes_per_second: what a copy of a large buffer reads and writes, taken together.
+        bytes_per_second: what a copy of a large storage buffer reads and writes, taken together. What lies in a cache may be
+            read faster, and weights in a texture on software adapters.
         timestamps: whether the device's own clock took the times; else the host's, with what submitting costs.
     """
 

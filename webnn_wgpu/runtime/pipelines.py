@@ -152,6 +152,10 @@ class PipelineCache:
             self._nothing.append({"buffer": buffer, "offset": 0, "size": _NOTHING_BYTES})
         return self._nothing[binding]
 
+    def layout(self, spec: KernelSpec) -> wgpu.GPUBindGroupLayout:
+        """Return the layout of the one bind group of a kernel."""
+        return self._layout(spec)[0]
+
     def _layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
         key = (tuple(b.access for b in spec.bindings), bool(spec.uniforms))
         if key not in self._layouts:

@@ -13,7 +13,7 @@ import numpy as np
 from ..api.arrays import failing
 from ..api.backend import DeviceBackend
 from ..api.context import MLContext
-from ..core.data_types import Array
+from ..core.data_types import DATA_TYPES, Array
 from ..core.errors import NotSupportedError
 from ..runtime.device import INSTALL_HINT, adapters, open_adapter
 from .canaries import SONG
@@ -131,21 +131,21 @@ def check_kernel(
         0.0
     """
     fail = failing("check_kernel", label)
-    given = [_Given(s, d, fail) for d in dtypes for s in shapes]
+    given = [_case(s, d, fail) for d in dtypes for s in shapes]
     if not given:
         raise fail("there must be at least one shape and one data type", got=f"shapes={shapes!r}, dtypes={dtypes!r}")
     checked: list[CheckedCase] = []
     for context in contexts() if on is None else on:
         if not isinstance(context._backend, DeviceBackend):
             raise NotSupportedError("the context has no WebGPU device", operator="check_kernel", label=label)
-        for g in given:
-            case = g.case
-            case = replace(case, constants=dict(constants(case) if callable(constants) else constants))
+        context._check_alive("check_kernel", label)
+        for bare in given:
+            case = replace(bare, constants=dict(constants(bare) if callable(constants) else constants))
             kernel = KernelOnDevice(source, case, workgroups, parameters, context, fail)
             if missing := kernel.missing:
                 checked.append(CheckedCase(case, context.description, skipped=f"the adapter has no {missing}"))
                 continue
-            arrays = [np.asarray(a) for a in inputs(np.random.default_rng(len(given)), case)]
+            arrays = [np.asarray(a) for a in inputs(np.random.default_rng(0), case)]
             found = replace(case, shapes=tuple(a.shape for a in arrays), dtypes=tuple(a.dtype.name for a in arrays))
             if found != case:
                 raise fail("inputs must be of the case's shapes and types", got=str(found), allowed=str(case))
@@ -162,19 +162,18 @@ def check_kernel(
     return report
 
 
-class _Given:
-    """A case as the caller gives it."""
-
-    def __init__(self, shapes: Any, dtypes: Any, fail: Callable[..., Exception]) -> None:
-        listed = list(cast("Sequence[Any]", shapes)) if isinstance(shapes, Sequence) else [shapes]
-        nested = all(isinstance(s, Sequence) for s in listed) and (bool(listed) or isinstance(shapes, list))
-        all_shapes = [tuple(map(int, s)) for s in listed] if nested else [tuple(map(int, listed))]
-        names: list[Any] = (
-            list(cast("Sequence[Any]", dtypes)) if isinstance(dtypes, list | tuple) else [dtypes] * len(all_shapes)
-        )
-        if len(names) != len(all_shapes):
-            raise fail("there must be a data type for each input", got=f"{names!r} for shapes {all_shapes}")
-        self.case = KernelCase(tuple(all_shapes), tuple(np.dtype(name).name for name in names))
+def _case(shapes: Any, dtypes: Any, fail: Callable[..., Exception]) -> KernelCase:
+    """Return a case as the caller gives it: one shape or several, one data type or several."""
+    listed = list(cast("Sequence[Any]", shapes)) if isinstance(shapes, Sequence) else [shapes]
+    nested = all(isinstance(s, Sequence) for s in listed) and (bool(listed) or isinstance(shapes, list))
+    all_shapes = [tuple(map(int, s)) for s in listed] if nested else [tuple(map(int, listed))]
+    several = isinstance(dtypes, list | tuple)
+    names = [np.dtype(d).name for d in (cast("Sequence[Any]", dtypes) if several else [dtypes] * len(all_shapes))]
+    if len(names) != len(all_shapes):
+        raise fail("there must be a data type for each input", got=f"{names!r} for shapes {all_shapes}")
+    if unknown := [name for name in names if name not in DATA_TYPES]:
+        raise fail("unknown data type", got=", ".join(unknown), allowed=", ".join(DATA_TYPES))
+    return KernelCase(tuple(all_shapes), tuple(names))
 
 
 class _Check:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from webnn_wgpu import __version__
 from ...api.graph import MLGraph
 from ...api.profile import GraphProfile
 from ...core.errors import MLTypeError
+from ..diff import GraphDiff
 from .scene import Record, scene
 
 _SCRIPTS = ("state.js", "graph.js", "memory.js", "panel.js", "main.js")
@@ -36,19 +37,6 @@ class ViewedModel(Protocol):
     @property
     def placement(self) -> Sequence[Any]:
         """Where each node runs: records with `op`, `name`, `where` and `note`."""
-        ...
-
-
-class Differences(Protocol):
-    """How far results are off, as `debug.diff` reports it."""
-
-    @property
-    def errors(self) -> Mapping[str, float]:
-        """By label of an operator, in terms of its tolerance: up to 1 is within."""
-        ...
-
-    def summary(self) -> str:
-        """Return one line."""
         ...
 
 
@@ -80,7 +68,7 @@ def view(
     path: str | os.PathLike[str] | None = None,
     *,
     profile: GraphProfile | Sequence[GraphProfile] | None = None,
-    diff: Differences | None = None,
+    diff: GraphDiff | Sequence[GraphDiff] | None = None,
     title: str = "",
 ) -> Page:
     """Return a page that shows a graph, or all graphs of a model, as it was built and as it runs.
@@ -92,7 +80,7 @@ def view(
         graph: a graph, or a model that has been compiled.
         path: file to write the page to.
         profile: what `graph.profile` returned, to colour the operators by their time; of a model a list, one for each graph.
-        diff: what `debug.diff` returned, to colour them by their error.
+        diff: what `debug.diff` returned, to colour them by their error in terms of what it may be; of a model a list, too.
         title: what the page is called.
 
     Raises:
@@ -109,11 +97,13 @@ def view(
     if not graphs:
         raise MLTypeError("the model has no graph yet", operator="view", hint="Run it, or pin its symbolic dimensions")
     profiles = [profile] if isinstance(profile, GraphProfile) else list(profile or ())
-    if profiles and len(profiles) != len(graphs):
-        raise MLTypeError(
-            "there must be a profile for each graph", operator="view", got=str(len(profiles)), allowed=str(len(graphs))
-        )
-    data = _data(graph, graphs, profiles, diff, title)
+    diffs = [diff] if isinstance(diff, GraphDiff) else list(diff or ())
+    for name, given in (("profile", profiles), ("diff", diffs)):
+        if given and len(given) != len(graphs):
+            raise MLTypeError(
+                f"there must be a {name} for each graph", operator="view", got=str(len(given)), allowed=str(len(graphs))
+            )
+    data = _data(graph, graphs, profiles, diffs, title)
     text = _template().render(
         title=data["title"],
         version=__version__,
@@ -129,13 +119,13 @@ def _data(
     graph: MLGraph | ViewedModel,
     graphs: Sequence[MLGraph],
     profiles: Sequence[GraphProfile],
-    diff: Differences | None,
+    diffs: Sequence[GraphDiff],
     title: str,
 ) -> Record:
     scenes: list[Record] = []
     for i, each in enumerate(graphs):
         profile = profiles[i] if profiles else None
-        scenes.append(scene(each, f"Graph {i + 1} of {len(graphs)}", profile, diff.errors if diff else {}))
+        scenes.append(scene(each, f"Graph {i + 1} of {len(graphs)}", profile, diffs[i] if diffs else None))
     of_model = not isinstance(graph, MLGraph)
     return {
         "title": title or (graph.name if of_model else "MLGraph"),
@@ -143,7 +133,7 @@ def _data(
         "graphs": scenes,
         "placement": [[p.op, p.name, p.where, p.note] for p in graph.placement] if of_model else [],
         "profile": "; ".join(each.summary() for each in profiles),
-        "diff": diff.summary() if diff else "",
+        "diff": "; ".join(each.summary() for each in diffs),
     }
 
 

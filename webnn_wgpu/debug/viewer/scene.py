@@ -16,6 +16,7 @@ from ...ops._families import family
 from ...passes import PASSES
 from ...plan import ExecutionPlan
 from ...plan.planner import node_label
+from ..diff import GraphDiff
 
 Record = dict[str, Any]
 
@@ -23,17 +24,20 @@ _CHARACTER, _SMALL = 8.2, 6.4
 """Width of a character of a box's first line, and of the others."""
 
 _NARROWEST, _WIDEST = 84.0, 250.0
+_MOST = 1e30
+"""Largest error that the page is told of: JSON has no infinity."""
+
 _HEIGHTS = {"op": 54.0, "input": 38.0, "output": 38.0}
 
 
-def scene(graph: MLGraph, name: str, profile: GraphProfile | None, errors: Mapping[str, float]) -> Record:
+def scene(graph: MLGraph, name: str, profile: GraphProfile | None, diff: GraphDiff | None) -> Record:
     """Return all that the page shows of a graph.
 
     Args:
         graph: the graph.
         name: what the page calls it.
         profile: what its kernels took.
-        errors: how far an operator's results are off, by its label.
+        diff: how far its operators' results are off.
     """
     plan, optimised = graph.plan, graph.optimised
     timed = {each.name: each for each in profile.kernels} if profile else {}
@@ -43,11 +47,12 @@ def scene(graph: MLGraph, name: str, profile: GraphProfile | None, errors: Mappi
     by_origin: dict[int, list[int]] = {}
     for i, planned in enumerate(plan.dispatches if plan else ()):
         if planned.node is not None:
-            by_node.setdefault(planned.node, []).append(i)
+            by_node.setdefault(optimised.nodes[planned.node].id, []).append(i)
         for origin in planned.origins:
             by_origin.setdefault(origin.node, []).append(i)
     kept = {origin.node for node in optimised.nodes for origin in node.origins}
     labels = {node.id: node_label(node) for node in graph.source.nodes}
+    errors = _errors(diff)
     return {
         "name": name,
         "built": _picture(graph.source, by_origin, labels, errors, kept),
@@ -60,6 +65,15 @@ def scene(graph: MLGraph, name: str, profile: GraphProfile | None, errors: Mappi
         "passes": [_pass(report.name, report.nodes_before, report.nodes_after) for report in graph.passes],
         "summary": plan.summary() if plan else "the numpy reference has no kernels",
     }
+
+
+def _errors(diff: GraphDiff | None) -> dict[str, float]:
+    """Return how far each operator's results are off, in terms of what they may be."""
+    errors: dict[str, float] = {}
+    for each in diff.operators if diff else ():
+        share = min(each.share, _MOST) if each.share == each.share else _MOST
+        errors |= {label: max(share, errors.get(label, 0.0)) for label in (each.label, *each.labels)}
+    return errors
 
 
 def _picture(

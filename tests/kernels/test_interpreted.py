@@ -1,0 +1,125 @@
+"""Every built-in kernel, run by the interpreter: it computes what the device does, and nothing is found wrong with it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from tests.kernels.operators import Call, calls, indices
+from tests.support import op_graph
+from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.debug.plan_memory import PlanMemory
+from webnn_wgpu.debug.wgsl.dispatch import Kernel
+from webnn_wgpu.debug.wgsl.machine import Budget
+from webnn_wgpu.kernels.templates import render, shader_root
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.plan.forced import forceable
+from webnn_wgpu.runtime.program import Program
+
+if TYPE_CHECKING:
+    from webnn_wgpu.ir.graph import Array
+    from webnn_wgpu.plan import ExecutionPlan
+    from webnn_wgpu.runtime.device import Device
+
+NAMES = """
+add-all-but-0 cast-all tanh-all erf-all x.mod-all logicalXor-all-but-0 quantizeLinear-8x14 dequantizeLinear-8x14-int8
+transpose-all-uint8 reverse-all-float16 concat-all-uint8 pad-all-uint8 triangular-all-float16
+gather-all-uint8 gatherND-all-float32 scatterND-rows-int64 scatterElements-table-uint8
+argMax-rows-1 reduceSum-rows-0 reduceLogSumExp-one-row softmax-40x41-1 softmax-40x40-0
+cumulativeSum-40x41-1-float32-True layerNormalization-rows instanceNormalization-nchw
+matmul-rows gemm-columns-transposed matmul-matrices-constant
+conv2d-batch-nchw conv2d-groups-nhwc-constant conv2d-depthwise-nhwc-constant conv2d-winograd-nhwc-constant
+convTranspose2d-image-nchw averagePool2d-batch-nchw maxPool2d-image-of-quads-nhwc resample2d-linear-float32-2-8-1.5
+gru-odd-hidden-both lstmCell-batch
+""".split()
+"""Calls that are used for other tests too."""
+
+RANDOM = np.random.default_rng(5)
+BYTES = RANDOM.integers(0, 256, (5, 40), np.uint8)
+SCALES = RANDOM.uniform(0.5, 1.5, (5, 5)).astype(np.float32)
+ANGLES = RANDOM.uniform(-3, 3, (2, 5, 4)).astype(np.float32)
+
+LONG = [(1, 2, 1, 8), (1, 1, 600, 8), (1, 1, 600, 8)]
+POINTS = np.tanh(RANDOM.standard_normal((1, 3, 7, 2))).astype(np.float32)
+TAPS = [RANDOM.integers(0, 5, (6, 3)), RANDOM.random((6, 3), np.float32)]
+STEPS = {"steps": 3, "hidden_size": 8}
+WEIGHTS = frozenset({1, 2})
+FOUR_BITS = {"bits": 4, "block_size": 32}
+PACKED = [RANDOM.integers(0, 256, (24, 2, 16), np.uint8), RANDOM.random((24, 2), np.float32), None, None]
+
+EXTENSIONS = (
+    Call("x.attention", "short", [(1, 2, 5, 8), (1, 1, 9, 8), (1, 1, 9, 8), None, None]),
+    Call("x.attention", "long", [*LONG, None, None]),
+    Call("x.cache_update", "rows", [(2, 3, 8, 16), (2, 3, 2, 16), np.int32([1])], {"axis": 2}),
+    Call("x.gather_block_quantized", "rows", [BYTES, np.int32([4, 0, -1]), SCALES, None], {"bits": 4, "block_size": 16}),
+    Call("x.grid_sample", "reflected", [(1, 2, 5, 3), POINTS], {"padding_mode": "reflection"}),
+    Call("x.rotary_embedding", "halves", [(2, 3, 5, 8), np.cos(ANGLES), np.sin(ANGLES), None]),
+    Call("x.scatter_elements", "add", [(5, 7), indices(5, (9, 7)), (9, 7)], {"reduction": "add"}),
+    Call("x.scatter_nd", "max", [(5, 7), indices(5, (6, 1)), (6, 7)], {"reduction": "max"}, "int32"),
+    Call("x.top_k", "ties", [RANDOM.integers(0, 50, (2, 300)).astype(np.float32)], {"k": 11}),
+    Call("x.weighted_gather", "taps", [(3, 5, 4), *TAPS], {"axis": 1}),
+    Call("lstm", "constant", [(3, 2, 4), (1, 32, 4), (1, 32, 8), *[None] * 5], STEPS, constants=WEIGHTS),
+    Call("gru", "constant", [(3, 2, 4), (1, 24, 4), (1, 24, 8), *[None] * 3], STEPS, constants=WEIGHTS),
+    Call("x.matmul_nbits", "row", [(1, 64), *PACKED], FOUR_BITS),
+    Call("x.matmul_nbits", "rows", [(9, 64), *PACKED], FOUR_BITS),
+)
+
+LAST_BITS = 2.0**-20
+"""What float32 results may differ by, relative to the largest, where a driver reorders sums or contracts products."""
+
+
+def cases() -> list[tuple[Call, str]]:
+    """Return calls with each of the variants that their operators have, "" for the one that is chosen."""
+    known = {str(call): call for call in calls()}
+    chosen = [*(known[name] for name in NAMES), *EXTENSIONS]
+    return [(call, variant) for call in chosen for variant in ("", *forceable().get(call.name, ()))]
+
+
+def plan_of(device: Device, call: Call, variant: str) -> ExecutionPlan | None:
+    """Return a plan, None where the device or the call cannot have the variant."""
+    graph = op_graph(call.name, call.arrays(), call.attrs, call.constants)
+    try:
+        return make_plan(graph, device.caps, {call.name: variant} if variant else {})
+    except OperationError:
+        return None
+
+
+def assert_alike(found: Array, wanted: Array, exact: bool) -> None:
+    if exact or wanted.dtype.kind != "f":
+        np.testing.assert_array_equal(found, wanted)
+        return
+    largest = np.max(np.abs(wanted[np.isfinite(wanted)].astype(np.float64)), initial=0)
+    rounding = 2.0**-10 if wanted.dtype == np.float16 else LAST_BITS
+    np.testing.assert_allclose(found.astype(np.float64), wanted.astype(np.float64), rtol=0, atol=rounding * largest)
+
+
+@pytest.mark.parametrize(("call", "variant"), cases(), ids=lambda value: str(value) or "chosen")
+def test_the_interpreter_computes_what_the_device_does(device: Device, call: Call, variant: str) -> None:
+    plan = plan_of(device, call, variant)
+    if plan is None:
+        return  # a variant that the device or the call cannot have
+    feeds: dict[str, Any] = {str(i): a for i, a in enumerate(call.arrays()) if a is not None and i not in call.constants}
+    program = Program(device, plan)
+    wanted = program.start(feeds, list(plan.outputs)).result()
+    program.destroy()
+    memory = PlanMemory(plan, feeds)
+    for dispatch in plan.dispatches:
+        kernel = Kernel(render(dispatch.spec), name=dispatch.label)
+        found = kernel.run(
+            memory.resources(dispatch),
+            dispatch.grid,
+            workgroups=None,
+            subgroup_size=device.caps.subgroup_size or 32,
+            budget=Budget(100_000, 100_000),
+        )
+        assert [str(finding) for finding in found if not finding.harmless] == []
+    for name, array in wanted.items():
+        assert_alike(memory.output(name), array, device.caps.is_cpu)
+
+
+def test_every_template_is_interpreted(device: Device) -> None:
+    plans = [plan for call, variant in cases() if (plan := plan_of(device, call, variant)) is not None]
+    ran = {dispatch.spec.template for plan in plans for dispatch in plan.dispatches}
+    assert {file.name.removesuffix(".wgsl.j2") for file in (shader_root() / "ops").iterdir()} - ran == set()

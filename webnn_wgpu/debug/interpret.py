@@ -1,0 +1,360 @@
+"""Running WGSL on the CPU, invocation by invocation, and finding what is wrong with it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..api.graph import MLGraph
+from ..api.kernels import Kernel, first_few
+from ..api.notebooks import table_html
+from ..api.own_kernels import grid_of
+from ..api.tables import rich_table
+from ..core.caps import Caps
+from ..core.data_types import Array
+from ..core.errors import MLTypeError, NotSupportedError
+from ..kernels.own import with_constants
+from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_source
+from ..kernels.spec import Grid
+from ..plan.execution_plan import PlannedDispatch
+from ..runtime.prefix import found_by
+from ..runtime.program import Program
+from .plan_memory import PlanMemory
+from .stops import Quit, Stop, Stopper
+from .wgsl import dispatch
+from .wgsl.findings import Finding
+from .wgsl.machine import Budget
+from .wgsl.memory import Buffer
+from .wgsl.parsing import parse
+from .wgsl.syntax import Global
+from .wgsl.types import ArrayType, Numeric, StructType, Type
+from .wgsl.wave import Triple
+
+_SUBGROUP = 32
+"""Invocations of a subgroup, where no device says."""
+
+_TITLES = ("finding", "kernel", "line", "template", "what")
+
+_PARTS = {"half": "float16", "int64.pair": "int64", "uint64.pair": "uint64", "atomic32": "uint32"}
+"""Kinds of elements that are no data types, by the data type whose bits they are."""
+
+
+@dataclass(frozen=True)
+class Interpretation:
+    """What the interpreter found. `print` shows it.
+
+    Attributes:
+        outputs: of a graph its outputs; of a kernel what it has written, by name.
+        findings: what is wrong.
+        harmless: reads out of bounds or of memory that nothing was written to whose values reach nothing that is written:
+            idle invocations may read what they drop.
+        kernels: names of the kernels that were interpreted.
+        invocations: how many were run.
+        complete: whether it ran to the end; not where a stop has quit.
+    """
+
+    outputs: Mapping[str, Array] = field(repr=False)
+    findings: tuple[Finding, ...]
+    harmless: tuple[Finding, ...]
+    kernels: tuple[str, ...]
+    invocations: int
+    complete: bool = True
+
+    def summary(self) -> str:
+        """Return one line: how much ran, and how much was found."""
+        what = f"{len(self.kernels)} kernels" if len(self.kernels) != 1 else self.kernels[0] or "the kernel"
+        found = f"{len(self.findings)} findings" if self.findings else "nothing found"
+        more = f", {len(self.harmless)} harmless reads" if self.harmless else ""
+        end = "" if self.complete else ", stopped before the end"
+        return f"{what}: {self.invocations} invocations, {found}{more}{end}"
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the table's lines, one for each finding."""
+        return [(f.kind, f.kernel, str(f.line), f.template, f.message) for f in self.findings]
+
+    def __str__(self) -> str:
+        return "\n".join([self.summary(), *map(str, self.findings)])
+
+    def __rich__(self) -> Any:
+        return rich_table(self.summary(), [_TITLES, *self.rows()], [2])
+
+    def _repr_html_(self) -> str:
+        return table_html(self.summary(), [_TITLES, *self.rows()], [2])
+
+
+@dataclass
+class _Session:
+    """What holds for all kernels of an interpretation."""
+
+    workgroups: Sequence[Triple] | None
+    subgroup_size: int
+    breakpoints: Collection[int]
+    invocation: Triple | None
+    on_stop: Callable[[Stop], None] | None
+    max_invocations: int
+    max_steps: int
+    findings: list[Finding] = field(default_factory=list[Finding])
+    kernels: list[str] = field(default_factory=list[str])
+    invocations: int = 0
+    complete: bool = True
+
+    def run(self, kernel: dispatch.Kernel, name: str, resources: Mapping[int, dispatch.Resource], grid: Grid) -> None:
+        """Interpret a kernel and collect what is found."""
+        count = len(self.workgroups) if self.workgroups is not None else grid[0] * grid[1] * grid[2]
+        invocations = count * int(np.prod(kernel.workgroup_size))
+        if invocations > self.max_invocations:
+            raise MLTypeError(
+                "the kernel has more invocations than are to be interpreted",
+                operator="interpret",
+                label=name,
+                got=f"{invocations}, in {count} workgroups",
+                allowed=f"max_invocations={self.max_invocations}",
+                hint="Choose some of its workgroups, or give a higher max_invocations",
+            )
+        stopper = None
+        if self.on_stop is not None:
+            stopper = Stopper(name, kernel.source, self.breakpoints, self.invocation, self.on_stop)
+        self.kernels.append(name)
+        self.invocations += invocations
+        budget = Budget(self.max_steps, self.max_steps)
+        try:
+            self.findings += kernel.run(
+                resources, grid, workgroups=self.workgroups, subgroup_size=self.subgroup_size, budget=budget, debugger=stopper
+            )
+        except Quit:
+            self.complete = False
+
+    def result(self, outputs: Mapping[str, Array]) -> Interpretation:
+        """Return what was collected."""
+        found = tuple(f for f in self.findings if not f.harmless)
+        harmless = tuple(f for f in self.findings if f.harmless)
+        return Interpretation(outputs, found, harmless, tuple(self.kernels), self.invocations, self.complete)
+
+
+def interpret(
+    what: MLGraph | Kernel | str | os.PathLike[str],
+    feeds: Mapping[str, Any] | Sequence[Any],
+    *,
+    kernel: str | None = None,
+    grid: int | Sequence[int] | None = None,
+    workgroups: Sequence[Triple] | None = None,
+    constants: Mapping[str, Any] | None = None,
+    subgroup_size: int | None = None,
+    breakpoints: Collection[int] = (),
+    invocation: Triple | None = None,
+    on_stop: Callable[[Stop], None] | None = None,
+    max_invocations: int = 1 << 20,
+    max_steps: int = 1_000_000,
+) -> Interpretation:
+    """Run WGSL in an interpreter, and find accesses out of bounds, races, reads of what was never written, and split barriers.
+
+    The invocations of several workgroups run side by side, statement by statement. Floats are rounded operation by operation;
+    drivers may contract and reorder them.
+
+    Args:
+        what: a graph, whose kernels run in order as they are installed; one of `graph.kernels`; or WGSL, as a path or, where a
+            string holds a brace, as text.
+        feeds: of a graph its inputs by name. Of a kernel what its variables are bound to, by name or in order of the bindings:
+            arrays, or numbers of bytes for memory that nothing was written to, which is also what a kernel of a graph writes
+            unless it is given. Textures are `[height, width, 4]`.
+        kernel: of a graph the one kernel to interpret, by name or operator; those before it run on the device.
+        grid: of WGSL how many workgroups there are: (x, y, z), (x, y) or x.
+        workgroups: places of the workgroups to run, as (x, y, z); default all.
+        constants: of WGSL values of its `override`s, and of other constants that it uses.
+        subgroup_size: invocations of a subgroup; default the device's, without one 32.
+        breakpoints: lines before which `invocation` stops.
+        invocation: global_invocation_id of the one that stops; default the first that comes to a breakpoint. Without
+            breakpoints it stops at its first statement.
+        on_stop: called with each `Stop`.
+        max_invocations: most invocations of a kernel.
+        max_steps: most statements that a kernel may run, each counted once for all invocations that run it side by side.
+
+    Returns:
+        The outputs and what was found.
+
+    Raises:
+        MLTypeError: a wrong argument, or WGSL that the language does not allow.
+        NotSupportedError: WGSL that the interpreter does not know, or `lark` is not installed: it is in the extra `debug`.
+        OperationError: a kernel does not end within `max_steps`.
+
+    Numerics:
+        Bit by bit what WGSL defines: integers, conversions, and single operations on floats. `exp`, `sin` and others whose last
+        bits it leaves open are rounded from float64, and `fma` rounds twice.
+
+    Example:
+        >>> from webnn_wgpu import debug
+        >>> source = '''
+        ... @group(0) @binding(0) var<storage, read> x: array<f32>;
+        ... @group(0) @binding(1) var<storage, read_write> y: array<f32>;
+        ... @compute @workgroup_size(4) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
+        ...     y[id.x] = 2.0 * x[id.x + 1u];
+        ... }'''
+        >>> found = debug.interpret(source, [np.float32([1, 2, 3, 4]), 16], grid=1)
+        >>> found.outputs["y"]
+        array([4., 6., 8., 0.], dtype=float32)
+        >>> print(found)
+        the kernel: 4 invocations, 1 findings
+        out of bounds at line 5: invocation (3, 0, 0) reads x[4]; it has 4 elements (array<f32>)
+            y[id.x] = 2.0 * x[id.x + 1u];
+    """
+    if on_stop is None and (breakpoints or invocation is not None):
+        raise MLTypeError("breakpoints need on_stop, which says what to do there", operator="interpret")
+    size = subgroup_size or (what._context.caps.subgroup_size if isinstance(what, MLGraph) else 0) or _SUBGROUP
+    session = _Session(workgroups, size, breakpoints, invocation, on_stop, max_invocations, max_steps)
+    if isinstance(what, MLGraph):
+        return _of_graph(session, what, feeds, kernel)
+    if isinstance(what, Kernel):
+        return _of_kernel(session, what, feeds)
+    path = None if isinstance(what, str) and "{" in what else Path(what)
+    # Statements that trace are for the device.
+    source = map_of_source(str(what) if path is None else path.read_text(encoding="utf-8"), str(path or OWN_SOURCE))
+    return _of_source(session, source, "" if path is None else path.name, feeds, grid, constants or {})
+
+
+def _of_graph(session: _Session, graph: MLGraph, feeds: Any, chosen: str | None) -> Interpretation:
+    arrays = graph._context._checked_inputs(graph, feeds, "interpret")
+    plan = graph.plan
+    if plan is None:
+        raise NotSupportedError("the numpy reference has no kernels to interpret", operator="interpret")
+    memory = PlanMemory(plan, arrays)
+    if chosen is not None:
+        kernel = graph.kernels.one(chosen, "interpret")
+        position = list(graph.kernels).index(kernel.name)
+        planned = plan.dispatches[position]
+        program: Any = graph._executable
+        assert isinstance(program, Program)
+        memory.take(position, found_by(program, position, arrays))
+        _run_planned(session, kernel, planned, memory)
+        written = {b.name: r for b, r in zip(planned.spec.bindings, planned.bindings, strict=True) if b.access == "write"}
+        elements = {b.name: b.element for b in kernel.bindings}
+        return session.result({name: memory.content(r).view(_numpy(elements[name])) for name, r in written.items()})
+    for kernel, planned in zip(graph.kernels.values(), plan.dispatches, strict=True):
+        if session.complete:
+            _run_planned(session, kernel, planned, memory)
+    return session.result({name: memory.output(name) for name in plan.outputs})
+
+
+def _run_planned(session: _Session, kernel: Kernel, planned: PlannedDispatch, memory: PlanMemory) -> None:
+    session.run(_interpreted(kernel), kernel.name, memory.resources(planned), planned.grid)
+
+
+def _interpreted(kernel: Kernel) -> dispatch.Kernel:
+    """Return a kernel with the places of its lines in templates, which are looked up when they are wanted."""
+    return dispatch.Kernel(kernel.wgsl, None, kernel.name, lambda line, column: _place(kernel.source_map, line, column))
+
+
+def _place(source: SourceMap, line: int, column: int) -> str:
+    """Return where a line comes from; "" where it is what the caller knows it as."""
+    found = source.place(line, column)
+    return "" if found.file == OWN_SOURCE else f"{found.file}:{found.line}"
+
+
+def _of_kernel(session: _Session, kernel: Kernel, feeds: Any) -> Interpretation:
+    given = _named(feeds, [b.name for b in kernel.bindings], kernel.name)
+    resources: dict[int, dispatch.Resource] = {}
+    for i, binding in enumerate(kernel.bindings):
+        value = given.get(binding.name, binding.size_bytes if binding.access == "write" else None)
+        if value is None:
+            raise MLTypeError(
+                "a buffer that the kernel reads is missing", operator="interpret", label=kernel.name, got=binding.name
+            )
+        resources[i] = _resource(value, binding.access == "texture", binding.size_bytes)
+    uniforms = kernel.spec.packed(list(kernel.constants.values()))
+    resources[len(resources)] = _resource(np.frombuffer(uniforms, np.uint8), False, 0)
+    session.run(_interpreted(kernel), kernel.name, resources, kernel.grid)
+    elements = {b.name: _numpy(b.element) for b in kernel.bindings}
+    names = [(i, b.name) for i, b in enumerate(kernel.bindings) if b.access == "write"]
+    return session.result({name: _written(resources[i], given.get(name), elements[name]) for i, name in names})
+
+
+def _of_source(
+    session: _Session, source: SourceMap, name: str, feeds: Any, grid: Any, constants: Mapping[str, Any]
+) -> Interpretation:
+    def fail(rule: str, **parts: Any) -> MLTypeError:
+        return MLTypeError(rule, operator="interpret", label=name, **parts)
+
+    if grid is None:
+        raise fail("the number of workgroups must be given for WGSL", allowed="grid=(x, y, z)")
+    declared = parse(source.text).declarations
+    ids = {k for k in constants if k.isdigit()}
+    overrides = ids | {n for n, d in declared.items() if isinstance(d, Global) and d.declaration.kind == "override"}
+    free = {n: v for n, v in constants.items() if n not in overrides}
+    whole = with_constants(source.text, free, fail) if free else source.text
+    given_overrides = {n: v for n, v in constants.items() if n in overrides}
+    kernel = dispatch.Kernel(whole, given_overrides, name, lambda line, column: _place(source, line, column))
+    wanted = kernel.resources
+    given = _named(feeds, [wanted[i].name for i in sorted(wanted)], name)
+    if missing := [d.name for d in wanted.values() if d.name not in given]:
+        raise fail("a variable of the kernel is bound to nothing", got=", ".join(missing))
+    resources = {i: _resource(given[d.name], not d.space, 0) for i, d in wanted.items()}
+    session.run(kernel, name, resources, grid_of(grid, Caps(), fail))
+    written = {i: d for i, d in wanted.items() if d.access == "read_write"}
+    return session.result({d.name: _written(resources[i], given[d.name], _scalar(d.type)) for i, d in written.items()})
+
+
+def _named(feeds: Any, names: list[str], label: str) -> dict[str, Any]:
+    """Return what is given by name."""
+    if not isinstance(feeds, Mapping):
+        if len(feeds) > len(names):
+            raise MLTypeError(
+                "more is given than the kernel binds",
+                operator="interpret",
+                label=label,
+                got=f"{len(feeds)} values",
+                allowed=", ".join(names),
+            )
+        return dict(zip(names, feeds, strict=False))
+    given: dict[str, Any] = dict(feeds)  # pyright: ignore[reportUnknownArgumentType] - what a caller passes
+    if unknown := sorted(set(given) - set(names)):
+        raise MLTypeError(
+            "the kernel binds no such variable",
+            operator="interpret",
+            label=label,
+            got=", ".join(unknown),
+            allowed=first_few(names) or "none",
+        )
+    return given
+
+
+def _resource(value: Any, texture: bool, size_bytes: int) -> dispatch.Resource:
+    if isinstance(value, int):
+        return dispatch.Window(Buffer.unwritten(value), 0, value)
+    array: Array = np.ascontiguousarray(value)
+    if texture:
+        return array.astype(np.float32)
+    size = max(-(-array.nbytes // 4) * 4, size_bytes)
+    return dispatch.Window(Buffer.of(array, size), 0, size)
+
+
+def _written(resource: dispatch.Resource, given: Any, dtype: np.dtype[Any]) -> Array:
+    assert isinstance(resource, dispatch.Window)
+    data = resource.buffer.data[: resource.size]
+    if given is None or isinstance(given, int):
+        return data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype)
+    like = np.asarray(given)
+    return data[: like.nbytes].view(like.dtype).reshape(like.shape)
+
+
+def _numpy(element: str) -> np.dtype[Any]:
+    """Return the numpy type of a kind of elements."""
+    name = _PARTS.get(element, element.replace("bits", "uint"))
+    return np.dtype("uint8" if name in ("int4", "uint4") else name)
+
+
+def _scalar(type_: Type) -> np.dtype[Any]:
+    """Return the type of the numbers in a type; bytes where it has several."""
+    match type_:
+        case Numeric():
+            return type_.dtype
+        case ArrayType():
+            return _scalar(type_.element)
+        case StructType():
+            found = {_scalar(member.type) for member in type_.members}
+            return found.pop() if len(found) == 1 else np.dtype(np.uint8)
+        case _:
+            return np.dtype(np.uint8)

@@ -1,0 +1,168 @@
+"""`debug.try_kernel`: a source against the kernel that it is to replace, on the same inputs: is it right, and is it faster?"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from webnn_wgpu.api.arrays import failing
+from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.kernels import Override
+from webnn_wgpu.core.data_types import Array
+from webnn_wgpu.core.errors import InvalidStateError, NotSupportedError
+from webnn_wgpu.kernels.source_map import map_of_source
+from webnn_wgpu.runtime.program import Program
+from webnn_wgpu.runtime.trials import try_source
+from webnn_wgpu.testing.compare import absolute_distance, ulp_distance
+
+from .observing import optimised
+
+RUNS = 20
+"""How often each kernel is timed, if nobody says."""
+
+
+@dataclass(frozen=True)
+class ResultError:
+    """How far one result of a kernel is from what the original computes.
+
+    Attributes:
+        type: data type and shape, as `float32[2, 3]`.
+        elements: how many there are.
+        different: how many are not the same.
+        max_abs_error: the largest difference; infinite where a NaN or infinity has no counterpart.
+        max_ulp: the largest distance in representable numbers of the data type.
+    """
+
+    type: str
+    elements: int
+    different: int
+    max_abs_error: float
+    max_ulp: float
+
+    def __str__(self) -> str:
+        if not self.different:
+            return f"{self.type}: all {self.elements} elements are the same"
+        return (
+            f"{self.type}: {self.different} of {self.elements} elements differ, by at most {self.max_abs_error:.3g}, "
+            f"{self.max_ulp:.4g} ULP"
+        )
+
+
+@dataclass(frozen=True)
+class KernelTrial:
+    """A source against the kernel it is to replace. `print` shows it; truth is whether the results are the same.
+
+    Attributes:
+        kernel: the kernel's name.
+        results: one for each result of its operator.
+        microseconds: what the source takes on the device, the median of several runs; None where it takes no timestamps.
+        original_microseconds: what the original takes, in runs in between.
+    """
+
+    kernel: str
+    results: tuple[ResultError, ...]
+    microseconds: float | None
+    original_microseconds: float | None
+
+    def __bool__(self) -> bool:
+        return not any(result.different for result in self.results)
+
+    def speed(self) -> str:
+        """Return one line: how long both take."""
+        if self.microseconds is None or self.original_microseconds is None:
+            return "no times: the device takes no timestamps"
+        share = f", {self.original_microseconds / self.microseconds:.2f} x as fast" if self.microseconds else ""
+        return f"{self.microseconds:.1f} us, the original {self.original_microseconds:.1f} us{share}"
+
+    def __str__(self) -> str:
+        return "\n".join([f"{self.kernel}: {self.speed()}", *(f"  {result}" for result in self.results)])
+
+
+def try_kernel(
+    graph: MLGraph,
+    feeds: Mapping[str, Any],
+    kernel: str,
+    wgsl: str | os.PathLike[str] | None = None,
+    *,
+    runs: int = RUNS,
+) -> KernelTrial:
+    """Run a source in the place of a kernel, compare its results with the original's, and time both in turn.
+
+    What is installed in the graph stays so: `MLGraph.override` installs a source.
+
+    Args:
+        graph: the graph.
+        feeds: every input by name, as `MLContext.compute` takes them.
+        kernel: the kernel's name, or the label of an operator that one kernel computes.
+        wgsl: path of a file, or WGSL itself, with the entry point `main`; default the source that overrides the kernel.
+        runs: how often each is timed; 0 for not at all.
+
+    Returns:
+        How far the results are apart, and the times.
+
+    Raises:
+        MLTypeError: no kernel is meant, or more than one; there is no source; or the inputs are wrong.
+        OSError: the file cannot be read.
+        OperationError: the source does not compile, or binds something else: the message names file, line and column.
+        InvalidStateError: the graph was destroyed, the context lost, or a run in steps has not finished.
+        NotSupportedError: the numpy reference has no kernels.
+
+    Example:
+        >>> from webnn_wgpu import debug
+        >>> graph = b.build({"y": b.neg(x)})
+        >>> wgsl = graph.kernels["neg_0"].wgsl.replace("-(x0)", "0.5 - x0")
+        >>> trial = debug.try_kernel(graph, {"x": np.zeros((2, 3), np.float32)}, "neg_0", wgsl)
+        >>> bool(trial), trial.results[0].max_abs_error
+        (False, 0.5)
+    """
+    context = graph._context
+    arrays = context._checked_inputs(graph, feeds, "try_kernel")
+    found = graph.kernels.one(kernel, "try_kernel")
+    override = found.override if wgsl is None else Override.of(wgsl)
+    fail = failing("try_kernel", found.name)
+    if override is None:
+        raise fail("there is no source to try: none is given, and the kernel is not overridden")
+    if runs < 0:
+        raise fail("runs must not be negative", got=str(runs))
+    program = graph._executable
+    if not isinstance(program, Program):
+        raise NotSupportedError("the numpy reference has no kernels", operator="try_kernel", label=found.name)
+    with context._guarded("try_kernel", label=found.name), context._lock:
+        tried = try_source(program, found.name, map_of_source(override.wgsl, override.file), arrays, runs)
+    results = tuple(_error(a, e) for a, e in zip(tried.actual, tried.expected, strict=True))
+    medians = [None, None] if tried.microseconds is None else np.median(tried.microseconds, axis=0).tolist()
+    return KernelTrial(found.name, results, medians[1], medians[0])
+
+
+def inputs_of(graph: MLGraph, run: Callable[[], object]) -> dict[str, Array]:
+    """Return what the inputs of a graph are in the first run of it that a function makes.
+
+    Raises:
+        InvalidStateError: others look at the graph already.
+    """
+    given: list[Mapping[int, Array]] = []
+    executable = graph._executable
+    with graph._context._lock:
+        if executable.observer is not None:
+            raise InvalidStateError("the graph is being looked at already", operator="try_kernel", got=repr(graph))
+        executable.observer = lambda node, arrays: given.append(arrays) if node is None else None
+    try:
+        run()
+    finally:
+        executable.observer = None
+    return {name: given[0][value] for name, value in optimised(graph).inputs.items()}
+
+
+def _error(actual: Array, expected: Array) -> ResultError:
+    apart, ulp = absolute_distance(actual, expected), ulp_distance(actual, expected)
+    return ResultError(
+        f"{actual.dtype}{list(actual.shape)}",
+        actual.size,
+        int(np.count_nonzero(apart)),
+        float(np.max(apart, initial=0)),
+        float(np.max(ulp, initial=0)),
+    )

@@ -1,0 +1,112 @@
+"""What the interpreter finds wrong with a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+from .syntax import Node
+from .wave import Triple
+
+Kind: TypeAlias = Literal["out of bounds", "race", "uninitialised", "barrier"]
+
+Site: TypeAlias = tuple[str] | tuple[int, int]
+
+_NAMED = 4
+"""Most invocations that a finding names."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that a kernel does and must not do.
+
+    Attributes:
+        kind: "out of bounds", "race", "uninitialised" (a read of memory that nothing was written to) or "barrier" (one that
+            some invocations of a workgroup do not reach).
+        kernel: the kernel's name; "" where a source alone was interpreted.
+        line: line of the rendered WGSL, from 1.
+        column: its column.
+        calls: lines of the calls that lead there, the outermost first.
+        template: the line in its template, as `file:line`; "" where it is not known.
+        text: the line itself.
+        message: what happened, with variable, index, size and invocations.
+        variable: what is accessed.
+        invocations: the first invocations that do it, by global_invocation_id.
+        others: of a race, the invocations that access the same memory.
+        other_line: of a race, the line where they do; else 0.
+        count: how often it happened.
+        harmless: of a read, whether the kernel writes the same whatever was read: an idle invocation may read what it drops.
+    """
+
+    kind: Kind
+    kernel: str
+    line: int
+    column: int
+    calls: tuple[int, ...]
+    template: str
+    text: str
+    message: str
+    variable: str
+    invocations: tuple[Triple, ...]
+    others: tuple[Triple, ...] = ()
+    other_line: int = 0
+    count: int = 1
+    harmless: bool = False
+
+    @property
+    def site(self) -> Site:
+        """What to read something else from to see whether it matters: the place in the source, or the variable."""
+        return (self.variable,) if self.kind == "uninitialised" else (self.line, self.column)
+
+    def __str__(self) -> str:
+        where = f"line {self.line}" + (f" ({self.template})" if self.template else "")
+        called = f", called from line {', '.join(map(str, reversed(self.calls)))}" if self.calls else ""
+        times = f" ({self.count} times)" if self.count > 1 else ""
+        kernel = f"{self.kernel}: " if self.kernel else ""
+        return f"{kernel}{self.kind} at {where}{called}: {self.message}{times}\n    {self.text}"
+
+
+class Findings:
+    """Findings while they are collected: each place in a source tells of each kind of fault and variable once.
+
+    Args:
+        source: the WGSL.
+        kernel: the kernel's name.
+        template: makes of a line and column the place in a template.
+    """
+
+    def __init__(self, source: str, kernel: str, template: Callable[[int, int], str] | None) -> None:
+        self._lines, self._kernel, self._template = source.splitlines(), kernel, template
+        self._found: dict[tuple[str, int, int, str, int], Finding] = {}
+
+    def add(
+        self,
+        kind: Kind,
+        node: Node,
+        calls: tuple[int, ...],
+        variable: str,
+        message: str,
+        invocations: Sequence[Triple],
+        others: Sequence[Triple] = (),
+        other_line: int = 0,
+        count: int = 1,
+        *,
+        read: bool = False,
+    ) -> None:
+        """Add a finding, or count it where the same is there."""
+        key = (kind, node.line, node.column, variable, other_line)
+        if (found := self._found.get(key)) is not None:
+            self._found[key] = replace(found, count=found.count + count)
+            return
+        template = self._template(node.line, node.column) if self._template else ""
+        text = self._lines[node.line - 1].strip() if node.line <= len(self._lines) else ""
+        named = tuple(invocations[:_NAMED])
+        self._found[key] = Finding(
+            kind, self._kernel, node.line, node.column, calls, template, text, message, variable, named,
+            tuple(others[:_NAMED]), other_line, count, harmless=read,
+        )  # fmt: skip
+
+    def all(self) -> tuple[Finding, ...]:
+        """Return what was found, in the order of finding."""
+        return tuple(self._found.values())

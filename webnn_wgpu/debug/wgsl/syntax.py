@@ -1,0 +1,261 @@
+"""The syntax tree of WGSL. Every node knows its line and column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+Number: TypeAlias = int | float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A part of a source.
+
+    Attributes:
+        line: its line, counted from 1.
+        column: its column, counted from 1.
+    """
+
+    line: int
+    column: int
+
+
+# expressions ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Literal(Node):
+    """A number or bool; `type` is that of its suffix, "" for an abstract number."""
+
+    value: Number | bool
+    type: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Name(Node):
+    """A name, perhaps with template arguments: a type, a function or a value."""
+
+    name: str
+    arguments: tuple[Expression, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.name}<{', '.join(map(str, self.arguments))}>" if self.arguments else self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Node):
+    """A function, a built-in function or a type applied to arguments."""
+
+    callee: Name
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unary(Node):
+    """An operator before an operand; `&` and `*` too."""
+
+    operator: str
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binary(Node):
+    """An operator between two operands."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member(Node):
+    """A member of a structure, or components of a vector."""
+
+    base: Expression
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Index(Node):
+    """An element of an array, a component of a vector or a column of a matrix."""
+
+    base: Expression
+    index: Expression
+
+
+Expression: TypeAlias = Literal | Name | Call | Unary | Binary | Member | Index
+
+
+# statements -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Declaration(Node):
+    """A `let`, `const` or `var`; the template of a `var` holds its address space and access."""
+
+    kind: str
+    name: str
+    type: Name | None
+    value: Expression | None
+    template: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assign(Node):
+    """`target operator value`; a target of None throws the value away."""
+
+    target: Expression | None
+    operator: str
+    value: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallStatement(Node):
+    """A call whose result nobody takes."""
+
+    call: Call
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Assertion(Node):
+    """`const_assert`."""
+
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Block(Node):
+    """Statements with a scope of their own."""
+
+    statements: tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class If(Node):
+    """`if`; what is `other` is a block or the next `if`."""
+
+    condition: Expression
+    then: Block
+    other: Block | If | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case(Node):
+    """A clause of a `switch`; a selector of None is `default`."""
+
+    selectors: tuple[Expression | None, ...]
+    body: Block
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Switch(Node):
+    """`switch`."""
+
+    selector: Expression
+    cases: tuple[Case, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loop(Node):
+    """A loop of any kind: `for`, `while` and `loop` differ in what they lack."""
+
+    start: Statement | None
+    condition: Expression | None
+    update: Statement | None
+    body: Block
+    continuing: Block | None
+    break_if: Expression | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Jump(Node):
+    """`break` or `continue`."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Return(Node):
+    """`return`."""
+
+    value: Expression | None
+
+
+Statement: TypeAlias = Declaration | Assign | CallStatement | Assertion | Block | If | Switch | Loop | Jump | Return
+
+
+# modules --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Attribute(Node):
+    """`@name(arguments)`."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field(Node):
+    """A member of a structure, or a parameter of a function."""
+
+    name: str
+    type: Name
+    attributes: tuple[Attribute, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Structure(Node):
+    """`struct`."""
+
+    name: str
+    members: tuple[Field, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Alias(Node):
+    """`alias`."""
+
+    name: str
+    type: Name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Global(Node):
+    """A `var`, `const` or `override` of the module."""
+
+    declaration: Declaration
+    attributes: tuple[Attribute, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.declaration.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function(Node):
+    """A function; `result` is None where it returns nothing."""
+
+    name: str
+    parameters: tuple[Field, ...]
+    result: Name | None
+    body: Block
+    attributes: tuple[Attribute, ...]
+
+
+Declared: TypeAlias = Structure | Alias | Global | Function
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Module:
+    """A source: its declarations by name, and its module's assertions."""
+
+    declarations: dict[str, Declared]
+    assertions: tuple[Assertion, ...]
+
+
+def attribute(of: Field | Global | Function, name: str) -> Attribute | None:
+    """Return an attribute by name, if it is there."""
+    return next((a for a in of.attributes if a.name == name), None)

@@ -1,0 +1,59 @@
+"""gru, lstm and their cells on software adapters: every invocation keeps the recurrent weights of one hidden unit.
+
+One dispatch makes all steps, in a workgroup per direction and batch row, as wide as there are hidden units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ..kernels import select
+from ..kernels.packing import PersistentTexture
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed
+from ._def import Lowering
+from ._quads import MOST_ITERATIONS
+from ._recurrent_network import Bound, Network, Sizes, initial_states
+
+PERSISTENT = KernelTemplate("recurrent.persistent", ("cell", "lanes", "hidden"))
+
+MOST_WEIGHTS = 1024
+"""Recurrent weights of a unit: the text is unrolled over them, and that many take a software adapter a second to compile."""
+
+
+def obstacle(low: Lowering, sizes: Sizes) -> str:
+    """Return why the kernel cannot be had, or nothing."""
+    if not select.supports(low.caps, "subgroup"):
+        return f"subgroup size {low.caps.subgroup_size}"
+    if not low.is_constant(low.value(2)):
+        return "recurrent weights that are no constant"
+    if sizes.N > MOST_WEIGHTS:
+        return f"{sizes.N} recurrent weights of a unit, of {MOST_WEIGHTS}"
+    packing = _packing(low, sizes)
+    invocations = packing.subgroups * packing.lanes
+    if invocations > low.caps.limit("max-compute-invocations-per-workgroup"):
+        return f"a workgroup of {invocations} invocations"
+    if max(packing.width, sizes.D * packing.subgroups) > low.caps.limit("max-texture-dimension-2d"):
+        return "recurrent weights that do not fit a texture"
+    if sizes.S >= MOST_ITERATIONS:
+        return f"{sizes.S} steps of {MOST_ITERATIONS}"
+    return "" if sizes.rows_fit(low) else "tensors that do not fit a binding"
+
+
+def bindings_besides(low: Lowering) -> int:
+    """Return how many buffers the kernel binds besides its vectors: projection, initial states, outputs."""
+    return 1 + len(initial_states(low)) + len(low.node.outputs)
+
+
+def persistent_calls(network: Network, reason: str, calls: list[KernelCall]) -> None:
+    """Add the call that makes all steps."""
+    sizes, low = network.sizes, network.low
+    packing = _packing(low, sizes)
+    weights = Bound(Binding("recurrent_weight", "texture"), Packed(low.value(2), packing))
+    bound = (network.projection, weights, *network.vectors, *network.initial.values(), *network.outputs)
+    held = replace(network, cell=replace(network.cell, held=True))
+    params = {"lanes": packing.lanes, "hidden": sizes.H}
+    calls.append(held.call(PERSISTENT, bound, (), sizes.D * sizes.B, reason, params, features=("subgroup",)))
+
+
+def _packing(low: Lowering, sizes: Sizes) -> PersistentTexture:
+    return PersistentTexture(low.caps.subgroup_size, sizes.gates, sizes.H)

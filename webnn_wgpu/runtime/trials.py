@@ -1,0 +1,133 @@
+"""Running one dispatch of a program, after all that come before it, with another source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+import numpy as np
+import wgpu
+
+from ..core.data_types import Array
+from ..kernels.source_map import SourceMap
+from ..plan.execution_plan import PlannedDispatch
+from .buffer import Buffer
+from .pipelines import Pipeline, PipelineCache
+from .program import Program
+from .readback import StagingPool
+from .recorder import Dispatch, PlainRecorder
+from .timestamps import FEATURE, Timestamps
+from .tracing import Records, Tracer
+
+
+def _begin(program: Program, number: int, inputs: Mapping[str, Array]) -> tuple[wgpu.GPUCommandEncoder, list[Dispatch]]:
+    """Write a program's inputs, record what runs before one of its dispatches, and return that and those behind it."""
+    program.check()
+    program._check_no_steps()
+    own = program._over_own()
+    program._write(inputs)
+    encoder = program.record(own.part(0, number))
+    return encoder, program._dispatches(program._ends)[number:]
+
+
+def _number(program: Program, label: str) -> int:
+    return next(i for i, d in enumerate(program.plan.dispatches) if d.label == label)
+
+
+def trace_kernel(
+    program: Program, label: str, source: SourceMap, inputs: Mapping[str, Array], condition: str, limit: int
+) -> Records:
+    """Run a program up to one dispatch, that with a traced source, and return what it has written.
+
+    Raises:
+        OperationError: as `Tracer` says, or the device failed to run it.
+        InvalidStateError: the program was destroyed, or a run in steps has not finished.
+        DeviceLostError: the device is gone.
+    """
+    device, number = program.device, _number(program, label)
+    with device.lock:
+        tracer = Tracer(device, program.plan.dispatches[number].spec, source, condition, limit)
+        with device.translated("tracing a kernel"):
+            encoder, (dispatch, *_) = _begin(program, number, inputs)
+            tracer.record(encoder, dispatch.bind_group, dispatch.grid)
+        device.submit(encoder, (*program.buffers(program._ends), tracer.buffer))
+        return tracer.records()
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a dispatch computes by the plan's own kernel and by another, on the same inputs.
+
+    Attributes:
+        expected: the results of the plan's own; they are those of the whole operator, where that takes several dispatches.
+        actual: the other's.
+        microseconds: of each run of both in turn, [runs, 2]; None where the device takes no timestamps.
+    """
+
+    expected: list[Array]
+    actual: list[Array]
+    microseconds: Array | None
+
+
+def try_source(program: Program, label: str, source: SourceMap, inputs: Mapping[str, Array], runs: int) -> Tried:
+    """Compare a source for one dispatch with the plan's own kernel; what is installed stays.
+
+    Raises:
+        OperationError: it does not compile or fit its buffers, or the device failed to run it.
+        InvalidStateError: the program was destroyed, or a run in steps has not finished.
+        DeviceLostError: the device is gone.
+    """
+    device, number = program.device, _number(program, label)
+    planned = program.plan.dispatches[number]
+    with device.lock:
+        program.check()
+        program._over_own()
+        other = PipelineCache.of(device).override(planned, source)
+        program._try_kernel(planned, other, source)
+        kernels = (program._pipelines[planned.spec], other)
+        with device.translated("trying a kernel"):
+            expected, actual = (_results(program, number, kernel, inputs) for kernel in kernels)
+            timed = _timed(program, number, kernels, inputs, runs) if runs and FEATURE in device.caps.features else None
+        return Tried(expected, actual, timed)
+
+
+def _results(program: Program, number: int, kernel: Pipeline, inputs: Mapping[str, Array]) -> list[Array]:
+    """Run a program up to the end of the operator that a dispatch belongs to, and return that operator's results."""
+    dispatches = program.plan.dispatches
+    node = dispatches[number].node
+    count = 1 if node is None else sum(1 for _ in takewhile(lambda d: d.node == node, dispatches[number:]))
+    encoder, rest = _begin(program, number, inputs)
+    program.record(PlainRecorder([replace(rest[0], pipeline=kernel.pipeline), *rest[1:count]]), encoder)
+    program.device.submit(encoder, program.buffers(program._ends))
+    pool = StagingPool.of(program.device)
+    return [pool.read(buffer, into).result()["data"] for buffer, into in _made(program, dispatches[number])]
+
+
+def _made(program: Program, planned: PlannedDispatch) -> list[tuple[Buffer, Array]]:
+    """Return where the results of a dispatch's operator lie, or of a copy to an output that, and arrays for them."""
+    plan, ends = program.plan, program._ends
+    if planned.node is None:
+        names = [str(resource.key) for resource in planned.bindings if resource.kind == "output"]
+        found = [(ends["output", name], plan.outputs[name]) for name in names]
+    else:
+        values = [value for value in plan.graph.nodes[planned.node].outputs if value in plan.places]
+        found = [(program.buffer_of(plan.places[value], ends), plan.graph.type(value)) for value in values]
+    return [(buffer, np.empty(type_.shape, type_.numpy)) for buffer, type_ in found]
+
+
+def _timed(program: Program, number: int, kernels: Sequence[Pipeline], inputs: Mapping[str, Array], runs: int) -> Array:
+    """Run kernels in the place of a dispatch, in turn, and return what each run took on the device, [runs, kernels]."""
+    encoder, (dispatch, *_) = _begin(program, number, inputs)
+    timestamps = Timestamps(program.device, runs * len(kernels))
+    try:
+        for i in range(runs * len(kernels)):
+            compute = timestamps.begin_pass(encoder, i)
+            PlainRecorder([replace(dispatch, pipeline=kernels[i % len(kernels)].pipeline)]).record(compute)
+            compute.end()
+        timestamps.resolve(encoder)
+        program.device.submit(encoder, program.buffers(program._ends))
+        found: Array = timestamps.microseconds().reshape(runs, len(kernels))
+        return found
+    finally:
+        timestamps.destroy()
