@@ -21,7 +21,9 @@ from webnn_wgpu.api.kernels import Kernel
 from webnn_wgpu.core.data_types import PACKED_TYPES, Array
 from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.ir.graph import Graph, Node
+from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops._def import Part
 from webnn_wgpu.plan.execution_plan import Resource
 from webnn_wgpu.plan.planner import node_label
 from webnn_wgpu.testing.judging import Judgement
@@ -122,6 +124,13 @@ def kernels_repro(
         results: dict[str, Judgement] = dict(zip(("copy",), judged.values(), strict=True))
     else:
         results = {places[plan.places[value]]: j for value, j in judged.items() if value in plan.places}
+    for value, judgement in judged.items():
+        if value in plan.parts and not copy:
+            joint = plan.parts[value].value
+            places[plan.places[joint]] = f"v{joint}"
+            results[f"v{joint}"] = _joined(judgement, plan.parts[value], plan.graph.type(joint))
+    for part, shape in ((p, plan.graph.type(value).shape) for value, p in plan.parts.items() if p.value in judged):
+        part.columns(results[f"v{part.value}"].allowed, shape[-1])[:] = np.inf  # put there by others
     own = {kernel.name for kernel in kernels}
     found = installed(graph, [d for d in plan.dispatches if d.label in own], {name: place for place, name in places.items()})
     bound = {b.name for each in found.launches for b in each.bindings}
@@ -139,6 +148,15 @@ def kernels_repro(
         lines += ["        ],", f'        uniforms="{each.uniforms}",', f"        grid={each.grid},", "    ),"]
     lines += ["]", f"found = debug.launch(context, launches, data, {outputs})"]
     return Repro(*_where(graph), data, results, lines, sources)
+
+
+def _joined(judgement: Judgement, part: Part, joint: TensorType) -> Judgement:
+    """Return the judgement of a value that others lie in too, of which nothing is known."""
+    expected, allowed = np.zeros(joint.shape, joint.numpy), np.full(joint.shape, np.inf)
+    length = judgement.expected.shape[-1]
+    part.columns(expected, length)[:] = judgement.expected.reshape(-1, length)
+    part.columns(allowed, length)[:] = judgement.allowed.reshape(-1, length)
+    return Judgement(expected, allowed, np.zeros(joint.shape, np.bool_))
 
 
 def operator_repro(

@@ -265,6 +265,10 @@ class Part:
     start: int
     row: int
 
+    def columns(self, joint: Array, length: int) -> Array:
+        """Return the columns of the joint value, a view of them by rows, for a value whose rows have that length."""
+        return joint.reshape(-1, self.row)[:, self.start : self.start + length]
+
 
 FormulaFor = Callable[[Sequence[str], str, Attrs], Formula]
 """The formula for operands of some data types, an output data type and canonical attributes."""
