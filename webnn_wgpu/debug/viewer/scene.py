@@ -94,10 +94,10 @@ def _picture(
     for name, value in graph.inputs.items():
         maker[value] = len(boxes)
         boxes.append({"kind": "input", "title": name, "label": "input", "type": str(graph.type(value))})
-    for position, node in enumerate(graph.nodes):
+    for node in graph.nodes:
         read(node.operands)
         maker.update(dict.fromkeys(node.outputs, len(boxes)))
-        boxes.append(_operator(graph, node, kernels.get(position, ()), labels, errors, kept))
+        boxes.append(_operator(graph, node, kernels.get(node.id, ()), labels, errors, kept))
     for name, value in graph.outputs.items():
         read([value])
         boxes.append({"kind": "output", "title": name, "label": "output", "type": str(graph.type(value))})
