@@ -20,7 +20,7 @@ from webnn_wgpu.plan.planner import node_label
 from webnn_wgpu.testing.judging import Judgement
 
 from .comparison import Comparison, compare
-from .observing import Values, observing, optimised, part_of, without
+from .observing import Values, observing, part_of, without
 from .oracles import Oracle, OtherGraph, Reference
 from .report import GraphDiff, OperatorDiff, badness
 from .repro import Repro, kernels_repro, new_folder, operator_repro
@@ -80,7 +80,7 @@ def diff(
     oracle, made = _oracle(graph, against)
     try:
         run = _Run(graph, oracle)
-        values = Values(optimised(graph), run.see)
+        values = Values(graph.optimised, run.see)
         with context._guarded("diff"), context._lock, observing(graph, values, "diff"):
             results = graph._executable.start(arrays, list(graph.outputs)).result()
         run.check_copies(values.finish(), results)
@@ -142,7 +142,7 @@ class _Run:
     """What shows the first operator that is wrong and the worst so far, by position among `found`."""
 
     def __post_init__(self) -> None:
-        self.optimised = optimised(self.graph)
+        self.optimised = self.graph.optimised
         self.kernels: dict[int | None, list[Kernel]] = {}
         if self.graph.plan is not None:
             for planned, kernel in zip(self.graph.plan.dispatches, self.graph.kernels.values(), strict=True):

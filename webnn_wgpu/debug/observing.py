@@ -13,17 +13,12 @@ from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import InvalidStateError
 from webnn_wgpu.ir.graph import Graph, Node, Origin
 from webnn_wgpu.ops import OPS
-from webnn_wgpu.passes import PASSES, run_passes
+from webnn_wgpu.passes import PASSES
 from webnn_wgpu.plan.planner import node_label
 from webnn_wgpu.reference.interpreter import evaluate
 
 Seen = Callable[[int, list["Array | None"], list["Array | None"]], None]
 """Called for each node that ran: its position in the graph, its operands and its results; None for what nobody can read."""
-
-
-def optimised(graph: MLGraph) -> Graph:
-    """Return what a graph's kernels compute: the source graph after its passes."""
-    return graph.plan.graph if graph.plan is not None else run_passes(graph.source, graph._disabled_passes)[0]
 
 
 class Values:

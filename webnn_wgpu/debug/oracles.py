@@ -17,8 +17,6 @@ from webnn_wgpu.runtime.program import Program
 from webnn_wgpu.testing.bounds import bounds
 from webnn_wgpu.testing.judging import Judgement, differs, judge
 
-from .observing import optimised
-
 
 class Oracle(Protocol):
     """What results should be."""
@@ -48,7 +46,7 @@ class Reference:
     name = "the numpy reference"
 
     def __init__(self, graph: MLGraph) -> None:
-        self._graph, self._optimised = graph, optimised(graph)
+        self._graph, self._optimised = graph, graph.optimised
 
     def judge(
         self, position: int, operands: Sequence[Array | None], found: Sequence[Array | None], by_transforms: bool
@@ -84,9 +82,9 @@ class OtherGraph:
 
     def __init__(self, graph: MLGraph, other: MLGraph) -> None:
         other._context._check_graph(other, "diff")
-        self._optimised, self._other = optimised(graph), other
+        self._optimised, self._other = graph.optimised, other
         self.name = f"a graph on {other._context.description}"
-        theirs = optimised(other)
+        theirs = other.optimised
         if _shape_of(self._optimised) != _shape_of(theirs):
             raise MLTypeError(
                 "the other graph must be of the same operators, after the same passes",
@@ -118,7 +116,7 @@ class OtherGraph:
         return dict(self._other._context.compute(self._other, inputs))
 
     def _results(self, position: int, operands: Sequence[Array | None]) -> list[Array]:
-        graph, executable = optimised(self._other), self._other._executable
+        graph, executable = self._other.optimised, self._other._executable
         node = graph.nodes[position]
         if not isinstance(executable, Program):
             return evaluate(graph, node, operands)

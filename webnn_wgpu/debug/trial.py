@@ -19,8 +19,6 @@ from webnn_wgpu.runtime.program import Program
 from webnn_wgpu.runtime.trials import try_source
 from webnn_wgpu.testing.compare import absolute_distance, ulp_distance
 
-from .observing import optimised
-
 RUNS = 20
 """How often each kernel is timed, if nobody says."""
 
@@ -154,7 +152,7 @@ def inputs_of(graph: MLGraph, run: Callable[[], object]) -> dict[str, Array]:
         run()
     finally:
         executable.observer = None
-    return {name: given[0][value] for name, value in optimised(graph).inputs.items()}
+    return {name: given[0][value] for name, value in graph.optimised.inputs.items()}
 
 
 def _error(actual: Array, expected: Array) -> ResultError:

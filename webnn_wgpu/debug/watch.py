@@ -17,7 +17,7 @@ from webnn_wgpu.ir.graph import Graph, Origin
 from webnn_wgpu.plan.planner import node_label
 from webnn_wgpu.reference.interpreter import evaluate
 
-from .observing import Values, observing, optimised
+from .observing import Values, observing
 from .values import INPUT, GraphValues, ValueStatistics, statistics
 
 FLOAT16_OVERFLOWS = 65520.0
@@ -149,7 +149,7 @@ class _Looker(Values):
     """What looks at the values of runs."""
 
     def __init__(self, graph: MLGraph, watch: Watch, tests: Mapping[str, Test], f16_range: bool, keep: bool) -> None:
-        super().__init__(optimised(graph), self._look)
+        super().__init__(graph.optimised, self._look)
         self._watch, self._tests, self._f16_range, self._histograms = watch, tests, f16_range, keep
         self._narrow = {node.id for node in graph.source.nodes if graph.source.type(node.outputs[0]).data_type == "float16"}
         self._kept: list[ValueStatistics] = []
