@@ -25,6 +25,11 @@ EXPECTED = {
         r"1 slot, .*\n +0 clamp_0: .*\n +1 bilateral: wgsl_op \(8, 6, 1\) .*\n +2 sub_2: .*\n"
         r"noise 0\.048 -> 0\.008\nedge 0\.7 -> 0\.6\nlargest difference to numpy: small\n"
     ),
+    "kernel_tutorial.py": (
+        r"tested: right\nwrong operators: None\nthe hasty one: (right|wrong)\nsum of squares: [\d.]+, should be 969\.\d+\n"
+        r"race at line 16: invocation .* reads parts\[32\], .*\n +if \(i < half\).*\n"
+        r"findings now: 0\nthe fast one: right\n(it takes 1/\d+ of the time\n)?wrong operators: None\n"
+    ),
     "frame_loop.py": r"30 frames; mean brightness of the last: 125\.\d\n",
     "pygfx_filter.py": r"drawing\.png darkest \d+ brightest \d+\n",
     "sentence_encoder.py": (
