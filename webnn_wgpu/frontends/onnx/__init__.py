@@ -3,9 +3,10 @@
 from . import quick_import as quick_import  # isort: skip  # first: whatever imports onnx_ir then finds it imported
 from .analysis import Analysis, Memory, analyse
 from .decoding import State
+from .description import Placement, ValueInfo
 from .dims import Dimension, default_size, settle, sidecar
 from .lowering import Placed
-from .model import Fallback, Model, Placement, Simplifier, ValueInfo, load, load_onnx
+from .model import Fallback, Model, Simplifier, load, load_onnx
 from .timing import Profile, Span
 
 __all__ = [

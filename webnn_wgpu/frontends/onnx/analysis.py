@@ -15,9 +15,10 @@ from onnx_ir.passes.common import ShapeInferencePass
 from webnn_wgpu import MLContext, NotSupportedError, OutOfMemoryError, ml
 
 from . import host
+from .description import Placement, ValueInfo, value_info
 from .dims import settle, sidecar
 from .lowering import Feed, Placed, resolve
-from .model import Placement, Simplifier, ValueInfo, open_model, value_info
+from .model import Simplifier, open_model
 from .module import Module, all_nodes
 from .program import Program
 from .tensors import ValueNeeded

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import time
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -22,7 +19,8 @@ from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import Tuning, TuningSource, tune_graphs
 
 from .decoding import Decoder, State
-from .dims import Dimension, sidecar
+from .description import Placement, ValueInfo, value_info
+from .dims import sidecar
 from .lowering import Placed
 from .module import FALLBACKS, Module
 from .program import Program
@@ -30,63 +28,12 @@ from .reading import read
 from .simplify import simplified
 from .timing import Profile, Span, span, watched
 from .tuning import with_file_beside
-from .types import Array, DType, logical
-
-LARGEST = 2**48
-"""No tensor has as many elements."""
+from .types import Array
 
 log = logging.getLogger(__name__)
 
 Fallback = Literal["warn", "host", "error"]
 Simplifier = Literal["onnxslim"]
-
-
-NAMED = 3
-"""Most nodes of one operator and reason that a summary names."""
-
-
-@dataclass(frozen=True)
-class ValueInfo:
-    """An input or output of a model.
-
-    Attributes:
-        name: its name.
-        shape: sizes; a string is a symbolic dimension, None an unknown one. The whole is None where the rank is unknown.
-        dtype: its type, as a numpy dtype; void where the model does not declare the type of an output.
-    """
-
-    name: str
-    shape: tuple[Dimension, ...] | None
-    dtype: DType
-
-    def __str__(self) -> str:
-        sizes = "?" if self.shape is None else ", ".join("?" if d is None else str(d) for d in self.shape)
-        return f"{self.name}: {'?' if self.dtype == np.dtype(np.void) else self.dtype}[{sizes}]"
-
-
-class Placement(tuple[Placed, ...]):
-    """Where each node of a model runs, as a tuple of `Placed`."""
-
-    __slots__ = ()
-
-    def on(self, where: str) -> list[Placed]:
-        """Return the nodes at a place: "device", "host" or "folded"."""
-        return [p for p in self if p.where == where]
-
-    def summary(self) -> str:
-        """Return one line: how many nodes run where, and which on the host."""
-        counts = Counter(p.where for p in self)
-        text = f"{counts['device']} nodes on the device, {counts['host']} on the host, {counts['folded']} evaluated beforehand"
-        text += "".join(f", {counts[where]} {where}" for where in ("unsupported", "later") if counts[where])
-        groups: dict[tuple[str, str], list[str]] = {}
-        for placed in self.on("host"):
-            groups.setdefault((placed.op, placed.note), []).append(f"'{placed.name}'")
-        if groups:
-            text += "; on the host: " + ", ".join(
-                f"{op} {', '.join(names[:NAMED])}{f' and {len(names) - NAMED} more' if len(names) > NAMED else ''} ({note})"
-                for (op, note), names in groups.items()
-            )
-        return text
 
 
 class Model:
@@ -361,31 +308,6 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.name}: {', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))})"
-
-
-def value_info(value: onnx_ir.Value, name: str, declared: bool = True) -> ValueInfo:
-    """Return what a value is called, its shape and type; refuse what is no tensor of numbers.
-
-    Args:
-        value: an input or output.
-        name: what messages call the model.
-        declared: whether its type must be.
-    """
-    if value.type is None and not declared:
-        return ValueInfo(value.name or "", None, np.dtype(np.void))
-    dtype = logical(value.dtype) if value.dtype is not None else None
-    if dtype is None or not isinstance(value.type, onnx_ir.TensorType):
-        kind = value.type if value.dtype is None else value.dtype.name
-        raise NotSupportedError(f"{name}: '{value.name}' is {kind}, not a tensor of numbers")
-    if value.shape is None:
-        return ValueInfo(value.name or "", None, dtype)
-    sizes = [d if isinstance(d, int) else d.value for d in value.shape]
-    for d in sizes:
-        if isinstance(d, int) and not 0 <= d < LARGEST:
-            raise NotSupportedError(f"{name}: '{value.name}' has a size of {d}")
-    if math.prod(d for d in sizes if isinstance(d, int) and d) >= LARGEST:
-        raise NotSupportedError(f"{name}: '{value.name}' has sizes of {sizes}")
-    return ValueInfo(value.name or "", tuple(sizes), dtype)
 
 
 def load_onnx(

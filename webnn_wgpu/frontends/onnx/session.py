@@ -10,7 +10,8 @@ from typing import Any
 
 from webnn_wgpu import MLContext, MLPromise, MLTypeError
 
-from .model import Fallback, Model, ValueInfo, load_onnx
+from .description import ValueInfo
+from .model import Fallback, Model, load_onnx
 from .ort_values import IOBinding, OrtValue, type_name
 from .session_options import DISABLE_HOST, RunOptions, SessionOptions
 from .types import Array
