@@ -50,7 +50,7 @@ def test_a_file_beside_the_model(model: Path, tmp_path: Path) -> None:
     beside = tmp_path / "mlp.tuning.json"
     written = call(model, "-f", "N=2", "-o", beside).stdout
     assert written.startswith(f"written: {beside}\n")
-    assert not (tmp_path / "user").exists()
+    assert not (tmp_path / "user" / "tuning").exists()
     assert call("--show", model).stdout == written.replace("written: ", "")
 
 
