@@ -84,8 +84,8 @@ def choose(caps: Caps, size: ProductSize) -> Choice:
     """Return the kernel variant for a matrix product on a device.
 
     Example:
-        >>> choose(Caps(adapter_type="DiscreteGPU"), ProductSize(512, 512, 512))
-        Choice(variant='tiled', reason='hardware GPU: tiles in workgroup memory')
+        >>> choose(Caps(adapter_type="DiscreteGPU"), ProductSize(512, 512, 512)).reason
+        'hardware GPU: tiles in workgroup memory'
     """
     if not caps.is_cpu:
         kind = "unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU"
