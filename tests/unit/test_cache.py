@@ -95,7 +95,7 @@ for i in range(10**9):
 
 def test_killing_writers_leaves_a_cache_of_whole_files(folder: Path) -> None:
     seen: set[str] = set()
-    for number in range(12):
+    for number in range(6):
         writers = [
             subprocess.Popen([sys.executable, "-c", WRITER, str(folder)], stdout=subprocess.PIPE, cwd=Path(__file__).parents[2])
             for _ in range(2)
@@ -103,7 +103,7 @@ def test_killing_writers_leaves_a_cache_of_whole_files(folder: Path) -> None:
         for writer in writers:
             assert writer.stdout is not None
             writer.stdout.readline()
-        time.sleep(0.003 * number)
+        time.sleep(0.006 * number)
         for writer in writers:
             writer.send_signal(signal.SIGKILL)
             writer.wait()
