@@ -1,6 +1,7 @@
 """pytest's plugin of webnn_wgpu: the fixture `check_kernel`, with which a test runs once on each WebGPU adapter.
 
-pytest imports it in every run of whoever has the package installed; what checks kernels is imported when a test asks for it.
+pytest imports it, and with it the package, in every run of whoever has the package installed; adapters are opened when a test
+asks for the fixture.
 """
 
 from __future__ import annotations

@@ -120,7 +120,8 @@ def part(value: Value, step: Step) -> Value:
     """Return a member, element, component or column of a value; of an index outside, the first or last."""
     if isinstance(step, str):
         if isinstance(value, Composite) and isinstance(value.type, StructType) and (member := value.type.member(step)):
-            return of_data(member.type, value.data[step])  # type: ignore[index]
+            members: Any = value.data
+            return of_data(member.type, members[step])
         raise Fault(f"{describe(value)} has no member {step}")
     if isinstance(value, Composite):
         if not isinstance(value.type, ArrayType):

@@ -139,7 +139,8 @@ def data_of(value: Value) -> Tree:
 
 def of_data(type_: Type, data: Tree) -> Value:
     """Return the value of a type that numbers are of."""
-    return data if isinstance(type_, Numeric) else Composite(type_, data)  # type: ignore[arg-type]
+    tree: Any = data
+    return Composite(type_, tree) if isinstance(type_, ArrayType | StructType) else tree
 
 
 def merged(mask: Array, new: Value, old: Value) -> Value:
@@ -216,7 +217,8 @@ def _shifted(operator: str, left: Value, right: Value) -> Value:
 
 def _abstract(operator: str, left: Abstract, right: Abstract) -> Value:
     if isinstance(left, tuple) or isinstance(right, tuple):
-        size = len(left) if isinstance(left, tuple) else len(right)  # type: ignore[arg-type]
+        components: Any = left if isinstance(left, tuple) else right
+        size = len(components)
         pairs = zip(*(v if isinstance(v, tuple) else (v,) * size for v in (left, right)), strict=True)
         found = [_abstract(operator, a, b) for a, b in pairs]
         return np.stack(found) if isinstance(found[0], np.ndarray) else tuple(found)
