@@ -76,6 +76,24 @@ def test_nothing_is_rounded_between_operators(device: Device) -> None:
     assert np.mean(narrow == exact.astype(np.float16)) < 0.7
 
 
+@pytest.mark.parametrize("op", ["roundEven", "floor", "ceil"])
+def test_what_becomes_a_whole_number_is_rounded_before(device: Device, op: str) -> None:
+    s = Sketch()
+    # 15.4975 as float32, 15.5 as float16: roundEven gives 15 or 16.
+    x, scale = s.input(np.array([1.085, 31.99], np.float16)), s.input(np.array([0.07, 1.0], np.float16))
+    y = s.apply(op, s.apply("div", x, scale))
+    graph = s.graph(s.apply("add", s.apply("cast", y, data_type="int32"), s.constant(np.int32([0]))))
+    assert lines(widened(graph))[2:6] == [
+        "div float32 float32 -> float32",
+        "cast float32 -> float16",
+        f"{op} float16 -> float16",
+        "cast float16 -> int32",
+    ]
+    found = run_graph(device, replace(graph, wide=True), s.feeds)["0"]
+    np.testing.assert_array_equal(found, interpret(graph, s.feeds)["0"])
+    assert found[0] == {"roundEven": 16, "floor": 15, "ceil": 16}[op]
+
+
 def test_only_graphs_that_ask_for_it_are_widened() -> None:
     graph, _ = chain()
     assert widen_float16(graph) is graph

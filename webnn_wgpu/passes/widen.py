@@ -16,6 +16,9 @@ _NARROW, _WIDE = "float16", "float32"
 _WEIGHTS = {"conv2d": (1,), "convTranspose2d": (1,), "gemm": (1,), "matmul": (1,), "lstm": (1, 2), "gru": (1, 2)}
 """Operands that these operators read as float16, if they are constants, where the others are float32."""
 
+_DISCRETE = frozenset({"ceil", "floor", "roundEven", "quantizeLinear"})
+"""Operators that make a step of the last place of float16 a whole step: they are given the graph's own numbers."""
+
 
 def widen_float16(graph: Graph) -> Graph:
     """Keep values between operators as float32, in a graph that asks for it; its inputs, outputs and weights stay float16.
@@ -54,7 +57,8 @@ class _Widening:
         source, op = self._source, operator(node.op)
         narrow = [value for value in node.operands if self._is_narrow(value)]
         table = bool(narrow) and all(value in source.constants for value in narrow)
-        if op.opaque or (op.moves and table) or (node.op == "cast" and not narrow):
+        widens = node.op == "cast" and bool(narrow) and source.type(node.outputs[0]).data_type == _WIDE
+        if op.opaque or node.op in _DISCRETE or (op.moves and table) or (node.op == "cast" and not widens):
             # Unknown kernels keep their bindings' types, and tables that are looked up their size; who casts to float16 has
             # rounding in mind.
             inputs = [
@@ -62,7 +66,7 @@ class _Widening:
                 for value in node.inputs
             ]
             outputs = node.outputs
-        elif node.op == "cast" and source.type(node.outputs[0]).data_type == _WIDE:
+        elif widens:
             self._wide[node.outputs[0]] = self._as_wide(node.operands[0])
             return
         else:
