@@ -240,8 +240,8 @@ class MLGraphBuilder(WgslOperators, Operators):
                 kernels are compiled, with bytes and "uploading weights" while weights are uploaded.
             disabled_passes: names of optimisation passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
             wide_float16: keep float16 values between operators as float32. Inputs, outputs and weights stay float16; nothing
-                is rounded on the way, except what becomes whole numbers (`roundEven`, `floor`, `ceil`, `quantizeLinear`, casts to
-                integers); values take twice the memory. Without effect on a graph with `aliases`.
+                is rounded on the way but what becomes whole numbers (`roundEven`, `floor`, `ceil`, `quantizeLinear`, casts to
+                integers). Values take twice the memory. Without effect on a graph with `aliases`.
             tuning: what `MLGraph.tune` measured on this device, or a file of it: it is asked before the context's, the user's
                 and the package's own. False: none is asked, the heuristics choose.
 

@@ -58,6 +58,10 @@ class Launch:
 class _Texture(Packing):
     """An array that is a texture already: [height, width, 4] float32."""
 
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the array's own shape."""
+        return tuple(shape)
+
     def pack(self, array: Any) -> Any:
         """Return the array."""
         return array

@@ -21,6 +21,10 @@ class Transposed(Packing):
         array([1, 4, 2, 5, 3, 6])
     """
 
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the transposed elements, 1-D."""
+        return (math.prod(shape),)
+
     def pack(self, array: Any) -> Any:
         """Return the transposed elements, 1-D."""
         return np.swapaxes(array, -1, -2).reshape(-1)
@@ -47,9 +51,13 @@ class Columns(Packing):
     rows: int
     transposed: bool = False
 
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the columns, [rows, end - first]."""
+        return self.rows, self.end - self.first
+
     def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
         """Return the bytes of the columns."""
-        return self.rows * (self.end - self.first) * element_bytes
+        return math.prod(self.packed_shape(shape)) * element_bytes
 
     def pack(self, array: Any) -> Any:
         """Return the columns, [rows, end - first]."""
@@ -102,6 +110,13 @@ class PanelTexture(Packing):
         """Return how many rows of the texture matrices take."""
         return matrices * -(-N // self.columns) * self.wraps(K)
 
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the texels, [height, width, 4]."""
+        K, N = shape[:-3:-1] if self.transposed else shape[-2:]
+        sides = self.height(K, N, math.prod(shape[:-2])), self.wrap_steps(K) * self.lanes * self.quads
+        height, width = (min(_no_power_of_two(side), self.width) for side in sides)
+        return height, width, 4
+
     def pack(self, array: Any) -> Any:
         """Return the texels, `[height, width, 4]` float32; what pads a panel is 0.
 
@@ -114,9 +129,10 @@ class PanelTexture(Packing):
             matrices = matrices.swapaxes(1, 2)
         count, K, N = matrices.shape
         panels, steps, wraps = -(-N // self.columns), self.wrap_steps(K), self.wraps(K)
-        height, width = count * panels * wraps, steps * self.lanes * self.quads
-        texels = np.zeros((*(min(_no_power_of_two(side), self.width) for side in (height, width)), 4), np.float32)
-        rows = texels[:height, :width].reshape(count, panels, wraps, steps, self.columns)
+        texels = np.zeros(self.packed_shape(shape), np.float32)
+        rows = texels[: count * panels * wraps, : steps * self.lanes * self.quads].reshape(
+            count, panels, wraps, steps, self.columns
+        )
         for panel, wrap in np.ndindex(panels, wraps):
             part = matrices[:, wrap * steps : (wrap + 1) * steps, panel * self.columns : (panel + 1) * self.columns]
             rows[:, panel, wrap, : part.shape[1], : part.shape[2]] = part
@@ -175,6 +191,11 @@ class UnitTexture(Packing):
         """How many rows of the texture a panel takes."""
         return -(-self.units // self.wrap_units)
 
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the texels, [height, width, 4]."""
+        directions = math.prod(shape) // (self.gates * self.hidden * self.hidden)
+        return directions * self.panels * self.wraps, self.wrap_units * self.gates * self.lanes, 4
+
     def pack(self, array: Any) -> Any:
         """Return the texels, `[height, width, 4]` float32.
 
@@ -187,7 +208,7 @@ class UnitTexture(Packing):
         padded = np.zeros((directions, self.gates, self.units, rows), np.float32)
         padded[:, :, : self.hidden, : self.hidden] = weights
         panels = padded.reshape(directions, self.gates, self.panels, self.lanes * 4, rows)
-        return panels.transpose(0, 2, 4, 1, 3).reshape(-1, self.wrap_units * self.gates * self.lanes, 4)
+        return panels.transpose(0, 2, 4, 1, 3).reshape(self.packed_shape(np.shape(array)))
 
 
 @dataclass(frozen=True)
@@ -222,6 +243,10 @@ class PersistentTexture(Packing):
         """Texels per row."""
         return -(-self.gates * self.hidden // 4) * self.lanes
 
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the texels, [height, width, 4]."""
+        return math.prod(shape) // (self.gates * self.hidden * self.hidden) * self.subgroups, self.width, 4
+
     def pack(self, array: Any) -> Any:
         """Return the texels, `[height, width, 4]` float32.
 
@@ -232,7 +257,7 @@ class PersistentTexture(Packing):
         padded = np.zeros((len(weights), self.subgroups * self.lanes, self.width // self.lanes * 4), np.float32)
         padded[:, : self.hidden, : self.gates * self.hidden] = weights.reshape(len(weights), self.hidden, -1)
         units = padded.reshape(-1, self.lanes, self.width // self.lanes, 4)
-        return units.transpose(0, 2, 1, 3).reshape(-1, self.width, 4)
+        return units.transpose(0, 2, 1, 3).reshape(self.packed_shape(np.shape(array)))
 
 
 @dataclass(frozen=True)
@@ -248,6 +273,10 @@ class Permuted(Packing):
 
     dims: tuple[int, ...]
     axes: tuple[int, ...]
+
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the permuted dimensions."""
+        return tuple(self.dims[axis] for axis in self.axes)
 
     def pack(self, array: Any) -> Any:
         """Return the permuted array."""
@@ -266,9 +295,13 @@ class Chain(Packing):
         """Whether the packed form is a texture: whether the second's is."""
         return self.second.texture
 
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of what the second packing makes."""
+        return self.second.packed_shape(self.first.packed_shape(shape))
+
     def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
         """Return the bytes of what the second packing makes."""
-        return self.second.size_bytes(shape, element_bytes)
+        return self.second.size_bytes(self.first.packed_shape(shape), element_bytes)
 
     def pack(self, array: Any) -> Any:
         """Return what the second packing makes of what the first makes of the array."""
@@ -283,9 +316,13 @@ _WINOGRAD_FILTER = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0
 class WinogradFilter(Packing):
     """3 x 3 filters as Winograd F(2x2, 3x3) multiplies them: G g G', computed in float64, stored in float32."""
 
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the transformed filters: 16 numbers for each 9 taps."""
+        return 16, *shape[-2:]
+
     def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
-        """Return the bytes of the transformed filters: 16 float32 for each 9 taps."""
-        return math.prod(shape) // 9 * 16 * 4
+        """Return the bytes of the transformed filters, float32."""
+        return math.prod(self.packed_shape(shape)) * 4
 
     def pack(self, array: Any) -> Any:
         """Return the transformed filters, [16, channels, output channels].
@@ -295,4 +332,4 @@ class WinogradFilter(Packing):
         """
         taps = np.reshape(array, (3, 3, *np.shape(array)[-2:])).astype(np.float64)
         transformed = np.einsum("ay,bx,yxio->abio", _WINOGRAD_FILTER, _WINOGRAD_FILTER, taps)
-        return transformed.reshape(16, *transformed.shape[2:]).astype(np.float32)
+        return transformed.reshape(self.packed_shape(np.shape(array))).astype(np.float32)

@@ -33,9 +33,14 @@ _TEXTURE_NS, _BUFFER_NS = 5.6, 15.5
 _PRODUCT_NS = 6.2
 """What 8 lanes' products of four numbers with a quad cost there, sums included (measured: 41 GFLOP/s on a core)."""
 
-TALL_ROWS, _WORTH_A_KERNEL = 25, 0.9
+TALL_ROWS = 25
 """Rows of a higher tile, two of which hold the 7 x 7 pixels that many networks end in, where of 16 rows they would fill three
-and a sixteenth; and the share of the time that it must not exceed, since it takes long to compile.
+and a sixteenth.
+"""
+
+_WORTH_SHARE, _WORTH_NS = 0.1, 500_000
+"""What the higher tile must save, of a product's time and at all: drivers take a quarter of a second to compile it, which is
+hundreds of runs of a small network.
 """
 
 
@@ -114,8 +119,10 @@ def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int,
 
     best = min((tile for tile in _subgroup_tiles(texture=texture) if tile[0] != TALL_ROWS), key=nanoseconds)
     tall = TALL_ROWS, best[1]
-    worth_it = texture and best[0] == 16 and nanoseconds(tall) < _WORTH_A_KERNEL * nanoseconds(best)
-    return tall if worth_it else best
+    if not texture or best[0] != 16:
+        return best
+    saved = size.matrices * (nanoseconds(best) - nanoseconds(tall))
+    return tall if saved > max(_WORTH_NS, _WORTH_SHARE * size.matrices * nanoseconds(best)) else best
 
 
 def with_tiles(variant: str, *, texture: bool) -> list[str]:

@@ -169,8 +169,12 @@ class Packing:
         """Return the packed array: 1-D for a buffer, `[height, width, 4]` float32 for a texture."""
         raise NotImplementedError
 
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of what `pack` makes of an array of some shape."""
+        raise NotImplementedError
+
     def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
-        """Return the bytes of the packed form of an array, where that is a buffer."""
+        """Return the bytes of the packed form of an array, without what pads it where it is a texture."""
         return math.prod(shape) * element_bytes
 
     @property

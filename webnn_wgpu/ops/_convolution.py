@@ -446,7 +446,7 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
     step = step if size.strides[0] == step <= (2 if width else 1) else 0
     # More pixels share what they read; hardware is better off with more invocations.
     sharing = low.caps.is_cpu and size.nhwc and step > 0
-    rows = 2 if sharing and out_height > 1 and (height or (width and step == 1)) else 1
+    rows = 2 if sharing and out_height > 1 and width and step == 1 else 1
     columns = 2 * QUAD if sharing and width >= WIDE_TAPS and out_width > QUAD else QUAD
     weights = _filter(low, size, "hwigo", calls)
     packing = _tap_texture(low, size) if size.nhwc and whole else None

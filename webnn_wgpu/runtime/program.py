@@ -27,7 +27,7 @@ from .readback import PendingRead
 from .recorder import Dispatch, PlainRecorder, Recorder, make_recorder
 from .steps import run_in_steps
 from .timestamps import FEATURE, Timestamps
-from .warming import Use, WarmUp, try_kernel
+from .warming import WarmUp, try_kernel
 from .weights import Weight, WeightStore
 
 Progress: TypeAlias = Callable[[int, int, str], None]
@@ -134,20 +134,17 @@ class Program:
         for d in plan.dispatches:
             uses.setdefault(d.spec, []).append(d)
         new = sum(spec not in cache for spec in uses)
-        with WarmUp(self.device, plan, new) as warm_up:
+        with WarmUp(self.device, plan, new, self._kernel_resources) as warm_up:
             for i, (spec, dispatches) in enumerate(uses.items()):
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))
                 with self.device.running(d.label for d in dispatches):
                     self._pipelines[spec] = cache.get(spec, dispatches[0])
-                    if not spec.reads_texture and not spec.source:
-                        warm_up.start(self._pipelines[spec], self._uses(dispatches))
+                    if not spec.source:
+                        warm_up.start(self._pipelines[spec], dispatches)
             if progress is not None:
                 progress(len(uses), len(uses), "")
             self._allocate(progress)
-            for spec, dispatches in uses.items():
-                if spec.reads_texture:
-                    warm_up.start(self._pipelines[spec], self._uses(dispatches))
             self._groups = [
                 None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
                 for d in plan.dispatches
@@ -159,22 +156,14 @@ class Program:
                     self._over_own()
                     self._try_kernel(d, self._pipelines[d.spec], map_of_source(d.spec.source, ""))
 
-    def _uses(self, dispatches: Sequence[PlannedDispatch]) -> dict[Use, dict[int, Any]]:
-        """Return the uses that dispatches make of a kernel, and the uniforms and textures of each by binding."""
-        uses: dict[Use, dict[int, Any]] = {}
-        for d in dispatches:
-            textures: list[tuple[int, int, int]] = []
-            resources: dict[int, Any] = {}
-            for i, (binding, resource) in enumerate(zip(d.spec.bindings, d.bindings, strict=True)):
-                if binding.access == "texture":
-                    resources[i] = self._resource(resource, {})
-                    width, height, _ = resources[i].size
-                    textures.append((i, width, height))
-            if d.uniform_size:
-                resources[len(d.spec.bindings)] = self._uniform_window(d)
-            uniforms = bytes(self.plan.uniforms[d.uniform_offset : d.uniform_offset + d.uniform_size])
-            uses[Use(uniforms, tuple(textures))] = resources
-        return uses
+    def _kernel_resources(self, planned: PlannedDispatch) -> dict[int, Any]:
+        """Return the uniforms and textures of a dispatch by binding."""
+        found = {
+            i: self._resource(resource, {})
+            for i, (binding, resource) in enumerate(zip(planned.spec.bindings, planned.bindings, strict=True))
+            if binding.access == "texture"
+        }
+        return {**found, len(planned.bindings): self._uniform_window(planned)} if planned.uniform_size else found
 
     def _try_kernel(self, planned: PlannedDispatch, kernel: Pipeline, source: SourceMap) -> None:
         try_kernel(PipelineCache.of(self.device), kernel, self.resources(planned, self._ends), source, planned.label)

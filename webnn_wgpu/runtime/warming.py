@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +25,7 @@ from ..core.errors import OperationError, WebNNError
 from ..kernels.source_map import SourceMap
 from ..kernels.sources import templates_digest
 from ..kernels.spec import KernelSpec
-from ..plan.execution_plan import ExecutionPlan
+from ..plan.execution_plan import ExecutionPlan, PlannedDispatch
 from .device import Device
 from .messages import compiler_message
 from .pipelines import Pipeline, PipelineCache
@@ -63,30 +63,35 @@ class WarmUp:
         device: where the kernels will run.
         plan: the program.
         kernels: how many of its kernels are new to this process.
+        resources: returns the resources of a dispatch's uniforms and textures by binding; textures are there when the block
+            ends.
     """
 
-    def __init__(self, device: Device, plan: ExecutionPlan, kernels: int) -> None:
-        self._device = device
+    def __init__(
+        self, device: Device, plan: ExecutionPlan, kernels: int, resources: Callable[[PlannedDispatch], Mapping[int, Any]]
+    ) -> None:
+        self._device, self._plan, self._resources = device, plan, resources
         self._mark = _mark(device, plan) if kernels >= _FEWEST_KERNELS and _compiles_side_by_side(device) else ""
         # What an earlier process had compiled the driver still has, in all likelihood: lanes would cost more than they save.
         self._lanes = _Lanes.of(device) if self._mark and cache.read(self._mark) is None else None
-        self._begun: list[tuple[Future[None], Pipeline, Mapping[Use, Mapping[int, Any]]]] = []
+        self._begun: list[tuple[Future[None] | None, Pipeline, Mapping[Use, PlannedDispatch]]] = []
 
-    def start(self, kernel: Pipeline, uses: Mapping[Use, Mapping[int, Any]]) -> None:
-        """Begin to compile a kernel for uses that are new.
-
-        Args:
-            kernel: the kernel.
-            uses: the resources of uniforms and textures by binding, for each use.
-        """
-        new = {use: resources for use, resources in uses.items() if use not in kernel.warm}
+    def start(self, kernel: Pipeline, dispatches: Iterable[PlannedDispatch]) -> None:
+        """Begin to compile a kernel for what is new in its uses by dispatches."""
+        uses = {_use(self._plan, planned): planned for planned in dispatches}
+        new = {use: planned for use, planned in uses.items() if use not in kernel.warm}
         if not new:
             return
         kernel.warm.update(new)
-        if self._lanes is None:
-            dispatch_nothing(PipelineCache.of(self._device), kernel, new.values())
-        else:
+        if self._lanes is not None:
             self._begun.append((self._lanes.start(kernel, tuple(new)), kernel, new))
+        elif kernel.spec.reads_texture:
+            self._begun.append((None, kernel, new))
+        else:
+            self._dispatch_nothing(kernel, new)
+
+    def _dispatch_nothing(self, kernel: Pipeline, uses: Mapping[Use, PlannedDispatch]) -> None:
+        dispatch_nothing(PipelineCache.of(self._device), kernel, [self._resources(planned) for planned in uses.values()])
 
     def __enter__(self) -> WarmUp:
         return self
@@ -94,11 +99,13 @@ class WarmUp:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         for compiled, kernel, uses in self._begun:
             if error is not None:
-                compiled.cancel()
+                if compiled is not None:
+                    compiled.cancel()
                 kernel.warm.difference_update(uses)
                 continue
-            compiled.result()
-            dispatch_nothing(PipelineCache.of(self._device), kernel, uses.values())
+            if compiled is not None:
+                compiled.result()
+            self._dispatch_nothing(kernel, uses)
         if error is not None:
             return
         self._device.wait()
@@ -205,6 +212,17 @@ def _stand_ins(lane: Device, spec: KernelSpec, use: Use) -> dict[int, Any]:
         buffer = gpu.create_buffer_with_data(data=use.uniforms, usage=wgpu.BufferUsage.UNIFORM)
         resources[len(spec.bindings)] = {"buffer": buffer, "offset": 0, "size": len(use.uniforms)}
     return resources
+
+
+def _use(plan: ExecutionPlan, planned: PlannedDispatch) -> Use:
+    """Return the use that a dispatch makes of its kernel."""
+    textures: list[tuple[int, int, int]] = []
+    for i, resource in enumerate(planned.bindings):
+        constant = plan.constants[int(resource.key)] if resource.kind == "constant" else None
+        if constant is not None and constant.packing is not None and constant.packing.texture:
+            height, width, _ = constant.packing.packed_shape(constant.type.shape)
+            textures.append((i, width, height))
+    return Use(bytes(plan.uniforms[planned.uniform_offset : planned.uniform_offset + planned.uniform_size]), tuple(textures))
 
 
 def _mark(device: Device, plan: ExecutionPlan) -> str:

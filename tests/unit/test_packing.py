@@ -1,0 +1,47 @@
+"""Packed constants have the shape and the size that are told before anything is packed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from webnn_wgpu.kernels.packing import (
+    Chain,
+    Columns,
+    PanelTexture,
+    Permuted,
+    PersistentTexture,
+    Transposed,
+    UnitTexture,
+    WinogradFilter,
+)
+from webnn_wgpu.kernels.spec import Packing
+
+
+@pytest.mark.parametrize(
+    ("packing", "shape"),
+    [
+        (Transposed(), (2, 3, 4)),
+        (Columns(1, 3, rows=5), (5, 4)),
+        (Columns(1, 3, rows=4, transposed=True), (6, 4)),
+        (Permuted((3, 2, 5), (2, 0, 1)), (30,)),
+        (WinogradFilter(), (3, 3, 4, 8)),
+        (PanelTexture(8, 2, 16384), (70, 100)),
+        (PanelTexture(8, 2, 16384, transposed=True), (3, 100, 70)),
+        (PanelTexture(4, 1, 128), (33, 40)),
+        (PanelTexture(8, 1, 128), (16, 64)),
+        (UnitTexture(8, 4, 40, 16384), (2, 160, 40)),
+        (UnitTexture(8, 3, 64, 2048), (1, 192, 64)),
+        (PersistentTexture(8, 3, 20), (2, 60, 20)),
+        (Chain(WinogradFilter(), PanelTexture(8, 1, 16384)), (3, 3, 4, 8)),
+        (Chain(Permuted((6, 5), (1, 0)), Columns(2, 5, rows=5)), (30,)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("data_type", [np.float32, np.float16])
+def test_shapes_are_told_before_packing(packing: Packing, shape: tuple[int, ...], data_type: type) -> None:
+    array = np.arange(np.prod(shape)).reshape(shape).astype(data_type)
+    packed = packing.pack(array)
+    assert packed.shape == packing.packed_shape(shape)
+    if not packing.texture:
+        assert packed.nbytes == packing.size_bytes(shape, array.itemsize)
