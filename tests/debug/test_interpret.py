@@ -167,6 +167,19 @@ def test_reads_of_what_was_never_written() -> None:
     assert "invocation (1, 0, 0) reads shared_x[1], which was never written: 0 in WGSL" in found.findings[1].message
 
 
+def test_what_lies_behind_the_last_element_of_an_input(context: wn.MLContext) -> None:
+    b = wn.MLGraphBuilder(context)
+    with b.build({"y": b.neg(b.input("x", [3], "float32"))}) as graph:
+        given = {"x": np.ones(3, np.float32)}
+        found = debug.interpret(graph, given)
+        # Whole quads are read, and what came of the fourth element is nobody's.
+        assert (found.findings, [f.variable for f in found.harmless]) == ((), ["input0"])
+        wgsl = graph.kernels["neg_0"].wgsl
+        graph.override("neg_0", wgsl.replace("(w.x, w.y, w.z, w.w)", "(w.y, w.z, w.w, w.x)", 1))
+        (finding,) = debug.interpret(graph, given).findings
+        assert (finding.kind, finding.variable) == ("uninitialised", "input0")
+
+
 def test_races() -> None:
     found = interpreted("shared_x[lane] = x[id.x];\n y[id.x] = shared_x[7u - lane];")
     (finding,) = found.findings
