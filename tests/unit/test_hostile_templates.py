@@ -9,7 +9,7 @@ import jinja2.sandbox
 import pytest
 
 from webnn_wgpu.core.errors import MLTypeError
-from webnn_wgpu.kernels.own import own_spec, with_constants
+from webnn_wgpu.kernels.own import constant_declarations, own_spec
 from webnn_wgpu.kernels.spec import Binding, KernelSpec
 from webnn_wgpu.kernels.templates import environment, library, render, shader_root
 
@@ -84,9 +84,9 @@ def test_a_programs_own_source_is_taken_as_it_is() -> None:
     spec = own_spec("mine", SOURCE, [Binding("x", "write", exact=True)])
     assert render(spec) == SOURCE
     with pytest.raises(MLTypeError, match="a constant's name must be an identifier"):
-        with_constants(SOURCE, {"{{ x }}": 1}, MLTypeError)
+        constant_declarations({"{{ x }}": 1}, MLTypeError)
     with pytest.raises(MLTypeError, match="must be a finite number or a bool"):
-        with_constants(SOURCE, {"x": "{{ 7 * 7 }}"}, MLTypeError)
+        constant_declarations({"x": "{{ 7 * 7 }}"}, MLTypeError)
 
 
 def test_in_a_graph_too(context: wn.MLContext) -> None:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..api.graph import MLGraph
 from ..api.kernels import Kernel, first_few
 from ..api.notebooks import table_html
-from ..api.own_kernels import grid_of
+from ..api.own_kernels import completed, data_types_of, grid_of
 from ..api.tables import rich_table
 from ..core.caps import Caps
 from ..core.data_types import Array
 from ..core.errors import MLTypeError, NotSupportedError
-from ..kernels.own import with_constants
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_source
 from ..kernels.spec import Grid
 from ..plan.execution_plan import PlannedDispatch
@@ -284,7 +283,8 @@ def _of_source(
     ids = {k for k in constants if k.isdigit()}
     overrides = ids | {n for n, d in declared.items() if isinstance(d, Global) and d.declaration.kind == "override"}
     free = {n: v for n, v in constants.items() if n not in overrides}
-    whole = with_constants(source.text, free, fail) if free else source.text
+    buffers: Iterable[Any] = cast("Mapping[str, Any]", feeds).values() if isinstance(feeds, Mapping) else feeds
+    whole, _ = completed(source.text, free, data_types_of(buffers), fail)
     given_overrides = {n: v for n, v in constants.items() if n in overrides}
     kernel = dispatch.Kernel(whole, given_overrides, name, lambda line, column: _place(source, line, column))
     wanted = kernel.resources
