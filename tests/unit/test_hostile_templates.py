@@ -8,7 +8,7 @@ import jinja2
 import jinja2.sandbox
 import pytest
 
-from webnn_wgpu.core.errors import MLTypeError
+from webnn_wgpu.core.errors import MLTypeError, OperationError
 from webnn_wgpu.kernels.own import constant_declarations, own_spec
 from webnn_wgpu.kernels.spec import Binding, KernelSpec
 from webnn_wgpu.kernels.templates import environment, library, render, shader_root
@@ -116,5 +116,6 @@ def test_names_of_dumped_files_are_the_packages(context: wn.MLContext, tmp_path:
 
 def test_the_name_of_a_template_is_no_path() -> None:
     for name in ("../../pyproject.toml", "/etc/passwd", "../lib/tensor"):
-        with pytest.raises(jinja2.TemplateNotFound):
+        with pytest.raises(OperationError, match="does not render") as raised:
             render(KernelSpec(name, (), ()))
+        assert isinstance(raised.value.__cause__, jinja2.TemplateNotFound)

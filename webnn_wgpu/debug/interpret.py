@@ -67,7 +67,7 @@ class Interpretation:
     def summary(self) -> str:
         """Return one line: how much ran, and how much was found."""
         what = f"{len(self.kernels)} kernels" if len(self.kernels) != 1 else self.kernels[0] or "the kernel"
-        found = f"{len(self.findings)} findings" if self.findings else "nothing found"
+        found = f"{len(self.findings)} finding{'s' * (len(self.findings) != 1)}" if self.findings else "nothing found"
         more = f", {len(self.harmless)} harmless reads" if self.harmless else ""
         end = "" if self.complete else ", stopped before the end"
         return f"{what}: {self.invocations} invocations, {found}{more}{end}"
@@ -80,7 +80,7 @@ class Interpretation:
         return "\n".join([self.summary(), *map(str, self.findings)])
 
     def __rich__(self) -> Any:
-        return rich_table(self.summary(), [_TITLES, *self.rows()], [2])
+        return rich_table(self.summary(), [_TITLES, *self.rows()], [2], [4])
 
     def _repr_html_(self) -> str:
         return table_html(self.summary(), [_TITLES, *self.rows()], [2])
@@ -197,7 +197,7 @@ def interpret(
         >>> found.outputs["y"]
         array([4., 6., 8., 0.], dtype=float32)
         >>> print(found)
-        the kernel: 4 invocations, 1 findings
+        the kernel: 4 invocations, 1 finding
         out of bounds at line 5: invocation (3, 0, 0) reads x[4]; it has 4 elements (array<f32>)
             y[id.x] = 2.0 * x[id.x + 1u];
     """
