@@ -387,6 +387,18 @@ def test_expressions_at_a_stop() -> None:
     ]
 
 
+def test_the_prompt_shows_structures() -> None:
+    source = (
+        "struct Pair { a: u32, b: vec2<f32> }\n" + HEADER + "let pair = Pair(lane, vec2(x[0], 2.5));\ny[id.x] = pair.b.y;\n}"
+    )
+    commands = iter(["p pair", "v", "c"])
+    shown: list[str] = []
+    prompt = debug.Prompt(lambda: next(commands), shown.append)
+    debug.interpret(source, [X, 64], grid=2, breakpoints=[7], invocation=(3, 0, 0), on_stop=prompt)
+    assert shown[1] == "{a: 3, b: [0.  2.5]}"
+    assert "pair = {a: 3, b: [0.  2.5]}" in shown[2].splitlines()
+
+
 def test_the_prompt() -> None:
     commands = iter(["v", "p twice * 10.0", "p nobody", "l", "w", "what", "s", "", "w", "c"])
     shown: list[str] = []
