@@ -87,8 +87,8 @@ def check_kernel(
             the first input, `T0`, `T1`, ... those of each.
         reference: called with the inputs; returns the output, or a list of them. float64 is rounded to the first input's type.
         shapes: the cases: for each the shape of the one input, (2, 3) or 6, or a list of shapes, one per input: [(2, 3), (3,)].
-        workgroups: how many to dispatch: (x, y, z), (x, y) or x, or a function of the `KernelCase`, which has `shapes`, `dtypes`
-            and `constants`.
+        workgroups: how many to dispatch: (x, y, z), (x, y) or x, or a function of the `KernelCase`, which has `shapes`,
+            `dtypes` and `constants`.
         dtypes: data types, or lists of them, one per input; each is combined with each of the shapes.
         constants: name -> number, which the source uses as constants; or a function of the `KernelCase` that returns them.
         variations: other values of constants with which results must be within the tolerance too, such as workgroup sizes.
