@@ -9,6 +9,8 @@ import argparse
 import io
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from contextlib import redirect_stdout
@@ -164,6 +166,11 @@ def table(target: Path) -> None:
     terminal(target, profile.slowest(10), width=150)
 
 
+def filtered(target: Path) -> None:
+    """What `examples/pygfx_filter.py` draws."""
+    subprocess.run([sys.executable, FOLDER.parent / "pygfx_filter.py", target], check=True)
+
+
 def plotted(what: Any, height: int) -> Callable[[Path], None]:
     """A plot of MiniLM's profile."""
 
@@ -187,6 +194,7 @@ PICTURES: dict[str, Callable[[Path], None]] = {
     "diff.png": difference,
     "interpret.svg": interpreted,
     "kernel-lab.svg": lab,
+    "pygfx-filter.png": filtered,
 }
 
 if __name__ == "__main__":
