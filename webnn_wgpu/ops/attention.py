@@ -252,8 +252,7 @@ class _Lowering:
             kernel.params["quads"] = plan.quads
         if plan.variant == "subgroup":
             lanes, key_quads = self.low.caps.subgroup_size, _key_quads(plan.rows)
-            unbounded = not self.low.has(4) and (left, right) == (_UNBOUNDED, _UNBOUNDED)
-            whole = unbounded and self.k.length % (lanes * key_quads * QUAD) == 0
+            whole = not self.low.has(4) and (left, right) == (_UNBOUNDED, _UNBOUNDED)
             kernel.params |= {"lanes": lanes, "rows": plan.rows, "key_quads": key_quads, "whole": whole}
             kernel.features.append("subgroup")
             if self.low.caps.is_cpu and "subgroup-barrier" in self.low.caps.features:
@@ -378,7 +377,7 @@ class _Lowering:
 def _key_quads(rows: int) -> int:
     """Return how many quads of keys each lane of the subgroup kernel takes at once."""
     # With many rows 2 are up to 8% faster, but take twice as long to compile.
-    return 1 if rows >= 16 else 2
+    return 1 if rows == 16 else 2
 
 
 _BUSY = 8

@@ -4,16 +4,18 @@ Each value lives in a part of a slot from the dispatch that writes it to the las
 for reading and writing in one dispatch, not even in disjoint ranges, so intermediate results cannot share one arena: what a
 dispatch writes lies in another slot than what it reads.
 
-Where values lie best depends on the order in which they are placed, so a few orders are tried. Each value goes where its slot
+Where values lie best depends on the order in which they are placed, so some orders are tried. Each value goes where its slot
 grows least, and there as low as it fits.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import accumulate
+from dataclasses import dataclass
+from itertools import accumulate, islice
+from typing import NamedTuple, TypeAlias
 
 
 @dataclass(frozen=True)
@@ -24,10 +26,6 @@ class Lifetime:
     last: int
     size_bytes: int
 
-    def overlaps(self, other: Lifetime) -> bool:
-        """Return whether a dispatch finds both."""
-        return self.first <= other.last and other.first <= self.last
-
 
 @dataclass(frozen=True)
 class Place:
@@ -37,36 +35,52 @@ class Place:
     offset_bytes: int
 
 
-@dataclass
-class _Slot:
-    size_bytes: int = 0
-    values: list[tuple[int, int, Lifetime]] = field(default_factory=list[tuple[int, int, Lifetime]])
-    """Value, offset and lifetime of what has been placed, in order of the offsets."""
-
-    def lowest(self, life: Lifetime, alignment: int) -> int:
-        """Return the lowest offset at which nothing lies that lives at the same time."""
-        offset = 0
-        for _, start, other in self.values:
-            if other.overlaps(life):
-                if start - offset >= life.size_bytes:
-                    break
-                offset = max(offset, -(-(start + other.size_bytes) // alignment) * alignment)
-        return offset
+_Part: TypeAlias = tuple[int, int, int]
+"""Where a value lies: a slot by number, the first byte and the end."""
 
 
-_TRIES, _PLACED = 30, 3000
-"""Most orders that are tried, and most values that are placed in all of them together."""
+class _Value(NamedTuple):
+    """A value that is to be placed.
+
+    Attributes:
+        size_bytes: its size.
+        duration: how many dispatches come from the one that writes it to the last that reads it.
+        strangers: the values that must not lie in its slot.
+        others: the other values that live at the same time.
+    """
+
+    size_bytes: int
+    duration: int
+    strangers: set[int]
+    others: list[int]
+
+    @property
+    def role(self) -> tuple[int, int, int, int]:
+        """What values have in common that do the same in layers of one kind."""
+        return self.size_bytes, self.duration, len(self.strangers), len(self.others)
 
 
-def _orders(lifetimes: Mapping[int, Lifetime]) -> Iterator[list[tuple[int, Lifetime]]]:
-    """Return the values in the orders that are tried: by size, by time, by both, and by sizes that are taken for others."""
-    values = sorted(lifetimes.items(), key=lambda item: (item[1].first, -item[1].size_bytes, item[0]))
-    yield sorted(values, key=lambda item: -item[1].size_bytes)
-    yield values
-    yield sorted(values, key=lambda item: -item[1].size_bytes * (item[1].last - item[1].first + 1))
-    chance = random.Random(0)  # the same for every graph: plans must not differ from run to run
-    for _ in range(min(_TRIES, _PLACED // max(1, len(values)))):
-        yield sorted(values, key=lambda item: -item[1].size_bytes * chance.uniform(0.6, 1.6))
+_TRIES, _PLACED = 80, 4000
+"""Most orders that are tried, and about how many values are placed in all of them together."""
+
+
+def _orders(values: Mapping[int, _Value]) -> Iterator[list[int]]:
+    """Yield the orders that are tried: by size, by time, by both, and by sizes that are taken for others.
+
+    `values` come in order of time. What plays one role is taken for the same size: in networks of many layers, a good order for
+    one layer is good for all, and there are few to choose from.
+    """
+    size = {value: math.log2(it.size_bytes or 1) for value, it in values.items()}
+    yield sorted(values, key=lambda value: -size[value])
+    yield list(values)
+    yield sorted(values, key=lambda value: -size[value] - math.log2(values[value].duration))
+    chance = random.Random(1)  # the same for every graph: plans must not differ from run to run
+    role = {value: it.role for value, it in values.items()}
+    roles = sorted(set(role.values()))
+    while True:
+        most = chance.uniform(0.0, 4.0)
+        change = {each: chance.uniform(-most, most) for each in roles}
+        yield sorted(values, key=lambda value: -size[value] - change[role[value]])
 
 
 def live_bytes(lifetimes: Collection[Lifetime]) -> int:
@@ -103,45 +117,76 @@ def assign_slots(
     >>> assign_slots({1: Lifetime(0, 1, 64), 2: Lifetime(1, 2, 32), 3: Lifetime(2, 3, 64)}, [frozenset((1, 2))])
     ({1: Place(slot=0, offset_bytes=0), 3: Place(slot=0, offset_bytes=0), 2: Place(slot=1, offset_bytes=0)}, [64, 32])
     """
-    strangers: dict[int, set[int]] = {value: set() for value in lifetimes}
-    for one, other in apart:
-        strangers[one].add(other)
-        strangers[other].add(one)
-    slots: list[_Slot] = []
-    least, enough = 1 << 62, live_bytes(lifetimes.values())
-    for order in _orders(lifetimes):
-        found = _placed(order, strangers, alignment, largest_bytes)
-        total = sum(slot.size_bytes for slot in found)
-        if total < least:
-            slots, least = found, total
-        if least <= enough:
+    values = _values(lifetimes, apart)
+    enough, tried = live_bytes(lifetimes.values()), 0
+    parts: dict[int, _Part] = {}
+    sizes: list[int] = []
+    least = 1 << 62
+    for order in islice(_orders(values), _TRIES):
+        placed, found = _placed(order, values, alignment, largest_bytes, least)
+        tried += len(placed)
+        if len(placed) == len(values):
+            parts, sizes, least = placed, found, sum(found)
+        if least <= enough or tried > _PLACED:
             break
-    places = {value: Place(i, offset) for i, slot in enumerate(slots) for value, offset, _ in slot.values}
-    return places, [slot.size_bytes for slot in slots]
+    return {value: Place(slot, start) for value, (slot, start, _) in parts.items()}, sizes
+
+
+def _values(lifetimes: Mapping[int, Lifetime], apart: Collection[frozenset[int]]) -> dict[int, _Value]:
+    """Return what is to be placed, in order of time."""
+    values: dict[int, _Value] = {}
+    living: list[int] = []
+    for value, life in sorted(lifetimes.items(), key=lambda item: (item[1].first, item[0])):
+        living = [other for other in living if lifetimes[other].last >= life.first]
+        for other in living:
+            values[other].others.append(value)
+        values[value] = _Value(life.size_bytes, life.last - life.first + 1, set(), list(living))
+        living.append(value)
+    for one, other in apart:
+        values[one].strangers.add(other)
+        values[other].strangers.add(one)
+    return values
 
 
 def _placed(
-    values: Sequence[tuple[int, Lifetime]], strangers: Mapping[int, set[int]], alignment: int, largest_bytes: int
-) -> list[_Slot]:
-    """Return the slots that hold the values when they are placed in this order."""
-    slots: list[_Slot] = []
-    home: dict[int, int] = {}
-    for value, life in values:
-        taken = {home[other] for other in strangers[value] if other in home}
-        best, best_offset, best_growth = len(slots), 0, life.size_bytes
-        for i, slot in enumerate(slots):
-            if i in taken:
+    order: Sequence[int], values: Mapping[int, _Value], alignment: int, largest_bytes: int, least: int
+) -> tuple[dict[int, _Part], list[int]]:
+    """Return the parts that values get in this order, and the sizes of the slots; not of all once they take `least`."""
+    parts: dict[int, _Part] = {}
+    sizes: list[int] = []
+    total = 0
+    for value in order:
+        this = values[value]
+        size, strangers = this.size_bytes, this.strangers
+        taken = {parts[other][0] for other in strangers if other in parts}
+        used: dict[int, list[_Part]] = {}
+        for other in this.others:
+            if other in parts and other not in strangers:
+                used.setdefault(parts[other][0], []).append(parts[other])
+        best, best_offset, best_growth = len(sizes), 0, size
+        for slot, slot_size in enumerate(sizes):
+            if slot in taken:
                 continue
-            offset = slot.lowest(life, alignment)
-            growth = max(0, offset + life.size_bytes - slot.size_bytes)
-            better = growth < best_growth or (best == len(slots) and growth == best_growth)
-            if better and (not growth or offset + life.size_bytes <= largest_bytes):
-                best, best_offset, best_growth = i, offset, growth
-        if best == len(slots):
-            slots.append(_Slot())
-        slot = slots[best]
-        slot.size_bytes = max(slot.size_bytes, best_offset + life.size_bytes)
-        slot.values.append((value, best_offset, life))
-        slot.values.sort(key=lambda placed: placed[1])
-        home[value] = best
-    return slots
+            offset = _lowest(used[slot], size, alignment) if slot in used else 0
+            growth = max(0, offset + size - slot_size)
+            better = growth < best_growth or (best == len(sizes) and growth == best_growth)
+            if better and (not growth or offset + size <= largest_bytes):
+                best, best_offset, best_growth = slot, offset, growth
+        total += best_growth
+        if total >= least:
+            break
+        if best == len(sizes):
+            sizes.append(0)
+        sizes[best] += best_growth
+        parts[value] = best, best_offset, best_offset + size
+    return parts, sizes
+
+
+def _lowest(used: list[_Part], size_bytes: int, alignment: int) -> int:
+    """Return the lowest offset of so many bytes that meet none of the parts that are used."""
+    offset = 0
+    for _, start, end in sorted(used):
+        if start - offset >= size_bytes:
+            break
+        offset = max(offset, -(-end // alignment) * alignment)
+    return offset
