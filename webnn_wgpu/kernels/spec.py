@@ -99,6 +99,7 @@ class KernelSpec:
         uniforms: fields of the uniform buffer, in order.
         features: WebGPU features the shader needs.
         source: the shader itself, where a program brings its own and there is no template.
+        given: declarations of the constants and data types that the program gave with it.
     """
 
     template: str
@@ -107,6 +108,7 @@ class KernelSpec:
     uniforms: tuple[tuple[str, UniformType], ...] = ()
     features: tuple[str, ...] = ()
     source: str = ""
+    given: tuple[str, ...] = ()
 
     def param(self, name: str) -> Any:
         """Return the value of a template parameter."""
