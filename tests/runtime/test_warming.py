@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import logging
-import weakref
 from collections import Counter
+from concurrent.futures import Future
 
 import numpy as np
 import pytest
@@ -92,26 +91,47 @@ def test_without_a_second_device_kernels_are_compiled_at_home(monkeypatch, caplo
 
 
 @pytest.mark.usefixtures("many_cores")
-def test_lanes_go_with_their_device():
+def test_lanes_go_when_a_graph_is_built(monkeypatch):
+    opened: list[wgpu.GPUDevice] = []
+    request = wgpu.GPUAdapter.request_device_sync
+
+    def noted(self, **options):
+        opened.append(request(self, **options))
+        return opened[-1]
+
     context = fresh_context()
+    monkeypatch.setattr(wgpu.GPUAdapter, "request_device_sync", noted)
     results(context)
-    lanes: warming._Lanes = Device.of(context.device).shared["lanes"]
-    opened = [lanes._idle.get() for _ in range(lanes._idle.qsize())]
     assert opened
     for lane in opened:
-        lanes._idle.put(lane)
-    gone = weakref.ref(lanes)
-    del lanes, context
-    gc.collect()
-    assert gone() is None
-    assert all(lane.lost for lane in opened)
+        with pytest.raises(wn.DeviceLostError):
+            Device.of(lane)
+    assert not Device.of(context.device).lost
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_what_no_lane_has_begun_is_compiled_at_home(monkeypatch):
+    left: list[Future[None]] = []
+
+    def busy(self, kernel, uses):
+        left.append(Future())
+        return left[-1]
+
+    monkeypatch.setattr(warming._Lanes, "start", busy)
+    found = results(fresh_context())
+    assert len(left) >= warming._FEWEST_KERNELS
+    assert all(compiled.cancelled() for compiled in left)
+    monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
+    expected = results(fresh_context())
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
 
 
 def test_few_kernels_are_compiled_at_home(monkeypatch, many_cores):
     def refused(*_args):
         raise AssertionError("lanes for one kernel")
 
-    monkeypatch.setattr(warming._Lanes, "of", refused)
+    monkeypatch.setattr(warming._Lanes, "__init__", refused)
     context = fresh_context()
     builder = wn.MLGraphBuilder(context)
     x = builder.input("x", {"dataType": "float32", "shape": [3]})

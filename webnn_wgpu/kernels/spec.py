@@ -240,6 +240,7 @@ class KernelCall:
         grid: workgroups in x, y, z.
         reason: why this kernel was chosen, for people.
         work: how it can be divided; None where it cannot.
+        replaces: whether its result replaces an operand, which it reads where it stores.
     """
 
     spec: KernelSpec
@@ -248,6 +249,7 @@ class KernelCall:
     grid: Grid
     reason: str = ""
     work: Work | None = None
+    replaces: bool = False
 
     def __post_init__(self) -> None:
         if len(self.operands) != len(self.spec.bindings):

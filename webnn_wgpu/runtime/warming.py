@@ -2,14 +2,16 @@
 
 Drivers that compile when a kernel is first dispatched do so too where it is dispatched for nothing. llvmpipe compiles one
 kernel after the other on a device, but what another device has compiled it finds in its cache on disk: there kernels are
-compiled on a few devices of their own, side by side, while the host makes the others and uploads the weights.
+compiled on devices of their own, side by side, while the host makes the others and uploads the weights. What is not begun by
+then the program's own device compiles.
 """
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
-import weakref
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -73,7 +75,7 @@ class WarmUp:
         self._device, self._plan, self._resources = device, plan, resources
         self._mark = _mark(device, plan) if kernels >= _FEWEST_KERNELS and _compiles_side_by_side(device) else ""
         # What an earlier process had compiled the driver still has, in all likelihood: lanes would cost more than they save.
-        self._lanes = _Lanes.of(device) if self._mark and cache.read(self._mark) is None else None
+        self._lanes = _Lanes(device) if self._mark and cache.read(self._mark) is None else None
         self._begun: list[tuple[Future[None] | None, Pipeline, Mapping[Use, PlannedDispatch]]] = []
 
     def start(self, kernel: Pipeline, dispatches: Iterable[PlannedDispatch]) -> None:
@@ -97,28 +99,35 @@ class WarmUp:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        for compiled, kernel, uses in self._begun:
-            if error is not None:
-                if compiled is not None:
-                    compiled.cancel()
-                kernel.warm.difference_update(uses)
-                continue
-            if compiled is not None:
-                compiled.result()
-            self._dispatch_nothing(kernel, uses)
+        try:
+            if error is None:
+                self._compile_the_rest()
+        finally:
+            if self._lanes is not None:
+                self._lanes.close()
         if error is not None:
+            for _, kernel, uses in self._begun:
+                kernel.warm.difference_update(uses)
             return
+        for compiled, kernel, uses in self._begun:
+            if compiled is not None and not compiled.cancelled():
+                self._dispatch_nothing(kernel, uses)
         self._device.wait()
         if self._lanes is not None:
             cache.write(self._mark, "")
             cache.prune(_MARKS, _MOST_MARKS_BYTES)
 
+    def _compile_the_rest(self) -> None:
+        """Compile what no lane has begun, from the end, as lanes take the first first."""
+        for compiled, kernel, uses in reversed(self._begun):
+            if compiled is None or compiled.cancel():
+                self._dispatch_nothing(kernel, uses)
+                if compiled is not None:
+                    self._device.wait()
+
 
 class _Lanes:
-    """Threads with a device each, on which the driver compiles kernels that another device will find in its cache.
-
-    They are kept as long as that device is, which they hold no reference to.
-    """
+    """Threads with a device each, on which the driver compiles kernels that another device will find in its cache."""
 
     def __init__(self, device: Device) -> None:
         gpu = device.gpu
@@ -130,18 +139,19 @@ class _Lanes:
         )
         self._caps = device.caps
         self._idle: SimpleQueue[Device] = SimpleQueue()
-        self._pool = ThreadPoolExecutor(min(_processors(), _MOST_LANES), "webnn_wgpu-compile")
-        weakref.finalize(self, _close, self._idle)
-
-    @classmethod
-    def of(cls, device: Device) -> _Lanes:
-        """Return the lanes of a device."""
-        with device.lock:
-            return device.shared.get("lanes") or device.shared.setdefault("lanes", cls(device))
+        # One processor is left to the host, and to the program's device.
+        self._pool = ThreadPoolExecutor(min(_processors() - 1, _MOST_LANES), "webnn_wgpu-compile")
 
     def start(self, kernel: Pipeline, uses: Sequence[Use]) -> Future[None]:
         """Begin to compile a kernel, and return what tells when it is in the driver's cache."""
         return self._pool.submit(self._compile, kernel.spec, uses)
+
+    def close(self) -> None:
+        """Leave what was not begun, wait for the rest, and give the memory back."""
+        self._pool.shutdown(cancel_futures=True)
+        while not self._idle.empty():
+            self._idle.get().gpu.destroy()
+        _return_freed_memory()
 
     def _compile(self, spec: KernelSpec, uses: Sequence[Use]) -> None:
         try:
@@ -159,9 +169,11 @@ class _Lanes:
             logger.info("%s was not compiled ahead: %s", spec, error)
 
 
-def _close(lanes: SimpleQueue[Device]) -> None:
-    while not lanes.empty():
-        lanes.get().gpu.destroy()
+def _return_freed_memory() -> None:
+    """Have glibc give back what was freed: what a compiler has allocated, tens of MB, it keeps for the compiler's thread."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 def dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapping[int, Any]]) -> None:

@@ -15,7 +15,7 @@ from ..kernels.spec import Packing
 from .buffer import Buffer
 from .device import Device
 
-_STAGED_BYTES = 32 * 1024 * 1024
+_STAGED_BYTES = 8 * 1024 * 1024
 """Bytes that may wait in staging memory: what is uploaded takes as much again until the queue has copied it."""
 
 

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx_ir
-from onnx.reference import ReferenceEvaluator
 
 from . import host
 from .caches import Cache
@@ -171,14 +170,14 @@ class _Evaluation:
         made = {o for n in inner for o in n.outputs}
         self._wanted = [v for v in split.fed if v in made]
         self._given = list(dict.fromkeys(v for n in inner for v in n.inputs if v is not None and v not in made))
-        self._evaluator: ReferenceEvaluator | None = None
+        self._evaluator: Any = None
         if inner:
             graph = onnx.GraphProto(name="host", node=[onnx_ir.to_proto(n) for n in inner])
             graph.input.extend(onnx.ValueInfoProto(name=v.name) for v in self._given)
             graph.output.extend(onnx.ValueInfoProto(name=v.name) for v in self._wanted)
-            versions: dict[str, Any] = {n.domain: module.version(n) for n in inner}
+            versions = {n.domain: module.version(n) for n in inner}
             try:
-                self._evaluator = ReferenceEvaluator(graph, opsets=versions)
+                self._evaluator = host.evaluator(graph, versions)
             except Exception as error:  # the `onnx` package has a kind of its own for every reason
                 raise refusal(module, f"masks or positions cannot be computed: {type(error).__name__}: {error}") from error
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx_ir
-from onnx.reference import ReferenceEvaluator
 
 from .tensors import OnHost
 from .types import Array
@@ -24,6 +23,20 @@ RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLik
 
 CONTROL = frozenset({"If", "Loop", "Scan"})
 """Operators that hold graphs."""
+
+
+def evaluator(proto: onnx.NodeProto | onnx.GraphProto, versions: Mapping[str, int]) -> Any:
+    """Return `onnx`'s reference implementation of an operator or a graph.
+
+    It is imported here because few models need it: it takes 12 MB, and as long as the rest of `onnx`.
+
+    Args:
+        proto: the operator or graph.
+        versions: versions of operator sets by domain.
+    """
+    from onnx.reference import ReferenceEvaluator
+
+    return ReferenceEvaluator(proto, opsets=dict(versions))
 
 
 def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -> list[Array]:
@@ -47,7 +60,7 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
     wanted = [name for name in proto.output if name]
     try:
         with np.errstate(all="ignore"):
-            results: Any = ReferenceEvaluator(proto, opsets={node.domain: version}).run(wanted, feeds)
+            results = evaluator(proto, {node.domain: version}).run(wanted, feeds)
     except Exception as error:
         raise OnHost(f"onnx's reference implementation says: {type(error).__name__}: {error}") from error
     named = dict(zip(wanted, results, strict=True))
@@ -80,7 +93,7 @@ def _gather_elements(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> Arra
 def obstacle(node: onnx_ir.Node, version: int) -> str:
     """Return why an operator cannot be evaluated, as far as that can be told without its inputs; "" if it can."""
     try:
-        ReferenceEvaluator(_alone(node, [value is not None for value in node.inputs]), opsets={node.domain: version})
+        evaluator(_alone(node, [value is not None for value in node.inputs]), {node.domain: version})
     except Exception as error:  # the `onnx` package has a kind of its own for every reason
         return f"onnx's reference implementation says: {type(error).__name__}: {error}"
     return ""
