@@ -258,7 +258,7 @@ def test_one_source_is_tested_run_and_put_in_a_graph(context: wn.MLContext, data
 
     check_kernel(TYPED, reference, shapes=[10], dtypes=[data_type], workgroups=1, constants=constants, on=[context])
     ran = wn.run_wgsl(TYPED, x, np.zeros_like(x), workgroups=1, constants=constants, context=context)
-    found = debug.interpret(TYPED, {"x": x, "y": np.zeros_like(x)}, grid=1, constants=constants)
+    found = debug.interpret(TYPED, {"y": 10 * x.itemsize, "x": x}, grid=1, constants=constants)
     builder = wn.MLGraphBuilder(context)
     given: dict[str, Any] = {"output_shapes": [10], "output_types": data_type, "workgroups": 1}
     y = builder.wgsl_op(

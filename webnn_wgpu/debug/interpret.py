@@ -30,7 +30,7 @@ from .wgsl.findings import Finding
 from .wgsl.machine import Budget
 from .wgsl.memory import Buffer
 from .wgsl.parsing import parse
-from .wgsl.syntax import Global
+from .wgsl.syntax import Global, Literal, attribute
 from .wgsl.types import ArrayType, Numeric, StructType, Type
 from .wgsl.wave import Triple
 
@@ -157,7 +157,8 @@ def interpret(
 
     Args:
         what: a graph, whose kernels run in order as they are installed; one of `graph.kernels`; or WGSL, as a path or, where a
-            string holds a brace, as text.
+            string holds a brace, as text. `T`, where that does not declare it, is the data type of its first buffer, `T0`,
+            `T1`, ... those of each.
         feeds: of a graph its inputs by name. Of a kernel what its variables are bound to, by name or in order of the bindings:
             arrays, or numbers of bytes for memory that nothing was written to, which is also what a kernel of a graph writes
             unless it is given. Textures are `[height, width, 4]`.
@@ -283,8 +284,7 @@ def _of_source(
     ids = {k for k in constants if k.isdigit()}
     overrides = ids | {n for n, d in declared.items() if isinstance(d, Global) and d.declaration.kind == "override"}
     free = {n: v for n, v in constants.items() if n not in overrides}
-    buffers: Iterable[Any] = cast("Mapping[str, Any]", feeds).values() if isinstance(feeds, Mapping) else feeds
-    whole, _ = completed(source.text, free, data_types_of(buffers), fail)
+    whole, _ = completed(source.text, free, data_types_of(_in_order(feeds, declared.values())), fail)
     given_overrides = {n: v for n, v in constants.items() if n in overrides}
     kernel = dispatch.Kernel(whole, given_overrides, name, lambda line, column: _place(source, line, column))
     wanted = kernel.resources
@@ -295,6 +295,16 @@ def _of_source(
     session.run(kernel, name, resources, grid_of(grid, Caps(), fail))
     written = {i: d for i, d in wanted.items() if d.access == "read_write"}
     return session.result({d.name: _written(resources[i], given[d.name], _scalar(d.type)) for i, d in written.items()})
+
+
+def _in_order(feeds: Any, declared: Iterable[Any]) -> list[Any]:
+    """Return what is given in the order of the bindings."""
+    if not isinstance(feeds, Mapping):
+        return list(feeds)
+    given = cast("Mapping[str, Any]", feeds)
+    bindings = {d.name: attribute(d, "binding") for d in declared if isinstance(d, Global)}
+    numbers = {n: b.arguments[0].value for n, b in bindings.items() if b is not None and isinstance(b.arguments[0], Literal)}
+    return [given.get(name) for name in sorted(numbers, key=lambda name: int(numbers[name]))]
 
 
 def _named(feeds: Any, names: list[str], label: str) -> dict[str, Any]:

@@ -25,6 +25,7 @@ _STORAGE = re.compile(r"((?:@\w+\s*(?:\([^()]*\)\s*)?)+)var\s*<\s*storage\s*(?:,
 _MAIN = re.compile(r"\bfn\s+main\b")
 _HALF = re.compile(r"\b(f16|vec[234]h|mat[234]x[234]h)\b")
 _ENABLED = re.compile(r"\benable\b[^;]*\bf16\b")
+_DECLARED = r"\b(?:(?:alias|struct|const|override|fn)\s+|var\s*(?:<[^<>]*>)?\s*)"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SUFFIXES = {"int32": "i", "uint32": "u", "float32": "f", "float16": "h"}
 
@@ -96,12 +97,14 @@ def lacking(source: str, declarations: Iterable[str]) -> tuple[str, ...]:
 
     >>> lacking("fn main() { let x: T = T(SIZE); } const SIZE = 2;", ["alias T = f32;", "alias T0 = f32;", "const SIZE = 1;"])
     ('alias T = f32;',)
+    >>> lacking("@group(0) @binding(0) var<storage, read> T: array<f32>; fn main() { let x = T[0]; }", ["alias T = f32;"])
+    ()
     """
     code = without_comments(source)
     found: list[str] = []
     for declaration in declarations:
         name = declaration.split()[1]
-        if re.search(rf"\b{name}\b", code) and not re.search(rf"\b(alias|struct|const|override|fn)\s+{name}\b", code):
+        if re.search(rf"\b{name}\b", code) and not re.search(rf"{_DECLARED}{name}\b", code):
             found.append(declaration)
     return tuple(found)
 
