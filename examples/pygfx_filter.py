@@ -3,6 +3,7 @@
 pygfx draws the knot into a texture. The network reads it there, finds how much each pixel differs from those around it, and
 darkens the picture by that, as if contours were drawn in ink. Its answer goes into the texture of an image in a second scene.
 All on pygfx's device; no pixel visits the host. With `--live` in a window, which wants glfw or Qt; else one frame is saved.
+Needs the extra `pygfx`.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """A texture in, a texture out, and the picture saved: how detailed each part of a picture is, in color.
 
 The source could be what a renderer has just drawn, or a frame of a video; here it is painted by numpy. Reading the texture,
-the graph and drawing the answer go into one command encoder and one submit.
+the graph and drawing the answer go into one command encoder and one submit. Needs the extra `image`.
 """
 
 import sys

@@ -57,6 +57,7 @@ def test_what_does_not_compile_is_told_with_its_line(model: Path, tmp_path: Path
     file.write_text("fn main() {\n    foo();\n}", encoding="utf-8")
     text = call(model, "neg", "--file", file, "--once", exit_code=1).stdout
     assert text.startswith(f"try_kernel('neg'): the source does not compile: {file}:2:5: no definition in scope")
+    assert "made at" not in text  # by a command, and no program
 
 
 def test_a_file_is_tried_whenever_it_is_saved(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,31 @@ def test_templates(context: wn.MLContext, fresh: Path, what: str) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("file", "there", "change", "message"),
+    [
+        ("ops/softmax.wgsl.j2", "row_start(i)", "{{ offset }}", "'offset' is undefined"),
+        ("ops/softmax.wgsl.j2", "row_start(i)", "{{ offset ", "expected token 'end of print statement', got ';'"),
+        ("lib/rows.wgsl.j2", "    var rest = i;", "    var rest = {{ index }};", "'index' is undefined"),
+    ],
+    ids=["name", "syntax", "macro"],
+)
+def test_templates_that_do_not_render(
+    context: wn.MLContext, fresh: Path, file: str, there: str, change: str, message: str
+) -> None:
+    builder = wn.MLGraphBuilder(context)
+    result = softmax(builder, builder.input("x", [2, 4], "float32"))
+    with changed_shaders(fresh / "shaders", (file, there, change)) as shaders:
+        with pytest.raises(wn.OperationError) as raised:
+            builder.build({"y": result})
+        lines = (shaders / file).read_text(encoding="utf-8").splitlines()
+    number = next(i for i, line in enumerate(lines, 1) if change in line)
+    assert str(raised.value) == (
+        f"build('probabilities'): template ops/softmax.wgsl.j2 does not render: {file}:{number}: {message}; "
+        f"got {raised.value.got}. The operator was made at {__file__}:{line_of(softmax, 'b.softmax(')}"
+    )
+
+
 OWN = """
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
@@ -133,10 +158,10 @@ def test_a_kernel_of_the_programs_own(context: wn.MLContext) -> None:
     message = "line 6, column 12: no definition in scope for identifier: `twice` in 'y[i] = twice(x[i]);'"
     with pytest.raises(wn.OperationError) as raised:
         builder.wgsl_op(OWN, [x], output_shapes=[2, 4], output_types="float32", workgroups=1, label="mine")
-    assert str(raised.value).startswith(f"wgsl_op('mine'): the shader does not compile: {message}; got wgsl_op. ")
+    assert str(raised.value).startswith(f"wgsl_op('mine'): the shader does not compile: {message}. Its source is in ")
     with pytest.raises(wn.OperationError) as raised:
         wn.run_wgsl(OWN, X, X, workgroups=1, context=context)
-    assert str(raised.value).startswith(f"run_wgsl: the shader does not compile: {message}; got run_wgsl. ")
+    assert str(raised.value).startswith(f"run_wgsl: the shader does not compile: {message}. Its source is in ")
 
 
 def test_an_overridden_kernel(context: wn.MLContext, tmp_path: Path) -> None:

@@ -167,6 +167,19 @@ def test_reads_of_what_was_never_written() -> None:
     assert "invocation (1, 0, 0) reads shared_x[1], which was never written: 0 in WGSL" in found.findings[1].message
 
 
+def test_what_lies_behind_the_last_element_of_an_input(context: wn.MLContext) -> None:
+    b = wn.MLGraphBuilder(context)
+    with b.build({"y": b.neg(b.input("x", [3], "float32"))}) as graph:
+        given = {"x": np.ones(3, np.float32)}
+        found = debug.interpret(graph, given)
+        # Whole quads are read, and what came of the fourth element is nobody's.
+        assert (found.findings, [f.variable for f in found.harmless]) == ((), ["input0"])
+        wgsl = graph.kernels["neg_0"].wgsl
+        graph.override("neg_0", wgsl.replace("(w.x, w.y, w.z, w.w)", "(w.y, w.z, w.w, w.x)", 1))
+        (finding,) = debug.interpret(graph, given).findings
+        assert (finding.kind, finding.variable) == ("uninitialised", "input0")
+
+
 def test_races() -> None:
     found = interpreted("shared_x[lane] = x[id.x];\n y[id.x] = shared_x[7u - lane];")
     (finding,) = found.findings
@@ -372,6 +385,18 @@ def test_expressions_at_a_stop() -> None:
         16,
         "     5     let twice = double(x[id.x]);\n>    6     y[id.x] = twice;\n     7 }",
     ]
+
+
+def test_the_prompt_shows_structures() -> None:
+    source = (
+        "struct Pair { a: u32, b: vec2<f32> }\n" + HEADER + "let pair = Pair(lane, vec2(x[0], 2.5));\ny[id.x] = pair.b.y;\n}"
+    )
+    commands = iter(["p pair", "v", "c"])
+    shown: list[str] = []
+    prompt = debug.Prompt(lambda: next(commands), shown.append)
+    debug.interpret(source, [X, 64], grid=2, breakpoints=[7], invocation=(3, 0, 0), on_stop=prompt)
+    assert shown[1] == "{a: 3, b: [0.  2.5]}"
+    assert "pair = {a: 3, b: [0.  2.5]}" in shown[2].splitlines()
 
 
 def test_the_prompt() -> None:

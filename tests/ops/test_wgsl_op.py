@@ -7,12 +7,22 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.support import PROFILES, open_profile
+from webnn_wgpu import debug
+from webnn_wgpu.testing import check_kernel
 
 SCALE = """
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
 @compute @workgroup_size(SIZE) fn main(@builtin(global_invocation_id) id: vec3<u32>) {
     if (id.x < arrayLength(&x)) { y[id.x] = x[id.x] * FACTOR + f32(arrayLength(&y)); }
+}
+"""
+
+TYPED = """
+@group(0) @binding(0) var<storage, read> x: array<T>;
+@group(0) @binding(1) var<storage, read_write> y: array<T>;
+@compute @workgroup_size(SIZE) fn main(@builtin(local_invocation_index) i: u32) {
+    for (var c = i; c < COUNT; c += SIZE) { y[c] = x[c] * T(FACTOR); }
 }
 """
 
@@ -235,3 +245,57 @@ def test_a_buffer_that_is_too_small_is_found_when_the_graph_is_built(context: wn
     y = builder.wgsl_op(source, [builder.input("x", [10], "float32")], output_shapes=[10], output_types="float32", **options)
     with pytest.raises(wn.OperationError, match=r"build\('mine'\): the kernel does not fit its buffers; got .* size 40 .* 80"):
         builder.build({"y": y})
+
+
+@pytest.mark.parametrize("data_type", ["float32", "float16", "int32"])
+def test_one_source_is_tested_run_and_put_in_a_graph(context: wn.MLContext, data_type: str) -> None:
+    if data_type == "float16" and "shader-f16" not in context.caps.features:
+        pytest.skip("the device has no float16 in shaders")
+    x, constants = np.arange(10).astype(data_type), {"SIZE": 4, "COUNT": 10, "FACTOR": 3}
+
+    def reference(x: Any) -> Any:
+        return x * 3 if data_type == "int32" else x.astype(np.float64) * 3
+
+    check_kernel(TYPED, reference, shapes=[10], dtypes=[data_type], workgroups=1, constants=constants, on=[context])
+    ran = wn.run_wgsl(TYPED, x, np.zeros_like(x), workgroups=1, constants=constants, context=context)
+    found = debug.interpret(TYPED, {"x": x, "y": np.zeros_like(x)}, grid=1, constants=constants)
+    builder = wn.MLGraphBuilder(context)
+    given: dict[str, Any] = {"output_shapes": [10], "output_types": data_type, "workgroups": 1}
+    y = builder.wgsl_op(
+        TYPED, [builder.input("x", [10], data_type)], constants=constants, reference=reference, label="mine", **given
+    )
+    graph = builder.build({"y": y})
+    for result in (ran, found.outputs["y"], context.compute(graph, {"x": x})["y"]):
+        assert result.dtype == x.dtype
+        np.testing.assert_array_equal(result, x * 3)
+    assert debug.diff(graph, {"x": x}).first is None
+    # What was given with it is there for what is put in its place, unless that says otherwise.
+    changed = TYPED.replace("x[c] * ", "x[c] + ")
+    assert debug.try_kernel(graph, {"x": x}, "mine", changed).results[0].different == 10
+    graph.override("mine", changed + "const FACTOR = 5;")
+    np.testing.assert_array_equal(context.compute(graph, {"x": x})["y"], x + 5)
+    assert debug.trace(graph, {"x": x}, "mine", wgsl=changed.replace("{ y", "{ dbg(x[c] * T(FACTOR)); y"))[-1].value == 21
+
+
+@pytest.mark.parametrize(("data_type", "right"), [("float32", True), ("float16", True), ("int32", False)])
+def test_a_reference_in_float64_is_rounded_to_floats_alone(data_type: str, right: bool) -> None:
+    with wn.ml.create_context(backend="reference") as context:
+        builder = context.create_graph_builder()
+        x = builder.input("x", [2], data_type)
+        y = builder.wgsl_op(
+            TYPED,
+            [x],
+            output_shapes=[2],
+            output_types=data_type,
+            workgroups=1,
+            constants={"SIZE": 1, "COUNT": 2, "FACTOR": 1},
+            reference=lambda x: x / np.float64(3),
+        )
+        graph = builder.build({"y": y})
+        given = {"x": np.ones(2, data_type)}
+        if right:
+            found = context.compute(graph, given)["y"]
+            np.testing.assert_array_equal(found, np.full(2, 1 / 3).astype(data_type))
+        else:
+            with pytest.raises(wn.OperationError, match=r"got float64\[2\]; allowed: int32\[2\]"):
+                context.compute(graph, given)

@@ -26,7 +26,7 @@ from webnn_wgpu.testing.judging import differs
 
 if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array, Graph
-    from webnn_wgpu.kernels.spec import KernelSpec
+    from webnn_wgpu.kernels.spec import KernelCall, KernelSpec
     from webnn_wgpu.plan.slots import Lifetime, Place
     from webnn_wgpu.runtime.device import Device
 
@@ -44,6 +44,21 @@ def test_random_graphs_in_other_kernels(pretence: Pretence) -> None:
     report = run_campaign(seed=4, first=0, count=40, pretence=pretence)
     assert report.clean, str(report)
     assert report.refused <= 4
+
+
+def test_random_graphs_whose_results_replace_operands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "_most", lambda assigned: 1 << 62)  # not just where that saves memory
+    replace_operands, replaced = planner.replace_operands, list[int]()
+
+    def counted(*args: Any) -> tuple[list[KernelCall], dict[int, int]]:
+        found = replace_operands(*args)
+        replaced.append(len(found[1]))
+        return found
+
+    monkeypatch.setattr(planner, "replace_operands", counted)
+    report = run_campaign(seed=5, first=0, count=40)
+    assert report.clean, str(report)
+    assert sum(map(bool, replaced)) >= 40
 
 
 @pytest.mark.campaign

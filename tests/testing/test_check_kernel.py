@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 import webnn_wgpu as wn
 from tests.support import open_profile
 from webnn_wgpu.testing import KernelCase, KernelFault, check_kernel
+from webnn_wgpu.testing.kernel_runs import KernelOnDevice
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -189,6 +191,19 @@ def test_a_race_of_workgroups(on: list[wn.MLContext]) -> None:
     )
     found = faults(on, source, lambda x: x[7::8], shapes=[(64,)], workgroups=64, constants={})
     assert "a race" in found
+
+
+def test_what_chance_decides_is_put_down_to_nothing_else(on: list[wn.MLContext], monkeypatch: pytest.MonkeyPatch) -> None:
+    run, calls = KernelOnDevice.run, count()
+
+    def by_chance(self: KernelOnDevice, *args: Any, **options: Any) -> tuple[dict[str, Any], list[str]]:
+        outputs, damage = run(self, *args, **options)
+        outputs["y"][0] += next(calls)
+        return outputs, damage
+
+    monkeypatch.setattr(KernelOnDevice, "run", by_chance)
+    found = faults(on, SQUARE, np.square, shapes=[5], workgroups=squares, constants={"SIZE": 8}, permute=False, tolerance=1e9)
+    assert found == "y: elements depend on chance: a race; 1 of 5, the first at [0]"
 
 
 def test_a_size_of_workgroups_that_it_cannot_have(on: list[wn.MLContext]) -> None:

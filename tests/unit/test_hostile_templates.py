@@ -8,8 +8,8 @@ import jinja2
 import jinja2.sandbox
 import pytest
 
-from webnn_wgpu.core.errors import MLTypeError
-from webnn_wgpu.kernels.own import own_spec, with_constants
+from webnn_wgpu.core.errors import MLTypeError, OperationError
+from webnn_wgpu.kernels.own import constant_declarations, own_spec
 from webnn_wgpu.kernels.spec import Binding, KernelSpec
 from webnn_wgpu.kernels.templates import environment, library, render, shader_root
 
@@ -84,9 +84,9 @@ def test_a_programs_own_source_is_taken_as_it_is() -> None:
     spec = own_spec("mine", SOURCE, [Binding("x", "write", exact=True)])
     assert render(spec) == SOURCE
     with pytest.raises(MLTypeError, match="a constant's name must be an identifier"):
-        with_constants(SOURCE, {"{{ x }}": 1}, MLTypeError)
+        constant_declarations({"{{ x }}": 1}, MLTypeError)
     with pytest.raises(MLTypeError, match="must be a finite number or a bool"):
-        with_constants(SOURCE, {"x": "{{ 7 * 7 }}"}, MLTypeError)
+        constant_declarations({"x": "{{ 7 * 7 }}"}, MLTypeError)
 
 
 def test_in_a_graph_too(context: wn.MLContext) -> None:
@@ -116,5 +116,6 @@ def test_names_of_dumped_files_are_the_packages(context: wn.MLContext, tmp_path:
 
 def test_the_name_of_a_template_is_no_path() -> None:
     for name in ("../../pyproject.toml", "/etc/passwd", "../lib/tensor"):
-        with pytest.raises(jinja2.TemplateNotFound):
+        with pytest.raises(OperationError, match="does not render") as raised:
             render(KernelSpec(name, (), ()))
+        assert isinstance(raised.value.__cause__, jinja2.TemplateNotFound)

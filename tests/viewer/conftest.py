@@ -38,9 +38,9 @@ class Browser:
         assert found, f"the script has not come as far as data-{name}"
         return int(found[1])
 
-    def picture(self, page: Path, target: Path, address: str = "") -> bytes:
+    def picture(self, page: Path, target: Path, address: str = "", size: tuple[int, int] = (1000, 700)) -> bytes:
         """A PNG of the page."""
-        self._run(page, address, f"--screenshot={target}", "--window-size=1000,700")
+        self._run(page, address, f"--screenshot={target}", f"--window-size={size[0]},{size[1]}")
         return target.read_bytes()
 
 

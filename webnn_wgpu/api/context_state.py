@@ -67,7 +67,8 @@ class ContextState:
             kind = failure if type(error) is OperationError else type(error)
             if error.operator and kind is type(error):
                 raise
-            raise error.named(operator, label, kind) from error
+            # What is below names nothing that the caller knows: of it only the cause is shown.
+            raise error.named(operator, label, kind) from error.__cause__ or error
 
     def _check_alive(self, operator: str, label: str = "") -> None:
         if self._loss.event.is_set():

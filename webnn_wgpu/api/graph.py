@@ -134,6 +134,7 @@ class MLGraph:
         Args:
             kernel: the kernel's name, or the label of an operator that one kernel computes.
             wgsl: path of a file, or WGSL itself, with the entry point `main`. `graph.kernels[name].wgsl` is where to start.
+                For a kernel of your own (`wgsl_op`) the constants and names of data types that you gave are there as before.
             watch: whether to look before each run if the file was saved since, and then to take what it holds now. Where that
                 does not compile there is a warning with file, line and column, and what was installed stays.
 
@@ -159,10 +160,10 @@ class MLGraph:
         """
         self._context._check_graph(self, "override")
         with self._context._lock:
-            name = self.kernels.one(kernel, "override").name
+            found = self.kernels.one(kernel, "override")
+            name = found.name
             watched = Watched.of(wgsl) if watch else None
-            override = Override.of(wgsl)
-            self._install(name, override)
+            self._install(name, Override.of(wgsl, found.spec))
             self._watched.pop(name, None)
             if watched is not None:
                 self._watched[name] = watched
@@ -181,7 +182,7 @@ class MLGraph:
                 if now == watched:
                     continue
                 try:
-                    self._install(name, Override.of(now.file))
+                    self._install(name, Override.of(now.file, self.kernels[name].spec))
                 except OSError:
                     continue
                 except OperationError as error:

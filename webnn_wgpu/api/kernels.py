@@ -14,6 +14,7 @@ from typing import Any
 from ..core.errors import MLTypeError
 from ..ir.graph import Graph, Origin
 from ..kernels.dbg import without_dbg
+from ..kernels.own import declaring, lacking
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_kernel, map_of_source
 from ..kernels.spec import Grid, KernelSpec
 from ..kernels.templates import render, template_file
@@ -55,11 +56,14 @@ class Override:
     file: str
 
     @classmethod
-    def of(cls, given: str | os.PathLike[str]) -> Override:
-        """Return what a caller means: a path, or, where a string holds a brace, WGSL itself."""
-        if _is_wgsl(given):
-            return cls(str(given), OWN_SOURCE)
-        return cls(Path(given).read_text(encoding="utf-8"), str(given))
+    def of(cls, given: str | os.PathLike[str], spec: KernelSpec) -> Override:
+        """Return what a caller means: a path, or, where a string holds a brace, WGSL itself.
+
+        What was declared for a kernel of the program's own, `wgsl_op`'s constants for one, is there for its successor too.
+        """
+        text, file = (str(given), OWN_SOURCE) if _is_wgsl(given) else (Path(given).read_text(encoding="utf-8"), str(given))
+        missing = lacking(text, spec.given)
+        return cls(declaring(text, missing) if missing else text, file)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from ..core.caps import Caps
-from ..kernels.own import declared_bindings, with_constants
+from ..kernels.own import constant_declarations, declared_bindings, declaring, lacking, type_declarations
 from ..kernels.spec import Grid
 from ..runtime.own_kernels import RunArgument, is_gpu_buffer
 from .arrays import Fail, as_array, failing, is_integer, tensor_type
@@ -25,13 +25,15 @@ _default: list[MLContext] = []
 """The context that `run_wgsl` has opened for itself."""
 
 
-def source_of(source: Any, constants: Any, fail: Fail) -> str:
-    """Return the WGSL of a kernel with its constants."""
+def completed(source: Any, constants: Any, data_types: Sequence[str], fail: Fail) -> tuple[str, tuple[str, ...]]:
+    """Return the WGSL of a kernel with its constants and the names of data types that it uses; and all these declarations."""
     if not isinstance(source, str):
         raise fail("source must be WGSL text", got=type(source).__name__)
     if constants is not None and not isinstance(constants, Mapping):
         raise fail("constants must be a mapping of name to number", got=type(constants).__name__)
-    return with_constants(source, cast("Mapping[str, Any]", constants or {}), fail)
+    types = type_declarations(data_types)
+    numbers = constant_declarations(cast("Mapping[str, Any]", constants or {}), fail)
+    return declaring(source, [*lacking(source, types), *numbers]), (*types, *numbers)
 
 
 def grid_of(workgroups: Any, caps: Caps, fail: Fail) -> Grid:
@@ -60,7 +62,8 @@ def run_wgsl(
 
     Args:
         source: WGSL with an entry point `main`. Binding i of group 0 is argument i: as `var<storage, read>` it is an input, as
-            `var<storage, read_write>` an output, or both.
+            `var<storage, read_write>` an output, or both. `T`, where it does not declare it, is the data type of the first
+            argument, `T0`, `T1`, ... those of each.
         arguments: numpy arrays, which are copied in and, where the source writes them, out again into new arrays;
             `MLTensor`s of the context; or `wgpu.GPUBuffer`s with the usage STORAGE, which are bound whole. Tensors and buffers
             are worked on where they are.
@@ -118,7 +121,8 @@ def prepared_run(
     """Check the arguments of `run_wgsl`."""
     fail = failing(operator, label)
     context = context or _context_of(arguments)
-    declared = declared_bindings(source_of(source, None, fail), fail)
+    text, _ = completed(source, constants, data_types_of(arguments), fail)
+    declared = declared_bindings(text, fail)
     if len(declared) != len(arguments):
         raise fail(
             "the shader must declare a storage buffer for every argument",
@@ -138,7 +142,12 @@ def prepared_run(
             tensor_type(value.dtype.name, value.shape, fail)
         given.append(RunArgument(value, found.name, accesses[found.access]))
     grid = grid_of(workgroups, context.caps, fail)
-    return PreparedRun(operator, label, context, source_of(source, constants, fail), given, grid)
+    return PreparedRun(operator, label, context, text, given, grid)
+
+
+def data_types_of(arguments: Iterable[Any]) -> list[str]:
+    """Return the data types of arrays and tensors; "" of buffers, and of what has yet to become an array."""
+    return [str(getattr(a, "data_type", getattr(a, "dtype", ""))) for a in arguments]
 
 
 def results_of(run: PreparedRun, pending: Pending | None) -> Any:

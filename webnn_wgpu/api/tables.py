@@ -20,8 +20,17 @@ def aligned(rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> lis
     return lines
 
 
-def rich_table(title: str, rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> Any:
-    """Return a table for rich, whose first row are the headings; columns that are too wide end in an ellipsis."""
+def rich_table(
+    title: str, rows: Sequence[Sequence[str]], numbers: Collection[int] = (), sentences: Collection[int] = ()
+) -> Any:
+    """Return a table for rich, whose first row are the headings; columns that are too wide end in an ellipsis.
+
+    Args:
+        title: what stands above.
+        rows: the headings, then the lines.
+        numbers: columns of numbers, which are never made narrower.
+        sentences: columns whose cells go over several lines instead.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -31,5 +40,6 @@ def rich_table(title: str, rows: Sequence[Sequence[str]], numbers: Collection[in
         # Columns that may not wrap are never made narrower. Of the others, no cell does, but they give way to those.
         table.add_column(heading, justify="right" if i in numbers else "left", no_wrap=i in numbers)
     for row in rows[1:]:
-        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in row))  # labels are data and no markup
+        # Labels are data and no markup.
+        table.add_row(*(Text(c, no_wrap=i not in sentences, overflow="ellipsis") for i, c in enumerate(row)))
     return table

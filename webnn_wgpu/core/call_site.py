@@ -9,6 +9,8 @@ from types import CodeType, FrameType
 from typing import TypeAlias
 
 _PACKAGE = f"{Path(__file__).resolve().parent.parent}{os.sep}"
+_COMMANDS = f"{_PACKAGE}cli{os.sep}"
+"""What calls from here is no program, but click."""
 
 CallSite: TypeAlias = tuple[CodeType, int]
 """A function, or module, of a program, and the offset in its bytecode. Working out the line is left for later."""
@@ -22,6 +24,8 @@ def call_site(depth: int) -> CallSite | None:
     """
     frame: FrameType | None = sys._getframe(depth)
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        if frame.f_code.co_filename.startswith(_COMMANDS):
+            return None
         frame = frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lasti)
 

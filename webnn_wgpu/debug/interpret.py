@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from ..api.graph import MLGraph
 from ..api.kernels import Kernel, first_few
 from ..api.notebooks import table_html
-from ..api.own_kernels import grid_of
+from ..api.own_kernels import completed, data_types_of, grid_of
 from ..api.tables import rich_table
 from ..core.caps import Caps
 from ..core.data_types import Array
 from ..core.errors import MLTypeError, NotSupportedError
-from ..kernels.own import with_constants
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_source
 from ..kernels.spec import Grid
 from ..plan.execution_plan import PlannedDispatch
@@ -68,7 +67,7 @@ class Interpretation:
     def summary(self) -> str:
         """Return one line: how much ran, and how much was found."""
         what = f"{len(self.kernels)} kernels" if len(self.kernels) != 1 else self.kernels[0] or "the kernel"
-        found = f"{len(self.findings)} findings" if self.findings else "nothing found"
+        found = f"{len(self.findings)} finding{'s' * (len(self.findings) != 1)}" if self.findings else "nothing found"
         more = f", {len(self.harmless)} harmless reads" if self.harmless else ""
         end = "" if self.complete else ", stopped before the end"
         return f"{what}: {self.invocations} invocations, {found}{more}{end}"
@@ -81,7 +80,7 @@ class Interpretation:
         return "\n".join([self.summary(), *map(str, self.findings)])
 
     def __rich__(self) -> Any:
-        return rich_table(self.summary(), [_TITLES, *self.rows()], [2])
+        return rich_table(self.summary(), [_TITLES, *self.rows()], [2], [4])
 
     def _repr_html_(self) -> str:
         return table_html(self.summary(), [_TITLES, *self.rows()], [2])
@@ -198,7 +197,7 @@ def interpret(
         >>> found.outputs["y"]
         array([4., 6., 8., 0.], dtype=float32)
         >>> print(found)
-        the kernel: 4 invocations, 1 findings
+        the kernel: 4 invocations, 1 finding
         out of bounds at line 5: invocation (3, 0, 0) reads x[4]; it has 4 elements (array<f32>)
             y[id.x] = 2.0 * x[id.x + 1u];
     """
@@ -284,7 +283,8 @@ def _of_source(
     ids = {k for k in constants if k.isdigit()}
     overrides = ids | {n for n, d in declared.items() if isinstance(d, Global) and d.declaration.kind == "override"}
     free = {n: v for n, v in constants.items() if n not in overrides}
-    whole = with_constants(source.text, free, fail) if free else source.text
+    buffers: Iterable[Any] = cast("Mapping[str, Any]", feeds).values() if isinstance(feeds, Mapping) else feeds
+    whole, _ = completed(source.text, free, data_types_of(buffers), fail)
     given_overrides = {n: v for n, v in constants.items() if n in overrides}
     kernel = dispatch.Kernel(whole, given_overrides, name, lambda line, column: _place(source, line, column))
     wanted = kernel.resources

@@ -95,7 +95,7 @@ def diff_nodes(model: Model, feeds: Mapping[str, Any], folder: Path | None) -> G
         feeds: its inputs.
         folder: where programs that show what is wrong are written; None for a new folder.
     """
-    whole = onnx_ir.to_proto(model.source)
+    whole = _whole(model.source)
     own = [output.name for output in whole.graph.output]
     names = [name for node in whole.graph.node for name in node.output if name]
     whole.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in own)
@@ -132,6 +132,18 @@ def diff_nodes(model: Model, feeds: Mapping[str, Any], folder: Path | None) -> G
         tuple(uncompared),
     )
     return report.with_repros(repros, folder or new_folder)
+
+
+def _whole(source: onnx_ir.Model) -> onnx.ModelProto:
+    """Return a model with the weights that lie in files."""
+    whole = onnx_ir.to_proto(source)
+    for tensor in whole.graph.initializer:
+        held = source.graph.initializers[tensor.name].const_value
+        if tensor.data_location == onnx.TensorProto.EXTERNAL and held is not None:
+            tensor.ClearField("external_data")
+            tensor.data_location = onnx.TensorProto.DEFAULT
+            tensor.raw_data = held.tobytes()
+    return whole
 
 
 def _entry(node: onnx.NodeProto, label: str, results: Sequence[Array], expected: Sequence[Array]) -> OperatorDiff:

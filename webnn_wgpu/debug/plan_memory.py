@@ -27,7 +27,9 @@ class PlanMemory:
         self._plan = plan
         self._ends: dict[tuple[str, str], Buffer] = {}
         for name, type_ in plan.inputs.items():
-            self._ends["input", name] = Buffer.of(tensor_bytes(feeds[name]), padded_bytes(type_.size_bytes))
+            held = _unwritten(type_.size_bytes)  # what lies behind the last element is not ours to rely on
+            held.fill(tensor_bytes(feeds[name]))
+            self._ends["input", name] = held
         for name, type_ in plan.outputs.items():
             source = plan.aliases.get(name)
             self._ends["output", name] = self._ends["input", source] if source else _unwritten(type_.size_bytes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -168,10 +168,10 @@ class Prompt:
     def _answer(self, stop: Stop, command: str, rest: str) -> str:
         match command:
             case "v":
-                return "\n".join(f"{name} = {value}" for name, value in stop.variables.items()) or "none yet"
+                return "\n".join(f"{name} = {_shown(value)}" for name, value in stop.variables.items()) or "none yet"
             case "p":
                 try:
-                    return str(stop.evaluate(rest))
+                    return _shown(stop.evaluate(rest))
                 except MLTypeError as error:
                     return error.got
             case "l":
@@ -180,3 +180,11 @@ class Prompt:
                 return "\n".join([*(f"called from line {line}" for line in stop.calls), str(stop)])
             case _:
                 return HELP
+
+
+def _shown(value: Any) -> str:
+    """Write a value as people read it: of structures the members, without numpy's types."""
+    if not isinstance(value, dict):
+        return str(value)
+    members = cast("dict[str, Any]", value).items()
+    return f"{{{', '.join(f'{name}: {_shown(member)}' for name, member in members)}}}"

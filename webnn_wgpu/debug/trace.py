@@ -157,7 +157,7 @@ def trace(
     if wgsl is None:
         source = found.map_source(dbg=True)
     else:
-        given = Override.of(wgsl)
+        given = Override.of(wgsl, found.spec)
         source = map_of_source(given.wgsl, given.file, dbg=True)
     condition, keep = _condition(where, found.name)
     _check(source, limit, found.name)

@@ -120,7 +120,7 @@ def try_kernel(
     context = graph._context
     arrays = context._checked_inputs(graph, feeds, "try_kernel")
     found = graph.kernels.one(kernel, "try_kernel")
-    override = found.override if wgsl is None else Override.of(wgsl)
+    override = found.override if wgsl is None else Override.of(wgsl, found.spec)
     fail = failing("try_kernel", found.name)
     if override is None:
         raise fail("there is no source to try: none is given, and the kernel is not overridden")

@@ -19,7 +19,11 @@ _SPACE = re.compile(r"[ \t]*")
 
 
 def without_comments(source: str) -> str:
-    """Return a source with spaces in place of its comments: everything stays where it is."""
+    """Return a source with spaces in place of its comments: everything stays where it is.
+
+    >>> without_comments("a /* b */ c")
+    'a         c'
+    """
     return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), source)
 
 

@@ -1,27 +1,30 @@
 """Kernels that programs write themselves: what their WGSL declares, and how they become a `KernelSpec`.
 
-Nothing of the source is evaluated here. Constants are appended as declarations, which WGSL allows in any order, so that the
-numbers of lines in a driver's messages are those of the program's own source.
+Nothing of the source is evaluated here. Constants and names of data types are appended as declarations, which WGSL allows in
+any order, so that the numbers of lines in a driver's messages are those of the program's own source.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
 
 from ..core.errors import quoted
+from .dbg import without_comments
+from .element import ELEMENTS
 from .spec import Binding, KernelSpec
 
 Fail = Callable[..., Exception]
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STORAGE = re.compile(r"((?:@\w+\s*(?:\([^()]*\)\s*)?)+)var\s*<\s*storage\s*(?:,\s*(\w+)\s*)?,?\s*>\s*(\w+)")
 _MAIN = re.compile(r"\bfn\s+main\b")
+_HALF = re.compile(r"\b(f16|vec[234]h|mat[234]x[234]h)\b")
+_ENABLED = re.compile(r"\benable\b[^;]*\bf16\b")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SUFFIXES = {"int32": "i", "uint32": "u", "float32": "f", "float16": "h"}
 
@@ -40,7 +43,7 @@ def declared_bindings(source: str, fail: Fail) -> list[Declared]:
     Raises:
         Exception: by `fail`: no function main, or bindings that are not 0, 1, 2, ...
     """
-    code = _COMMENT.sub(" ", source)
+    code = without_comments(source)
     if not _MAIN.search(code):
         raise fail("the shader must have an entry point main", got=_shortened(code))
     found: dict[int, Declared] = {}
@@ -54,16 +57,53 @@ def declared_bindings(source: str, fail: Fail) -> list[Declared]:
     return [found[i] for i in range(len(found))]
 
 
-def with_constants(source: str, constants: Mapping[str, Any], fail: Fail) -> str:
-    """Return a source with constants declared behind it.
+def constant_declarations(constants: Mapping[str, Any], fail: Fail) -> tuple[str, ...]:
+    """Return declarations of constants.
 
     Args:
-        source: WGSL.
         constants: name -> number or bool. Python's become constants of any fitting type, numpy's those of their own.
         fail: makes the error to raise.
     """
-    lines = [f"const {name} = {_literal(name, value, fail)};" for name, value in constants.items()]
-    return "\n".join([source.rstrip("\n"), *lines, ""])
+    return tuple(f"const {name} = {_literal(name, value, fail)};" for name, value in constants.items())
+
+
+def type_declarations(data_types: Sequence[str]) -> tuple[str, ...]:
+    """Return declarations of names for data types: `T0`, `T1`, ... for each, and `T` for the first.
+
+    >>> type_declarations(["float32", "float16"])
+    ('alias T = f32;', 'alias T0 = f32;', 'alias T1 = f16;')
+    """
+    words = [ELEMENTS[name].word if name in ELEMENTS else "" for name in data_types]
+    names = [*(("T", word) for word in words[:1]), *((f"T{i}", word) for i, word in enumerate(words))]
+    return tuple(f"alias {name} = {word};" for name, word in names if word)
+
+
+def declaring(source: str, declarations: Iterable[str]) -> str:
+    """Return a source with declarations behind it, and float16 enabled in its first line if it needs that.
+
+    >>> print(declaring("fn main() { let x = T(); }", ["alias T = f16;"]))
+    enable f16; fn main() { let x = T(); }
+    alias T = f16;
+    <BLANKLINE>
+    """
+    whole = "\n".join([source.rstrip("\n"), *declarations, ""])
+    code = without_comments(whole)
+    return "enable f16; " * (bool(_HALF.search(code)) and not _ENABLED.search(code)) + whole
+
+
+def lacking(source: str, declarations: Iterable[str]) -> tuple[str, ...]:
+    """Return those declarations whose names a source uses and does not declare itself.
+
+    >>> lacking("fn main() { let x: T = T(SIZE); } const SIZE = 2;", ["alias T = f32;", "alias T0 = f32;", "const SIZE = 1;"])
+    ('alias T = f32;',)
+    """
+    code = without_comments(source)
+    found: list[str] = []
+    for declaration in declarations:
+        name = declaration.split()[1]
+        if re.search(rf"\b{name}\b", code) and not re.search(rf"\b(alias|struct|const|override|fn)\s+{name}\b", code):
+            found.append(declaration)
+    return tuple(found)
 
 
 def _literal(name: Any, value: Any, fail: Fail) -> str:
@@ -85,15 +125,16 @@ def _number(value: Any) -> tuple[Any, str]:
     return scalar.item(), _SUFFIXES.get(scalar.dtype.name, "")
 
 
-def own_spec(name: str, source: str, bindings: Iterable[Binding]) -> KernelSpec:
+def own_spec(name: str, source: str, bindings: Iterable[Binding], given: Iterable[str] = ()) -> KernelSpec:
     """Return the kernel of a source.
 
     Args:
         name: what it is called in plans and messages.
         source: WGSL with an entry point main.
         bindings: its buffers in order. They are bound exactly: `arrayLength` counts their elements.
+        given: declarations that another source in its place may count on too.
     """
-    return KernelSpec(name, (), tuple(bindings), source=source)
+    return KernelSpec(name, (), tuple(bindings), source=source, given=tuple(given))
 
 
 def _shortened(code: str) -> str:

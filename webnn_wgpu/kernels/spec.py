@@ -99,6 +99,7 @@ class KernelSpec:
         uniforms: fields of the uniform buffer, in order.
         features: WebGPU features the shader needs.
         source: the shader itself, where a program brings its own and there is no template.
+        given: declarations of the constants and data types that the program gave with it.
     """
 
     template: str
@@ -107,6 +108,7 @@ class KernelSpec:
     uniforms: tuple[tuple[str, UniformType], ...] = ()
     features: tuple[str, ...] = ()
     source: str = ""
+    given: tuple[str, ...] = ()
 
     def param(self, name: str) -> Any:
         """Return the value of a template parameter."""
@@ -238,6 +240,7 @@ class KernelCall:
         grid: workgroups in x, y, z.
         reason: why this kernel was chosen, for people.
         work: how it can be divided; None where it cannot.
+        replaces: whether its result replaces an operand, which it reads where it stores.
     """
 
     spec: KernelSpec
@@ -246,6 +249,7 @@ class KernelCall:
     grid: Grid
     reason: str = ""
     work: Work | None = None
+    replaces: bool = False
 
     def __post_init__(self) -> None:
         if len(self.operands) != len(self.spec.bindings):

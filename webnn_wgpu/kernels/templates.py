@@ -8,6 +8,7 @@ is taken as it is.
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Sequence
 from functools import cache, lru_cache
 from pathlib import Path
@@ -18,6 +19,7 @@ import jinja2.ext
 import jinja2.meta
 import jinja2.sandbox
 
+from ..core.errors import OperationError
 from .dbg import without_dbg
 from .element import ELEMENTS
 from .spec import KernelSpec
@@ -118,10 +120,27 @@ def render_with_dbg(spec: KernelSpec, folder: str = "ops", env: jinja2.Environme
         spec: a kernel that has a template.
         folder: where in `shaders/` that lies.
         env: another environment than `environment()`.
+
+    Raises:
+        OperationError: the template is not what Jinja takes; the message names file and line.
     """
-    template = (env or environment()).get_template(template_file(spec, folder))
     params: dict[str, Any] = dict(spec.params)
-    return template.render(**params, bindings=spec.bindings, uniforms=spec.uniforms, features=spec.features)
+    file = template_file(spec, folder)
+    try:
+        template = (env or environment()).get_template(file)
+        return template.render(**params, bindings=spec.bindings, uniforms=spec.uniforms, features=spec.features)
+    except jinja2.TemplateError as error:
+        raise OperationError(f"template {file} does not render: {_place(error)}{error.message}", got=str(spec)) from error
+
+
+def _place(error: jinja2.TemplateError) -> str:
+    """Return the file and line of a template that an error is about, with a colon behind each; "" where that is not known."""
+    if isinstance(error, jinja2.TemplateSyntaxError):
+        return f"{error.name}:{error.lineno}: "
+    root = shader_root()
+    frames = [(Path(frame.filename), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
+    places = [(path.relative_to(root).as_posix(), line) for path, line in frames if path.is_relative_to(root)]
+    return f"{places[-1][0]}:{places[-1][1]}: " if places else ""
 
 
 def template_file(spec: KernelSpec, folder: str = "ops") -> str:

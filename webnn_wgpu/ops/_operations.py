@@ -69,7 +69,7 @@ def touched_bytes(node: Node | None, call: KernelCall, sizes: list[int]) -> int:
         return 2 * sum(read)  # the rows that change, of a cache that is bound whole
     if node is not None and (OPS[node.op].moves or "gather" in node.op):
         return written + sum(min(size, written) for size in read)  # of tables and of what is cut, only what is taken
-    return written + sum(read)
+    return written * (2 if call.replaces else 1) + sum(read)
 
 
 def _convolution(node: Node, types: list[TensorType], output: TensorType) -> int:

@@ -15,6 +15,7 @@ from ..kernels.own import declared_bindings, own_spec
 from ..kernels.spec import Binding, Grid, KernelCall, KernelSpec
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
+from ._rows import to_type
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class OwnKernel:
     Attributes:
         label: the operator's name in messages.
         source: its WGSL, constants included.
+        given: declarations of its constants and its inputs' data types.
         outputs: the types of its outputs.
         workgroups: how many are dispatched.
         reference: what it computes, in numpy: arrays -> array, or a sequence of arrays; None where that is not known.
@@ -31,6 +33,7 @@ class OwnKernel:
 
     label: str
     source: str = field(repr=False)
+    given: tuple[str, ...] = field(repr=False)
     outputs: tuple[TensorType, ...]
     workgroups: Grid
     reference: Callable[..., Any] | None = None
@@ -39,7 +42,7 @@ class OwnKernel:
         """Return the kernel for inputs of some types."""
         read = [Binding(f"input{i}", "read", t.data_type, exact=True) for i, t in enumerate(inputs)]
         written = [Binding(f"output{i}", "write", t.data_type, exact=True) for i, t in enumerate(self.outputs)]
-        return own_spec("wgsl_op", self.source, [*read, *written])
+        return own_spec("wgsl_op", self.source, [*read, *written], self.given)
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -73,13 +76,16 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
         )
     given: Any = kernel.reference(*arrays)
     several = cast("Sequence[Any]", given) if isinstance(given, tuple | list) else [given]
-    results: list[Array] = [np.asarray(r) for r in several]
-    if [(r.dtype, r.shape) for r in results] != [(t.numpy, t.shape) for t in out]:
+    made: list[Array] = [np.asarray(r) for r in several]
+    # A reference is the more exact of the two, and so may compute in float64.
+    rounded = [r.dtype == np.float64 and t.numpy.kind == "f" for r, t in zip(made, out, strict=False)]
+    results = [to_type(r, t) if each else r for r, t, each in zip(made, out, rounded, strict=False)]
+    if len(made) != len(out) or [(r.dtype, r.shape) for r in results] != [(t.numpy, t.shape) for t in out]:
         raise OperationError(
             "the reference must return arrays of the outputs' types",
             operator="wgsl_op",
             label=kernel.label,
-            got=", ".join(f"{r.dtype}{list(r.shape)}" for r in results),
+            got=", ".join(f"{r.dtype}{list(r.shape)}" for r in made),
             allowed=", ".join(map(str, out)),
         )
     return results

@@ -29,7 +29,8 @@ class Intermediate:
     """Where a value lies that is neither an end of the graph nor a constant, and from which dispatch to which it is needed.
 
     Attributes:
-        value: the value in the graph after its passes; scratch memory has numbers beyond the graph's.
+        value: the value in the graph after its passes, of values that replace each other the first; scratch memory has numbers
+            beyond the graph's.
         slot: the slot, by number.
         offset_bytes, size_bytes: its part of the slot.
         first, last: the dispatches that touch it first and last, by number.

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import NamedTuple
 
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
@@ -23,9 +24,23 @@ from ..ops.fused import steps_of
 from ..ops.strided import copy_call
 from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
+from .in_place import replace_operands
 from .joints import parts_in_place
 from .sharing import share_kernels
 from .slots import Lifetime, Place, assign_slots
+
+
+class _Assigned(NamedTuple):
+    """Values by lifetime and place, and the sizes of the slots."""
+
+    lifetimes: Mapping[int, Lifetime]
+    places: Mapping[int, Place]
+    sizes: Sequence[int]
+
+
+def _most(assigned: _Assigned) -> int:
+    """Return what another assignment must take less than to be taken."""
+    return sum(assigned.sizes)
 
 
 @dataclass
@@ -104,22 +119,19 @@ class _Planner:
         self.copies[name] = copy
 
     def root(self, value: int) -> int:
-        return self.home.get(value, value)
+        while value in self.home:
+            value = self.home[value]
+        return value
 
     def plan(self) -> ExecutionPlan:
         graph = self.graph
         self.lower()
-        shared = share_kernels([call for call, _, _ in self.calls])
-        self.calls = [(call, node, label) for call, (_, node, label) in zip(shared, self.calls, strict=True)]
+        self._change(share_kernels([call for call, _, _ in self.calls]))
         outputs = {self.copies.get(name) or self.root(value): name for name, value in graph.outputs.items()}
         inputs = {value: name for name, value in graph.inputs.items()}
-        lifetimes = self._lifetimes(outputs, inputs)
-        placed, sizes = assign_slots(
-            lifetimes,
-            self._apart(lifetimes),
-            alignment=self.caps.limit("min-storage-buffer-offset-alignment"),
-            largest_bytes=self.caps.limit("max-buffer-size"),
-        )
+        separate = self._assigned(outputs, inputs)
+        unshared_bytes = sum(life.size_bytes for life in separate.lifetimes.values())
+        lifetimes, placed, sizes = self._in_place(separate, outputs, inputs)
         places = self._places(inputs, outputs, placed)
         constants: dict[tuple[int, Packing | None], int] = {}
         uniforms = bytearray()
@@ -169,7 +181,7 @@ class _Planner:
             tuple(ConstantUse(v, graph.type(v), packing) for v, packing in constants),
             tuple(dispatches),
             bytes(uniforms),
-            sum(life.size_bytes for life in lifetimes.values()),
+            unshared_bytes,
             {v: graph.constants[v] for v, _ in constants},
             graph.aliases,
             graph,
@@ -180,6 +192,34 @@ class _Planner:
                 for v, life in lifetimes.items()
             ),
         )
+
+    def _assigned(self, outputs: Mapping[int, str], inputs: Mapping[int, str], below_bytes: int = 1 << 62) -> _Assigned:
+        """Place what is neither an end of the graph nor a constant."""
+        lifetimes = self._lifetimes(outputs, inputs)
+        places, sizes = assign_slots(
+            lifetimes,
+            self._apart(lifetimes),
+            alignment=self.caps.limit("min-storage-buffer-offset-alignment"),
+            largest_bytes=self.caps.limit("max-buffer-size"),
+            below_bytes=below_bytes,
+        )
+        return _Assigned(lifetimes, places, sizes)
+
+    def _in_place(self, separate: _Assigned, outputs: Mapping[int, str], inputs: Mapping[int, str]) -> _Assigned:
+        """Have results replace operands if that takes less memory."""
+        calls, home = self.calls, self.home
+        changed, replaced = replace_operands([call for call, _, _ in calls], separate.lifetimes, self.root)
+        if replaced:
+            self._change(changed)
+            self.home = home | replaced
+            found = self._assigned(outputs, inputs, _most(separate))
+            if found.places:
+                return found
+        self.calls, self.home = calls, home
+        return separate
+
+    def _change(self, calls: Sequence[KernelCall]) -> None:
+        self.calls = [(call, node, label) for call, (_, node, label) in zip(calls, self.calls, strict=True)]
 
     def _places(
         self, inputs: Mapping[int, str], outputs: Mapping[int, str], placed: Mapping[int, Place]

@@ -24,7 +24,8 @@ _CLAMP = Expression(
     _ARGS, (Step("y0", "f32", "min_f32(max_f32(x0, params.y0_low), params.y0_high)"),), "y0", "f32", ("max", "min")
 )
 _HIDDEN: _Field = (OPAQUE_ZERO, "u32")
-_ADDS: _Field = ("adds", "u32")
+ADDS: _Field = ("adds", "u32")
+"""The uniform that tells whether a call adds the tensor that its kernel may add."""
 _RELU = "max_f32(x0, 0.0)"
 
 
@@ -95,8 +96,8 @@ def _adding(call: KernelCall) -> KernelCall | None:
     else:
         steps, reads, adds = steps[:-1], reads[:-1], 1
     before, addend = sum_
-    added = Step("sum", "f32", f"select({before}, {before} + {addend}, params.{_ADDS[0]} != 0u)")
-    values[_ADDS] = adds
+    added = Step("sum", "f32", f"select({before}, {before} + {addend}, params.{ADDS[0]} != 0u)")
+    values[ADDS] = adds
     if steps:
         expression = replace(expression, args=args, steps=(*steps, added), result=added.name)
     else:

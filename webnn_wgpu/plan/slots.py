@@ -60,7 +60,7 @@ class _Value(NamedTuple):
         return self.size_bytes, self.duration, len(self.strangers), len(self.others)
 
 
-_TRIES, _PLACED = 80, 4000
+_TRIES, _PLACED = 60, 3000
 """Most orders that are tried, and about how many values are placed in all of them together."""
 
 
@@ -70,17 +70,18 @@ def _orders(values: Mapping[int, _Value]) -> Iterator[list[int]]:
     `values` come in order of time. What plays one role is taken for the same size: in networks of many layers, a good order for
     one layer is good for all, and there are few to choose from.
     """
-    size = {value: math.log2(it.size_bytes or 1) for value, it in values.items()}
-    yield sorted(values, key=lambda value: -size[value])
+    yield sorted(values, key=lambda value: -values[value].size_bytes)
     yield list(values)
-    yield sorted(values, key=lambda value: -size[value] - math.log2(values[value].duration))
-    chance = random.Random(1)  # the same for every graph: plans must not differ from run to run
-    role = {value: it.role for value, it in values.items()}
-    roles = sorted(set(role.values()))
+    yield sorted(values, key=lambda value: -values[value].size_bytes * values[value].duration)
+    players: dict[tuple[int, ...], list[int]] = {}
+    for value, it in values.items():
+        players.setdefault(it.role, []).append(value)
+    sizes = {role: math.log2(role[0] or 1) for role in sorted(players)}
+    chance = random.Random(4)  # the same for every graph: plans must not differ from run to run
     while True:
         most = chance.uniform(0.0, 4.0)
-        change = {each: chance.uniform(-most, most) for each in roles}
-        yield sorted(values, key=lambda value: -size[value] - change[role[value]])
+        taken_for = {role: size + chance.uniform(-most, most) for role, size in sizes.items()}
+        yield [value for role in sorted(sizes, key=lambda role: -taken_for[role]) for value in players[role]]
 
 
 def live_bytes(lifetimes: Collection[Lifetime]) -> int:
@@ -102,6 +103,7 @@ def assign_slots(
     *,
     alignment: int = 32,
     largest_bytes: int = 1 << 62,
+    below_bytes: int = 1 << 62,
 ) -> tuple[dict[int, Place], list[int]]:
     """Place values in slots.
 
@@ -110,26 +112,27 @@ def assign_slots(
         apart: pairs of values that must not lie in one slot: one dispatch binds both, and writes one.
         alignment: what offsets are a multiple of.
         largest_bytes: what a slot of several values must not exceed.
+        below_bytes: what all slots together must take less than.
 
     Returns:
-        Value -> place, and the sizes of the slots.
+        Value -> place, and the sizes of the slots; nothing where no slots that take less were found.
 
     >>> assign_slots({1: Lifetime(0, 1, 64), 2: Lifetime(1, 2, 32), 3: Lifetime(2, 3, 64)}, [frozenset((1, 2))])
     ({1: Place(slot=0, offset_bytes=0), 3: Place(slot=0, offset_bytes=0), 2: Place(slot=1, offset_bytes=0)}, [64, 32])
     """
     values = _values(lifetimes, apart)
     enough, tried = live_bytes(lifetimes.values()), 0
-    parts: dict[int, _Part] = {}
-    sizes: list[int] = []
-    least = 1 << 62
+    places: dict[int, Place] = {}
+    slots: list[int] = []
     for order in islice(_orders(values), _TRIES):
-        placed, found = _placed(order, values, alignment, largest_bytes, least)
-        tried += len(placed)
-        if len(placed) == len(values):
-            parts, sizes, least = placed, found, sum(found)
-        if least <= enough or tried > _PLACED:
+        if enough >= below_bytes or tried > _PLACED:
             break
-    return {value: Place(slot, start) for value, (slot, start, _) in parts.items()}, sizes
+        parts, sizes = _placed(order, values, alignment, largest_bytes, below_bytes)
+        tried += len(parts)
+        if len(parts) == len(values):
+            slots, below_bytes = sizes, sum(sizes)
+            places = {value: Place(slot, start) for value, (slot, start, _) in parts.items()}
+    return places, slots
 
 
 def _values(lifetimes: Mapping[int, Lifetime], apart: Collection[frozenset[int]]) -> dict[int, _Value]:
@@ -149,9 +152,9 @@ def _values(lifetimes: Mapping[int, Lifetime], apart: Collection[frozenset[int]]
 
 
 def _placed(
-    order: Sequence[int], values: Mapping[int, _Value], alignment: int, largest_bytes: int, least: int
+    order: Sequence[int], values: Mapping[int, _Value], alignment: int, largest_bytes: int, below_bytes: int
 ) -> tuple[dict[int, _Part], list[int]]:
-    """Return the parts that values get in this order, and the sizes of the slots; not of all once they take `least`."""
+    """Return the parts that values get in this order, and the sizes of the slots; not of all once they take `below_bytes`."""
     parts: dict[int, _Part] = {}
     sizes: list[int] = []
     total = 0
@@ -173,7 +176,7 @@ def _placed(
             if better and (not growth or offset + size <= largest_bytes):
                 best, best_offset, best_growth = slot, offset, growth
         total += best_growth
-        if total >= least:
+        if total >= below_bytes:
             break
         if best == len(sizes):
             sizes.append(0)

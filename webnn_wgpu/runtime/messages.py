@@ -31,7 +31,7 @@ def compiler_message(text: str, source: SourceMap) -> str:
     >>> compiler_message(message, map_of_source("fn main() {\n    foo();\n}", "own.wgsl"))
     "own.wgsl:2:5: no such name: `foo` in 'foo();'"
     """
-    lines = (re.sub(r"^[ │╰─^=]*(Shader '.*' parsing error: )?", "", s) for s in text.splitlines() if not _FRAME.match(s))
+    lines = (re.sub(r"^[ │╰─^=·]*(Shader '.*' parsing error: )?", "", s) for s in text.splitlines() if not _FRAME.match(s))
     words = list(dict.fromkeys(filter(None, lines)))
     position = _position(text, source)
     if position is None:

@@ -92,7 +92,12 @@ class PipelineCache:
             return found
 
     def _create(self, spec: KernelSpec, planned: PlannedDispatch | None) -> Pipeline:
-        source = source_of(spec)
+        label = planned.label if planned else ""
+        try:
+            source = source_of(spec)
+        except OperationError as error:
+            made = made_at("", map_of_source(""), planned)
+            raise OperationError(error.rule, label=label, got=error.got, hint=made) from error.__cause__
         try:
             return self._compile(spec, source)
         except wgpu.GPUError as error:
@@ -101,8 +106,8 @@ class PipelineCache:
             found = map_of_source(spec.source, "") if spec.source else map_of_kernel(spec)
             raise OperationError(
                 f"{_blamed(spec)} does not compile: {compiler_message(str(error), found)}",
-                label=planned.label if planned else "",
-                got=str(spec),
+                label=label,
+                got="" if spec.source else str(spec),
                 hint=". ".join(filter(None, (f"Its source is in {file}", made_at(str(error), found, planned)))),
             ) from error
 

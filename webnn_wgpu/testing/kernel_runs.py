@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..api.backend import DeviceBackend
 from ..api.context import MLContext
-from ..api.own_kernels import grid_of, source_of
+from ..api.own_kernels import completed, grid_of
 from ..core.data_types import Array
 from ..kernels.element import ELEMENTS
 from ..kernels.own import declared_bindings
@@ -21,7 +20,6 @@ from ..runtime.device import Device
 from ..runtime.own_kernels import RunArgument, run_kernel
 from .canaries import CANARY, SONG, Cage
 from .kernel_report import KernelCase, Number
-from .rewriting import without_comments
 
 
 class KernelOnDevice:
@@ -41,7 +39,7 @@ class KernelOnDevice:
         self._workgroups, self._parameters, self._given = workgroups, parameters, source
         if parameters is not None:
             source = environment().from_string(source).render(dict(parameters), dtypes=case.dtypes, shapes=case.shapes)
-        self.source = source_of(_with_types(source, case.dtypes), case.constants, fail)
+        self.source, _ = completed(source, case.constants, case.dtypes, fail)
         self.bindings = declared_bindings(self.source, fail)
         self.grid: Grid = grid_of(workgroups(case) if callable(workgroups) else workgroups, context.caps, fail)
 
@@ -99,20 +97,3 @@ class KernelOnDevice:
 def behind(size_bytes: int) -> int:
     """Return how many bytes lie behind a buffer: as many again, so that a wrong stride is seen, but not too many."""
     return min(max(CANARY, -(-size_bytes // CANARY) * CANARY), 64 * CANARY)
-
-
-def _with_types(source: str, dtypes: Sequence[str]) -> str:
-    """Return a source that has its data types declared, in lines behind it, and enabled, in its first line."""
-    code = without_comments(source)
-    words = [ELEMENTS[name].word if name in ELEMENTS else "" for name in dtypes]
-    names = {"T": words[0]} if words else {}
-    names |= {f"T{i}": word for i, word in enumerate(words)}
-    lines = [f"alias {n} = {w};" for n, w in _used(code, names) if w]
-    enabled = "f16" in words and "enable f16" not in code
-    return "\n".join(["enable f16; " * enabled + source.rstrip("\n"), *lines, ""])
-
-
-def _used(code: str, names: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    for name, word in names.items():
-        if re.search(rf"\b{name}\b", code) and not re.search(rf"\b(alias|struct|const|fn)\s+{name}\b", code):
-            yield name, word

@@ -87,7 +87,8 @@ def check_kernel(
             the first input, `T0`, `T1`, ... those of each.
         reference: called with the inputs; returns the output, or a list of them. float64 is rounded to the first input's type.
         shapes: the cases: for each the shape of the one input, (2, 3) or 6, or a list of shapes, one per input: [(2, 3), (3,)].
-        workgroups: how many to dispatch: (x, y, z), (x, y) or x, or a function of the `KernelCase`.
+        workgroups: how many to dispatch: (x, y, z), (x, y) or x, or a function of the `KernelCase`, which has `shapes`,
+            `dtypes` and `constants`.
         dtypes: data types, or lists of them, one per input; each is combined with each of the shapes.
         constants: name -> number, which the source uses as constants; or a function of the `KernelCase` that returns them.
         variations: other values of constants with which results must be within the tolerance too, such as workgroup sizes.
@@ -213,6 +214,8 @@ class _Check:
         self._plain, damage = kernel.run(self._contents, self._sizes)
         self._faults.update(dict.fromkeys(damage))
         self._distance = self._compare(self._plain)
+        again, _ = kernel.run(self._contents, self._sizes)
+        self._by_chance = self._differ(self._plain, again, "chance: a race")
 
     def _compare(self, found: Mapping[str, Array], how: str = "") -> float:
         """Hold outputs against the reference, and return the largest distance."""
@@ -224,12 +227,15 @@ class _Check:
                 self._faults[f"{name}: {fault}{how}"] = None
         return worst
 
-    def _differ(self, one: Mapping[str, Array], two: Mapping[str, Array], fault: str) -> None:
-        """Note as a fault what differs in outputs."""
+    def _differ(self, one: Mapping[str, Array], two: Mapping[str, Array], fault: str) -> bool:
+        """Note as a fault what differs in outputs, and return whether something does."""
+        found = False
         for name, array in self._wanted.items():
             differ = (one[name] != two[name]).reshape(-1, array.itemsize).any(axis=1)
             if where := _where(differ, array.shape):
                 self._faults[f"{name}: elements depend on {fault}; {where}"] = None
+                found = True
+        return found
 
     def surroundings(self) -> None:
         """Look for what reaches out of buffers, and for what is read without having been written."""
@@ -243,6 +249,9 @@ class _Check:
             kernel.run(contents, sizes, source=source, free=free, **way) for way in ways
         )
         self._faults.update(dict.fromkeys(damage))
+        if self._by_chance:
+            self._notes["not looked for: what is read out of bounds or before it is written; results depend on chance"] = None
+            return
         self._differ(first, elsewhere, "what lies outside of a buffer: read out of bounds")
         for name, array in self._wanted.items():
             one, two = (run[name].reshape(-1, array.itemsize) for run in (first, before))
@@ -255,8 +264,6 @@ class _Check:
     def order(self, permute: bool) -> None:
         """Look for what depends on which invocation runs first."""
         kernel = self._kernel
-        again, _ = kernel.run(self._contents, self._sizes)
-        self._differ(self._plain, again, "chance: a race")
         for what, options in _ORDERS.items() if permute else ():
             changed = reordered(kernel.source, **options)
             if changed is None:

@@ -38,8 +38,8 @@ def adapter_context(request: pytest.FixtureRequest) -> MLContext:
 
 
 @pytest.fixture
-def check_kernel(adapter_context: MLContext) -> Callable[..., Any]:
-    """`webnn_wgpu.testing.check_kernel`, on one adapter; tests that use it run on each."""
+def check_kernel(adapter_context: MLContext, request: pytest.FixtureRequest) -> Callable[..., Any]:
+    """`webnn_wgpu.testing.check_kernel`, on one adapter, the test's name for a label; tests that use it run on each."""
     from webnn_wgpu.testing import check_kernel as check
 
-    return partial(check, on=[adapter_context])
+    return partial(check, on=[adapter_context], label=request.node.name.partition("[")[0])

@@ -9,7 +9,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+from ..kernels.dbg import without_comments
+
 _SIZE = re.compile(r"@workgroup_size\s*\(((?:[^()]|\([^()]*\))*)\)")
 _BUILTIN = re.compile(r"@builtin\s*\(\s*(\w+)\s*,?\s*\)\s*(\w+)\s*:")
 _SCALARS = {"f32": 4, "i32": 4, "u32": 4, "f16": 2, "i64": 8, "u64": 8}
@@ -22,15 +23,6 @@ _ORDERED = {
     "global_invocation_id": "(order_group * order_size + order_local)",
 }
 """What each built-in value is, from the numbers of workgroup and invocation in the new order."""
-
-
-def without_comments(source: str) -> str:
-    """Return a source whose comments are blanks, each as long as it was.
-
-    >>> without_comments("a /* b */ c")
-    'a         c'
-    """
-    return _COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
 
 
 @dataclass(frozen=True)

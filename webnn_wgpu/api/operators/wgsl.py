@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...ops import operator
 from ...ops.wgsl_op import OwnKernel
 from ..arrays import failing, tensor_type
-from ..own_kernels import grid_of, source_of
+from ..own_kernels import completed, grid_of
 from ._base import OperatorMethods, require_operands
 
 if TYPE_CHECKING:
@@ -48,13 +48,15 @@ class WgslOperators(OperatorMethods):
 
         Args:
             source: WGSL with an entry point `main`. Bindings 0, 1, 2, ... of group 0 are the inputs as `var<storage, read>`,
-                then the outputs as `var<storage, read_write>`.
+                then the outputs as `var<storage, read_write>`. `T`, where it does not declare it, is the data type of the first
+                input, `T0`, `T1`, ... those of each.
             inputs: operands of any data types and shapes.
             output_shapes: the output's shape, or a list of the outputs' shapes.
             output_types: the output's data type, or a list of the outputs'.
             workgroups: how many workgroups to dispatch: (x, y, z), (x, y) or x.
             constants: name -> number or bool, which the source uses as constants, also as sizes of arrays and workgroups.
-            reference: the same in numpy, as `reference(*arrays)`: for contexts without a device.
+            reference: the same in numpy, as `reference(*arrays)`: for contexts without a device, and for `debug.diff`. What it
+                returns as float64 is rounded to the output's type.
             label: the operator's name in messages, plans and debuggers.
 
         Returns:
@@ -89,15 +91,18 @@ class WgslOperators(OperatorMethods):
                 got=f"{len(inputs)} inputs, {len(types)} outputs",
                 allowed=f"max-storage-buffers-per-shader-stage {limit}",
             )
+        op = operator("wgslOp")
+        require_operands(op, inputs, label)
+        text, given = completed(source, constants, [operand.data_type for operand in inputs], fail)
         kernel = OwnKernel(
             label,
-            source_of(source, constants, fail),
+            text,
+            given,
             tuple(tensor_type(t, s, fail) for t, s in zip(types, shapes, strict=True)),
             grid_of(workgroups, self._caps(), fail),
             reference,
         )
-        op, attrs = operator("wgslOp"), {"kernel": kernel}
-        require_operands(op, inputs, label)
+        attrs = {"kernel": kernel}
         self._require_own(op, inputs, label)
         # Checked before it is compiled, and compiled before anything is added: a call that fails adds nothing to the graph.
         op.check([operand.type for operand in inputs], attrs, label)

@@ -20,7 +20,7 @@ from ..diff import GraphDiff
 
 Record = dict[str, Any]
 
-_CHARACTER, _SMALL = 8.2, 6.4
+_CHARACTER, _SMALL = 9.0, 6.6
 """Width of a character of a box's first line, and of the others."""
 
 _NARROWEST, _WIDEST = 84.0, 250.0

@@ -50,6 +50,13 @@ class Buffer:
         size = -(-size_bytes // 8) * 8
         return cls(np.zeros(size, np.uint8), np.zeros(size, np.bool_))
 
+    def fill(self, array: Array) -> None:
+        """Write an array at its beginning."""
+        flat: Array = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        self.data[: flat.size] = flat
+        if self.written is not None:
+            self.written[: flat.size] = True
+
     def copy(self) -> Buffer:
         """Return a buffer of the same content."""
         return Buffer(self.data.copy(), None if self.written is None else self.written.copy())

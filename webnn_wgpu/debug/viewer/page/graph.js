@@ -44,12 +44,17 @@ function measure(box) {
   return state.colour === "error" ? (box.error ?? null) : null;
 }
 
+// What the last colour stands for. An error within what is tolerated is no reason for alarm.
+function endOfScale() {
+  return Math.max(state.colour === "error" ? 1 : 0, ...picture().boxes.map((box) => measure(box) || 0));
+}
+
 const scales = new Map();
 function shareOf(box) {
   const value = measure(box);
   if (value === null) return null;
   const key = `${state.graph} ${state.view === "built"} ${state.colour}`;
-  if (!scales.has(key)) scales.set(key, Math.max(...picture().boxes.map((each) => measure(each) || 0)));
+  if (!scales.has(key)) scales.set(key, endOfScale());
   const most = scales.get(key);
   if (!most) return 0;
   return state.colour === "time" ? Math.sqrt(value / most) : Math.min(1, Math.log10(1 + value) / Math.log10(1 + most));

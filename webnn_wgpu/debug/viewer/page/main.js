@@ -45,9 +45,9 @@ function showLegend() {
     );
     return;
   }
-  const most = Math.max(...picture().boxes.map((box) => measure(box) || 0));
+  const most = endOfScale();
   const known = picture().boxes.some((box) => measure(box) !== null);
-  const unit = state.colour === "time" ? duration(most) : `${figure(most)} of what is tolerated`;
+  const unit = state.colour === "time" ? duration(most) : `${most === 1 ? "" : `${figure(most)} of `}what is tolerated`;
   const absent = state.colour === "time" ? "no profile was given" : "no differences were given";
   legend.replaceChildren(...(known ? ["0", element("i", { className: "ramp" }), unit] : [absent]));
 }

@@ -1,0 +1,92 @@
+"""Results that replace an operand: the kernel finds it where it stores, through one binding that is read and written.
+
+Element-wise kernels, and matrix products and convolutions with what their epilogues add, read some operands at the very place
+of the elements that they store next, and nowhere else. Where no later dispatch reads such an operand, the result can take over
+its memory. So the sum that a residual network hands from layer to layer stays where it is, and need not lie in another slot
+than the one that it was read from.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..kernels.spec import KernelCall, KernelSpec
+from .sharing import ADDS
+from .slots import Lifetime
+
+_READS = {"extra_reads": "extra", "reads": "input"}
+"""Template parameters that say how operands are read, and the names of their bindings but for the number."""
+_OWN = {"full": "own", "same": "own", "switched": "switched own"}
+"""Ways to read that find an element at the index of the result, and what they are where the result replaces the operand."""
+
+
+def replace_operands(
+    calls: Sequence[KernelCall], lifetimes: Mapping[int, Lifetime], root: Callable[[int], int]
+) -> tuple[list[KernelCall], dict[int, int]]:
+    """Return the calls, of which some store their results over an operand, and which value each such result replaces.
+
+    A kernel is changed where all that call it can do with the change: a second one beside it would have to be compiled.
+
+    Args:
+        calls: the calls in order.
+        lifetimes: those of the values that are neither ends of the graph nor constants.
+        root: the value whose memory a value shares.
+    """
+    users: defaultdict[KernelSpec, list[int]] = defaultdict(list)
+    for i, call in enumerate(calls):
+        users[call.spec].append(i)
+    changed, replaced = list(calls), dict[int, int]()
+    for spec, positions in users.items():
+        params = dict[str, Any](spec.params)
+        reads = [(param, number, read) for param in _READS for number, read in enumerate(params.get(param, ()))]
+        for param, number, read in reads:
+            if read not in _OWN:
+                continue
+            reading = [i for i in positions if read != "switched" or _adds(calls[i])]
+            pairs = [_pair(calls[i], i, f"{_READS[param]}{number}", lifetimes, root) for i in reading]
+            if pairs and all(pairs):
+                replaced.update(pair for pair in pairs if pair)
+                for i in positions:
+                    changed[i] = _in_place(calls[i], param, number, i in reading)
+                break
+    return changed, replaced
+
+
+def _adds(call: KernelCall) -> bool:
+    """Return whether a call adds what its kernel may add."""
+    return bool(dict(zip(call.spec.uniforms, call.uniforms, strict=True))[ADDS])
+
+
+def _pair(
+    call: KernelCall, position: int, name: str, lifetimes: Mapping[int, Lifetime], root: Callable[[int], int]
+) -> tuple[int, int] | None:
+    """Return the result of a call and the operand bound by a name, if the one can replace the other."""
+    bound = {b.name: (b, o) for b, o in zip(call.spec.bindings, call.operands, strict=True)}
+    (binding, operand), (output, result) = bound[name], bound["output"]
+    if not isinstance(operand, int) or not isinstance(result, int) or replace(binding, name="output", access="write") != output:
+        return None
+    old, new = root(operand), root(result)
+    if old not in lifetimes or new not in lifetimes or lifetimes[old].size_bytes != lifetimes[new].size_bytes:
+        return None
+    times_bound = sum(isinstance(o, int) and root(o) == old for o in call.operands)
+    return (new, old) if times_bound == 1 and lifetimes[old].last == position == lifetimes[new].first else None
+
+
+def _in_place(call: KernelCall, param: str, number: int, replaces: bool) -> KernelCall:
+    """Return a call without a binding for one operand, which is found where the result is stored."""
+    spec, params = call.spec, dict[str, Any](call.spec.params)
+    reads: list[str] = list(params[param])
+    reads[number] = _OWN[reads[number]]
+    params[param] = tuple(reads)
+    name = f"{_READS[param]}{number}"
+    kept = [(b, o) for b, o in zip(spec.bindings, call.operands, strict=True) if b.name != name]
+    return replace(
+        call,
+        spec=replace(spec, params=tuple(params.items()), bindings=tuple(b for b, _ in kept)),
+        operands=tuple(o for _, o in kept),
+        reason="; ".join(filter(None, (call.reason, "replaces an operand" if replaces else ""))),
+        replaces=replaces,
+    )
