@@ -41,6 +41,7 @@ from .core.errors import (
     UnknownError,
     WebNNError,
 )
+from .core.imports import uncollected
 
 if TYPE_CHECKING:
     from .frontends.onnx import Model, analyse, load, load_onnx
@@ -55,7 +56,8 @@ def __getattr__(name: str) -> Any:
     if name not in _FRONTENDS:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
     try:
-        return getattr(import_module(f".frontends.{_FRONTENDS[name]}", __name__), name)
+        with uncollected():
+            return getattr(import_module(f".frontends.{_FRONTENDS[name]}", __name__), name)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith(__name__):
             raise

@@ -110,3 +110,28 @@ def test_uploads_do_not_pile_up_in_staging_memory(device: Device, monkeypatch: p
     kept = [store.get(np.full(1 << 13, i, np.float32), None) for i in range(20)]
     assert len(waits) == pytest.approx(20 * (1 << 15) / (1 << 16), abs=4)
     assert len(kept) == 20
+
+
+def test_large_constants_are_staged_in_parts(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "_STAGED_BYTES", 5000)
+    context = wn.ml.create_context(device.gpu)
+    waits = list[int]()
+    wait = Device.wait
+
+    def counted(self: Device) -> None:
+        waits.append(1)
+        wait(self)
+
+    monkeypatch.setattr(Device, "wait", counted)
+    random = np.random.default_rng(1)
+    x, matrix, table = (random.standard_normal(shape).astype(np.float32) for shape in ((4, 100), (100, 70), (301, 33)))
+    rows = np.uint32([0, 37, 38, 300])
+    builder = wn.MLGraphBuilder(context)
+    given = builder.input("x", {"dataType": "float32", "shape": [4, 100]})
+    taken = builder.input("rows", {"dataType": "uint32", "shape": [4]})
+    product = builder.matmul(given, builder.constant(matrix))
+    graph = builder.build({"product": product, "taken": builder.gather(builder.constant(table), taken)})
+    assert len(waits) >= (matrix.nbytes + table.nbytes) // 5000 - 2
+    found = context.compute(graph, {"x": x, "rows": rows})
+    np.testing.assert_allclose(found["product"], x @ matrix, rtol=1e-4, atol=1e-4)
+    np.testing.assert_array_equal(found["taken"], table[rows])

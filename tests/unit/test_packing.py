@@ -45,3 +45,12 @@ def test_shapes_are_told_before_packing(packing: Packing, shape: tuple[int, ...]
     assert packed.shape == packing.packed_shape(shape)
     if not packing.texture:
         assert packed.nbytes == packing.size_bytes(shape, array.itemsize)
+
+
+@pytest.mark.parametrize("K", [5, 1280, 1536, 3072, 4096, 70_000])
+def test_rows_of_a_texture_are_about_equally_full(K: int) -> None:
+    packing = PanelTexture(8, 2, 16384)
+    steps, wraps = packing.wrap_steps(K), packing.wraps(K)
+    assert steps % 4 == 0
+    assert steps * packing.lanes * packing.quads < packing.width
+    assert (wraps - 1) * steps < K <= wraps * steps < K + 4 * (wraps + 1)

@@ -99,8 +99,9 @@ class PanelTexture(Packing):
         return self.lanes * self.quads * 4
 
     def wrap_steps(self, K: int) -> int:
-        """Return how many steps of a sum over K fill a row of the texture: a multiple of 4."""
-        return min(-(-K // 4), max(1, (self.width - 1) // (self.lanes * self.quads * 4))) * 4
+        """Return how many steps of a sum over K fill a row of the texture: a multiple of 4. All rows are about equally full."""
+        quads, most = -(-K // 4), max(1, (self.width - 1) // self.columns)
+        return -(-quads // -(-quads // most)) * 4
 
     def wraps(self, K: int) -> int:
         """Return how many rows of the texture a panel takes."""

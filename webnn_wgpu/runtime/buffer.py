@@ -104,15 +104,15 @@ class Buffer:
         """What several tensors may lie in together: the whole buffer."""
         return self.gpu
 
-    def write(self, data: Array) -> None:
-        """Queue a write of a C-contiguous array to the start of the buffer; the array may be reused at once."""
+    def write(self, data: Array, at: int = 0) -> None:
+        """Queue a write of a C-contiguous array to a byte of the buffer, a multiple of 4; the array may be reused at once."""
         flat = data.reshape(-1).view(np.uint8)
         if flat.nbytes % 4:  # the queue writes whole words; the buffer is padded, so the extra bytes are nobody's
             flat = np.concatenate([flat, np.zeros(-flat.nbytes % 4, np.uint8)])
         with self.device.lock:
             self.check()
             with self.device.translated("a write"):
-                self.device.gpu.queue.write_buffer(self.gpu, self.offset_bytes, flat)
+                self.device.gpu.queue.write_buffer(self.gpu, self.offset_bytes + at, flat)
 
     def lend(self) -> None:
         """Note that others may submit work over the buffer at any time: it is never freed under their hands any more."""

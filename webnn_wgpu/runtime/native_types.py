@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..core.imports import uncollected
+
 _SIMPLE = re.compile(r"(?P<name>\w+)(?P<const> const)? ?(?P<suffix>\*|\[\])? ?")
 _FUNCTION = re.compile(r"(?P<result>\w+)\((?P<arguments>[\w* ]+(, [\w* ]+)*)\)")
 _CONST = 1
@@ -20,8 +22,9 @@ _CONST = 1
 def speed_up_type_lookup() -> bool:
     """Have wgpu's cffi object find simple types without its C parser; return whether this version of cffi allows it."""
     try:
-        from cffi import model
-        from wgpu.backends.wgpu_native._ffi import ffi
+        with uncollected():
+            from cffi import model
+            from wgpu.backends.wgpu_native._ffi import ffi
 
         parser: Any = getattr(ffi, "_parser")  # noqa: B009 - cffi's stubs do not know it
         if parser.parse_type.__module__ != __name__:

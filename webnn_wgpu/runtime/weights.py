@@ -18,6 +18,9 @@ from .device import Device
 _STAGED_BYTES = 8 * 1024 * 1024
 """Bytes that may wait in staging memory: what is uploaded takes as much again until the queue has copied it."""
 
+_MAPPED_AROUND = 64 * 1024
+"""Bytes of a file that Linux maps around one that is touched (fault_around_bytes)."""
+
 
 class Weight:
     """One constant on the device: a buffer, or the view of a texture. The memory goes with the last user."""
@@ -63,12 +66,6 @@ class WeightStore:
             found = self._weights.get(key)
             if found is None:
                 found = self._weights[key] = self._upload(array, packing, label)
-                self._staged_bytes += found.size_bytes
-                if self._staged_bytes > _STAGED_BYTES:
-                    self._staged_bytes = 0
-                    self._device.check()
-                    self._device.gpu.queue.submit([])
-                    self._device.wait()
             _release_pages(array)
             return found
 
@@ -84,16 +81,33 @@ class WeightStore:
                     format="rgba32float",
                     usage=wgpu.TextureUsage.STORAGE_BINDING | wgpu.TextureUsage.COPY_DST,
                 )
-                gpu.queue.write_texture(
-                    {"texture": texture},
-                    packed,
-                    {"bytes_per_row": width * 16, "rows_per_image": height},
-                    (width, height, 1),
-                )
+                rows = max(1, _STAGED_BYTES // (width * 16))
+                for top in range(0, height, rows):
+                    part = packed[top : top + rows]
+                    gpu.queue.write_texture(
+                        {"texture": texture, "origin": (0, top, 0)},
+                        part,
+                        {"bytes_per_row": width * 16, "rows_per_image": len(part)},
+                        (width, len(part), 1),
+                    )
+                    self._staged(part.nbytes)
             return Weight(texture, packed.nbytes)
         buffer = self._device.create_buffer(packed.nbytes, label)
-        buffer.write(packed)
+        flat = packed.reshape(-1).view(np.uint8)
+        for start in range(0, flat.nbytes, _STAGED_BYTES):
+            part = flat[start : start + _STAGED_BYTES]
+            buffer.write(part, start)
+            self._staged(part.nbytes)
         return Weight(buffer, buffer.size_bytes)
+
+    def _staged(self, size_bytes: int) -> None:
+        """Count bytes as staged, and wait for the queue where they are many."""
+        self._staged_bytes += size_bytes
+        if self._staged_bytes >= _STAGED_BYTES:
+            self._staged_bytes = 0
+            self._device.check()
+            self._device.gpu.queue.submit([])
+            self._device.wait()
 
 
 def _digest(array: Array) -> bytes:
@@ -102,7 +116,10 @@ def _digest(array: Array) -> bytes:
 
 
 def _release_pages(array: Array) -> None:
-    """Let go of the pages that an array keeps of a file mapped for reading only; touching them loads them anew."""
+    """Let go of the pages that an array keeps of a file mapped for reading only, and of those that Linux has mapped with them.
+
+    Touching them loads them anew.
+    """
     owner: Any = array
     while isinstance(owner, np.ndarray):
         owner = owner.base
@@ -114,7 +131,6 @@ def _release_pages(array: Array) -> None:
     if whole.flags.writeable:
         return
     first = array.ctypes.data - whole.ctypes.data
-    begin = -(-first // mmap.PAGESIZE) * mmap.PAGESIZE
-    end = (first + array.nbytes) // mmap.PAGESIZE * mmap.PAGESIZE
-    if end > begin:
-        owner.madvise(mmap.MADV_DONTNEED, begin, end - begin)
+    begin = max(first - _MAPPED_AROUND, 0) // mmap.PAGESIZE * mmap.PAGESIZE
+    end = min(first + array.nbytes + _MAPPED_AROUND, whole.nbytes)
+    owner.madvise(mmap.MADV_DONTNEED, begin, end - begin)
