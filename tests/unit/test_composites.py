@@ -14,6 +14,7 @@ from webnn_wgpu.passes import PASSES, run_passes
 from webnn_wgpu.passes.attention import recognise_attention
 from webnn_wgpu.passes.gelu import recognise_gelu
 from webnn_wgpu.passes.normalization import recognise_normalization
+from webnn_wgpu.passes.rotary import recognise_rotary_embedding
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
@@ -307,6 +308,78 @@ def test_what_is_no_layer_normalization(what: str) -> None:
 
 
 # ------------------------------------------------------------------------------------------------------------ everything
+
+
+# ----------------------------------------------------------------------------------------------------- rotary embedding
+
+
+def rotary(s: Sketch, x: int, cos: int, sin: int, form: str = "") -> int:
+    size = s.type(x).shape[-1]
+    if "split" in form:
+        first, second = s.apply_all("split", [x], splits=2, axis=3)
+    else:
+        sizes = (*s.type(x).shape[:-1], size // 2)
+        first, second = (s.apply("slice", x, starts=(0, 0, 0, start), sizes=sizes) for start in (0, size // 2))
+    if "another order" in form:
+        first, second = second, first
+    turned = s.apply("concat", s.apply("neg", second) if "no neg" not in form else second, first, axis=3)
+    straight, turned = s.apply("mul", cos, x) if "cos first" in form else s.apply("mul", x, cos), s.apply("mul", turned, sin)
+    return s.apply("add", turned, straight, label="r") if "sin first" in form else s.apply("add", straight, turned, label="r")
+
+
+def angles(*shape: int) -> Array:
+    """Return angles, each twice in a row."""
+    half = np.random.default_rng(5).uniform(0, 6, (*shape[:-1], shape[-1] // 2)).astype(np.float32)
+    return np.concatenate([half, half], -1)
+
+
+@pytest.mark.parametrize("form", ["", "split", "cos first", "sin first, split"])
+@pytest.mark.parametrize("shape", [(2, 1, 5, 8), (1, 1, 5, 8), (5, 8), (1, 1, 1, 8), (2, 1, 1, 8)])
+def test_rotary_embedding_is_recognised(form: str, shape: tuple[int, ...]) -> None:
+    s = Sketch()
+    x = s.input(normal(2, 3, 5, 8))
+    cos, sin = (s.constant(f(angles(*shape))) for f in (np.cos, np.sin))
+    after = check(recognise_rotary_embedding, s.graph(rotary(s, x, cos, sin, form)), s.feeds, ["x.rotary_embedding"])
+    assert after.nodes[0].label == "r"
+    assert {after.type(v).shape[-1] for v in after.nodes[0].operands[1:]} == {4}
+
+
+def test_tables_of_angles_that_are_computed_are_halved_once_for_all_layers(device: Device) -> None:
+    s = Sketch()
+    q, k = s.input(normal(1, 4, 6, 8)), s.input(normal(1, 2, 6, 8, seed=1))
+    half = s.input(angles(1, 6, 8)[..., :4])
+    both = s.apply("concat", half, half, axis=2)
+    cos, sin = (
+        s.apply("reshape", s.apply("mul", s.apply(op, both), number(s, 0.5)), new_shape=(1, 1, 6, 8)) for op in ("cos", "sin")
+    )
+    graph = s.graph(rotary(s, q, cos, sin), rotary(s, k, cos, sin, "split"))
+    after = recognise_rotary_embedding(graph)
+    ops = [node.op for node in after.nodes]
+    assert (ops.count("x.rotary_embedding"), ops.count("slice"), ops.count("neg")) == (2, 2, 0)
+    expected, found = interpret(graph, s.feeds), run_graph(device, graph, s.feeds)
+    for name, wanted in expected.items():
+        np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_tables_that_positions_choose_from() -> None:
+    s = Sketch()
+    x, positions = s.input(normal(2, 3, 5, 8)), s.input(np.array([[4, 3, 2, 1, 0], [5, 6, 7, 8, 9]], np.int32))
+    chosen = (s.apply("gather", s.constant(f(angles(16, 8))), positions, axis=0) for f in (np.cos, np.sin))
+    cos, sin = (s.apply("reshape", table, new_shape=(2, 1, 5, 8)) for table in chosen)
+    ops = [node.op for node in recognise_rotary_embedding(s.graph(rotary(s, x, cos, sin))).nodes]
+    assert "x.rotary_embedding" in ops
+    assert "concat" not in ops
+
+
+@pytest.mark.parametrize("what", ["another order", "no neg", "angles once", "angles of each head", "shared turn"])
+def test_what_is_no_rotary_embedding(what: str) -> None:
+    s = Sketch()
+    x = s.input(normal(2, 3, 5, 8))
+    table = angles(2, 3 if what == "angles of each head" else 1, 5, 8)
+    if what == "angles once":
+        table = np.random.default_rng(6).uniform(0, 6, table.shape).astype(np.float32)
+    y = rotary(s, x, s.constant(np.cos(table)), s.constant(np.sin(table)), what)
+    unchanged(recognise_rotary_embedding, s.graph(y, *[n.outputs[0] for n in s.nodes[-2:-1] if what == "shared turn"]))
 
 
 def test_a_transformer_layer_is_few_operators(device: Device) -> None:

@@ -19,6 +19,7 @@ from .movement import merge_movement
 from .normalization import recognise_normalization
 from .numbers import take_numbers_along
 from .quantized import merge_quantization, recognise_matmul_nbits
+from .rotary import recognise_rotary_embedding
 from .widen import widen_float16
 
 
@@ -85,6 +86,12 @@ PASSES = (
     ),
     Pass("recognise_normalization", recognise_normalization, "one kernel instead of eight", exact=False),
     Pass("recognise_gelu", recognise_gelu, "one formula instead of five, which loses no digits below zero", exact=False),
+    Pass(
+        "recognise_rotary_embedding",
+        recognise_rotary_embedding,
+        "pairs are turned where they are, and tables hold each angle once",
+        exact=False,
+    ),
     Pass("merge_movement", merge_movement, "what moves twice can move once, and sizes of 1 need no moving"),
     Pass(
         "take_numbers_along", take_numbers_along, "constant numbers are uniforms: fused kernels can read only so many buffers"
