@@ -254,7 +254,6 @@ def _forget_kernels(profiles: Sequence[str], limit: int = 0) -> bool:
         return False
     for device in devices:
         device.shared.pop("pipelines")
-        device.shared.pop("lanes", None)  # devices that compile for this one
     gc.collect()
     return True
 
