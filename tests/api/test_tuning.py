@@ -105,6 +105,13 @@ def test_it_comes_back_with_a_graph_that_is_rebuilt(context: wn.MLContext) -> No
     assert context.rebuild(built).plan.dispatches[0].spec.variant == "workgroup"
 
 
+def test_it_goes_on_in_a_context_that_is_recovered(context: wn.MLContext) -> None:
+    old = wn.ml.create_context(context.device, tuning=only("workgroup", context))
+    old.destroy()
+    with old.recover(context.device) as new:
+        assert graph(new).plan.dispatches[0].spec.variant == "workgroup"
+
+
 def test_plan_and_build_async(context: wn.MLContext) -> None:
     builder = wn.MLGraphBuilder(context)
     y = builder.softmax(builder.input("x", {"dataType": "float32", "shape": [6, 64]}), 1)

@@ -37,8 +37,10 @@ class ContextState:
         self._backend = backend
         self._lock = backend.lock
         self._power_preference = power_preference
-        self._options: Mapping[str, Any] | None = None
-        """What `create_context` was called with; None for a device of the caller's."""
+        self._options: Mapping[str, Any] = {}
+        """What `create_context` was called with, but for a device of the caller's."""
+        self._needs_device = False
+        """Whether it was called with one."""
         self._tensors: weakref.WeakSet[MLTensor] = weakref.WeakSet()
         self._graphs: weakref.WeakSet[MLGraph] = weakref.WeakSet()
         self._loss = Loss()

@@ -95,8 +95,7 @@ class ML:
                 raise fail(f"option {name} is given twice", got=f"{options[name]!r} and {value!r}")
             options[name] = value
         context = _create(options)
-        if options["gpu_device"] is None:
-            context._options = options
+        context._options, context._needs_device = options | {"gpu_device": None}, options["gpu_device"] is not None
         return context
 
     def create_context_async(self, device_or_options: Any = None, **options: Any) -> MLPromise[MLContext]:

@@ -20,7 +20,7 @@ class Recovery(ContextState):
 
         Args:
             device: a `wgpu.GPUDevice`. It must be given where this context was made for a device of the caller's; else one is
-                opened by the options that this context was made with.
+                opened by the options that this context was made with. Its `tuning` goes on either way.
 
         Raises:
             InvalidStateError: this context is not lost.
@@ -42,8 +42,8 @@ class Recovery(ContextState):
         if not self._loss.event.is_set():
             raise InvalidStateError("the context is not lost", operator="recover", got=repr(self))
         if device is not None:
-            return ml.create_context(device)
-        if self._options is None:
+            return ml.create_context(device, tuning=self._options.get("tuning"))
+        if self._needs_device:
             raise MLTypeError(
                 "the context was made for a device of your own, which must be given anew",
                 operator="recover",
