@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import os
+import ctypes
+import re
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,6 +67,13 @@ def count_objects() -> dict[str, int]:
 
 
 def resident_bytes() -> int:
-    """Return the memory of this process that is in RAM."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE")
+    """Return the memory that this process holds of its own, swapped out or not, after what it has freed was given back.
+
+    Pages of files come and go as the system likes; and freed memory that was given back comes again piece by piece, which would
+    look like growth.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return sum(int(kilobytes) for kilobytes in re.findall(r"^(?:RssAnon|VmSwap):\s+(\d+) kB", status, re.MULTILINE)) * 1024
