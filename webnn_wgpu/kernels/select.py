@@ -39,8 +39,8 @@ and a sixteenth.
 """
 
 _WORTH_SHARE, _WORTH_NS = 0.1, 500_000
-"""What the higher tile must save, of a product's time and at all: drivers take a quarter of a second to compile it, which is
-hundreds of runs of a small network.
+"""What the higher tile must save, of a product's time and in nanoseconds: drivers take a quarter of a second to compile it,
+which hundreds of runs win back.
 """
 
 
