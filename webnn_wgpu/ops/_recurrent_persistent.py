@@ -48,7 +48,7 @@ def persistent_calls(network: Network, reason: str, calls: list[KernelCall]) -> 
     """Add the call that makes all steps."""
     sizes, low = network.sizes, network.low
     packing = _packing(low, sizes)
-    weights = Bound(Binding("recurrent_weight", "texture"), Packed(low.value(2), packing))
+    weights = Bound(Binding("recurrent_weight", "sampled"), Packed(low.value(2), packing))
     bound = (network.projection, weights, *network.vectors, *network.initial.values(), *network.outputs)
     held = replace(network, cell=replace(network.cell, held=True))
     params = {"lanes": packing.lanes, "hidden": sizes.H}
