@@ -30,8 +30,8 @@ class Binding:
     Attributes:
         name: name in the shader; the specification's argument name where there is one.
         access: `read`, `write` (read and write), `texture` (a read-only rgba32float storage texture of packed weights), or
-            `sampled` (the same as a sampled texture: llvmpipe writes its loads as calls of one function, a tenth of what it
-            has to compile otherwise, but takes 14 ns for each instead of 6).
+            `sampled` (the same as a sampled texture: llvmpipe makes its loads calls of one function, an eighth of what it has
+            to compile otherwise, and takes 14 ns for each instead of 6).
         element: name of an `Element`; unused for textures.
         quad: whether the kernel reads and writes four elements at a time.
         window: "" where the operand is bound whole; `covering` where a part is bound that holds all that the call touches;

@@ -247,7 +247,7 @@ def _softmax(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) ->
 
 
 def _log_softmax(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
-    # A part of the sum is a difference of its logarithm; roundings are those of x - max, of the logarithm, and of the result.
+    # What the sum is off relatively, its logarithm is off absolutely; x - max, the logarithm and the result are rounded.
     size = np.abs(np.nan_to_num(expected[0].astype(np.float64), posinf=0, neginf=0))
     return [EPSILON * (operands[0].shape[node.attrs["axis"]] + 8 + 3 * size)]
 
