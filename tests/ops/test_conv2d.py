@@ -24,11 +24,14 @@ from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, check_fused
 from tests.ops.rows import as_hardware, plan_of, run_plan
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
+from tests.unit.test_tuning import asked
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import MLTypeError, OperationError
 from webnn_wgpu.kernels.packing import Chain as PackingChain
 from webnn_wgpu.kernels.packing import PanelTexture
+from webnn_wgpu.kernels.select import with_tiles
 from webnn_wgpu.kernels.select_convolution import VARIANTS, obstacle
+from webnn_wgpu.kernels.tuning import Measured, Tuning
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._convolution import convolution_size
 from webnn_wgpu.ops._def import Lowering
@@ -210,6 +213,21 @@ def test_many_channels_wrap_in_the_texture(device: Device, layout: str) -> None:
         finally:
             program.destroy()
         np.testing.assert_array_equal(actual, interpret(graph, feeds)["0"])  # pyright: ignore[reportArgumentType] - likewise
+
+
+@pytest.mark.parametrize("tile", with_tiles("implicit", texture=True))
+def test_every_tile(device: Device, tile: str) -> None:
+    rng = np.random.default_rng(9)
+    for case in (Case(1, 1, 4, 80), Case(2, 1, 3, 16, (6, 6)), Case(1, 2, 5, 48), Case(1, 1, 8, 21, (3, 7), (1, 3))):
+        for layout in INPUT_LAYOUTS:
+            inputs = case.operands(rng, "conv2d", layout)
+            graph = op_graph("conv2d", inputs, case.attrs(layout), constants={1, 2})
+            (operator, *_) = asked(graph, device.caps)
+            known = Tuning.of(device.caps, {operator: Measured(tile, {tile: 1.0})})
+            assert inputs[0] is not None
+            feeds = {"0": inputs[0]}
+            actual = run_graph(device, graph, feeds, tuning=known, disabled_passes=("keep_channels_last",))
+            np.testing.assert_array_equal(actual["0"], interpret(graph, feeds)["0"])
 
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "winograd"])

@@ -389,21 +389,21 @@ def _product_call(
     product, reason = replace(size.product, N=end - first), choice.reason
     M, N, K = product.M, product.N, product.K
     whole = N == size.columns
-    own: dict[str, int | bool] = {}
+    own: dict[str, int | float | bool] = {}
     if choice.variant == "implicit":
         lanes = low.caps.subgroup_size
-        rows, quads = choice.tile or select.subgroup_tile(low.caps, product, texture=packing is not None)
+        rows, quads = select.tile_of(low.caps, choice, product, texture=packing is not None)
         reason += ", filter packed in a texture" if packing else ""
-        tile = (rows, lanes * quads * QUAD)
+        tile = (rows, int(lanes * quads * QUAD))
         own = {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": packing is not None}
         one_row = packing is not None and packing.wraps(size.depth) == 1
         own |= {"rest": size.depth % QUAD, "short": size.depth < QUAD, "one_row": one_row}
     elif choice.variant == "tiled":
-        (side,) = choice.tile or (select.tile_side(product),)
+        side = int(choice.tile[0]) if choice.tile else select.tile_side(product)
         tile = (side * QUAD, side * QUAD)
         own = {"side": side, "whole_taps": size.depth % QUAD == 0}
     else:
-        (rows,) = (1,) if lowest else choice.tile or (select.plain_rows(product),)
+        rows = 1 if lowest else int(choice.tile[0]) if choice.tile else select.plain_rows(product)
         tile = (8 * rows, 8 * QUAD)
         own = {"rows": rows}
     kernel = _start(low, size, source, weights, packing is not None, N % QUAD == 0)
@@ -429,7 +429,7 @@ def _panel_texture(low: Lowering, size: ConvolutionSize, choice: Choice) -> Pane
     """Return how a constant filter is packed into a texture, a matrix per group and tap; None where it does not fit."""
     if not low.is_constant(low.value(1)):
         return None
-    _, quads = choice.tile or select.subgroup_tile(low.caps, size.product, texture=True)
+    _, quads = select.tile_of(low.caps, choice, size.product, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
     packing = PanelTexture(low.caps.subgroup_size, quads, width)
     return packing if packing.height(size.depth, size.columns, size.groups * size.taps) <= width else None
