@@ -45,7 +45,7 @@ _HALF_QUADS = (2.5, 1.5, 0.5)
 _HALF_SHARE = 0.52
 """The share of what a quad costs that half a quad does."""
 
-_WORTH_SHARE, _WORTH_NS, _WORTH_HALVES_NS = 0.1, 500_000, 200_000
+_WORTH_SHARE, _WORTH_NS, _WORTH_HALVES_NS = 0.1, 500_000, 150_000
 """What the higher tile, and one of half quads, must save, of a product's time and in nanoseconds: drivers take up to a quarter
 of a second to compile it, which hundreds of runs win back, or of a network with several such products.
 """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..core.data_types import DATA_TYPES, FLOATS
 from ..core.errors import OperationError
 from ..kernels import select
-from ..kernels.element import QUAD
+from ..kernels.element import QUAD, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture, Permuted
 from ..kernels.select import Choice
 from ..kernels.select_convolution import VARIANTS, ConvolutionSize, choose_convolution, obstacle
@@ -308,13 +308,18 @@ def _start(
     """Return a kernel that reads the input and the filter and knows where patches lie."""
     data_type, weights_type = (low.input(i).data_type for i in range(2))
     kernel = Kernel()
+    nhwc = size.nhwc and source != low.channels_first
     # A quad of channels lies in one piece, and in one group.
-    quads = size.nhwc and size.depth % QUAD == 0
-    kernel.bind(Binding("input", "read", data_type, quad=quads), source)
+    kernel.bind(Binding("input", "read", data_type, quad=nhwc and size.depth % QUAD == 0), source)
     kernel.bind(Binding("weights", "texture") if texture else Binding("weights", "read", weights_type, quad=quad), weights)
     kernel.params["transposed"] = size.transposed
-    patch_uniforms(kernel, size)
+    patch_uniforms(kernel, size, nhwc=nhwc)
     return kernel
+
+
+def _whole_bound(low: Lowering) -> bool:
+    """Return whether the input fits a binding, so that kernels never see a part of it."""
+    return padded_bytes(low.input().size_bytes) <= low.caps.limit("max-storage-buffer-binding-size")
 
 
 def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output: TensorType) -> list[KernelCall]:
@@ -336,6 +341,8 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
         last = part is parts[-1]
         own = part.of(size)
         source = part_of_input(low, size, part, calls)
+        if low.channels_first is not None and source == low.value(0) and _whole_bound(low):
+            source = low.channels_first
         into = None if last else sums[number % 2]
         for block in blocks_of_columns(own, element_bytes, low.caps):
             weights, packing = _part_of_filter(low, size, choice, part, block, calls)

@@ -162,6 +162,8 @@ class Lowering:
         part: where the result goes, if that is a part of another value; only given to operators that declare `epilogue`.
         placed: positions of the operands that lie in the first output already: those that were such parts of it.
         tuning: what was measured on the device.
+        channels_first: the value that the first operand is a transpose of, whose dimension 1 are the channels that come last in
+            that; `lower` may read it instead. Only given to convolutions.
     """
 
     node: Node
@@ -174,6 +176,7 @@ class Lowering:
     part: Part | None = None
     placed: frozenset[int] = frozenset()
     tuning: Tuning | None = None
+    channels_first: int | None = None
 
     @property
     def attrs(self) -> Attrs:

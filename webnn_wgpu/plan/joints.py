@@ -13,6 +13,7 @@ from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
 from ..ops import OPS
 from ..ops._def import Part
+from ..ops.fused import members_of
 
 
 def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
@@ -41,7 +42,5 @@ def _limit(caps: Caps) -> int:
 
 def _writes_parts(node: Node) -> bool:
     """Return whether the operator that stores a node's result can put its rows into columns of other rows."""
-    body = node.attrs.get("body")
-    writer = body.nodes[0] if isinstance(body, Graph) else node
-    op = OPS[writer.op]
-    return op.epilogue and op.epilogue_axis(writer.attrs) == -1
+    writer = members_of(node, OPS).anchor
+    return writer is not None and OPS[writer.op].epilogue_axis(writer.attrs) == -1
