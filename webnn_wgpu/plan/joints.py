@@ -6,7 +6,7 @@ kernels store rows into columns of wider rows as well as into rows of their own.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 
 from ..core.caps import Caps
 from ..ir.graph import Graph, Node
@@ -19,10 +19,15 @@ from ..ops.fused import members_of
 def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
     """Return the values of a graph that get no memory of their own, and the part of another value that each lies in.
 
-    They are read by the operator that joins them alone, and what they are joined in fits one binding of the device.
+    They are read by the operator that joins them, and besides by operators alone that find them there. What they are joined in
+    fits one binding of the device.
     """
-    times_read = Counter(value for node in graph.nodes for value in node.operands)
-    times_read.update(graph.outputs.values())
+    readers: defaultdict[int, list[Node | None]] = defaultdict(list)
+    for node in graph.nodes:
+        for value in node.operands:
+            readers[value].append(node)
+    for value in graph.outputs.values():
+        readers[value].append(None)
     makers = {output: node for node in graph.nodes for output in node.outputs}
     found: dict[int, Part] = {}
     for node in graph.nodes:
@@ -31,9 +36,16 @@ def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
             continue
         # Empty where the operands cannot be written in place.
         for value, part in zip(node.operands, parts(graph, node), strict=False):
-            if times_read[value] == 1 and value in makers and _writes_parts(makers[value]):
+            others = [reader for reader in readers[value] if reader is not node]
+            once = len(others) == len(readers[value]) - 1
+            if once and all(map(_reads_parts, others)) and value in makers and _writes_parts(makers[value]):
                 found[value] = part
     return found
+
+
+def _reads_parts(node: Node | None) -> bool:
+    """Return whether a reader finds an operand that is a part of another value: no output of the graph does."""
+    return node is not None and OPS[node.op].reads_parts
 
 
 def _limit(caps: Caps) -> int:
