@@ -13,6 +13,7 @@ from tests.benchmarks.results import Results
 from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
 from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.program import Program
+from webnn_wgpu.runtime.recorder import Recorder
 
 LENGTH = 200
 REPETITIONS = 200
@@ -27,31 +28,46 @@ def chain(context: wn.MLContext) -> wn.MLGraph:
     return builder.build({"y": value})
 
 
-def cpu_us_per_dispatch(graph: wn.MLGraph) -> tuple[float, int]:
-    """Return the CPU time of this thread for recording one dispatch, the least of all repetitions, and their number."""
-    program: Any = graph._executable
-    assert isinstance(program, Program)
-    count = len(program.plan.dispatches)
-    own: Any = program._own
-    assert own is not None
+def least_cpu_us(run: Callable[[], object]) -> float:
+    """Return the least CPU time that this thread takes for something, of all repetitions."""
     best = float("inf")
     for _ in range(REPETITIONS):
         begin = time.thread_time_ns()
-        encoder = program.record(own)
-        commands = encoder.finish()
+        run()
         best = min(best, time.thread_time_ns() - begin)
-        del encoder, commands
-    return best / 1000 / count, count
+    return best / 1000
 
 
 def report(monkeypatch: pytest.MonkeyPatch, results: Results, what: str, build: Callable[[], wn.MLGraph]) -> None:
+    """Report what recording takes per dispatch, and what a whole submission takes right after another run."""
     found: dict[str, float] = {}
     for recorder in ("raw", "plain"):
         monkeypatch.setenv("WEBNN_WGPU_RECORDER", recorder)
         graph = build()
-        found[recorder], count = cpu_us_per_dispatch(graph)
+        program: Any = graph._executable
+        assert isinstance(program, Program)
+        own, device, count = program._own, program.device, len(program.plan.dispatches)
+        assert own is not None
+
+        def recorded(program: Program = program, own: Recorder = own) -> object:
+            encoder = program.device.gpu.create_command_encoder()
+            program.record(own, encoder)
+            return encoder.finish()
+
+        def submitted(device: Device = device, own: Recorder = own) -> None:
+            own.submit(device.gpu)
+
+        found[recorder] = least_cpu_us(recorded) / count
+        device.wait()
+        submission = least_cpu_us(submitted)
         graph.destroy()
-        results.add("overhead", f"{what}, {recorder}", cpu_us_per_dispatch=found[recorder], dispatches=count)
+        results.add(
+            "overhead",
+            f"{what}, {recorder}",
+            cpu_us_per_dispatch=found[recorder],
+            cpu_us_submission=submission,
+            dispatches=count,
+        )
     print(f"\n{what}: plain takes {found['plain'] / found['raw']:.1f} times as long as raw")
 
 

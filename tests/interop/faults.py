@@ -10,7 +10,8 @@ import argparse
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from .programs import X, buffer, expected, network
 MEMORY = ("GPUDevice.create_buffer", "GPUDevice.create_buffer_with_data", "GPUDevice.create_texture")
 PIPELINES = ("GPUDevice.create_shader_module", "GPUDevice.create_compute_pipeline", "GPUDevice.create_render_pipeline")
 BINDING = ("GPUDevice.create_bind_group_layout", "GPUDevice.create_pipeline_layout", "GPUDevice.create_bind_group")
+SUBMIT = ("libf.wgpuQueueSubmit",)
+RUN = ("lib.wgpuDeviceCreateCommandEncoder", "lib.wgpuCommandEncoderBeginComputePass", "lib.wgpuCommandEncoderFinish")
 WORK = ("GPUDevice.create_command_encoder", "GPUCommandEncoder.finish", "GPUQueue.write_buffer", "GPUBuffer.map_async")
 
 
@@ -52,45 +55,44 @@ KINDS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...], type[wn.WebNNError
     "no memory": (out_of_memory, MEMORY + PIPELINES, wn.OutOfMemoryError),
     "no pipeline": (refused, PIPELINES, wn.OperationError),
     "no binding": (refused, BINDING, wn.OperationError),
-    "no submit": (refused, ("GPUQueue.submit",), wn.OperationError),
+    "no submit": (refused, SUBMIT, wn.OperationError),
     "no mapping": (not_mapped, ("GPUBuffer.map_async",), wn.OperationError),
-    "device lost": (device_lost, MEMORY + PIPELINES + BINDING + WORK, wn.DeviceLostError),
+    "device lost": (device_lost, MEMORY + PIPELINES + BINDING + WORK + RUN, wn.DeviceLostError),
     "over-long kernel": (device_lost, ("GPUDevice._poll_wait",), wn.DeviceLostError),
 }
-"""What is injected, at which of wgpu's methods, and what becomes of it."""
+"""What is injected, at which of wgpu's methods or of the C functions beneath, and what becomes of it."""
 
 
 @contextmanager
 def failing(gpu: Any, kind: str, at: int) -> Iterator[Counter[str]]:
-    """Have call number `at` of the methods of a kind fail on a device; the counter tells which calls there were."""
+    """Have call number `at` of the functions of a kind fail on a device; the counter tells which calls there were."""
     act, names, _ = KINDS[kind]
     calls: Counter[str] = Counter()
-    kept: list[tuple[Any, str, Any]] = []
+    others = {"wgpuQueueSubmit": gpu.queue._internal, "wgpuDeviceCreateCommandEncoder": gpu._internal}
 
-    def wrap(cls: Any, method: str) -> Any:
-        original = getattr(cls, method)
-
+    def wrap(function: str, original: Any) -> Any:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if getattr(self, "_device", self) is gpu:
-                calls[method] += 1
+            ours = others.get(function, self) == self if function.startswith("wgpu") else getattr(self, "_device", self) is gpu
+            if ours:
+                calls[function] += 1
                 if calls.total() == at:
                     instead = act(gpu)
                     if instead is not None:
                         return instead
             return original(self, *args, **kwargs)
 
-        return original, call
+        return call
 
-    for name in names:
-        cls, method = getattr(_api, name.partition(".")[0]), name.partition(".")[2]
-        original, call = wrap(cls, method)
-        kept.append((cls, method, original))
-        setattr(cls, method, call)
-    try:
+    with ExitStack() as restoring:
+        for name in names:
+            owner, function = getattr(_api, name.partition(".")[0]), name.partition(".")[2]
+            replace = (
+                partial(setattr, owner, function) if isinstance(owner, type) else partial(vars(owner).__setitem__, function)
+            )
+            original = getattr(owner, function)
+            restoring.callback(replace, original)
+            replace(wrap(function, original))
         yield calls
-    finally:
-        for cls, method, original in kept:
-            setattr(cls, method, original)
 
 
 class Everything:

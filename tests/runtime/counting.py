@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import wgpu
-from wgpu.backends.wgpu_native import _api
+from wgpu.backends.wgpu_native import _api, lib
 
 ONE_SHOT = ("wgpuDeviceCreateCommandEncoder", "wgpuCommandEncoderBeginComputePass", "wgpuQueueSubmit")
 """What a submission needs once: an encoder, its pass, and the submission itself."""
@@ -35,8 +35,9 @@ HOST_COPIES = (
 def counted() -> Iterator[Counter[str]]:
     """Count the calls of the functions above while the block runs."""
     calls: Counter[str] = Counter()
-    libf: Any = _api.libf
-    kept = {name: getattr(libf, name) for name in (*CREATING, *ONE_SHOT, *HOST_COPIES)}
+    names = (*CREATING, *ONE_SHOT, *HOST_COPIES)
+    doors: list[dict[str, Any]] = [vars(_api.libf), vars(lib)]
+    kept = [{name: door[name] for name in names if name in door} for door in doors]
 
     def wrap(name: str, function: Any) -> Any:
         def call(*args: Any) -> Any:
@@ -46,13 +47,13 @@ def counted() -> Iterator[Counter[str]]:
 
         return call
 
-    for name, function in kept.items():
-        setattr(libf, name, wrap(name, function))
+    for door, functions in zip(doors, kept, strict=True):
+        door.update({name: wrap(name, function) for name, function in functions.items()})
     try:
         yield calls
     finally:
-        for name, function in kept.items():
-            setattr(libf, name, function)
+        for door, functions in zip(doors, kept, strict=True):
+            door.update(functions)
 
 
 def created(calls: Counter[str]) -> dict[str, int]:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import wgpu
+from wgpu.backends.wgpu_native import _api, lib
 
 import webnn_wgpu as wn
 from tests.runtime.counting import count_objects, counted, created
@@ -118,27 +119,29 @@ def test_a_staging_buffer_that_an_interrupt_left_mapped_is_replaced(context: wn.
     assert program._staging is not staging
 
 
-def test_interrupts_anywhere_in_a_run(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("recorder", ["raw", "plain"])
+def test_interrupts_anywhere_in_a_run(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch, recorder: str) -> None:
     """A KeyboardInterrupt out of any call of a run leaves the graph usable."""
+    monkeypatch.setenv("WEBNN_WGPU_RECORDER", recorder)
     graph = network(context)
     wanted = context.compute(graph, {"x": ROWS})["columns"]
-    device = Device.of(context.device)
+    used: Any = lib if recorder == "raw" else _api.libf
+    staging = type(program_of(graph)._staging)
     for owner, name in (
-        (program_of(graph), "record"),
-        (device, "submit"),
-        (wgpu.GPUBuffer, "map_async"),
-        (wgpu.GPUBuffer, "read_mapped"),
-        (wgpu.GPUBuffer, "unmap"),
-        (wgpu.GPUQueue, "write_buffer"),
-        (wgpu.GPUCommandEncoder, "finish"),
+        (program_of(graph), "_over_own"),
+        (Device.of(context.device), "submit_by"),
+        (used, "wgpuDeviceCreateCommandEncoder"),
+        (used, "wgpuComputePassEncoderEnd"),
+        (used, "wgpuCommandEncoderCopyBufferToBuffer"),
+        (used, "wgpuCommandEncoderFinish"),
+        (_api.libf, "wgpuQueueSubmit"),
+        (_api.libf, "wgpuQueueWriteBuffer"),
+        (staging, "map_async"),
+        (staging, "read_mapped"),
+        (staging, "unmap"),
     ):
         for before in (True, False):
-            found = type(program_of(graph)._staging) if owner is wgpu.GPUBuffer else owner
-            if owner is wgpu.GPUQueue:
-                found = type(device.gpu.queue)
-            if owner is wgpu.GPUCommandEncoder:
-                found = type(device.gpu.create_command_encoder())
-            original: Any = getattr(found, name)
+            original: Any = getattr(owner, name)
 
             def interrupted(*args: Any, _original: Any = original, _before: bool = before, **kwargs: Any) -> Any:
                 if not _before:
@@ -146,7 +149,10 @@ def test_interrupts_anywhere_in_a_run(context: wn.MLContext, monkeypatch: pytest
                 raise KeyboardInterrupt
 
             with monkeypatch.context() as patch:
-                patch.setattr(found, name, interrupted)
+                if owner is lib:
+                    patch.setitem(vars(lib), name, interrupted)  # it takes no attributes
+                else:
+                    patch.setattr(owner, name, interrupted)
                 with pytest.raises(KeyboardInterrupt):
                     context.compute(graph, {"x": ROWS})
             assert np.array_equal(context.compute(graph, {"x": ROWS})["columns"], wanted), (name, before)

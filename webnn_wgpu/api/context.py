@@ -390,9 +390,9 @@ class MLContext(Interop, Textures, Recovery):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-dispatch
         """
-        self._check_ends(graph, inputs, outputs, "dispatch")
         with self._guarded("dispatch"), self._lock:
-            graph._executable.dispatch(*self._storages(inputs, outputs, "dispatch"))
+            storages = self._storages(graph, inputs, outputs, "dispatch")
+            graph._executable.dispatch(*storages)
 
     def dispatch_steps(
         self,
@@ -428,11 +428,11 @@ class MLContext(Interop, Textures, Recovery):
             >>> list(context.dispatch_steps(graph, {"v": source}, {"y": result}, max_ms_per_submit=8))
             [(1, 2), (2, 2)]
         """
-        self._check_ends(graph, inputs, outputs, "dispatch_steps")
         if not max_ms_per_submit > 0:
             raise MLTypeError("max_ms_per_submit must be positive", operator="dispatch_steps", got=repr(max_ms_per_submit))
         with self._guarded("dispatch_steps"), self._lock:
-            steps = graph._executable.steps(*self._storages(inputs, outputs, "dispatch_steps"), max_ms_per_submit)
+            storages = self._storages(graph, inputs, outputs, "dispatch_steps")
+            steps = graph._executable.steps(*storages, max_ms_per_submit)
         return self._each(steps)
 
     def _each(self, steps: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -77,11 +77,10 @@ class ContextState:
             raise InvalidStateError("the context is lost", operator=operator, label=label, got=self._loss.info.message)
 
     def _check_graph(self, graph: Any, operator: str) -> None:
-        fail = failing(operator)
         if not isinstance(graph, MLGraph):
-            raise fail("graph must be an MLGraph", got=type(graph).__name__)
+            raise failing(operator)("graph must be an MLGraph", got=type(graph).__name__)
         if graph._context is not self:
-            raise fail("the graph belongs to another context", got=repr(graph))
+            raise failing(operator)("the graph belongs to another context", got=repr(graph))
         if graph.destroyed:
             self._check_alive(operator)
             raise InvalidStateError("the graph was destroyed", operator=operator, got=repr(graph))
@@ -123,60 +122,69 @@ class ContextState:
                 raise InvalidStateError("the context was lost while the graph was compiled", operator=operator)
             return built
 
-    def _check_ends(
+    def _storages(
         self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor], operator: str
-    ) -> None:
-        """Raise unless a graph can be run over tensors, by the rules of `dispatch`."""
-        fail = failing(operator)
+    ) -> tuple[dict[str, Storage], dict[str, Storage]]:
+        """Return the memory of tensors that a graph is to run over; called under the lock, so that it cannot go away.
+
+        Raises:
+            MLTypeError, MLTensorStateError, InvalidStateError: by the rules of `dispatch`.
+        """
         self._check_graph(graph, operator)
-        both: list[tuple[str, Any]] = []
         for what, given in (("input", inputs), ("output", outputs)):
             if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
-                raise fail(f"{what}s must be a mapping of name to tensor", got=type(given).__name__)
-            both += given.items()
-        seen: dict[int, str] = {}
-        for name, tensor in both:
-            if id(tensor) in seen and graph.aliases.get(name) != seen[id(tensor)]:
-                raise fail("a tensor stands twice among inputs and outputs", got=f"'{seen[id(tensor)]}' and '{name}'")
-            seen[id(tensor)] = name
-        for _, tensor in both:
+                raise failing(operator)(f"{what}s must be a mapping of name to tensor", got=type(given).__name__)
+        tensors = (*inputs.values(), *outputs.values())
+        if len(set(map(id, tensors))) < len(tensors):
+            self._check_twice(graph, inputs, outputs, operator)
+        for tensor in tensors:
             self._check_owned(tensor, operator)
         for what, wanted, given in (("input", graph.inputs, inputs), ("output", graph.outputs, outputs)):
-            check_names(wanted, given, what, fail)
+            if given.keys() != wanted.keys():
+                check_names(wanted, given, what, failing(operator))
             for name, type_ in wanted.items():
-                given[name]._check_usable(operator)
-                if given[name]._type != type_:
-                    raise fail(
-                        f"the tensor of '{name}' must have its data type and shape", got=repr(given[name]), allowed=str(type_)
+                tensor = given[name]
+                tensor._check_usable(operator)
+                if tensor._type != type_:
+                    raise failing(operator)(
+                        f"the tensor of '{name}' must have its data type and shape", got=repr(tensor), allowed=str(type_)
                     )
         for name, source in graph.aliases.items():
             if outputs[name] is not inputs[source]:
-                raise fail(f"output '{name}' and input '{source}' must be one tensor", got=repr(outputs[name]))
-
-    def _storages(
-        self, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor], operator: str
-    ) -> tuple[dict[str, Storage], dict[str, Storage]]:
-        """Return the memory of tensors that `_check_ends` has passed; called under the lock, where they cannot go away.
-
-        Raises:
-            MLTypeError: an output lies in the same buffer as an input or another output.
-        """
-        for tensor in (*inputs.values(), *outputs.values()):
-            tensor._check_usable(operator)
+                rule = f"output '{name}' and input '{source}' must be one tensor"
+                raise failing(operator)(rule, got=repr(outputs[name]))
         read = {n: t._storage for n, t in inputs.items()}
         written = {n: t._storage for n, t in outputs.items()}
-        if any(storage.borrowed for storage in written.values()):  # others have a buffer each
-            places = {id(storage.memory): f"input '{name}'" for name, storage in read.items()}
-            in_place = {id(storage) for storage in read.values()}  # outputs that are an input's memory, as `aliases` has it
-            for name, storage in written.items():
-                if id(storage) in in_place:
-                    continue
-                this = f"output '{name}'"
-                other = places.setdefault(id(storage.memory), this)
-                if other != this:
-                    raise failing(operator)(
-                        "an output must not lie in the buffer of an input or of another output",
-                        got=f"{other} and {this} in one GPUBuffer",
-                        hint="WebGPU forbids to read and write one buffer in one dispatch, whichever parts of it",
-                    )
+        for storage in written.values():
+            if storage.borrowed:  # others have a buffer each
+                _check_places(read, written, operator)
+                break
         return read, written
+
+    def _check_twice(
+        self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor], operator: str
+    ) -> None:
+        seen: dict[int, str] = {}
+        for name, tensor in (*inputs.items(), *outputs.items()):
+            other = seen.get(id(tensor))
+            if other is not None and graph.aliases.get(name) != other:
+                rule = "a tensor stands twice among inputs and outputs"
+                raise failing(operator)(rule, got=f"'{other}' and '{name}'")
+            seen[id(tensor)] = name
+
+
+def _check_places(read: Mapping[str, Storage], written: Mapping[str, Storage], operator: str) -> None:
+    """Raise MLTypeError if an output lies in the same buffer as an input or another output."""
+    places = {id(storage.memory): f"input '{name}'" for name, storage in read.items()}
+    in_place = {id(storage) for storage in read.values()}  # outputs that are an input's memory, as `aliases` has it
+    for name, storage in written.items():
+        if id(storage) in in_place:
+            continue
+        this = f"output '{name}'"
+        other = places.setdefault(id(storage.memory), this)
+        if other != this:
+            raise failing(operator)(
+                "an output must not lie in the buffer of an input or of another output",
+                got=f"{other} and {this} in one GPUBuffer",
+                hint="WebGPU forbids to read and write one buffer in one dispatch, whichever parts of it",
+            )

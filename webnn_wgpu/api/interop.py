@@ -139,7 +139,6 @@ class Interop(ContextState):
             >>> print(context.read_tensor(result))
             [-1. -2. -3.]
         """
-        self._check_ends(graph, inputs, outputs, "encode")
         if (encoder is None) == (compute_pass is None):
             raise MLTypeError(
                 "either an encoder or a compute pass is needed",
@@ -148,7 +147,8 @@ class Interop(ContextState):
                 allowed="encoder=, or compute_pass=",
             )
         with self._guarded("encode"), self._lock:
-            graph._executable.encode(*self._storages(inputs, outputs, "encode"), encoder, compute_pass)
+            storages = self._storages(graph, inputs, outputs, "encode")
+            graph._executable.encode(*storages, encoder, compute_pass)
 
 
 class ExportedBuffer:

@@ -7,7 +7,7 @@ import functools
 import logging
 import threading
 import weakref
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, TypeAlias
 
@@ -178,16 +178,20 @@ class Device:
             return self.gpu.create_buffer(label=label, size=size_bytes, usage=usage)
 
     def submit(self, encoder: wgpu.GPUCommandEncoder, buffers: Iterable[Buffer], staging: wgpu.GPUBuffer | None = None) -> None:
-        """Finish an encoder and submit it at once.
+        """Finish an encoder and submit it at once; checks and raises as `submit_by` does."""
+        self.submit_by(lambda: self.gpu.queue.submit([encoder.finish()]), buffers, staging)
+
+    def submit_by(self, submit: Callable[[], None], buffers: Iterable[Buffer], staging: wgpu.GPUBuffer | None = None) -> None:
+        """Have something finish an encoder and submit it.
 
         A submit that fails validation ends the whole process inside wgpu-native, so everything that could make it fail is
-        proved here: no buffer is destroyed or mapped, and the command buffer is fresh because it never leaves this function.
+        proved here: no buffer is destroyed or mapped, and the command buffer is fresh because it never leaves `submit`.
         That the device itself is still there is proved by finishing the encoder.
 
         Args:
-            encoder: what to submit.
-            buffers: the storage buffers it uses.
-            staging: the buffer it copies results into.
+            submit: what finishes and submits; what was recorded before must not have been submitted.
+            buffers: the storage buffers that are used.
+            staging: the buffer that results are copied into.
 
         Raises:
             InvalidStateError: a buffer was destroyed or is mapped; nothing is submitted.
@@ -199,7 +203,7 @@ class Device:
             if staging is not None and staging.map_state != "unmapped":
                 raise InvalidStateError("the staging buffer is mapped")
             with self.translated("a submission"):
-                self.gpu.queue.submit([encoder.finish()])
+                submit()
 
     def close(self) -> None:
         """Note that a context has ended; with the last a device that was opened here forgets its caches, so that it goes."""

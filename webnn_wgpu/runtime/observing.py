@@ -34,7 +34,7 @@ def run_observed(program: Program, recorder: Recorder, ends: Ends, observer: Obs
     graph = program.plan.graph
     observer(None, _read(program, ends, list(graph.inputs.values())))
     for node, first, end in parts(program):
-        program.device.submit(program.record(recorder.part(first, end)), program.buffers(ends))
+        program.submit(recorder.part(first, end), ends)
         if node is not None:
             observer(node, _read(program, ends, graph.nodes[node].outputs))
 
@@ -53,7 +53,7 @@ def run_node(program: Program, recorder: Recorder, ends: Ends, node: int, operan
         _write(program, ends, value, array)
     for of, first, end in parts(program):
         if of == node:
-            program.device.submit(program.record(recorder.part(first, end)), program.buffers(ends))
+            program.submit(recorder.part(first, end), ends)
     return _read(program, ends, program.plan.graph.nodes[node].outputs)
 
 

@@ -32,9 +32,7 @@ def found_by(program: Program, position: int, inputs: Mapping[str, Array]) -> di
         program._over_own()
         with program.device.translated("running a part of a graph"):
             program._write(inputs)
-            recorder = PlainRecorder(program._dispatches(program._ends)[:position])
-            buffers = (*program._slots, *program._ends.values())
-            program.device.submit(program.record(recorder), buffers)
+            program.submit(PlainRecorder(program._dispatches(program._ends)[:position]), program._ends)
             found: dict[int, Array] = {}
             for i, resource in enumerate(program.plan.dispatches[position].bindings):
                 if resource.kind != "constant":

@@ -24,7 +24,7 @@ from .encoding import check_encoder, recording
 from .observing import Observer, run_node, run_observed
 from .pipelines import Pipeline, PipelineCache
 from .readback import PendingRead
-from .recorder import Dispatch, PlainRecorder, Recorder, make_recorder
+from .recorder import Copy, Dispatch, PlainRecorder, Recorder, make_recorder
 from .steps import run_in_steps
 from .timestamps import FEATURE, Timestamps
 from .warming import WarmUp, try_kernel
@@ -266,12 +266,9 @@ class Program:
             own = self._over_own()
             staging = self._free_staging()
             self._write(inputs)
-            encoder = self._recorded(own, self._ends)
-            for name in outputs:
-                source = self._ends["output", name]
-                at = self._read_offsets[name]
-                encoder.copy_buffer_to_buffer(source.gpu, source.offset_bytes, staging, at, source.size_bytes)
-            self.device.submit(encoder, self.buffers(self._ends), staging)
+            sources = {name: self._ends["output", name] for name in outputs}
+            copies = [Copy(s.gpu, s.offset_bytes, staging, self._read_offsets[n], s.size_bytes) for n, s in sources.items()]
+            self._run(own, self._ends, copies, staging)
             types = {name: self.plan.outputs[name] for name in outputs}
             windows = {n: (self._read_offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
             self._pending = PendingRead(self.device, staging, windows)
@@ -333,8 +330,8 @@ class Program:
         """
         with self.device.lock:
             self._check_no_steps()
-            recorder, buffers = self.over(inputs, outputs)
-            self.device.submit(self._recorded(recorder, self._caller_ends(inputs, outputs)), buffers)
+            recorder, ends = self.over(inputs, outputs)
+            self._run(recorder, ends)
 
     def steps(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float) -> Iterator[tuple[int, int]]:
         """Submit a run over the caller's buffers part by part; see `run_in_steps`."""
@@ -355,7 +352,7 @@ class Program:
         """
         with self.device.lock:
             self._check_no_steps()
-            recorder, buffers = self.over(inputs, outputs)
+            recorder, ends = self.over(inputs, outputs)
             if encoder is not None:
                 check_encoder(self.device, encoder, wgpu.GPUCommandEncoder, "encoder")
                 with recording("encoder", "it has finished, or has an open pass"):
@@ -369,28 +366,33 @@ class Program:
                     compute_pass.pop_debug_group()
             # What the caller has yet to submit must find everything: from now on nothing is freed but by letting go of it.
             self._lent = True
-            for buffer in buffers:
+            for buffer in self.buffers(ends):
                 buffer.lend()
 
-    def over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, tuple[Buffer, ...]]:
-        """Return the dispatches over the caller's buffers, and all buffers that they use."""
-        ends = self._caller_ends(inputs, outputs)
+    def over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, Ends]:
+        """Return the dispatches over the caller's buffers, and these in the plan's order."""
         self.check()
-        buffers = self.buffers(ends)
-        for buffer in buffers:
+        ends: dict[tuple[str, str], Buffer] = {("input", name): inputs[name] for name in self.plan.inputs}
+        for name in self.plan.outputs:
+            ends["output", name] = outputs[name]
+        for buffer in self.buffers(ends):
             buffer.check()
+        return self._bound.get(ends, self._bind_callers), ends
+
+    def _bind_callers(self, ends: Ends) -> Recorder:
         with self.device.translated("binding tensors"):
-            return self._bound.get(ends, self._bind), buffers
+            return self._bind(ends)
 
-    def _caller_ends(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> Ends:
-        return {("input", n): inputs[n] for n in self.plan.inputs} | {("output", n): outputs[n] for n in self.plan.outputs}
+    def _run(self, recorder: Recorder, ends: Ends, copies: Sequence[Copy] = (), staging: wgpu.GPUBuffer | None = None) -> None:
+        """Submit a run, and copies of what it makes; of one that is observed, and so is over by then, the copies alone."""
+        if self.observer is not None:
+            run_observed(self, recorder, ends, self.observer)
+            recorder = recorder.part(0, 0)
+        self.device.submit_by(lambda: recorder.submit(self.device.gpu, copies), self.buffers(ends), staging)
 
-    def _recorded(self, recorder: Recorder, ends: Ends) -> wgpu.GPUCommandEncoder:
-        """Record a run; one that is observed is over by then, and nothing is recorded."""
-        if self.observer is None:
-            return self.record(recorder)
-        run_observed(self, recorder, ends, self.observer)
-        return self.device.gpu.create_command_encoder()
+    def submit(self, recorder: Recorder, ends: Ends) -> None:
+        """Submit some of the program's dispatches over some ends."""
+        self.device.submit_by(lambda: recorder.submit(self.device.gpu), self.buffers(ends))
 
     def buffers(self, ends: Ends) -> tuple[Buffer, ...]:
         """Return all buffers that a run over some ends uses."""
@@ -413,13 +415,11 @@ class Program:
         whole = self._slots[int(place.key)] if place.kind == "slot" else ends[place.kind, str(place.key)]
         return Buffer(self.device, whole.gpu, whole.offset_bytes + place.offset_bytes, -(-place.size_bytes // 4) * 4)
 
-    def record(self, recorder: Recorder, encoder: wgpu.GPUCommandEncoder | None = None) -> wgpu.GPUCommandEncoder:
-        """Record dispatches into a compute pass of an encoder, or of a new one, and return the encoder."""
-        encoder = encoder or self.device.gpu.create_command_encoder()
+    def record(self, recorder: Recorder, encoder: wgpu.GPUCommandEncoder) -> None:
+        """Record dispatches into a compute pass of an encoder."""
         compute = encoder.begin_compute_pass()
         recorder.record(compute)
         compute.end()
-        return encoder
 
     def begin_steps(self) -> None:
         """Keep other runs away until `end_steps`."""

@@ -1,4 +1,4 @@
-"""Writing a list of dispatches into a compute pass, in two ways that do the same.
+"""Writing a list of dispatches into a compute pass, and submitting it, in two ways that do the same.
 
 `PlainRecorder` uses wgpu's public API: three Python calls and their argument checks per dispatch. `RawRecorder` calls the C
 functions beneath with handles taken once: less than half the CPU time. It is taken for the wgpu versions it was tested with,
@@ -7,9 +7,9 @@ and keeps the handles' owners alive.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import wgpu
 
@@ -27,11 +27,28 @@ class Dispatch:
     grid: tuple[int, int, int]
 
 
+class Copy(NamedTuple):
+    """A copy between two buffers, in bytes, after the dispatches."""
+
+    source: wgpu.GPUBuffer
+    source_offset: int
+    destination: wgpu.GPUBuffer
+    destination_offset: int
+    size: int
+
+
 class Recorder(Protocol):
     """Records a fixed list of dispatches, as often as wanted."""
 
     def record(self, compute_pass: wgpu.GPUComputePassEncoder) -> None:
         """Write all dispatches into an open compute pass."""
+        ...
+
+    def submit(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy] = ()) -> None:
+        """Submit one pass of all dispatches, and copies after it.
+
+        Nothing is checked here: `Device.submit_by` does that.
+        """
         ...
 
     def part(self, first: int, end: int) -> Recorder:
@@ -52,6 +69,16 @@ class PlainRecorder:
             compute_pass.set_bind_group(0, dispatch.bind_group)
             compute_pass.dispatch_workgroups(*dispatch.grid)
 
+    def submit(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy] = ()) -> None:
+        """Submit one pass of all dispatches, and copies after it."""
+        encoder = gpu.create_command_encoder()
+        compute = encoder.begin_compute_pass()
+        self.record(compute)
+        compute.end()
+        for copy in copies:
+            encoder.copy_buffer_to_buffer(*copy)
+        gpu.queue.submit([encoder.finish()])
+
     def part(self, first: int, end: int) -> PlainRecorder:
         """Return what records the dispatches first..end-1 alone."""
         return PlainRecorder(self._dispatches[first:end])
@@ -62,14 +89,15 @@ class RawRecorder:
 
     def __init__(self, dispatches: Sequence[Dispatch]) -> None:
         from wgpu.backends import wgpu_native
+        from wgpu.backends.wgpu_native import _api
 
-        lib: Any = wgpu_native.lib
-
-        self._owners = tuple(dispatches)
-        self._set_pipeline: Any = lib.wgpuComputePassEncoderSetPipeline
-        self._set_bind_group: Any = lib.wgpuComputePassEncoderSetBindGroup
-        self._dispatch: Any = lib.wgpuComputePassEncoderDispatchWorkgroups
+        self._lib: Any = wgpu_native.lib
+        self._new: Callable[..., Any] = wgpu_native.ffi.new
         self._null: Any = wgpu_native.ffi.NULL
+        # wgpu collects the errors of every single C call, which takes longer than most of them; here once for all of a run.
+        self._checked: Any = _api.libf
+        self._encode: Callable[..., None] = self._checked._make_proxy_func("webnn_wgpu run", self._encode_run)
+        self._owners = tuple(dispatches)
         self._commands: list[tuple[Any, Any, int, int, int]] = []
         last: Any = None
         for d in dispatches:
@@ -80,13 +108,46 @@ class RawRecorder:
 
     def record(self, compute_pass: wgpu.GPUComputePassEncoder) -> None:
         """Write all dispatches into an open compute pass."""
-        handle = compute_pass._internal
-        set_pipeline, set_bind_group, dispatch, null = self._set_pipeline, self._set_bind_group, self._dispatch, self._null
+        self._record(compute_pass._internal)
+
+    def _record(self, handle: Any) -> None:
+        lib, null = self._lib, self._null
+        set_pipeline, set_bind_group = lib.wgpuComputePassEncoderSetPipeline, lib.wgpuComputePassEncoderSetBindGroup
+        dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
         for pipeline, bind_group, x, y, z in self._commands:
             if pipeline is not None:
                 set_pipeline(handle, pipeline)
             set_bind_group(handle, 0, bind_group, 0, null)
             dispatch(handle, x, y, z)
+
+    def submit(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy] = ()) -> None:
+        """Submit one pass of all dispatches, and copies after it."""
+        made: list[Any] = []
+        try:
+            self._encode(gpu._internal, copies, made)
+            self._checked.wgpuQueueSubmit(gpu.queue._internal, 1, self._new("WGPUCommandBuffer[]", made))
+        finally:
+            for command_buffer in made:
+                self._lib.wgpuCommandBufferRelease(command_buffer)
+
+    def _encode_run(self, device: Any, copies: Sequence[Copy], made: list[Any]) -> None:
+        """Append a finished command buffer to `made`, also one that is of no use because of an error."""
+        lib, null = self._lib, self._null
+        encoder = lib.wgpuDeviceCreateCommandEncoder(device, null)
+        try:
+            compute = lib.wgpuCommandEncoderBeginComputePass(encoder, null)
+            try:
+                self._record(compute)
+                lib.wgpuComputePassEncoderEnd(compute)
+            finally:
+                lib.wgpuComputePassEncoderRelease(compute)
+            for source, source_offset, destination, offset, size in copies:
+                lib.wgpuCommandEncoderCopyBufferToBuffer(
+                    encoder, source._internal, source_offset, destination._internal, offset, size
+                )
+            made.append(lib.wgpuCommandEncoderFinish(encoder, null))
+        finally:
+            lib.wgpuCommandEncoderRelease(encoder)
 
     def part(self, first: int, end: int) -> RawRecorder:
         """Return what records the dispatches first..end-1 alone."""

@@ -40,12 +40,12 @@ def run_in_steps(
         known = program.milliseconds
         for first, end in parts(known or [max_ms] * total, max_ms):
             with device.lock:
-                recorder, buffers = program.over(inputs, outputs)
+                recorder, ends = program.over(inputs, outputs)
                 if not known:
                     device.wait()
                 began = perf_counter()
                 with device.running(d.label for d in program.plan.dispatches[first:end]):
-                    device.submit(program.record(recorder.part(first, end)), buffers)
+                    program.submit(recorder.part(first, end), ends)
                     if not known:
                         device.wait()
                         device.check()  # a watchdog lets a wait end as if all were well

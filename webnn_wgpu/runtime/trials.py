@@ -27,7 +27,8 @@ def _begin(program: Program, number: int, inputs: Mapping[str, Array]) -> tuple[
     program._check_no_steps()
     own = program._over_own()
     program._write(inputs)
-    encoder = program.record(own.part(0, number))
+    encoder = program.device.gpu.create_command_encoder()
+    program.record(own.part(0, number), encoder)
     return encoder, program._dispatches(program._ends)[number:]
 
 
