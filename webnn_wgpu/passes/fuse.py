@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from ..ir.graph import Graph, Node, Value
-from ..kernels.element import QUAD
 from ..ops import OPS
 from ..ops.fused import FUSED, members_of
 from .layout import CONVOLUTIONS, to_last
@@ -17,6 +16,9 @@ MAX_INPUTS = 6
 
 MAX_STEPS = 32
 """Most operators in one kernel: longer shaders cost more to compile than one more pass over memory."""
+
+_AT_ONCE = 4
+"""Channels of a pixel that convolutions read at once, where they come last and are a multiple of so many."""
 
 
 def fuse_epilogues(graph: Graph) -> Graph:
@@ -53,7 +55,7 @@ def _reads_planes(graph: Graph, node: Node, transpose: Node) -> bool:
     if anchor is None or anchor.op not in CONVOLUTIONS or anchor.operands[0] != transpose.outputs[0]:
         return False
     shape = graph.type(transpose.outputs[0]).shape
-    few = anchor.attrs["groups"] == 1 and shape[-1] % QUAD > 0 and anchor.attrs["input_layout"] == "nhwc"
+    few = anchor.attrs["groups"] == 1 and shape[-1] % _AT_ONCE > 0 and anchor.attrs["input_layout"] == "nhwc"
     layout: str = anchor.attrs["filter_layout"]
     taps = [n for letter, n in zip(layout, graph.type(anchor.operands[1]).shape, strict=True) if letter in "hw"]
     return few and taps != [1, 1] and tuple(transpose.attrs["permutation"]) == to_last(len(shape))

@@ -20,9 +20,7 @@ from ..kernels.spec import Binding, KernelCall, KernelSpec, UniformType
 _ARGS = (("x0", "f32"),)
 _Field: TypeAlias = tuple[str, UniformType]
 _FIELDS: tuple[_Field, ...] = (("y0_low", "f32"), ("y0_high", "f32"))
-_CLAMP = Expression(
-    _ARGS, (Step("y0", "f32", "clamp_f32(x0, params.y0_low, params.y0_high)"),), "y0", "f32", ("clamp",)
-)
+_CLAMP = Expression(_ARGS, (Step("y0", "f32", "clamp_f32(x0, params.y0_low, params.y0_high)"),), "y0", "f32", ("clamp",))
 _HIDDEN: _Field = (OPAQUE_ZERO, "u32")
 ADDS: _Field = ("adds", "u32")
 """The uniform that tells whether a call adds the tensor that its kernel may add."""
