@@ -173,17 +173,25 @@ def test_values_that_are_written_into_their_part_of_a_joint_one(context: wn.MLCo
     x = builder.input("x", {"dataType": "float32", "shape": [8, 16]})
     weights = [builder.constant(rng.standard_normal((16, 8 * n), np.float32)) for n in (1, 2)]
     products = [builder.relu(builder.matmul(x, w, label=f"product{i}")) for i, w in enumerate(weights)]
-    graph = builder.build({"y": builder.neg(builder.concat(products, 1, label="joint"))})
+    part = builder.slice(products[1], [0, 4], [8, 8], label="part")
+    outputs = {"y": builder.neg(builder.concat(products, 1, label="joint")), "z": builder.neg(part)}
+    graph = builder.build(outputs)
     assert graph.plan is not None
     assert len(graph.plan.parts) == 2
     feeds = {"x": rng.standard_normal((8, 16), np.float32)}
     found = debug.diff(graph, feeds)
     assert found.first is None, str(found)
-    assert {each.label for each in found.operators} >= {"product0", "product1"}
+    assert {each.label for each in found.operators} >= {"product0", "product1", "part"}
     assert debug.diff(graph, feeds, against=context).first is None
     graph.override("product1", wrong_index(graph.kernels["product1"].wgsl))
     found = debug.diff(graph, feeds, folder=tmp_path)
     assert [each.label for each in found.wrong] == ["product1"]
+    assert found.first is not None
+    assert run(found.first.repro_path).returncode == 1
+    graph.restore()
+    graph.override("part", wrong_index(graph.kernels["part"].wgsl))
+    found = debug.diff(graph, feeds, folder=tmp_path)
+    assert [each.label for each in found.wrong] == ["part"]
     assert found.first is not None
     assert run(found.first.repro_path).returncode == 1
 

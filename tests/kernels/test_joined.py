@@ -77,7 +77,21 @@ def products(j: Joined) -> Graph:
     return j.joined(gemm, matmul, axis=1)
 
 
-JOINED: dict[str, Callable[[Joined], Graph]] = {f.__name__: f for f in (fire, kinds_of_convolutions, epilogues, products)}
+def halves(j: Joined) -> Graph:
+    # What is cut and turned is read where it lies, beside what is joined to it.
+    both = j.apply("relu", [j.convolution(16, 3)])
+    first, second = (j.apply("slice", [both], starts=(0, 0, 0, at), sizes=(2, 6, 7, 8)) for at in (0, 8))
+    inner = j.apply("matmul", [second, j.constant(j.random(8, 8))])
+    outer = j.apply("add", [j.apply("matmul", [inner, j.constant(j.random(8, 8))]), second])
+    whole = j.apply("concat", [both, outer], axis=3)
+    turned = j.apply("transpose", [both], permutation=(0, 3, 1, 2))
+    sums = [j.apply("reduceMax", [v], axes=(axis,), keep_dimensions=True) for v, axis in ((first, 3), (turned, 0))]
+    return j.graph(j.apply("add", [j.apply("sub", [whole, sums[0]]), j.apply("reduceMax", [sums[1]])]))
+
+
+JOINED: dict[str, Callable[[Joined], Graph]] = {
+    f.__name__: f for f in (fire, kinds_of_convolutions, epilogues, products, halves)
+}
 
 
 def plan_of(graph: Graph, caps: Caps, forced: dict[str, str] | None = None) -> ExecutionPlan:

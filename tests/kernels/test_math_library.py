@@ -207,6 +207,7 @@ class Unary:
     reference: Callable[[F64], F64]
     low: float  # the range sampled densely
     high: float
+    others: str = ""  # arguments behind x
 
 
 UNARY = {
@@ -216,6 +217,7 @@ UNARY = {
     "asinh": Unary(np.arcsinh, -100, 100),
     "atan": Unary(np.arctan, -10, 10),
     "atanh": Unary(np.arctanh, -1, 1),
+    "clamp": Unary(lambda x: np.clip(x, -1.5, 2.25), -3, 4, ", -1.5, 2.25"),
     "cos": Unary(np.cos, -100, 100),
     "cosh": Unary(np.cosh, -90, 90),
     "erf": Unary(each(math.erf), -4.5, 4.5),
@@ -284,7 +286,7 @@ def measured(device: wgpu.GPUDevice) -> dict[str, Measured]:
     rows: list[tuple[str, F32, F32]] = []
     for seed, (stem, case) in enumerate(UNARY.items()):
         x = unary_samples(case.low, case.high, seed)
-        rows.append((f"{stem}_f32(x)", x, x))
+        rows.append((f"{stem}_f32(x{case.others})", x, x))
     for seed, stem in enumerate(BINARY):
         rows.append((f"{stem}_f32(x, y)", *binary_samples(1000 + seed)))
     functions: list[Callable[[F64, F64], F64]] = [lambda x, _, f=case.reference: f(x) for case in UNARY.values()]

@@ -24,11 +24,14 @@ from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, check_fused
 from tests.ops.rows import as_hardware, plan_of, run_plan
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
+from tests.unit.test_tuning import asked
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import MLTypeError, OperationError
 from webnn_wgpu.kernels.packing import Chain as PackingChain
 from webnn_wgpu.kernels.packing import PanelTexture
+from webnn_wgpu.kernels.select import with_tiles
 from webnn_wgpu.kernels.select_convolution import VARIANTS, obstacle
+from webnn_wgpu.kernels.tuning import Measured, Tuning
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._convolution import convolution_size
 from webnn_wgpu.ops._def import Lowering
@@ -210,6 +213,64 @@ def test_many_channels_wrap_in_the_texture(device: Device, layout: str) -> None:
         finally:
             program.destroy()
         np.testing.assert_array_equal(actual, interpret(graph, feeds)["0"])  # pyright: ignore[reportArgumentType] - likewise
+
+
+@VARIANT
+@pytest.mark.parametrize("constant", [False, True], ids=["dynamic", "constant"])
+def test_images_of_few_channels_are_read_before_they_are_transposed(device: Device, variant: str, constant: bool) -> None:
+    rng = np.random.default_rng(9)
+    case = {
+        "depthwise": Case(2, 1, 1, 8, (6, 7), (3, 3)),
+        "pointwise": Case(2, 1, 3, 8, (6, 7), (1, 1)),
+        "winograd": Case(2, 1, 4, 8, (6, 7), (3, 3)),
+    }.get(variant, Case(2, 1, 3, 20, (6, 7), (3, 2), {"strides": (2, 1), "padding": (1, 0, 1, 1)}))
+    chain = Chain()
+    image, weights, bias = case.operands(rng, "conv2d")
+    assert image is not None
+    assert weights is not None
+    assert bias is not None
+    turned = chain.apply("transpose", [chain.input(image)], permutation=(0, 2, 3, 1))
+    filters = chain.constant(weights) if constant or variant == "winograd" else chain.input(weights)
+    relu = chain.apply("relu", [chain.apply("conv2d", [turned, filters, chain.constant(bias)], **case.attrs("nhwc"))])
+    graph = chain.graph(relu)
+    fused, _ = run_passes(graph)
+    plan = make_plan(fused, device.caps, {"conv2d": variant})
+    if variant in ("implicit", "tiled", "plain"):
+        assert not any(d.spec.template == "strided" and "permutation" in d.reason for d in plan.dispatches)
+    actual = run_graph(device, graph, chain.feeds, forced={"conv2d": variant})
+    np.testing.assert_array_equal(actual["0"], interpret(graph, chain.feeds)["0"])
+
+
+def test_images_that_a_kernel_cannot_read_are_transposed_before_a_fused_convolution(device: Device) -> None:
+    rng = np.random.default_rng(9)
+    chain = Chain()
+    image, weights, _ = Case(1, 1, 3, 8, (40, 50), (3, 3)).operands(rng, "conv2d")
+    assert image is not None
+    assert weights is not None
+    turned = chain.apply("transpose", [chain.input(image)], permutation=(0, 2, 3, 1))
+    graph = chain.graph(chain.apply("conv2d", [turned, chain.constant(weights), None], input_layout="nhwc"))
+    fused, _ = run_passes(graph)
+    assert len(fused.nodes) == 1
+    # The image is larger than a binding: it is divided, and parts of planes are not parts of the image.
+    limits = tuple((n, 16384 if n == "max-storage-buffer-binding-size" else v) for n, v in device.caps.limits)
+    plan = make_plan(fused, replace(device.caps, limits=limits))
+    assert plan.dispatches[0].reason.startswith("permutation [0, 2, 3, 1]")
+    np.testing.assert_array_equal(run_plan(device, plan, [image]), interpret(graph, chain.feeds)["0"])
+
+
+@pytest.mark.parametrize("tile", with_tiles("implicit", texture=True))
+def test_every_tile(device: Device, tile: str) -> None:
+    rng = np.random.default_rng(9)
+    for case in (Case(1, 1, 4, 80), Case(2, 1, 3, 16, (6, 6)), Case(1, 2, 5, 48), Case(1, 1, 8, 21, (3, 7), (1, 3))):
+        for layout in INPUT_LAYOUTS:
+            inputs = case.operands(rng, "conv2d", layout)
+            graph = op_graph("conv2d", inputs, case.attrs(layout), constants={1, 2})
+            (operator, *_) = asked(graph, device.caps)
+            known = Tuning.of(device.caps, {operator: Measured(tile, {tile: 1.0})})
+            assert inputs[0] is not None
+            feeds = {"0": inputs[0]}
+            actual = run_graph(device, graph, feeds, tuning=known, disabled_passes=("keep_channels_last",))
+            np.testing.assert_array_equal(actual["0"], interpret(graph, feeds)["0"])
 
 
 @pytest.mark.parametrize("variant", [v for v in VARIANTS if v != "winograd"])

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, assert_signed, check_fused, whole_numbers
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
+from tests.unit.test_tuning import asked
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.kernels.packing import PanelTexture
-from webnn_wgpu.kernels.select import VARIANTS
+from webnn_wgpu.kernels.select import VARIANTS, with_tiles
+from webnn_wgpu.kernels.tuning import Measured, Tuning
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
@@ -227,3 +229,15 @@ def test_device_must_have_what_a_forced_variant_needs() -> None:
 def test_refusals(types: Sequence[TensorType], texts: Sequence[str]) -> None:
     message = refusal("matmul", types)
     assert [text for text in texts if text not in message] == []
+
+
+@pytest.mark.parametrize("tile", with_tiles("subgroup", texture=True))
+def test_every_tile(device: Device, tile: str) -> None:
+    rng = np.random.default_rng(9)
+    for M, K, N in ((37, 8, 80), (16, 5, 48), (33, 3, 16), (17, 6, 84), (16, 7, 70), (2, 40, 13)):
+        a = whole_numbers(rng, "float32", M, K)
+        graph = op_graph("matmul", [a, whole_numbers(rng, "float32", K, N)], constants={1})
+        (operator,) = asked(graph, device.caps)
+        known = Tuning.of(device.caps, {operator: Measured(tile, {tile: 1.0})})
+        actual = run_graph(device, graph, {"0": a}, tuning=known)
+        np.testing.assert_array_equal(actual["0"], interpret(graph, {"0": a})["0"])

@@ -181,7 +181,7 @@ def test_sizes_are_not_part_of_the_shader() -> None:
 def test_constant_filters_are_packed_and_others_are_copied() -> None:
     order = Permuted((1, 16, 16, 3, 3), (0, 3, 4, 2, 1))
     (call,) = calls("lavapipe", "implicit")
-    assert call.operands[1] == Packed(1, Chain(order, PanelTexture(8, 1, 16384)))
+    assert call.operands[1] == Packed(1, Chain(order, PanelTexture(8, 0.5, 16384)))
     assert call.reason == "forced, filter packed in a texture"
     (call,) = calls("nvidia", "tiled")
     assert call.operands[1] == Packed(1, order)
@@ -189,7 +189,7 @@ def test_constant_filters_are_packed_and_others_are_copied() -> None:
     assert copy.reason == "filter from oihw to ghwio"
     assert copy.operands[1] == call.operands[1] == Temp("filter", 16 * 16 * 9 * 4)
     transform, product, _ = calls("lavapipe", "winograd")
-    assert product.operands[1] == Packed(1, Chain(Chain(order, WinogradFilter()), PanelTexture(8, 1, 16384)))
+    assert product.operands[1] == Packed(1, Chain(Chain(order, WinogradFilter()), PanelTexture(8, 0.5, 16384)))
     assert transform.operands[1] == product.operands[0]
 
 

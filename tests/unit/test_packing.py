@@ -29,6 +29,8 @@ from webnn_wgpu.kernels.spec import Packing
         (PanelTexture(8, 2, 16384), (70, 100)),
         (PanelTexture(8, 2, 16384, transposed=True), (3, 100, 70)),
         (PanelTexture(4, 1, 128), (33, 40)),
+        (PanelTexture(8, 2.5, 16384), (70, 100)),
+        (PanelTexture(4, 0.5, 128, transposed=True), (2, 40, 33)),
         (PanelTexture(8, 1, 128), (16, 64)),
         (UnitTexture(8, 4, 40, 16384), (2, 160, 40)),
         (UnitTexture(8, 3, 64, 2048), (1, 192, 64)),

@@ -16,7 +16,7 @@ from webnn_wgpu.ops.fused import FUSED
 from webnn_wgpu.passes import PASSES, Pass, run_passes
 from webnn_wgpu.passes.cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
 from webnn_wgpu.passes.fold import LARGEST_GROWTH_BYTES, fold_constants
-from webnn_wgpu.passes.fuse import MAX_INPUTS, MAX_STEPS, fuse_elementwise, fuse_epilogues
+from webnn_wgpu.passes.fuse import MAX_INPUTS, MAX_STEPS, fuse_elementwise, fuse_epilogues, fuse_transposes
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
@@ -267,6 +267,38 @@ def test_bias_and_activation_are_fused_behind_a_product() -> None:
     assert names(after) == [FUSED]
     assert names(after.nodes[0].attrs["body"]) == ["matmul", "add", "relu"]
     assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+def turned_convolution(s: Sketch, channels: int, taps: int = 3, groups: int = 1, order: tuple[int, ...] = (0, 2, 3, 1)) -> int:
+    """Add a convolution of an image of 6 x 6 pixels with its channels last, behind the transpose that makes it so."""
+    shape = [0, 0, 0, 0]
+    for d, length in zip(order, (1, 6, 6, channels), strict=True):
+        shape[d] = length
+    turned = s.apply("transpose", s.input(np.arange(np.prod(shape), dtype=np.float32).reshape(shape)), permutation=order)
+    filters = np.linspace(-1, 1, 6 * channels // groups * taps * taps, dtype=np.float32)
+    weights = s.constant(filters.reshape(6, channels // groups, taps, taps))
+    return s.apply("conv2d", turned, weights, input_layout="nhwc", groups=groups)
+
+
+@pytest.mark.parametrize("followed", [False, True])
+def test_a_transpose_of_few_channels_joins_the_convolution_behind_it(followed: bool) -> None:
+    s = Sketch()
+    out = turned_convolution(s, 3)
+    graph = s.graph(s.apply("relu", out) if followed else out)
+    after = verify(fuse_transposes(fuse_epilogues(graph)))
+    assert names(after) == [FUSED]
+    assert names(after.nodes[0].attrs["body"]) == ["transpose", "conv2d", *["relu"] * followed]
+    assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+
+
+@pytest.mark.parametrize("reason", ["quads of channels", "one tap", "groups", "another order", "two readers", "output"])
+def test_what_no_convolution_reads_before_its_transpose(reason: str) -> None:
+    s = Sketch()
+    channels, taps, groups = {"quads of channels": (4, 3, 1), "one tap": (3, 1, 1), "groups": (6, 3, 2)}.get(reason, (3, 3, 1))
+    out = turned_convolution(s, channels, taps, groups, (0, 3, 2, 1) if reason == "another order" else (0, 2, 3, 1))
+    turned = s.nodes[0].outputs[0]
+    graph = s.graph(out, *{"two readers": [s.apply("neg", turned)], "output": [turned]}.get(reason, []))
+    assert fuse_transposes(graph) is graph
 
 
 # ------------------------------------------------------------------------------------------------------------- pipeline

@@ -131,6 +131,30 @@ def test_movement_back_to_where_it_began_is_none() -> None:
     check(merge_movement, s.graph(s.apply("neg", y)), s.feeds, ["neg"], tolerance=None)
 
 
+def test_parts_side_by_side_are_what_was_split() -> None:
+    s = Sketch()
+    x, other = s.input(normal(2, 9)), s.input(normal(2, 3))
+    parts = s.apply_all("split", [x], splits=[2, 3, 4], axis=1)
+    whole = s.apply("concat", other, *parts, s.apply("neg", parts[1]), axis=1)
+    after = check(merge_movement, s.graph(whole), s.feeds, ["slice", "neg", "concat"], tolerance=None)
+    assert after.nodes[0].attrs["starts"] == (0, 2)
+    assert after.nodes[2].operands[:2] == (other, x)
+    s = Sketch()
+    halves = s.apply_all("split", [s.input(normal(2, 4, 3))], splits=2, axis=1)
+    check(merge_movement, s.graph(s.apply("neg", s.apply("concat", *halves, axis=1))), s.feeds, ["neg"], tolerance=None)
+
+
+@pytest.mark.parametrize("order", [(1, 0), (0, 0, 1), (0, 2), (0, 1)])
+def test_parts_that_are_put_otherwise_stay(order: tuple[int, ...]) -> None:
+    s = Sketch()
+    parts = s.apply_all("split", [s.input(normal(6, 6))], splits=[2, 2, 2] if 2 in order else [3, 3], axis=1)
+    axis = 0 if order == (0, 1) else 1
+    graph = s.graph(s.apply("concat", *(parts[i] for i in order), axis=axis), *parts)
+    if order == (0, 0, 1):
+        check(merge_movement, graph, s.feeds, ["split", "concat"], tolerance=None)
+    unchanged(merge_movement, graph)
+
+
 @pytest.mark.parametrize("permutation", [[0, 2, 1, 3], [3, 0, 1, 2]])
 def test_transposes_that_move_nothing_are_views(permutation: list[int]) -> None:
     s = Sketch()

@@ -131,10 +131,17 @@ def kernels_repro(
             results[f"v{joint}"] = _joined(judgement, plan.parts[value], plan.graph.type(joint))
     for part, shape in ((p, plan.graph.type(value).shape) for value, p in plan.parts.items() if p.value in judged):
         part.columns(results[f"v{part.value}"].allowed, shape[-1])[:] = np.inf  # put there by others
+    given = {f"v{value}": array for value, array in operands.items() if value not in plan.parts}
+    for value, array in operands.items():
+        if value in plan.parts:
+            part = plan.parts[value]
+            whole = plan.graph.type(part.value)
+            places[plan.places[part.value]] = f"v{part.value}"
+            joint = given.setdefault(f"v{part.value}", np.zeros(whole.shape, whole.numpy))
+            part.columns(joint, array.shape[-1])[:] = array.reshape(-1, array.shape[-1])
     own = {kernel.name for kernel in kernels}
     found = installed(graph, [d for d in plan.dispatches if d.label in own], {name: place for place, name in places.items()})
     bound = {b.name for each in found.launches for b in each.bindings}
-    given = {f"v{value}": array for value, array in operands.items()}
     outputs = {name: (str(j.expected.dtype), list(j.expected.shape)) for name, j in results.items()}
     data = {name: array for name, array in {**given, **found.constants}.items() if name in bound}
     sources: dict[str, str | bytes] = {}

@@ -71,20 +71,21 @@ class PanelTexture(Packing):
 
     A panel is `quads` * `lanes` * 4 columns wide. A step of the sum (one row of the matrix) is `quads` * `lanes` texels of
     four columns each; `wrap_steps` steps fill a row of the texture, and a panel takes as many rows as it needs. Panels
-    follow each other, those of the first matrix first.
+    follow each other, those of the first matrix first. Where `quads` ends in a half, each lane has two columns behind those of
+    its whole quads: their texels come behind those of four steps, and each holds the two columns in two steps.
 
     Mesa's software driver compiles a kernel anew for textures with a side that is a power of two, so there is padding behind
     the rows and below the last.
 
     Attributes:
         lanes: invocations of a subgroup.
-        quads: quads of columns per lane.
+        quads: quads of columns per lane, a multiple of 0.5.
         width: most texels per row of a texture.
         transposed: whether the constant holds the matrices transposed, [..., N, K].
     """
 
     lanes: int
-    quads: int
+    quads: float
     width: int
     transposed: bool = False
 
@@ -96,7 +97,7 @@ class PanelTexture(Packing):
     @property
     def columns(self) -> int:
         """Columns of a panel."""
-        return self.lanes * self.quads * 4
+        return int(self.lanes * self.quads * 4)
 
     def wrap_steps(self, K: int) -> int:
         """Return how many steps of a sum over K fill a row of the texture: a multiple of 4. All rows are about equally full."""
@@ -114,7 +115,7 @@ class PanelTexture(Packing):
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of the texels, [height, width, 4]."""
         K, N = shape[:-3:-1] if self.transposed else shape[-2:]
-        sides = self.height(K, N, math.prod(shape[:-2])), self.wrap_steps(K) * self.lanes * self.quads
+        sides = self.height(K, N, math.prod(shape[:-2])), self.wrap_steps(K) * self.columns // 4
         height, width = (min(_no_power_of_two(side), self.width) for side in sides)
         return height, width, 4
 
@@ -131,13 +132,24 @@ class PanelTexture(Packing):
         count, K, N = matrices.shape
         panels, steps, wraps = -(-N // self.columns), self.wrap_steps(K), self.wraps(K)
         texels = np.zeros(self.packed_shape(shape), np.float32)
-        rows = texels[: count * panels * wraps, : steps * self.lanes * self.quads].reshape(
-            count, panels, wraps, steps, self.columns
-        )
+        rows = texels[: count * panels * wraps, : steps * self.columns // 4].reshape(count, panels, wraps, -1)
         for panel, wrap in np.ndindex(panels, wraps):
             part = matrices[:, wrap * steps : (wrap + 1) * steps, panel * self.columns : (panel + 1) * self.columns]
-            rows[:, panel, wrap, : part.shape[1], : part.shape[2]] = part
+            padded = np.zeros((count, steps, self.columns), np.float32)
+            padded[:, : part.shape[1], : part.shape[2]] = part
+            rows[:, panel, wrap] = self._ordered(padded).reshape(count, -1)
         return texels
+
+    def _ordered(self, panel: Any) -> Any:
+        """Return the columns of a panel, [matrices, steps, columns], in the order in which texels hold them."""
+        whole = int(self.quads) * self.lanes * 4
+        if whole == self.columns:
+            return panel
+        fours = panel.reshape(len(panel), -1, 4, self.columns)
+        quads = fours[..., :whole].reshape(*fours.shape[:2], -1)
+        # From [pair of steps, step, lane, column] to [pair, lane, step, column].
+        halves = fours[..., whole:].reshape(*fours.shape[:2], 2, 2, self.lanes, 2).swapaxes(-2, -3)
+        return np.concatenate((quads, halves.reshape(*fours.shape[:2], -1)), -1)
 
 
 def _no_power_of_two(n: int) -> int:

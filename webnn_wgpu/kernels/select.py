@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from ..core.caps import Caps
 
@@ -38,9 +39,15 @@ TALL_ROWS = 25
 and a sixteenth.
 """
 
-_WORTH_SHARE, _WORTH_NS = 0.1, 500_000
-"""What the higher tile must save, of a product's time and in nanoseconds: drivers take a quarter of a second to compile it,
-which hundreds of runs win back.
+_HALF_QUADS = (2.5, 1.5, 0.5)
+"""Quads per lane of tiles that are whole for 16, 48 and 80 columns, of which those of whole quads would waste a part."""
+
+_HALF_SHARE = 0.52
+"""The share of what a quad costs that half a quad does."""
+
+_WORTH_SHARE, _WORTH_NS, _WORTH_HALVES_NS = 0.1, 500_000, 150_000
+"""What the higher tile, and one of half quads, must save, of a product's time and in nanoseconds: drivers take up to a quarter
+of a second to compile it, which hundreds of runs win back, or of a network with several such products.
 """
 
 
@@ -61,28 +68,32 @@ class ProductSize:
     matrices: int = 1
 
 
+Tile: TypeAlias = tuple[float, ...]
+"""The sides of a tile in a variant's own units; all are whole but the quads of the subgroup kernel."""
+
+
 @dataclass(frozen=True)
 class Choice:
     """The kernel variant to take, and why, for people; and its tile, where that is not left to the heuristics."""
 
     variant: str
     reason: str
-    tile: tuple[int, ...] = ()
+    tile: Tile = ()
 
 
-def spelled(variant: str, tile: tuple[int, ...] = ()) -> str:
+def spelled(variant: str, tile: Tile = ()) -> str:
     """Return the name of a variant with a tile.
 
-    >>> spelled("subgroup", (16, 2)), unspelled("subgroup:16x2"), unspelled("gemv")
-    ('subgroup:16x2', ('subgroup', (16, 2)), ('gemv', ()))
+    >>> spelled("subgroup", (16, 2)), unspelled("subgroup:16x2.5"), unspelled("gemv")
+    ('subgroup:16x2', ('subgroup', (16, 2.5)), ('gemv', ()))
     """
-    return f"{variant}:{'x'.join(map(str, tile))}" if tile else variant
+    return f"{variant}:{'x'.join(f'{side:g}' for side in tile)}" if tile else variant
 
 
-def unspelled(name: str) -> tuple[str, tuple[int, ...]]:
+def unspelled(name: str) -> tuple[str, Tile]:
     """Return the variant and the tile that a name means; raises ValueError where it means none."""
     variant, _, tile = name.partition(":")
-    return variant, tuple(int(side) for side in tile.split("x")) if tile else ()
+    return variant, tuple(float(side) if "." in side else int(side) for side in tile.split("x")) if tile else ()
 
 
 def choose(caps: Caps, size: ProductSize) -> Choice:
@@ -107,22 +118,31 @@ def supports(caps: Caps, variant: str) -> bool:
     return variant != "subgroup" or ("subgroup" in caps.features and caps.subgroup_size in SUBGROUP_SIZES)
 
 
-def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int, int]:
+def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int, float]:
     """Return the rows and the quads of columns per lane of the subgroup kernel's tiles: those that take the least time.
 
     More rows load `b` less often. But a driver's compiler takes as long as there are quads in a lane's part of a tile, so these
-    are 32 at most, unless a higher tile wastes much less; with `b` in a texture, 16 rows of two are faster than 32 of one.
+    are 32 at most, unless a higher tile wastes much less, or half a quad does; with `b` in a texture, 16 rows of two are faster
+    than 32 of one.
     """
 
-    def nanoseconds(tile: tuple[int, int]) -> float:
-        return _tile_nanoseconds(caps, size, *tile, texture=texture)
+    def nanoseconds(tile: tuple[int, float]) -> float:
+        return size.matrices * _tile_nanoseconds(caps, size, *tile, texture=texture)
 
-    best = min((tile for tile in _subgroup_tiles(texture=texture) if tile[0] != TALL_ROWS), key=nanoseconds)
-    tall = TALL_ROWS, best[1]
+    common = [tile for tile in _subgroup_tiles(texture=texture) if tile[0] != TALL_ROWS and not tile[1] % 1]
+    best = min(common, key=nanoseconds)
     if not texture or best[0] != 16:
         return best
-    saved = size.matrices * (nanoseconds(best) - nanoseconds(tall))
-    return tall if saved > max(_WORTH_NS, _WORTH_SHARE * size.matrices * nanoseconds(best)) else best
+    rare = [((TALL_ROWS, best[1]), _WORTH_NS), *(((16, quads), _WORTH_HALVES_NS) for quads in _HALF_QUADS)]
+    takes = nanoseconds(best)
+    worth = [tile for tile, least in rare if takes - nanoseconds(tile) > max(least, _WORTH_SHARE * takes)]
+    return min(worth, key=nanoseconds, default=best)
+
+
+def tile_of(caps: Caps, choice: Choice, size: ProductSize, *, texture: bool) -> tuple[int, float]:
+    """Return the rows and the quads of columns per lane of the subgroup kernel's tiles for a choice that may name them."""
+    rows, quads = choice.tile or subgroup_tile(caps, size, texture=texture)
+    return int(rows), quads if texture else max(1, int(quads))
 
 
 def with_tiles(variant: str, *, texture: bool) -> list[str]:
@@ -141,10 +161,12 @@ def with_tiles(variant: str, *, texture: bool) -> list[str]:
     return [spelled(variant, (side,)) for side in sides] or [variant]
 
 
-def _subgroup_tiles(*, texture: bool) -> list[tuple[int, int]]:
-    tall = [(TALL_ROWS, quads) for quads in (2, 1)] if texture else []
+def _subgroup_tiles(*, texture: bool) -> list[tuple[int, float]]:
+    rare: list[tuple[int, float]] = []
+    if texture:
+        rare = [*((TALL_ROWS, quads) for quads in (2, 1)), *((16, quads) for quads in _HALF_QUADS)]
     candidates = (16, 8, 4, 2, 1) if texture else (32, 16, 8, 4, 2, 1)
-    return tall + [(rows, quads) for rows in candidates for quads in (2, 1) if rows * quads <= MOST_QUADS]
+    return rare + [(rows, quads) for rows in candidates for quads in (2, 1) if rows * quads <= MOST_QUADS]
 
 
 def subgroup_nanoseconds(caps: Caps, size: ProductSize, *, texture: bool) -> float:
@@ -152,13 +174,14 @@ def subgroup_nanoseconds(caps: Caps, size: ProductSize, *, texture: bool) -> flo
     return size.matrices * _tile_nanoseconds(caps, size, *subgroup_tile(caps, size, texture=texture), texture=texture)
 
 
-def _tile_nanoseconds(caps: Caps, size: ProductSize, rows: int, quads: int, *, texture: bool) -> float:
+def _tile_nanoseconds(caps: Caps, size: ProductSize, rows: int, quads: float, *, texture: bool) -> float:
     """Return how long the sums of all tiles of a size take."""
     lanes = caps.subgroup_size
     tiles = -(-size.M // rows) * -(-size.N // (lanes * quads * 4))
     a_loads = -(-rows // lanes) * _BUFFER_NS
     b_loads = 4 * quads * (_TEXTURE_NS if texture else _BUFFER_NS)
-    return tiles * size.K / 4 * (a_loads + b_loads + rows * quads * _PRODUCT_NS)
+    products = rows * (int(quads) + (_HALF_SHARE if quads % 1 else 0)) * _PRODUCT_NS
+    return tiles * size.K / 4 * (a_loads + b_loads + products)
 
 
 def tile_side(size: ProductSize) -> int:

@@ -22,7 +22,7 @@ WINOGRAD_CHANNELS = 32
 WINOGRAD_PATCHES = 64
 """Patches of 2 x 2 output pixels from which its products are large enough to be fast there."""
 
-_TRANSFORMED_NS = 3.2
+_TRANSFORMED_NS = 2.5
 """What its transforms take on a software adapter for each of the 16 numbers of a patch and channel (measured)."""
 
 _WORTH_ROUNDING = 0.95

@@ -269,7 +269,7 @@ def _marked_library(*names: str) -> str:
 
 def _unmarked_int(value: object) -> int:
     """Return what the filter `int` does of the numbers that macros yield."""
-    return int(_MARKS.sub("", str(value)))
+    return int(float(_MARKS.sub("", str(value))))
 
 
 @cache

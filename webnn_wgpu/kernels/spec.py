@@ -152,7 +152,7 @@ class KernelSpec:
     def __str__(self) -> str:
         if self.source:
             return self.template
-        simple = [f"{k}={v}" for k, v in self.params if isinstance(v, bool | int | str)]
+        simple = [f"{k}={v}" for k, v in self.params if isinstance(v, bool | int | float | str)]
         return f"{self.template}[{', '.join(simple)}]"
 
 

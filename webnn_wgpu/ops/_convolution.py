@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..core.data_types import DATA_TYPES, FLOATS
 from ..core.errors import OperationError
 from ..kernels import select
-from ..kernels.element import QUAD
+from ..kernels.element import QUAD, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture, Permuted
 from ..kernels.select import Choice
 from ..kernels.select_convolution import VARIANTS, ConvolutionSize, choose_convolution, obstacle
@@ -308,13 +308,18 @@ def _start(
     """Return a kernel that reads the input and the filter and knows where patches lie."""
     data_type, weights_type = (low.input(i).data_type for i in range(2))
     kernel = Kernel()
+    nhwc = size.nhwc and source != low.channels_first
     # A quad of channels lies in one piece, and in one group.
-    quads = size.nhwc and size.depth % QUAD == 0
-    kernel.bind(Binding("input", "read", data_type, quad=quads), source)
+    kernel.bind(Binding("input", "read", data_type, quad=nhwc and size.depth % QUAD == 0), source)
     kernel.bind(Binding("weights", "texture") if texture else Binding("weights", "read", weights_type, quad=quad), weights)
     kernel.params["transposed"] = size.transposed
-    patch_uniforms(kernel, size)
+    patch_uniforms(kernel, size, nhwc=nhwc)
     return kernel
+
+
+def _whole_bound(low: Lowering) -> bool:
+    """Return whether the input fits a binding, so that kernels never see a part of it."""
+    return padded_bytes(low.input().size_bytes) <= low.caps.limit("max-storage-buffer-binding-size")
 
 
 def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output: TensorType) -> list[KernelCall]:
@@ -336,6 +341,8 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
         last = part is parts[-1]
         own = part.of(size)
         source = part_of_input(low, size, part, calls)
+        if low.channels_first is not None and source == low.value(0) and _whole_bound(low):
+            source = low.channels_first
         into = None if last else sums[number % 2]
         for block in blocks_of_columns(own, element_bytes, low.caps):
             weights, packing = _part_of_filter(low, size, choice, part, block, calls)
@@ -389,21 +396,21 @@ def _product_call(
     product, reason = replace(size.product, N=end - first), choice.reason
     M, N, K = product.M, product.N, product.K
     whole = N == size.columns
-    own: dict[str, int | bool] = {}
+    own: dict[str, int | float | bool] = {}
     if choice.variant == "implicit":
         lanes = low.caps.subgroup_size
-        rows, quads = choice.tile or select.subgroup_tile(low.caps, product, texture=packing is not None)
+        rows, quads = select.tile_of(low.caps, choice, product, texture=packing is not None)
         reason += ", filter packed in a texture" if packing else ""
-        tile = (rows, lanes * quads * QUAD)
+        tile = (rows, int(lanes * quads * QUAD))
         own = {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": packing is not None}
         one_row = packing is not None and packing.wraps(size.depth) == 1
         own |= {"rest": size.depth % QUAD, "short": size.depth < QUAD, "one_row": one_row}
     elif choice.variant == "tiled":
-        (side,) = choice.tile or (select.tile_side(product),)
+        side = int(choice.tile[0]) if choice.tile else select.tile_side(product)
         tile = (side * QUAD, side * QUAD)
         own = {"side": side, "whole_taps": size.depth % QUAD == 0}
     else:
-        (rows,) = (1,) if lowest else choice.tile or (select.plain_rows(product),)
+        rows = 1 if lowest else int(choice.tile[0]) if choice.tile else select.plain_rows(product)
         tile = (8 * rows, 8 * QUAD)
         own = {"rows": rows}
     kernel = _start(low, size, source, weights, packing is not None, N % QUAD == 0)
@@ -429,7 +436,7 @@ def _panel_texture(low: Lowering, size: ConvolutionSize, choice: Choice) -> Pane
     """Return how a constant filter is packed into a texture, a matrix per group and tap; None where it does not fit."""
     if not low.is_constant(low.value(1)):
         return None
-    _, quads = choice.tile or select.subgroup_tile(low.caps, size.product, texture=True)
+    _, quads = select.tile_of(low.caps, choice, size.product, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
     packing = PanelTexture(low.caps.subgroup_size, quads, width)
     return packing if packing.height(size.depth, size.columns, size.groups * size.taps) <= width else None

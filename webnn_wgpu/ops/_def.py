@@ -162,6 +162,9 @@ class Lowering:
         part: where the result goes, if that is a part of another value; only given to operators that declare `epilogue`.
         placed: positions of the operands that lie in the first output already: those that were such parts of it.
         tuning: what was measured on the device.
+        parts: the values that are parts of others, as `part` is. Whoever reads one of them finds it there.
+        channels_first: the value that the first operand is a transpose of, whose dimension 1 are the channels that come last in
+            that; `lower` may read it instead. Only given to convolutions.
     """
 
     node: Node
@@ -174,6 +177,8 @@ class Lowering:
     part: Part | None = None
     placed: frozenset[int] = frozenset()
     tuning: Tuning | None = None
+    parts: Mapping[int, Part] = field(default_factory=dict[int, "Part"])
+    channels_first: int | None = None
 
     @property
     def attrs(self) -> Attrs:
@@ -298,6 +303,7 @@ class OpDef:
         epilogue_axis: along which dimension of the output, counted from its end (-1), a vector that an epilogue reads may lie.
         parts: for operators that put their operands side by side, of which part of the output each is a copy; () where the
             operands' makers cannot write there themselves.
+        reads_parts: whether `lower` finds its first operand where `Lowering.parts` says.
         tolerance: ULP a float32 result may be off from `reference` for inputs of ordinary size; None where it depends on
             the shape.
         rank_phrase: rule text for a wrong rank, where programs look for particular words.
@@ -321,6 +327,7 @@ class OpDef:
     epilogue: bool = False
     epilogue_axis: Callable[[Attrs], int] = lambda attrs: -1
     parts: Callable[[Graph, Node], Sequence[Part]] | None = None
+    reads_parts: bool = False
     tolerance: float | None = None
     rank_phrase: str = ""
     outputs: tuple[str, ...] = ("output",)

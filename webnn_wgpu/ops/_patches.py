@@ -10,10 +10,9 @@ if TYPE_CHECKING:
     from ._product import Kernel
 
 
-def patch_uniforms(kernel: Kernel, size: ConvolutionSize) -> None:
-    """Add the uniforms by which `shaders/lib/patches.wgsl.j2` finds input pixels, and the filter's sizes."""
+def patch_uniforms(kernel: Kernel, size: ConvolutionSize, *, nhwc: bool) -> None:
+    """Add the uniforms by which `shaders/lib/patches.wgsl.j2` finds input pixels, `nhwc` or not, and the filter's sizes."""
     (in_height, in_width), channels = size.input, size.groups * size.depth
-    nhwc = size.nhwc
     kernel.uniforms(
         pixels=math.prod(size.output),
         out_height=size.output[0],

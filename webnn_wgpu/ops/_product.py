@@ -32,7 +32,7 @@ from ._factors import Block, Factor, columns_of, is_constant, packed, row_major,
 from ._quads import MOST_ITERATIONS
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 
-_OWN_PARAMS = {"subgroup": ("lanes", "rows", "quads", "b_texture"), "tiled": ("side",), "gemv": (), "plain": ("rows",)}
+_OWN_PARAMS = {"subgroup": ("lanes", "rows", "quads", "b_texture", "rest"), "tiled": ("side",), "gemv": (), "plain": ("rows",)}
 _COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_reads", "block")
 _TEMPLATES = {v: KernelTemplate(f"matmul.{v}", (*_OWN_PARAMS[v], *_COMMON_PARAMS)) for v in select.VARIANTS}
 TEMPLATES = tuple(_TEMPLATES.values())
@@ -210,7 +210,7 @@ def _block_calls(
     kernel, calls = Kernel(), list[KernelCall]()
     packing = _panel_texture(low, b, replace(size, N=N), choice) if choice.variant == "subgroup" else None
     reason += ", b packed in a texture" if packing else ""
-    tile = _tile(kernel, low, size, choice, texture=packing is not None)
+    tile = _tile(kernel, low, replace(size, N=N), choice, texture=packing is not None)
     a_quads = K % QUAD == 0 and choice.variant != "gemv"
     kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), a.value)
     if packing:
@@ -244,17 +244,21 @@ def _block_calls(
 def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, int]:
     """Declare the parameters of a variant, and return the rows and columns of its tiles."""
     if choice.variant == "subgroup":
-        rows, quads = choice.tile or select.subgroup_tile(low.caps, size, texture=texture)
-        lanes = low.caps.subgroup_size
-        kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": texture}
+        rows, quads = select.tile_of(low.caps, choice, size, texture=texture)
+        lanes, left = low.caps.subgroup_size, size.K % QUAD
+        # What is left of the sums behind their quads is known where that is nothing, or is written out for half quads.
+        rest = left if left == 0 or quads % 1 else None
+        kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": texture, "rest": rest}
         kernel.features.append("subgroup")
-        return rows, lanes * quads * QUAD
+        return rows, int(lanes * quads * QUAD)
     if choice.variant == "tiled":
-        (kernel.params["side"],) = (side,) = choice.tile or (select.tile_side(size),)
+        side = int(choice.tile[0]) if choice.tile else select.tile_side(size)
+        kernel.params["side"] = side
         return side * QUAD, side * QUAD
     if choice.variant == "gemv":
         return 1, 16 * QUAD
-    (kernel.params["rows"],) = (rows,) = choice.tile or (select.plain_rows(size),)
+    rows = int(choice.tile[0]) if choice.tile else select.plain_rows(size)
+    kernel.params["rows"] = rows
     return 8 * rows, 8 * QUAD
 
 
@@ -325,7 +329,7 @@ def _panel_texture(low: Lowering, b: Factor, size: ProductSize, choice: Choice) 
     """Return how a constant `b`, row-major, is packed into a texture, or None where it is no constant or does not fit."""
     if not is_constant(low, b.value):
         return None
-    _, quads = choice.tile or select.subgroup_tile(low.caps, size, texture=True)
+    _, quads = select.tile_of(low.caps, choice, size, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
     packing = PanelTexture(low.caps.subgroup_size, quads, width)
     return packing if packing.height(size.K, size.N, math.prod(b.batch)) <= width else None
@@ -344,7 +348,7 @@ def _block_width(low: Lowering, b: Factor, size: ProductSize, choice: Choice) ->
     N, K, limit = size.N, size.K, low.caps.limit("max-storage-buffer-binding-size")
     single = math.prod(b.batch) == 1
     if choice.variant == "subgroup" and is_constant(low, b.value):
-        _, quads = choice.tile or select.subgroup_tile(low.caps, size, texture=True)
+        _, quads = select.tile_of(low.caps, choice, size, texture=True)
         texture_side = low.caps.limit("max-texture-dimension-2d")
         packing = PanelTexture(low.caps.subgroup_size, quads, texture_side)
         if packing.height(K, N, math.prod(b.batch)) <= texture_side:

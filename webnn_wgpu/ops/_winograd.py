@@ -48,7 +48,7 @@ def winograd_calls(
     kernel.bind(Binding("input", "read", low.input().data_type, quad=quads), low.value(0))
     kernel.bind(Binding("output", "write", "float32", quad=True), transformed)
     # The patches are the pixels of a convolution with strides of 2.
-    patch_uniforms(kernel, replace(size, output=size.patches, strides=(2, 2)))
+    patch_uniforms(kernel, replace(size, output=size.patches, strides=(2, 2)), nhwc=size.nhwc)
     items = patches * size.depth // QUAD
     kernel.uniforms(items=items)
     first = kernel.call(_INPUT, grid_1d(-(-items // 64), low.caps), reason)

@@ -103,7 +103,7 @@ def _clamp_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     low, high = _clamp_bounds(attrs, inputs[0])
     kind = DATA_TYPES[inputs[0]].kind
     if kind == "float":
-        return Formula("min_f32(max_f32({0}, {low}), {high})", ("max", "min"), (("low", "f32", low), ("high", "f32", high)))
+        return Formula("clamp_f32({0}, {low}, {high})", ("clamp",), (("low", "f32", low), ("high", "f32", high)))
     if DATA_TYPES[inputs[0]].size_bytes < 8:
         type_: UniformType = "i32" if kind == "int" else "u32"
         return Formula("min(max({0}, {low}), {high})", (), (("low", type_, low), ("high", type_, high)))

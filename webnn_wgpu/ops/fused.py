@@ -1,6 +1,7 @@
 """`fused`: a body of operators that runs as one kernel.
 
-The body is a chain or tree of element-wise operators, behind at most one operator that takes an epilogue (matmul, gemm).
+The body is a chain or tree of element-wise operators, behind at most one operator that takes an epilogue (matmul, gemm). That
+one may stand behind the transpose of its first operand from channels first to channels last, which it then may read as it was.
 The body's inputs are named by position ("0", "1", ...) and stand for the node's operands; its only output is the node's.
 """
 
@@ -8,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from ..ir.graph import Graph, Node, Origin, substitute
 from ..ir.types import TensorType
 from ..kernels.element import element_of
 from ..kernels.expression import ExpressionBuilder
-from ..kernels.spec import KernelCall
+from ..kernels.spec import KernelCall, Temp
 from ._attrs import Attr
 from ._def import Call, Epilogue, Lowering, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._rows import apply_node
+from ._shapes import strides_of
+from .strided import STRIDED, strided_call
 
 FUSED = "fused"
 
@@ -26,20 +30,40 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
     raise call.fail("fused nodes are made by passes, not by programs")
 
 
-def _parts(body: Graph, ops: Mapping[str, OpDef]) -> tuple[Node | None, tuple[Node, ...]]:
-    """Return the operator of a body that takes an epilogue, if any, and those of its expression, one for each step."""
-    return (body.nodes[0], body.nodes[1:]) if ops[body.nodes[0].op].epilogue else (None, body.nodes)
+class Members(NamedTuple):
+    """The operators of a body.
+
+    Attributes:
+        transpose: the one in front of the anchor, if any.
+        anchor: the one that takes an epilogue, if any.
+        chain: those of the expression, one for each step.
+    """
+
+    transpose: Node | None
+    anchor: Node | None
+    chain: tuple[Node, ...]
+
+
+def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
+    """Return the operators of a fused node; of another, the node itself as the anchor or as the only one of the chain."""
+    body = node.attrs.get("body")
+    nodes: tuple[Node, ...] = body.nodes if isinstance(body, Graph) else (node,)
+    transpose = nodes[0] if nodes[0].op == "transpose" and nodes[-1] is not nodes[0] else None
+    start = 1 if transpose else 0
+    if ops[nodes[start].op].epilogue:
+        return Members(transpose, nodes[start], nodes[start + 1 :])
+    return Members(transpose, None, nodes[start:])
 
 
 def steps_of(node: Node, ops: Mapping[str, OpDef]) -> tuple[tuple[Origin, ...], ...]:
     """Return where the operators come from that the steps of a node's expression compute; () if it is not fused."""
-    return tuple(step.origins for step in _parts(node.attrs["body"], ops)[1]) if node.op == FUSED else ()
+    return tuple(step.origins for step in members_of(node, ops).chain) if node.op == FUSED else ()
 
 
 def _lower(low: Lowering) -> list[KernelCall]:
     body: Graph = low.attrs["body"]
     outer = {inner: low.value(int(name)) for name, inner in body.inputs.items()}
-    anchor, chain = _parts(body, low.ops)
+    transpose, anchor, chain = members_of(low.node, low.ops)
     builder = ExpressionBuilder()
     names: dict[int, str] = {}
     read: list[int] = []
@@ -58,12 +82,30 @@ def _lower(low: Lowering) -> list[KernelCall]:
         sources = [Source(outer[v], body.type(v)) for v in read]
         reason = f"{len(chain)} element-wise operators in one kernel"
         return elementwise_call(expression, builder.uniforms, sources, output, low.output(), low.caps, reason)
-    epilogue = Epilogue(expression, tuple(builder.uniforms), tuple(outer[v] for v in read), output)
+    epilogue = Epilogue(expression, tuple(builder.uniforms), tuple(outer[v] for v in read), output) if chain else None
     # The anchor is lowered as if it stood in the outer graph, storing the node's output.
     whole = replace(low.graph, values={**low.graph.values, **body.values})
     lower = low.ops[anchor.op].lower
     assert lower is not None
-    return lower(replace(low, node=substitute(anchor, outer), graph=whole, epilogue=epilogue, in_place=False))
+    inner = replace(low, node=substitute(anchor, outer), graph=whole, epilogue=epilogue, in_place=False)
+    if transpose is None:
+        return lower(inner)
+    source = outer[transpose.operands[0]]
+    return _behind(low, source, transpose, lower(replace(inner, channels_first=source)))
+
+
+def _behind(low: Lowering, source: int, transpose: Node, calls: list[KernelCall]) -> list[KernelCall]:
+    """Return an operator's calls, behind the transpose of its first operand unless they read what that is a transpose of."""
+    value = transpose.outputs[0]
+    if not any(value in call.operands for call in calls):
+        return calls
+    type_ = low.graph.type(source)
+    order: tuple[int, ...] = transpose.attrs["permutation"]
+    temp, strides = Temp("transposed", type_.size_bytes), strides_of(type_.shape)
+    dims, steps = [type_.shape[d] for d in order], [strides[d] for d in order]
+    moved = strided_call(source, type_.data_type, 0, dims, steps, temp, low.caps, f"permutation {list(order)}")
+    turned = [replace(call, operands=tuple(temp if o == value else o for o in call.operands)) for call in calls]
+    return [moved, *turned]
 
 
 OPS = (
@@ -74,7 +116,7 @@ OPS = (
         None,
         _lower,
         attrs=(Attr("body", "number"),),
-        templates=(ELEMENTWISE,),
+        templates=(ELEMENTWISE, STRIDED),
         internal=True,
     ),
 )

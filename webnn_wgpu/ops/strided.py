@@ -86,6 +86,13 @@ def copy_call(value: int, value_type: TensorType, output: int, caps: Caps) -> Ke
     return strided_call(value, value_type.data_type, 0, shape, strides_of(shape), output, caps, "copy")
 
 
+def _place(low: Lowering) -> tuple[int, int, tuple[int, ...]]:
+    """Return where the input lies: the value that holds it, its first element there, and its strides."""
+    value, shape = low.value(0), low.input().shape
+    part = low.parts.get(value)
+    return (part.value, part.start, strides_of((*shape[:-1], part.row))) if part else (value, 0, strides_of(shape))
+
+
 def _lower(low: Lowering, base: int, dims: Sequence[int], strides: Sequence[int], reason: str) -> list[KernelCall]:
     data_type = low.input().data_type
     return [strided_call(low.value(0), data_type, base, dims, strides, low.node.outputs[0], low.caps, reason)]
@@ -117,8 +124,10 @@ def _infer_transpose(call: Call) -> tuple[TensorType, ...]:
 
 def _lower_transpose(low: Lowering) -> list[KernelCall]:
     order: tuple[int, ...] = low.attrs["permutation"]
-    strides = strides_of(low.input().shape)
-    return _lower(low, 0, low.output().shape, [strides[d] for d in order], f"permutation {list(order)}")
+    value, start, strides = _place(low)
+    steps, reason = [strides[d] for d in order], f"permutation {list(order)}"
+    output = low.output()
+    return [strided_call(value, output.data_type, start, output.shape, steps, low.node.outputs[0], low.caps, reason)]
 
 
 # slice ----------------------------------------------------------------------------------------------------------------
@@ -159,10 +168,11 @@ def _slice_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Te
 
 
 def _lower_slice(low: Lowering) -> list[KernelCall]:
-    own = strides_of(low.input().shape)
-    base = sum(b * s for b, s in zip(low.attrs["starts"], own, strict=True))
+    value, start, own = _place(low)
+    base = start + sum(b * s for b, s in zip(low.attrs["starts"], own, strict=True))
     steps = [s * k for s, k in zip(own, low.attrs["strides"], strict=True)]
-    return _lower(low, base, low.output().shape, steps, "slice")
+    output = low.output()
+    return [strided_call(value, output.data_type, base, output.shape, steps, low.node.outputs[0], low.caps, "slice")]
 
 
 # split ----------------------------------------------------------------------------------------------------------------
@@ -204,15 +214,15 @@ def _split_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Te
 
 def _lower_split(low: Lowering) -> list[KernelCall]:
     x, axis = low.input(), int(low.attrs["axis"])
-    own = strides_of(x.shape)
+    value, first, own = _place(low)
     calls: list[KernelCall] = []
     start = 0
     parts: tuple[int, ...] = low.attrs["splits"]
     for i, part in enumerate(parts):
         output = low.output(i)
         reason = f"part {i} of {len(low.node.outputs)}"
-        base = start * own[axis]
-        calls.append(strided_call(low.value(0), x.data_type, base, output.shape, own, low.node.outputs[i], low.caps, reason))
+        base = first + start * own[axis]
+        calls.append(strided_call(value, x.data_type, base, output.shape, own, low.node.outputs[i], low.caps, reason))
         start += part
     return calls
 
@@ -294,6 +304,7 @@ OPS = (
         spec="#api-mlgraphbuilder-transpose",
         tolerance=0,
         moves=True,
+        reads_parts=True,
     ),
     OpDef(
         "slice",
@@ -306,6 +317,7 @@ OPS = (
         spec="#api-mlgraphbuilder-slice",
         tolerance=0,
         moves=True,
+        reads_parts=True,
     ),
     OpDef(
         "split",
@@ -318,6 +330,7 @@ OPS = (
         spec="#api-mlgraphbuilder-split",
         tolerance=0,
         moves=True,
+        reads_parts=True,
         outputs=("outputs",),
     ),
     OpDef(

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
-from ..ir.graph import Graph, Node
+from ..ir.graph import Graph, Node, Value
 from ..ops import OPS
-from ..ops.fused import FUSED
+from ..ops.fused import FUSED, members_of
+from .layout import CONVOLUTIONS, to_last
 
 MAX_INPUTS = 6
 """Most tensors a fused kernel reads: with the output they must fit the 8 storage buffers that WebGPU guarantees."""
 
 MAX_STEPS = 32
 """Most operators in one kernel: longer shaders cost more to compile than one more pass over memory."""
+
+_AT_ONCE = 4
+"""Channels of a pixel that convolutions read at once, where they come last and are a multiple of so many."""
 
 
 def fuse_epilogues(graph: Graph) -> Graph:
@@ -24,6 +29,36 @@ def fuse_epilogues(graph: Graph) -> Graph:
 def fuse_elementwise(graph: Graph) -> Graph:
     """Fuse chains of element-wise operators of one shape into one kernel."""
     return _fuse(graph, lambda node: OPS[node.op].elementwise is not None, _fits_chain)
+
+
+def fuse_transposes(graph: Graph) -> Graph:
+    """Fuse the transpose of an image to channels last into the convolution that alone reads it, if no quads of channels do."""
+    times_read = Counter(value for node in graph.nodes for value in node.operands)
+    times_read.update(graph.outputs.values())
+    transposes = {node.outputs[0]: node for node in graph.nodes if node.op == "transpose"}
+    kept: list[Node] = []
+    for node in graph.nodes:
+        transpose = next((transposes[value] for value in node.operands if value in transposes), None)
+        if transpose and times_read[transpose.outputs[0]] == 1 and _reads_planes(graph, node, transpose):
+            kept.remove(transpose)
+            body = node.attrs.get("body")
+            fused = body if isinstance(body, Graph) else graph.with_nodes((node,))
+            kept.append(_fused(graph, [transpose, *fused.nodes], fused.values))
+        else:
+            kept.append(node)
+    return graph if len(kept) == len(graph.nodes) else graph.with_nodes(tuple(kept))
+
+
+def _reads_planes(graph: Graph, node: Node, transpose: Node) -> bool:
+    """Return whether a node is a convolution of a transposed image that reads channels one by one."""
+    anchor = members_of(node, OPS).anchor
+    if anchor is None or anchor.op not in CONVOLUTIONS or anchor.operands[0] != transpose.outputs[0]:
+        return False
+    shape = graph.type(transpose.outputs[0]).shape
+    few = anchor.attrs["groups"] == 1 and shape[-1] % _AT_ONCE > 0 and anchor.attrs["input_layout"] == "nhwc"
+    layout: str = anchor.attrs["filter_layout"]
+    taps = [n for letter, n in zip(layout, graph.type(anchor.operands[1]).shape, strict=True) if letter in "hw"]
+    return few and taps != [1, 1] and tuple(transpose.attrs["permutation"]) == to_last(len(shape))
 
 
 def _fuse(graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, Sequence[Node], Node], bool]) -> Graph:
@@ -125,9 +160,11 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     return True
 
 
-def _fused(graph: Graph, group: Sequence[Node]) -> Node:
+def _fused(graph: Graph, group: Sequence[Node], inner: Mapping[int, Value] = MappingProxyType({})) -> Node:
+    """Return the node that a group becomes; `inner` are values of a group fused before, which the graph has no more."""
     reads = _reads(group)
-    values = {v: graph.values[v] for node in group for v in (*node.operands, *node.outputs)}
+    known = {**graph.values, **inner}
+    values = {v: known[v] for node in group for v in (*node.operands, *node.outputs)}
     last = group[-1]
     body = Graph(values, {str(i): v for i, v in enumerate(reads)}, {}, tuple(group), {"0": last.outputs[0]})
     return Node(

@@ -20,7 +20,7 @@ from ..ops import OPS
 from .cleanup import drop_dead_nodes
 from .rewriting import Rewriter, merged
 
-_CONVOLUTIONS = ("conv2d", "convTranspose2d")
+CONVOLUTIONS = ("conv2d", "convTranspose2d")
 
 _PER_PRODUCT, _PER_RESULT, _PER_MOVED, _PER_TRANSPOSE = 0.01, 2.0, 1.5, 20_000.0
 """Nanoseconds, measured on a software adapter: what a convolution saves for each product and each element of its result, and
@@ -29,7 +29,7 @@ what a transpose costs for each element and at least."""
 
 def keep_channels_last(graph: Graph) -> Graph:
     """Have convolutions and what stands between them work on channels-last values, if that saves more than it costs."""
-    if not any(node.op in _CONVOLUTIONS and node.attrs["input_layout"] == "nchw" for node in graph.nodes):
+    if not any(node.op in CONVOLUTIONS and node.attrs["input_layout"] == "nchw" for node in graph.nodes):
         return graph
     regions = _Regions(graph)
     rewritten = regions.rewritten()
@@ -294,7 +294,7 @@ def _reshape(regions: _Regions, node: Node) -> bool:
 
 
 _RULES: dict[str, _Rule] = {
-    **dict.fromkeys(_CONVOLUTIONS, _convolution),
+    **dict.fromkeys(CONVOLUTIONS, _convolution),
     **dict.fromkeys(("averagePool2d", "l2Pool2d", "maxPool2d", "instanceNormalization"), _layout),
     **dict.fromkeys(("quantizeLinear", "dequantizeLinear"), _quantization),
     **dict.fromkeys(

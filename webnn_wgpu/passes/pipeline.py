@@ -12,7 +12,7 @@ from .casts import merge_casts
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
 from .convolution import fold_into_convolutions, fold_padding
 from .fold import fold_constants
-from .fuse import fuse_elementwise, fuse_epilogues
+from .fuse import fuse_elementwise, fuse_epilogues, fuse_transposes
 from .gelu import recognise_gelu
 from .layout import keep_channels_last
 from .movement import merge_movement
@@ -103,6 +103,7 @@ PASSES = (
         exact=False,
     ),
     Pass("fuse_epilogues", fuse_epilogues, "bias, activation and residual are applied before a matrix product is stored"),
+    Pass("fuse_transposes", fuse_transposes, "convolutions of few channels read planes as well as pixels, without a transpose"),
     Pass("fuse_elementwise", fuse_elementwise, "element-wise operators of one shape read and write memory once"),
 )
 """Every pass in the order it runs."""

@@ -6,22 +6,28 @@ kernels store rows into columns of wider rows as well as into rows of their own.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 
 from ..core.caps import Caps
 from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
 from ..ops import OPS
 from ..ops._def import Part
+from ..ops.fused import members_of
 
 
 def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
     """Return the values of a graph that get no memory of their own, and the part of another value that each lies in.
 
-    They are read by the operator that joins them alone, and what they are joined in fits one binding of the device.
+    They are read by the operator that joins them, and besides by operators alone that find them there. What they are joined in
+    fits one binding of the device.
     """
-    times_read = Counter(value for node in graph.nodes for value in node.operands)
-    times_read.update(graph.outputs.values())
+    readers: defaultdict[int, list[Node | None]] = defaultdict(list)
+    for node in graph.nodes:
+        for value in node.operands:
+            readers[value].append(node)
+    for value in graph.outputs.values():
+        readers[value].append(None)
     makers = {output: node for node in graph.nodes for output in node.outputs}
     found: dict[int, Part] = {}
     for node in graph.nodes:
@@ -30,9 +36,16 @@ def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
             continue
         # Empty where the operands cannot be written in place.
         for value, part in zip(node.operands, parts(graph, node), strict=False):
-            if times_read[value] == 1 and value in makers and _writes_parts(makers[value]):
+            others = [reader for reader in readers[value] if reader is not node]
+            once = len(others) == len(readers[value]) - 1
+            if once and all(map(_reads_parts, others)) and value in makers and _writes_parts(makers[value]):
                 found[value] = part
     return found
+
+
+def _reads_parts(node: Node | None) -> bool:
+    """Return whether a reader finds an operand that is a part of another value: no output of the graph does."""
+    return node is not None and OPS[node.op].reads_parts
 
 
 def _limit(caps: Caps) -> int:
@@ -41,7 +54,5 @@ def _limit(caps: Caps) -> int:
 
 def _writes_parts(node: Node) -> bool:
     """Return whether the operator that stores a node's result can put its rows into columns of other rows."""
-    body = node.attrs.get("body")
-    writer = body.nodes[0] if isinstance(body, Graph) else node
-    op = OPS[writer.op]
-    return op.epilogue and op.epilogue_axis(writer.attrs) == -1
+    writer = members_of(node, OPS).anchor
+    return writer is not None and OPS[writer.op].epilogue_axis(writer.attrs) == -1

@@ -73,7 +73,7 @@ class _Planner:
                 self.home[node.outputs[0]] = updated[node.outputs[0]]
             part = self.parts.get(node.outputs[0])
             placed = frozenset(i for i, value in enumerate(node.inputs) if value in self.parts)
-            low = Lowering(node, graph, self.caps, OPS, self.forced, None, in_place, part, placed, self.tuning)
+            low = Lowering(node, graph, self.caps, OPS, self.forced, None, in_place, part, placed, self.tuning, self.parts)
             calls = op.lower(low)
             named: dict[str, int] = {}
             for i, call in enumerate(calls):

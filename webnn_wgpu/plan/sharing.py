@@ -2,7 +2,7 @@
 
 A kernel costs a driver up to half a second the first time. Matrix products and convolutions come with one end for each
 activation behind them; of these, no activation is a clamp to the infinities and relu one to 0 and infinity, bit for bit: the
-library's max and min keep NaN and the signs of zeros. Products in the registers of a subgroup, which take longest to compile,
+library's functions keep NaN and the signs of zeros. Products in the registers of a subgroup, which take longest to compile,
 also come with and without a tensor that is added at their end: a uniform tells whether it is.
 """
 
@@ -20,9 +20,7 @@ from ..kernels.spec import Binding, KernelCall, KernelSpec, UniformType
 _ARGS = (("x0", "f32"),)
 _Field: TypeAlias = tuple[str, UniformType]
 _FIELDS: tuple[_Field, ...] = (("y0_low", "f32"), ("y0_high", "f32"))
-_CLAMP = Expression(
-    _ARGS, (Step("y0", "f32", "min_f32(max_f32(x0, params.y0_low), params.y0_high)"),), "y0", "f32", ("max", "min")
-)
+_CLAMP = Expression(_ARGS, (Step("y0", "f32", "clamp_f32(x0, params.y0_low, params.y0_high)"),), "y0", "f32", ("clamp",))
 _HIDDEN: _Field = (OPAQUE_ZERO, "u32")
 ADDS: _Field = ("adds", "u32")
 """The uniform that tells whether a call adds the tensor that its kernel may add."""
