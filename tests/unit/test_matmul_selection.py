@@ -111,6 +111,22 @@ def test_subgroup_tile(size: ProductSize, texture: bool, tile: tuple[int, int]) 
     assert subgroup_tile(caps_of("lavapipe"), size, texture=texture) == tile
 
 
+@pytest.mark.parametrize(
+    ("size", "tile"),
+    [
+        (ProductSize(128, 384, 384), (16, 3)),
+        (ProductSize(197, 192, 192), (16, 3)),
+        (ProductSize(128, 512, 512), (16, 2)),
+        (ProductSize(128, 1000, 512), (16, 2)),
+        (ProductSize(196, 96, 576), (16, 3)),
+        (ProductSize(8, 384, 384), (8, 2)),
+        (ProductSize(49, 768, 3072), (25, 2)),
+    ],
+)
+def test_wider_tiles_are_filled(size: ProductSize, tile: tuple[int, int]) -> None:
+    assert subgroup_tile(caps_of("lavapipe"), size, texture=True, wide=True) == tile
+
+
 def test_tiles_of_hardware_shrink_for_small_results() -> None:
     assert tile_side(ProductSize(1024, 1024, 64)) == 16
     assert tile_side(ProductSize(128, 128, 64, 64)) == 16
@@ -138,7 +154,7 @@ def test_every_variant_keeps_to_default_limits(device: str, variant: str) -> Non
 def test_constant_goes_into_a_texture_where_it_fits() -> None:
     caps = caps_of("lavapipe")
     (call,) = lower("matmul", ((128, 384), (384, 384)), caps, constants={1})
-    assert call.operands[1] == Packed(1, PanelTexture(8, 2, 16384))
+    assert call.operands[1] == Packed(1, PanelTexture(8, 3, 16384))
     assert call.reason == "software adapter with subgroups of 8, b packed in a texture"
     narrow = replace(caps, limits=tuple((n, 64 if n == "max-texture-dimension-2d" else v) for n, v in caps.limits))
     (call,) = lower("matmul", ((128, 384), (384, 384)), narrow, constants={1})

@@ -45,9 +45,13 @@ _HALF_QUADS = (2.5, 1.5, 0.5)
 _HALF_SHARE = 0.52
 """The share of what a quad costs that half a quad does."""
 
-_WORTH_SHARE, _WORTH_NS, _WORTH_HALVES_NS = 0.1, 500_000, 150_000
-"""What the higher tile, and one of half quads, must save, of a product's time and in nanoseconds: drivers take up to a quarter
-of a second to compile it, which hundreds of runs win back, or of a network with several such products.
+WIDE_QUADS = 3
+"""Quads per lane of a wider tile, for results whose columns fill it: its products take the fewest loads."""
+
+_WORTH_TALL, _WORTH_HALVES, _WORTH_WIDE = (0.1, 500_000), (0.1, 150_000), (0.03, 15_000)
+"""What the higher tile, one of half quads and the wider one must save, of a product's time and in nanoseconds: drivers take up
+to a quarter of a second longer to compile the former and a twentieth for the latter, which hundreds of runs win back, or of a
+network with several such products.
 """
 
 
@@ -118,30 +122,37 @@ def supports(caps: Caps, variant: str) -> bool:
     return variant != "subgroup" or ("subgroup" in caps.features and caps.subgroup_size in SUBGROUP_SIZES)
 
 
-def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool) -> tuple[int, float]:
+def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool, wide: bool = False) -> tuple[int, float]:
     """Return the rows and the quads of columns per lane of the subgroup kernel's tiles: those that take the least time.
 
     More rows load `b` less often. But a driver's compiler takes as long as there are quads in a lane's part of a tile, so these
-    are 32 at most, unless a higher tile wastes much less, or half a quad does; with `b` in a texture, 16 rows of two are faster
-    than 32 of one.
+    are 32 at most, unless a higher tile wastes much less, or half a quad does, or a wider one is filled; with `b` in a texture,
+    16 rows of two are faster than 32 of one.
+
+    Args:
+        caps: what the device can do.
+        size: sizes of the product.
+        texture: whether `b` lies in a texture.
+        wide: whether the wider tile may be taken. Networks of convolutions have products of many sizes: for the few that fill
+            it they would compile another kernel.
     """
 
     def nanoseconds(tile: tuple[int, float]) -> float:
         return size.matrices * _tile_nanoseconds(caps, size, *tile, texture=texture)
 
-    common = [tile for tile in _subgroup_tiles(texture=texture) if tile[0] != TALL_ROWS and not tile[1] % 1]
-    best = min(common, key=nanoseconds)
+    best = min(_common_tiles(texture=texture), key=nanoseconds)
     if not texture or best[0] != 16:
         return best
-    rare = [((TALL_ROWS, best[1]), _WORTH_NS), *(((16, quads), _WORTH_HALVES_NS) for quads in _HALF_QUADS)]
+    rare = [((TALL_ROWS, best[1]), _WORTH_TALL), *(((16, quads), _WORTH_HALVES) for quads in _HALF_QUADS)]
+    rare += [((16, WIDE_QUADS), _WORTH_WIDE)] * wide
     takes = nanoseconds(best)
-    worth = [tile for tile, least in rare if takes - nanoseconds(tile) > max(least, _WORTH_SHARE * takes)]
+    worth = [tile for tile, (share, least) in rare if takes - nanoseconds(tile) > max(least, share * takes)]
     return min(worth, key=nanoseconds, default=best)
 
 
-def tile_of(caps: Caps, choice: Choice, size: ProductSize, *, texture: bool) -> tuple[int, float]:
+def tile_of(caps: Caps, choice: Choice, size: ProductSize, *, texture: bool, wide: bool = False) -> tuple[int, float]:
     """Return the rows and the quads of columns per lane of the subgroup kernel's tiles for a choice that may name them."""
-    rows, quads = choice.tile or subgroup_tile(caps, size, texture=texture)
+    rows, quads = choice.tile or subgroup_tile(caps, size, texture=texture, wide=wide)
     return int(rows), quads if texture else max(1, int(quads))
 
 
@@ -164,9 +175,13 @@ def with_tiles(variant: str, *, texture: bool) -> list[str]:
 def _subgroup_tiles(*, texture: bool) -> list[tuple[int, float]]:
     rare: list[tuple[int, float]] = []
     if texture:
-        rare = [*((TALL_ROWS, quads) for quads in (2, 1)), *((16, quads) for quads in _HALF_QUADS)]
+        rare = [(TALL_ROWS, 2), (TALL_ROWS, 1), *((16, quads) for quads in (WIDE_QUADS, *_HALF_QUADS))]
+    return rare + _common_tiles(texture=texture)
+
+
+def _common_tiles(*, texture: bool) -> list[tuple[int, float]]:
     candidates = (16, 8, 4, 2, 1) if texture else (32, 16, 8, 4, 2, 1)
-    return rare + [(rows, quads) for rows in candidates for quads in (2, 1) if rows * quads <= MOST_QUADS]
+    return [(rows, quads) for rows in candidates for quads in (2, 1) if rows * quads <= MOST_QUADS]
 
 
 def subgroup_nanoseconds(caps: Caps, size: ProductSize, *, texture: bool) -> float:

@@ -244,7 +244,7 @@ def _block_calls(
 def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, int]:
     """Declare the parameters of a variant, and return the rows and columns of its tiles."""
     if choice.variant == "subgroup":
-        rows, quads = select.tile_of(low.caps, choice, size, texture=texture)
+        rows, quads = _subgroup_tile(low, size, choice, texture=texture)
         lanes, left = low.caps.subgroup_size, size.K % QUAD
         # What is left of the sums behind their quads is known where that is nothing, or is written out for half quads.
         rest = left if left == 0 or quads % 1 else None
@@ -260,6 +260,11 @@ def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, t
     rows = int(choice.tile[0]) if choice.tile else select.plain_rows(size)
     kernel.params["rows"] = rows
     return 8 * rows, 8 * QUAD
+
+
+def _subgroup_tile(low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, float]:
+    """Return the rows and the quads of columns per lane of the subgroup kernel's tiles."""
+    return select.tile_of(low.caps, choice, size, texture=texture, wide=not low.ops[low.node.op].variants)
 
 
 def _work(kernel: Kernel, size: ProductSize, width: int, rows: int, steps: _Steps, caps: Caps) -> Work:
@@ -329,7 +334,7 @@ def _panel_texture(low: Lowering, b: Factor, size: ProductSize, choice: Choice) 
     """Return how a constant `b`, row-major, is packed into a texture, or None where it is no constant or does not fit."""
     if not is_constant(low, b.value):
         return None
-    _, quads = select.tile_of(low.caps, choice, size, texture=True)
+    _, quads = _subgroup_tile(low, size, choice, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
     packing = PanelTexture(low.caps.subgroup_size, quads, width)
     return packing if packing.height(size.K, size.N, math.prod(b.batch)) <= width else None
@@ -348,7 +353,7 @@ def _block_width(low: Lowering, b: Factor, size: ProductSize, choice: Choice) ->
     N, K, limit = size.N, size.K, low.caps.limit("max-storage-buffer-binding-size")
     single = math.prod(b.batch) == 1
     if choice.variant == "subgroup" and is_constant(low, b.value):
-        _, quads = select.tile_of(low.caps, choice, size, texture=True)
+        _, quads = _subgroup_tile(low, size, choice, texture=True)
         texture_side = low.caps.limit("max-texture-dimension-2d")
         packing = PanelTexture(low.caps.subgroup_size, quads, texture_side)
         if packing.height(K, N, math.prod(b.batch)) <= texture_side:
