@@ -270,6 +270,15 @@ def test_choice_of_variant(device: Device) -> None:
         kernels(subgroups, (1, 1), 4, 4, (30, 32), {"x.attention": "tiled"})
 
 
+def test_keys_at_once_fit_workgroup_memory() -> None:
+    for lanes, length, keys in ((8, 1500, 64), (16, 1500, 32), (8, 197, 40), (8, 128, 32), (4, 1500, 64)):
+        caps = Caps(frozenset(["subgroup"]), subgroup_size=lanes, adapter_type="CPU")
+        plan = plan_of(caps, "x.attention", [*qkv((2, 2), length, length, (64, 64)), None, None])
+        assert plan.dispatches[0].spec.param("keys") == keys
+        # Scores of a lane's four queries, and two numbers for each query.
+        assert keys * lanes * 16 + lanes * 4 * 8 <= Caps().limit("max-compute-workgroup-storage-size")
+
+
 def test_loops_end_in_time() -> None:
     # Mesa's software driver ends the loops of an invocation after 65535 iterations: very many keys are cut into parts.
     for caps in (Caps(adapter_type="CPU"), Caps(frozenset(["subgroup"]), subgroup_size=8, adapter_type="CPU")):

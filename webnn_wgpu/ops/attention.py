@@ -51,6 +51,7 @@ DECODE_ROWS = 4
 
 _IN_SUBGROUPS = ("subgroup", "queries")
 _DECODE_KEYS = 256
+
 _LONG = 512
 """Keys from which on compiling a larger kernel pays."""
 
@@ -261,7 +262,7 @@ class _Lowering:
             whole = not self.low.has(4) and (left, right) == (_UNBOUNDED, _UNBOUNDED)
             kernel.params |= {"lanes": self.low.caps.subgroup_size, "whole": whole}
             if plan.variant == "queries":
-                kernel.params["keys"] = _keys_at_once(self.k.length)
+                kernel.params["keys"] = _keys_at_once(self.k.length, self.low.caps.subgroup_size)
             else:
                 kernel.params |= {"rows": plan.rows, "key_quads": _key_quads(plan.rows)}
             kernel.features.append("subgroup")
@@ -350,7 +351,7 @@ class _Lowering:
         lanes = caps.subgroup_size
         quads = -(-self.v.size // (QUAD * lanes))
         if variant == "queries":
-            keys = _keys_at_once(self.k.length)
+            keys = _keys_at_once(self.k.length, lanes)
             part_keys = self._part_keys(keys, self.q.size // QUAD + keys + 1, QUAD * lanes)
             return _Plan(variant, reason, QUAD * lanes, quads, part_keys)
         # More rows share each load of keys and values; but their sums must not be so many that compiling takes long.
@@ -399,9 +400,10 @@ def _key_quads(rows: int) -> int:
     return 1 if rows == 16 else 2
 
 
-def _keys_at_once(length: int) -> int:
+def _keys_at_once(length: int, lanes: int) -> int:
     """Return how many keys the `queries` kernel takes at once: such a number that the last block is nearly full."""
-    return 64 if length >= _LONG else min(32, 40, key=lambda keys: -(-length // keys) * keys)
+    # The weights of 64 keys fill half of the workgroup memory that every device has, or with 16 lanes all of it.
+    return 64 if length >= _LONG and lanes <= 8 else min(32, 40, key=lambda keys: -(-length // keys) * keys)
 
 
 _BUSY = 8
