@@ -1,4 +1,4 @@
-"""Movements that follow each other become one: transposes, reshapes, a split whose parts are joined again, slices of what is joined.
+"""Movements that follow each other become one: transposes, reshapes, splits that are joined again, slices of what is joined.
 
 Transposes that leave memory as it is become views.
 """
