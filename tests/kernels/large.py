@@ -41,7 +41,7 @@ def run_limited(
     )
     for dispatch in plan.dispatches:
         for binding, resource in zip(dispatch.spec.bindings, dispatch.bindings, strict=True):
-            assert binding.access == "texture" or resource.size_bytes <= limit
+            assert binding.is_texture or resource.size_bytes <= limit
             assert resource.offset_bytes % alignment == 0
     program = Program(device, plan)
     try:

@@ -236,6 +236,7 @@ def _rows() -> Iterator[Call]:
     ):
         what = f"{'x'.join(map(str, shape))}-{axis}"
         yield Call("softmax", what, [shape], {"axis": axis})
+        yield Call("x.log_softmax", what, [shape], {"axis": axis})
         for data_type in ("float32", "int64", "float16"):
             for exclusive, backward in ((False, False), (True, True)):
                 attrs = {"axis": axis, "exclusive": exclusive, "reversed": backward}

@@ -230,7 +230,7 @@ def test_profiles(profile_device: Device) -> None:
             arrays = qkv(heads, queries, keys, sizes, data_type=data_type)
             check(profile_device, arrays, causal=True)
             check(profile_device, [*arrays, numbers(5, keys, data_type=data_type), np.uint32([keys - 1])])
-    for variant in VARIANTS[1:]:
+    for variant in ("tiled", "decode", "plain"):
         check(profile_device, qkv((2, 1), 5, 300, (16, 16), data_type="float16"), variant)
 
 
@@ -253,7 +253,9 @@ def kernels(
 def test_choice_of_variant(device: Device) -> None:
     software, hardware = Caps(adapter_type="CPU"), as_hardware(Caps())
     subgroups = replace(software, features=frozenset(["subgroup"]), subgroup_size=8)
-    assert kernels(subgroups, (12, 12), 64, 64, (32, 32)) == "subgroup"
+    assert kernels(subgroups, (12, 12), 64, 64, (32, 32)) == kernels(subgroups, (4, 1), 4, 300, (32, 32)) == "subgroup"
+    assert kernels(subgroups, (12, 12), 17, 65, (32, 32)) == kernels(subgroups, (4, 1), 5, 300, (32, 96)) == "queries"
+    assert kernels(subgroups, (12, 12), 128, 128, (64, 128)) == "subgroup"
     assert kernels(subgroups, (12, 12), 64, 64, (33, 32)) == kernels(subgroups, (1, 1), 9, 9, (8, 260)) == "plain"
     assert kernels(software, (12, 12), 64, 64, (32, 32)) == "plain"
     assert kernels(hardware, (12, 12), 64, 64, (32, 32)) == "tiled"

@@ -270,7 +270,7 @@ OPERATORS: dict[str, Callable[[Drawing, str], None]] = {
     "argMax": arg,
     "argMin": arg,
     "cumulativeSum": cumulative_sum,
-    "softmax": softmax,
+    **dict.fromkeys(("softmax", "x.log_softmax"), softmax),
     "quantizeLinear": quantization,
     "dequantizeLinear": quantization,
 }

@@ -38,11 +38,11 @@ def check_plan(plan: ExecutionPlan, caps: Caps, *, rendered: bool = False) -> No
         spec = dispatch.spec
         assert set(spec.features) <= caps.features, dispatch.label
         bound = list(zip(spec.bindings, dispatch.bindings, strict=True))
-        buffers = [r for b, r in bound if b.access != "texture"]
+        buffers = [r for b, r in bound if not b.is_texture]
         assert len(buffers) <= caps.limit("max-storage-buffers-per-shader-stage"), dispatch.label
         assert len(bound) - len(buffers) <= caps.limit("max-storage-textures-per-shader-stage")
         for binding, resource in bound:
-            assert (binding.access == "texture") <= (resource.kind == "constant")
+            assert binding.is_texture <= (resource.kind == "constant")
             packed = resource.kind == "constant" and plan.constants[int(resource.key)].packing is not None
             key = (resource.kind, resource.key)
             assert resource.offset_bytes % offset_alignment == 0

@@ -99,6 +99,7 @@ MIDDLES: dict[str, Callable[[Sketch, int], int]] = {
     "reverse": lambda s, x: s.apply("reverse", x, axes=(1, 3)),
     "tile": lambda s, x: s.apply("tile", x, repetitions=(1, 1, 2, 1)),
     "softmax": lambda s, x: s.apply("softmax", x, axis=1),
+    "log_softmax": lambda s, x: s.apply("x.log_softmax", x, axis=1),
     "expand": lambda s, x: s.apply(
         "add", x, s.apply("expand", s.apply("reduceSum", x, axes=(2, 3), keep_dimensions=True), new_shape=SHAPE)
     ),

@@ -107,7 +107,7 @@ class KernelBinding:
 
     Attributes:
         name: its name in the shader.
-        access: "read", "write" (and read), or "texture".
+        access: "read", "write" (and read), "texture", or "sampled" (a texture that is not bound as storage).
         element: kind of its elements: a data type, or how one is stored (`bits32` is only moved); float32 in textures.
         bound_to: the graph's input or output by name, a slot or a constant of the plan by number.
         size_bytes: how much of that is bound.

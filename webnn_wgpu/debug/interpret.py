@@ -19,7 +19,7 @@ from ..core.caps import Caps
 from ..core.data_types import Array
 from ..core.errors import MLTypeError, NotSupportedError
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_source
-from ..kernels.spec import Grid
+from ..kernels.spec import TEXTURES, Grid
 from ..plan.execution_plan import PlannedDispatch
 from ..runtime.prefix import found_by
 from ..runtime.program import Program
@@ -263,7 +263,7 @@ def _of_kernel(session: _Session, kernel: Kernel, feeds: Any) -> Interpretation:
             raise MLTypeError(
                 "a buffer that the kernel reads is missing", operator="interpret", label=kernel.name, got=binding.name
             )
-        resources[i] = _resource(value, binding.access == "texture", binding.size_bytes)
+        resources[i] = _resource(value, binding.access in TEXTURES, binding.size_bytes)
     uniforms = kernel.spec.packed(list(kernel.constants.values()))
     resources[len(resources)] = _resource(np.frombuffer(uniforms, np.uint8), False, 0)
     session.run(_interpreted(kernel), kernel.name, resources, kernel.grid)

@@ -16,7 +16,7 @@ from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.core.data_types import Array, tensor_bytes
 from webnn_wgpu.ir.graph import Graph
 from webnn_wgpu.ir.types import TensorType
-from webnn_wgpu.kernels.spec import Binding, Grid, KernelSpec, Packing
+from webnn_wgpu.kernels.spec import TEXTURES, Binding, Grid, KernelSpec, Packing
 from webnn_wgpu.plan.execution_plan import ConstantUse, ExecutionPlan, PlannedDispatch, Resource, Slot
 from webnn_wgpu.runtime.program import Program
 
@@ -26,7 +26,7 @@ class Bound:
     """What a binding of a kernel is bound to.
 
     Attributes:
-        access: "read", "write" (and read), or "texture".
+        access: "read", "write" (and read), "texture", or "sampled" (a texture that is not bound as storage).
         name: of an array of the data, of an output, or else of scratch memory.
         offset, size: which part of it is bound, in bytes; all of a texture is.
     """
@@ -92,14 +92,14 @@ def launch(
         raise no_device()
     types = {name: TensorType(str(a.dtype), a.shape) for name, a in data.items()}
     bound = [b for each in launches for b in each.bindings]
-    textures = list(dict.fromkeys(b.name for b in bound if b.access == "texture"))
-    inputs = {b.name: types[b.name] for b in bound if b.access != "texture" and b.name in types}
+    textures = list(dict.fromkeys(b.name for b in bound if b.access in TEXTURES))
+    inputs = {b.name: types[b.name] for b in bound if b.access not in TEXTURES and b.name in types}
     made = {name: TensorType(data_type, tuple(shape)) for name, (data_type, shape) in outputs.items()}
     scratch = list(dict.fromkeys(b.name for b in bound if b.name not in types and b.name not in made))
     sizes = [max(b.offset + b.size for b in bound if b.name == name) for name in scratch]
 
     def resource(b: Bound) -> Resource:
-        if b.access == "texture":
+        if b.access in TEXTURES:
             return Resource("constant", textures.index(b.name), 0, 0)
         if b.name in scratch:
             return Resource("slot", scratch.index(b.name), b.offset, b.size)

@@ -58,9 +58,7 @@ class _Divider:
         # Parts start at whole quads of any type, besides what the device wants.
         self.alignment = max(caps.limit("min-storage-buffer-offset-alignment"), STORAGE_ALIGNMENT_BYTES)
         self.large = [
-            i
-            for i, (b, n) in enumerate(zip(call.spec.bindings, sizes, strict=True))
-            if b.access != "texture" and n > self.limit
+            i for i, (b, n) in enumerate(zip(call.spec.bindings, sizes, strict=True)) if not b.is_texture and n > self.limit
         ]
 
     def part(self, operand: int, interval: Interval | None) -> _Part:

@@ -18,6 +18,7 @@ from . import OPS
 _PER_ELEMENT: Mapping[str, int] = {
     # Of an element of the input: what is summed up, then what is made of the sums.
     "softmax": 5,
+    "x.log_softmax": 5,
     "layerNormalization": 8,
     "instanceNormalization": 8,
     "batchNormalization": 4,

@@ -50,7 +50,7 @@ SEVERAL_WORKGROUPS = 5
 """How many times as many weights it may be where there are several workgroups in any case, for directions or batch rows."""
 
 PERSISTENT_STEPS = 16
-"""Steps from which on a software adapter takes `persistent`: it loads the weights at a third of the speed of using them."""
+"""Steps from which on a software adapter takes `persistent`: it loads the weights at an eighth of the speed of using them."""
 
 
 def recurrent_calls(low: Lowering) -> list[KernelCall]:

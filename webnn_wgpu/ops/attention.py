@@ -29,6 +29,7 @@ from ._shapes import broadcast_strides, unidirectional
 
 _PARAMS = {
     "subgroup": ("lanes", "rows", "key_quads", "quads", "whole"),
+    "queries": ("lanes", "keys", "quads", "whole"),
     "tiled": ("quads",),
     "decode": (),
     "plain": ("rows", "quads"),
@@ -42,13 +43,19 @@ COMBINE = KernelTemplate("attention.combine")
 MOST_COLUMNS = 256
 """Widest head of values whose sums the variants other than `plain` hold in registers."""
 
+_MANY_ROWS_COLUMNS = 96
+"""Widest head of values for which the `queries` kernel, which sums up many rows, does not take too long to compile."""
+
 DECODE_ROWS = 4
 """Most rows per head of keys for which hardware takes the `decode` kernel: a tile would compute 32 rows to keep these."""
 
-_TILE_ROWS = {"tiled": 32, "decode": 1}
+_IN_SUBGROUPS = ("subgroup", "queries")
 _DECODE_KEYS = 256
 _LONG = 512
 """Keys from which on compiling a larger kernel pays."""
+
+_FEW = 64
+"""Keys up to which a kernel that takes longer to compile does not pay."""
 
 _UNBOUNDED = 2**30
 """A window that holds all keys there may be."""
@@ -234,7 +241,7 @@ class _Lowering:
             kernel.uniforms(**dict(zip((f"{x}_batch", f"{x}_head", f"{x}_row"), heads.strides, strict=True)))
         kernel.uniforms(units=units, parts=parts, tiles=tiles, part_keys=plan.part_keys, rows=self.rows, heads=self.k.heads)
         kernel.uniforms(group=self.group, S=self.q.length, T=self.k.length, D=self.q.size, V=self.v.size)
-        self._bind_optional(kernel)
+        self._bind_optional(kernel, plan)
         kernel.uniform("scale", self.low.attrs["scale"], "f32")
         left, right = _window(self.low.attrs)
         for name, value in (("left", left), ("right", right)):
@@ -250,24 +257,28 @@ class _Lowering:
             workgroups = -(-units * panels * -(-self.rows // rows) // 64)
         if plan.variant != "decode":
             kernel.params["quads"] = plan.quads
-        if plan.variant == "subgroup":
-            lanes, key_quads = self.low.caps.subgroup_size, _key_quads(plan.rows)
+        if plan.variant in _IN_SUBGROUPS:
             whole = not self.low.has(4) and (left, right) == (_UNBOUNDED, _UNBOUNDED)
-            kernel.params |= {"lanes": lanes, "rows": plan.rows, "key_quads": key_quads, "whole": whole}
+            kernel.params |= {"lanes": self.low.caps.subgroup_size, "whole": whole}
+            if plan.variant == "queries":
+                kernel.params["keys"] = _keys_at_once(self.k.length)
+            else:
+                kernel.params |= {"rows": plan.rows, "key_quads": _key_quads(plan.rows)}
             kernel.features.append("subgroup")
             if self.low.caps.is_cpu and "subgroup-barrier" in self.low.caps.features:
                 kernel.features.append("subgroup-barrier")
         reason = plan.reason + (f", keys in {parts} parts" if parts > 1 else "")
         return [kernel.call(_TEMPLATES[plan.variant], grid_1d(workgroups, self.low.caps), reason), *combine]
 
-    def _bind_optional(self, kernel: Kernel) -> None:
+    def _bind_optional(self, kernel: Kernel, plan: _Plan) -> None:
         """Bind mask and length, and say where a query stands among the keys."""
         low = self.low
         if low.has(3):
             mask = low.input(3)
             full = (self.q.batch, self.q.heads, self.q.length, self.k.length)
             *steps, step = broadcast_strides(mask.shape, full)
-            quad = step == 1 and self.k.length % QUAD == 0
+            # Lanes that hold queries take the keys one by one.
+            quad = step == 1 and self.k.length % QUAD == 0 and plan.variant != "queries"
             kernel.bind(Binding("mask", "read", mask.data_type, quad=quad), low.value(3))
             kernel.uniforms(**dict(zip(("mask_batch", "mask_head", "mask_row"), steps, strict=True)), mask_key=step)
         offset = low.attrs["offset"]
@@ -312,7 +323,8 @@ class _Lowering:
         """
         caps = self.low.caps
         fits = self.in_quads and self.v.size <= MOST_COLUMNS
-        possible = [v for v in VARIANTS if v == "plain" or (fits and (v != "subgroup" or select.supports(caps, v)))]
+        subgroups = select.supports(caps, "subgroup")
+        possible = [v for v in VARIANTS if v == "plain" or (fits and (subgroups or v not in _IN_SUBGROUPS))]
         forced = self.low.forced_variant
         if forced not in (None, *possible):
             raise OperationError(
@@ -337,8 +349,12 @@ class _Lowering:
             return _Plan(variant, reason, 32, -(-self.v.size // 32), self._part_keys(32, iterations, 32))
         lanes = caps.subgroup_size
         quads = -(-self.v.size // (QUAD * lanes))
+        if variant == "queries":
+            keys = _keys_at_once(self.k.length)
+            part_keys = self._part_keys(keys, self.q.size // QUAD + keys + 1, QUAD * lanes)
+            return _Plan(variant, reason, QUAD * lanes, quads, part_keys)
         # More rows share each load of keys and values; but their sums must not be so many that compiling takes long.
-        most = 8 if quads > 4 else 32 if quads < 4 and self.k.length >= _LONG else 16
+        most = 8 if quads > 4 else 16
         rows = next((r for r in (1, 2, 4, 8, 16) if self.rows <= r < most), most)
         block = _key_quads(rows) * lanes
         part_keys = self._part_keys(block * QUAD, self.q.size // QUAD + 2 * block + 3, rows)
@@ -364,7 +380,10 @@ class _Lowering:
     def _choice(self, possible: Sequence[str]) -> tuple[str, str]:
         caps = self.low.caps
         if "subgroup" in possible and caps.is_cpu:
-            return "subgroup", f"software adapter with subgroups of {caps.subgroup_size}"
+            # Tiles of `queries` have four rows to a lane: with half as many and more they are worth it.
+            many = self.rows > 2 * caps.subgroup_size and self.k.length > _FEW and self.v.size <= _MANY_ROWS_COLUMNS
+            kind = f"software adapter with subgroups of {caps.subgroup_size}"
+            return ("queries", f"{kind}, {self.rows} rows") if many else ("subgroup", kind)
         if caps.is_cpu:
             return "plain", "software adapter without subgroups" if "tiled" in possible else "heads that are not whole quads"
         if "tiled" not in possible:
@@ -376,8 +395,13 @@ class _Lowering:
 
 def _key_quads(rows: int) -> int:
     """Return how many quads of keys each lane of the subgroup kernel takes at once."""
-    # With 16 rows 2 are a little faster, but take twice as long to compile; 32 rows are for so many keys that it pays.
+    # With 16 rows 2 are a little faster, but take twice as long to compile.
     return 1 if rows == 16 else 2
+
+
+def _keys_at_once(length: int) -> int:
+    """Return how many keys the `queries` kernel takes at once: such a number that the last block is nearly full."""
+    return 64 if length >= _LONG else min(32, 40, key=lambda keys: -(-length // keys) * keys)
 
 
 _BUSY = 8

@@ -1,8 +1,9 @@
-"""Softmax along one dimension."""
+"""Softmax along one dimension, and its logarithm."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -19,7 +20,7 @@ from ._rows import to_type, wide
 from ._steps import Steps
 from .reduce import REDUCE
 
-SOFTMAX = KernelTemplate("softmax", ("variant", "rows"), VARIANTS)
+SOFTMAX = KernelTemplate("softmax", ("variant", "rows", "logarithm"), VARIANTS)
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -32,20 +33,25 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
     return (x,)
 
 
-def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
+def _reference(
+    arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...], *, logarithm: bool
+) -> list[Array]:
     x = arrays[0]
     assert x is not None
+    axis = attrs["axis"]
     with np.errstate(all="ignore"):
-        e = wide(x)
-        e = np.exp(e - e.max(axis=attrs["axis"], keepdims=True))
-        return [to_type(e / e.sum(axis=attrs["axis"], keepdims=True), outputs[0])]
+        near = wide(x)
+        near = near - near.max(axis=axis, keepdims=True)
+        e = np.exp(near)
+        total = e.sum(axis=axis, keepdims=True)
+        return [to_type(near - np.log(total) if logarithm else e / total, outputs[0])]
 
 
-def _lower(low: Lowering) -> list[KernelCall]:
+def _lower(low: Lowering, *, logarithm: bool) -> list[KernelCall]:
     x = low.input()
     view = view_rows(x.shape, (low.attrs["axis"],))
     if not rows_fit(view, x.data_type, low.caps):
-        return _in_steps(low)
+        return _in_steps(low, logarithm=logarithm)
     quads = view.items_are_quads
     variant = choose_variant(low, view, passes=3, quads=quads)
     shape = variant.shape(view, quads=quads).holding(view.items(quads).size)
@@ -53,14 +59,19 @@ def _lower(low: Lowering) -> list[KernelCall]:
         (Binding("input", "read", x.data_type, quad=quads), low.value(0)),
         (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
     ]
-    return [row_call(SOFTMAX, low, view, variant, shape, resources)]
+    return [row_call(SOFTMAX, low, view, variant, shape, resources, logarithm=logarithm)]
 
 
-def _in_steps(low: Lowering) -> list[KernelCall]:
+def _in_steps(low: Lowering, *, logarithm: bool) -> list[KernelCall]:
     steps = Steps(low, (low.attrs["axis"],))
     x = steps.operand(0)
-    exponentials = steps.formula(Formula("exp_f32({0} - {1})", ("exp",)), x, steps.total("max", x))
-    steps.formula(Formula("{0} / {1}"), exponentials, steps.total("sum", exponentials), result=True)
+    largest = steps.total("max", x)
+    exponentials = steps.formula(Formula("exp_f32({0} - {1})", ("exp",)), x, largest)
+    total = steps.total("sum", exponentials)
+    if logarithm:
+        steps.formula(Formula("({0} - {1}) - log_f32({2})", ("log",)), x, largest, total, result=True)
+    else:
+        steps.formula(Formula("{0} / {1}"), exponentials, total, result=True)
     return steps.calls
 
 
@@ -69,10 +80,19 @@ OPS = (
         "softmax",
         (Operand("input", FLOATS, min_rank=1),),
         _infer,
-        _reference,
-        _lower,
+        partial(_reference, logarithm=False),
+        partial(_lower, logarithm=False),
         attrs=(Attr("axis", "uint", None),),
         templates=(SOFTMAX, REDUCE, ELEMENTWISE),
         spec="#api-mlgraphbuilder-softmax-method",
+    ),
+    OpDef(
+        "x.log_softmax",
+        (Operand("input", FLOATS, min_rank=1),),
+        _infer,
+        partial(_reference, logarithm=True),
+        partial(_lower, logarithm=True),
+        attrs=(Attr("axis", "uint"),),
+        templates=(SOFTMAX, REDUCE, ELEMENTWISE),
     ),
 )

@@ -298,7 +298,7 @@ _RULES: dict[str, _Rule] = {
     **dict.fromkeys(("averagePool2d", "l2Pool2d", "maxPool2d", "instanceNormalization"), _layout),
     **dict.fromkeys(("quantizeLinear", "dequantizeLinear"), _quantization),
     **dict.fromkeys(
-        ("batchNormalization", "pad", "resample2d", "reverse", "slice", "softmax", "split", "tile"),
+        ("batchNormalization", "pad", "resample2d", "reverse", "slice", "softmax", "split", "tile", "x.log_softmax"),
         _dimensions,
     ),
     **dict.fromkeys((op for op in OPS if op.startswith("reduce")), _reduction),

@@ -284,7 +284,7 @@ class _Planner:
             "divided into parts that fit",
         }
         for binding, operand in zip(call.spec.bindings, call.operands, strict=True):
-            if binding.access == "texture":
+            if binding.is_texture:
                 continue
             held = _whole(operand)
             for (name, rule), size in zip(too_large.items(), map(self._bound_bytes, (held, operand)), strict=True):
@@ -296,7 +296,7 @@ class _Planner:
                         got=f"{binding.name} {self._type(operand)}, {size} bytes",
                         allowed=f"{name} {self.caps.limit(name)} bytes",
                     )
-        buffers = [b for b in call.spec.bindings if b.access != "texture"]
+        buffers = [b for b in call.spec.bindings if not b.is_texture]
         limit = self.caps.limit("max-storage-buffers-per-shader-stage")
         assert len(buffers) <= limit, f"{call.spec} binds {len(buffers)} buffers; the device allows {limit}"
         read = {(r.kind, r.key) for b, r in zip(call.spec.bindings, resources, strict=True) if b.access == "read"}

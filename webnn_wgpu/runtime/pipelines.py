@@ -168,6 +168,7 @@ class PipelineCache:
                 "read": {"buffer": {"type": "read-only-storage"}},
                 "write": {"buffer": {"type": "storage"}},
                 "texture": {"storage_texture": {"access": "read-only", "format": "rgba32float", "view_dimension": "2d"}},
+                "sampled": {"texture": {"sample_type": "unfilterable-float", "view_dimension": "2d"}},
             }
             items = [kinds[b.access] for b in spec.bindings] + [{"buffer": {"type": "uniform"}}] * bool(spec.uniforms)
             entries = [{"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, **item} for i, item in enumerate(items)]

@@ -161,7 +161,7 @@ class Program:
         found = {
             i: self._resource(resource, {})
             for i, (binding, resource) in enumerate(zip(planned.spec.bindings, planned.bindings, strict=True))
-            if binding.access == "texture"
+            if binding.is_texture
         }
         return {**found, len(planned.bindings): self._uniform_window(planned)} if planned.uniform_size else found
 

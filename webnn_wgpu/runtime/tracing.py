@@ -78,7 +78,7 @@ class Tracer:
             )
 
     def _check_buffers(self) -> None:
-        bound = sum(b.access != "texture" for b in self._spec.bindings)
+        bound = sum(not b.is_texture for b in self._spec.bindings)
         limit = self._device.caps.limit("max-storage-buffers-per-shader-stage")
         if bound >= limit:
             raise OperationError(

@@ -31,6 +31,7 @@ from ..plan.execution_plan import ExecutionPlan, PlannedDispatch
 from .device import Device
 from .messages import compiler_message
 from .pipelines import Pipeline, PipelineCache
+from .weights import TEXTURE_USAGE
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -218,7 +219,7 @@ def _stand_ins(lane: Device, spec: KernelSpec, use: Use) -> dict[int, Any]:
     for binding, width, height in use.textures:
         # Of the sizes it matters whether they are powers of two.
         across, down = (4 if n & (n - 1) == 0 else 3 for n in (width, height))
-        texture = gpu.create_texture(size=(across, down, 1), format="rgba32float", usage=wgpu.TextureUsage.STORAGE_BINDING)
+        texture = gpu.create_texture(size=(across, down, 1), format="rgba32float", usage=TEXTURE_USAGE)
         resources[binding] = texture.create_view()
     if use.uniforms:
         buffer = gpu.create_buffer_with_data(data=use.uniforms, usage=wgpu.BufferUsage.UNIFORM)

@@ -22,6 +22,10 @@ _MAPPED_AROUND = 64 * 1024
 """Bytes of a file that Linux maps around one that is touched (fault_around_bytes)."""
 
 
+TEXTURE_USAGE = wgpu.TextureUsage.STORAGE_BINDING | wgpu.TextureUsage.TEXTURE_BINDING
+"""How kernels read textures: one each way, as a rule."""
+
+
 class Weight:
     """One constant on the device: a buffer, or the view of a texture. The memory goes with the last user."""
 
@@ -79,7 +83,7 @@ class WeightStore:
                     label=label,
                     size=(width, height, 1),
                     format="rgba32float",
-                    usage=wgpu.TextureUsage.STORAGE_BINDING | wgpu.TextureUsage.COPY_DST,
+                    usage=TEXTURE_USAGE | wgpu.TextureUsage.COPY_DST,
                 )
                 rows = max(1, _STAGED_BYTES // (width * 16))
                 for top in range(0, height, rows):

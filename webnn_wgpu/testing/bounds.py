@@ -246,6 +246,12 @@ def _softmax(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) ->
     return [np.nan_to_num(EPSILON * (count + 8 + spread) * expected[0].astype(np.float64)) + SMALLEST]
 
 
+def _log_softmax(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
+    # What the sum is off relatively, its logarithm is off absolutely; x - max, the logarithm and the result are rounded.
+    size = np.abs(np.nan_to_num(expected[0].astype(np.float64), posinf=0, neginf=0))
+    return [EPSILON * (operands[0].shape[node.attrs["axis"]] + 8 + 3 * size)]
+
+
 def _normalization(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
     x = operands[0].astype(np.float64)
     scale, bias = (None if a is None else a.astype(np.float64) for a in operands[1:])
@@ -316,6 +322,7 @@ _BOUNDS: dict[str, Callable[..., list[Array] | None]] = {
     "reduceLogSum": _log_sum,
     "reduceLogSumExp": _log_sum_exp,
     "softmax": _softmax,
+    "x.log_softmax": _log_softmax,
     **dict.fromkeys((f"x.{name}" for name in _CONDITIONED), _conditioned),
     "wgslOp": _own,
 }

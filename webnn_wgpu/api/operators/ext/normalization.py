@@ -14,7 +14,32 @@ if TYPE_CHECKING:
 
 
 class NormalizationExtensions(OperatorMethods):
-    """rms_normalization."""
+    """log_softmax, rms_normalization."""
+
+    @with_options()
+    def log_softmax(self, input: MLOperand, axis: int, *, label: str = "") -> MLOperand:
+        """The logarithm of softmax: `x - max - log(sum(exp(x - max)))` along a dimension.
+
+        Args:
+            input: float32 or float16 of rank 1 or more.
+            axis: The dimension, counted from 0.
+            label: The operator's name in messages.
+
+        Returns:
+            An operand of the input's data type and shape.
+
+        Raises:
+            MLTypeError: An axis that is no dimension of the input, a data type that is not allowed, or an operand of another
+                builder.
+
+        Numerics: Finite where softmax is too small for a number. All of a row is NaN where it holds NaN or infinity, or
+            -infinity alone.
+
+        Example:
+            >>> b.ext.log_softmax(x, 1)
+            MLOperand(float32[2, 3])
+        """
+        return self._output("x.log_softmax", [input], {"axis": axis}, label=label)
 
     @with_options()
     def rms_normalization(

@@ -47,7 +47,5 @@ def negative_log_likelihood_loss(call: Call) -> Result:
 def softmax_cross_entropy_loss(call: Call) -> Result:
     """The loss of scores, and the logarithms of their probabilities."""
     x = call.cast(call.operand(0), "float32")
-    apart = call.build.sub(x, call.build.reduce_max(x, axes=[1], keep_dimensions=True))
-    total = call.build.reduce_sum(call.build.exp(apart), axes=[1], keep_dimensions=True)
-    logarithms = call.build.sub(apart, call.build.log(total))
+    logarithms = call.build.ext.log_softmax(x, 1)
     return [negative_log_likelihood(call, logarithms, call.attribute("reduction", "mean")), logarithms]

@@ -140,13 +140,11 @@ def softmax(call: Call) -> Result:
 
 @lowers("LogSoftmax")
 def log_softmax(call: Call) -> Result:
-    """The logarithm of softmax: x less the logarithm of the sum of exponentials."""
+    """The logarithm of softmax."""
     x, axis = _along(call)
-    wide = call.cast(x, "float32")
-    axes = [axis] if x.shape else []
-    near = call.build.sub(wide, call.build.reduce_max(wide, axes=axes, keep_dimensions=True))
-    total = call.build.log(call.build.reduce_sum(call.build.exp(near), axes=axes, keep_dimensions=True))
-    return call.reshape(call.cast(call.build.sub(near, total), x.data_type), call.tensor(0).shape)
+    if not x.shape:
+        x, axis = call.reshape(x, [1]), 0
+    return call.reshape(call.build.ext.log_softmax(x, axis), call.tensor(0).shape)
 
 
 @lowers("Hardmax")
