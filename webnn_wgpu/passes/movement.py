@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TypeAlias
 
 from ..ir.graph import Graph, Node
-from .cleanup import drop_dead_nodes, drop_identities
+from .cleanup import drop_identities
 from .rewriting import Rewriter, rewrite
 
 _Cut: TypeAlias = tuple[int, int, int]
@@ -20,7 +20,7 @@ def merge_movement(graph: Graph) -> Graph:
     """Merge transposes, reshapes, splits and slices with concatenations; make views of transposes that only move sizes of 1."""
     merged = rewrite(rewrite(graph, _transposes, _split_dimensions, _reshapes, _joined_parts, _cut_joints), _lone_parts)
     # Back where they began, they change nothing.
-    return graph if merged is graph else drop_identities(drop_dead_nodes(merged))
+    return graph if merged is graph else drop_identities(merged)
 
 
 def _transposes(r: Rewriter, node: Node) -> bool:
@@ -102,9 +102,10 @@ def _split_dimensions(r: Rewriter, node: Node) -> bool:
 
 def _cut_joints(r: Rewriter, node: Node) -> bool:
     """Take the operands of a concatenation that a slice consists of, or join slices of its operands that are such operands."""
-    value, cut = node.operands[0], _cut_of(r, node)
-    if cut is None or not _cuts(r, value, *cut) or r.made(value, "concat", "reshape") is None:
+    cut = _cut_of(r, node)
+    if cut is None or not _cuts(r, node.operands[0], *cut):
         return False
+    value = node.operands[0]
     others = [_cut_of(r, reader) for reader in r.readers(value)]
     # Otherwise what is cut would be joined whole as well.
     if not all(other is not None and _cuts(r, value, *other) for other in others) or not r.inner(value, len(others)):
