@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # Rows of quads and ragged, in registers and not, several dimensions, unsorted, not innermost, not neighbours.
 CASES: tuple[tuple[tuple[int, ...], tuple[int, ...] | None], ...] = (
     ((33, 384), None),
+    ((5, 184), None),
+    ((1030, 264), None),
     ((5, 37), None),
     ((3, 5000), None),
     ((2, 4099), None),

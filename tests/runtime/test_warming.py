@@ -110,16 +110,25 @@ def test_lanes_go_when_a_graph_is_built(monkeypatch):
 
 
 @pytest.mark.usefixtures("many_cores")
-def test_what_no_lane_has_begun_is_compiled_at_home(monkeypatch):
+def test_what_no_lane_has_begun_is_compiled_at_home_the_longest_first(monkeypatch):
     left: list[Future[None]] = []
+    lengths: list[int] = []
+    dispatch = warming.WarmUp._dispatch_nothing
 
     def busy(self, kernel, uses):
         left.append(Future())
         return left[-1]
 
+    def noted(self, kernel, uses):
+        lengths.append(kernel.length)
+        dispatch(self, kernel, uses)
+
     monkeypatch.setattr(warming._Lanes, "start", busy)
+    monkeypatch.setattr(warming.WarmUp, "_dispatch_nothing", noted)
     found = results(fresh_context())
     assert len(left) >= warming._FEWEST_KERNELS
+    assert len(lengths) == len(left)
+    assert lengths == sorted(lengths, reverse=True)
     assert all(compiled.cancelled() for compiled in left)
     monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
     expected = results(fresh_context())

@@ -30,11 +30,15 @@ logger = logging.getLogger("webnn_wgpu")
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A compiled kernel: its pipeline, the layout of its one bind group, and what the driver has compiled it for."""
+    """A compiled kernel: its pipeline, the layout of its one bind group, and what the driver has compiled it for.
+
+    `length` is that of its source in characters, about in proportion to the time that a driver compiles it in.
+    """
 
     spec: KernelSpec
     pipeline: wgpu.GPUComputePipeline
     layout: wgpu.GPUBindGroupLayout
+    length: int
     warm: set[Hashable] = field(default_factory=set[Hashable], compare=False)
 
 
@@ -148,7 +152,7 @@ class PipelineCache:
         except wgpu.GPUError:
             self.device.check()
             raise
-        return Pipeline(spec, pipeline, layout)
+        return Pipeline(spec, pipeline, layout, len(source))
 
     def nothing(self, binding: int) -> Any:
         """Return a buffer, another for each binding, to bind where nothing is read or written."""

@@ -119,8 +119,8 @@ class WarmUp:
             cache.prune(_MARKS, _MOST_MARKS_BYTES)
 
     def _compile_the_rest(self) -> None:
-        """Compile what no lane has begun, from the end, as lanes take the first first."""
-        for compiled, kernel, uses in reversed(self._begun):
+        """Compile what no lane has begun, the longest first: what is begun last should not be what all wait for."""
+        for compiled, kernel, uses in sorted(self._begun, key=lambda begun: -begun[1].length):
             if compiled is None or compiled.cancel():
                 self._dispatch_nothing(kernel, uses)
                 if compiled is not None:
