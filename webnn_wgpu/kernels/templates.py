@@ -64,6 +64,8 @@ def make_environment(extensions: Sequence[type[jinja2.ext.Extension]] = (), **va
         lstrip_blocks=True,
         keep_trailing_newline=True,
         autoescape=False,
+        # Each template renders a few times in a process: to fold its constants takes longer than that saves.
+        optimized=False,
         extensions=extensions,
     )
     cast("dict[str, Any]", env.globals).update({"elements": ELEMENTS, "lib": library, **variables})
