@@ -89,8 +89,18 @@ def halves(j: Joined) -> Graph:
     return j.graph(j.apply("add", [j.apply("sub", [whole, sums[0]]), j.apply("reduceMax", [sums[1]])]))
 
 
+def runs(j: Joined) -> Graph:
+    # Behind each other, as rows of other lengths too.
+    a = j.constant(j.random(1, 6, 8))
+    wide, narrow = (j.apply("matmul", [a, j.input(j.random(8, columns))]) for columns in (16, 8))
+    rows = [j.apply("reshape", [v], new_shape=shape) for v, shape in ((wide, (1, 12, 8)), (narrow, (1, 6, 8)))]
+    last = j.apply("relu", [j.apply("matmul", [a, j.input(j.random(8, 8))])])
+    cut = j.apply("slice", [last], starts=(0, 1, 0), sizes=(1, 1, 8))
+    return j.graph(j.apply("sub", [j.apply("concat", [*rows, last], axis=1), cut]))
+
+
 JOINED: dict[str, Callable[[Joined], Graph]] = {
-    f.__name__: f for f in (fire, kinds_of_convolutions, epilogues, products, halves)
+    f.__name__: f for f in (fire, kinds_of_convolutions, epilogues, products, halves, runs)
 }
 
 

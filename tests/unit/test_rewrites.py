@@ -155,6 +155,59 @@ def test_parts_that_are_put_otherwise_stay(order: tuple[int, ...]) -> None:
     unchanged(merge_movement, graph)
 
 
+def test_a_dimension_is_split_before_transposes_that_then_merge() -> None:
+    s = Sketch()
+    turned = s.apply("transpose", s.input(normal(2, 5, 12)), permutation=[0, 2, 1])
+    split = s.apply("reshape", turned, new_shape=[2, 3, 4, 5])
+    out = s.apply("transpose", split, permutation=[0, 2, 1, 3])
+    after = check(merge_movement, s.graph(out), s.feeds, ["reshape", "transpose"], tolerance=None)
+    assert after.nodes[0].attrs["new_shape"] == (2, 5, 3, 4)
+    assert after.nodes[1].attrs["permutation"] == (0, 3, 2, 1)
+
+
+@pytest.mark.parametrize("reason", ["other readers", "two dimensions", "joined", "output"])
+def test_a_dimension_that_is_split_behind_a_transpose(reason: str) -> None:
+    s = Sketch()
+    turned = s.apply("transpose", s.input(normal(2, 4, 6)), permutation=[0, 2, 1])
+    shape = {"two dimensions": [2, 3, 2, 2, 2], "joined": [2, 24]}.get(reason, [2, 2, 3, 4])
+    split = s.apply("reshape", turned, new_shape=shape)
+    out = s.apply("neg", split) if reason == "other readers" else s.apply("transpose", split)
+    unchanged(merge_movement, s.graph(out, *[turned] * (reason == "output")))
+
+
+def joined_levels(s: Sketch, kinds: int = 2) -> int:
+    """Add what a detector's head does: values of several kinds, beside each other on each level, levels behind each other."""
+    levels = [[s.apply("neg", s.input(normal(1, n, n, 3 + kind))) for kind in range(kinds)] for n in (3, 2)]
+    sides = [s.apply("concat", *level, axis=3) for level in levels]
+    width = sum(3 + kind for kind in range(kinds))
+    flat = [s.apply("reshape", side, new_shape=[1, n * n, width]) for side, n in zip(sides, (3, 2), strict=True)]
+    return s.apply("concat", *flat, axis=1)
+
+
+def test_slices_of_what_is_joined_join_what_it_was_joined_from() -> None:
+    s = Sketch()
+    whole = joined_levels(s)
+    cuts = [s.apply("slice", whole, starts=[0, 0, start], sizes=[1, 13, size]) for start, size in ((3, 4), (0, 3))]
+    check(merge_movement, s.graph(*cuts), s.feeds, [*["neg"] * 4, *["reshape", "reshape", "concat"] * 2], tolerance=None)
+
+
+@pytest.mark.parametrize("reason", ["across operands", "steps", "another reader", "another cut", "output", "two dimensions"])
+def test_slices_that_would_be_joined_twice_stay(reason: str) -> None:
+    s = Sketch()
+    whole = joined_levels(s)
+    options = {"across operands": ([0, 0, 1], [1, 13, 4]), "two dimensions": ([0, 1, 0], [1, 12, 3])}
+    starts, sizes = options.get(reason, ([0, 0, 0], [1, 13, 3]))
+    steps = {"strides": [1, 1, 2]} if reason == "steps" else {}
+    results = [s.apply("slice", whole, starts=starts, sizes=sizes, **steps)]
+    if reason == "another reader":
+        results.append(s.apply("neg", whole))
+    elif reason == "another cut":
+        results.append(s.apply("slice", whole, starts=[0, 0, 2], sizes=[1, 13, 2]))
+    elif reason == "output":
+        results.append(whole)
+    unchanged(merge_movement, s.graph(*results))
+
+
 @pytest.mark.parametrize("permutation", [[0, 2, 1, 3], [3, 0, 1, 2]])
 def test_transposes_that_move_nothing_are_views(permutation: list[int]) -> None:
     s = Sketch()

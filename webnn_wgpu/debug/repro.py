@@ -130,7 +130,7 @@ def kernels_repro(
             places[plan.places[joint]] = f"v{joint}"
             results[f"v{joint}"] = _joined(judgement, plan.parts[value], plan.graph.type(joint))
     for part, shape in ((p, plan.graph.type(value).shape) for value, p in plan.parts.items() if p.value in judged):
-        part.columns(results[f"v{part.value}"].allowed, shape[-1])[:] = np.inf  # put there by others
+        part.within(results[f"v{part.value}"].allowed, shape)[:] = np.inf  # put there by others
     given = {f"v{value}": array for value, array in operands.items() if value not in plan.parts}
     for value, array in operands.items():
         if value in plan.parts:
@@ -138,7 +138,7 @@ def kernels_repro(
             whole = plan.graph.type(part.value)
             places[plan.places[part.value]] = f"v{part.value}"
             joint = given.setdefault(f"v{part.value}", np.zeros(whole.shape, whole.numpy))
-            part.columns(joint, array.shape[-1])[:] = array.reshape(-1, array.shape[-1])
+            part.within(joint, array.shape)[:] = array.reshape(-1, array.shape[-1])
     own = {kernel.name for kernel in kernels}
     found = installed(graph, [d for d in plan.dispatches if d.label in own], {name: place for place, name in places.items()})
     bound = {b.name for each in found.launches for b in each.bindings}
@@ -160,9 +160,9 @@ def kernels_repro(
 def _joined(judgement: Judgement, part: Part, joint: TensorType) -> Judgement:
     """Return the judgement of a value that others lie in too, of which nothing is known."""
     expected, allowed = np.zeros(joint.shape, joint.numpy), np.full(joint.shape, np.inf)
-    length = judgement.expected.shape[-1]
-    part.columns(expected, length)[:] = judgement.expected.reshape(-1, length)
-    part.columns(allowed, length)[:] = judgement.allowed.reshape(-1, length)
+    shape = judgement.expected.shape
+    part.within(expected, shape)[:] = judgement.expected.reshape(-1, shape[-1])
+    part.within(allowed, shape)[:] = judgement.allowed.reshape(-1, shape[-1])
     return Judgement(expected, allowed, np.zeros(joint.shape, np.bool_))
 
 

@@ -6,6 +6,7 @@ An operator is declared by its operands (with the data types and ranks the speci
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -258,21 +259,23 @@ class Epilogue:
 
 @dataclass(frozen=True)
 class Part:
-    """Neighbouring columns of a value's rows, where another value is put instead of into memory of its own.
+    """Neighbouring columns of a value's rows, or a run of it, where another value is put instead of into memory of its own.
 
     Attributes:
         value: the value whose columns they are.
-        start: the first of them.
-        row: elements of a row, all of its columns.
+        start: the first of them, or the first element of the run.
+        row: elements of a row, all of its columns; of a run those of a row of what is put there.
     """
 
     value: int
     start: int
     row: int
 
-    def columns(self, joint: Array, length: int) -> Array:
-        """Return the columns of the joint value, a view of them by rows, for a value whose rows have that length."""
-        return joint.reshape(-1, self.row)[:, self.start : self.start + length]
+    def within(self, joint: Array, shape: Sequence[int]) -> Array:
+        """Return the part of the joint value, a view of it by rows, that a value of that shape is put into."""
+        if self.row == shape[-1]:
+            return joint.reshape(-1)[self.start : self.start + math.prod(shape)].reshape(-1, self.row)
+        return joint.reshape(-1, self.row)[:, self.start : self.start + shape[-1]]
 
 
 FormulaFor = Callable[[Sequence[str], str, Attrs], Formula]

@@ -106,13 +106,15 @@ def _windows(low: Lowering, outer: int, lengths: Sequence[int]) -> list[KernelCa
 
 
 def _parts(graph: Graph, node: Node) -> Sequence[Part]:
-    """Return the columns of the output that the operands are, where these are its last dimension and whole quads."""
-    output = graph.type(node.outputs[0])
-    lengths = [graph.type(value).shape[-1] for value in node.operands]
-    whole = units_of(output.data_type, lengths).quad
-    if node.attrs["axis"] != output.rank - 1 or len(lengths) == 1 or not whole:
+    """Return the columns of the output that the operands are, or runs where they follow each other, if all are whole quads."""
+    output, axis = graph.type(node.outputs[0]), int(node.attrs["axis"])
+    types = [graph.type(value) for value in node.operands]
+    columns = axis == output.rank - 1
+    lengths = [t.shape[-1] if columns else t.num_elements for t in types]
+    if not (columns or math.prod(output.shape[:axis]) == 1) or len(types) == 1 or not units_of(output.data_type, lengths).quad:
         return ()
-    return [Part(node.outputs[0], start, output.shape[-1]) for start in accumulate([0, *lengths[:-1]])]
+    rows = [output.shape[-1] if columns else t.shape[-1] for t in types]
+    return [Part(node.outputs[0], start, row) for start, row in zip(accumulate([0, *lengths[:-1]]), rows, strict=True)]
 
 
 def _tree(low: Lowering, outer: int, element: str, lengths: Sequence[int]) -> list[KernelCall]:

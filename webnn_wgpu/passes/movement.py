@@ -1,4 +1,4 @@
-"""Movements that follow each other become one: transposes, reshapes, and a split whose parts are put side by side again.
+"""Movements that follow each other become one: transposes, reshapes, splits that are joined again, slices of what is joined.
 
 Transposes that leave memory as it is become views.
 """
@@ -6,15 +6,19 @@ Transposes that leave memory as it is become views.
 from __future__ import annotations
 
 from itertools import accumulate
+from typing import TypeAlias
 
 from ..ir.graph import Graph, Node
 from .cleanup import drop_identities
 from .rewriting import Rewriter, rewrite
 
+_Cut: TypeAlias = tuple[int, int, int]
+"""A dimension, and the first of so many of its indices."""
+
 
 def merge_movement(graph: Graph) -> Graph:
-    """Merge transposes, reshapes, and splits with concatenations, and make views of transposes that only move sizes of 1."""
-    merged = rewrite(rewrite(graph, _transposes, _reshapes, _joined_parts), _lone_parts)
+    """Merge transposes, reshapes, splits and slices with concatenations; make views of transposes that only move sizes of 1."""
+    merged = rewrite(rewrite(graph, _transposes, _split_dimensions, _reshapes, _joined_parts, _cut_joints), _lone_parts)
     # Back where they began, they change nothing.
     return graph if merged is graph else drop_identities(merged)
 
@@ -71,3 +75,88 @@ def _lone_parts(r: Rewriter, node: Node) -> bool:
         place = tuple(starts[value] if d == axis else 0 for d in range(len(shape)))
         r.add("slice", node.operands, {"starts": place, "sizes": r.shape(value)}, (node,), value)
     return True
+
+
+def _split_dimensions(r: Rewriter, node: Node) -> bool:
+    """Split a dimension before a transpose instead of behind it, where that leads to another transpose: then they are one."""
+    first = r.made_for_one(node.operands[0], "transpose") if node.op == "reshape" else None
+    readers = r.readers(node.outputs[0])
+    if first is None or not readers or any(reader.op != "transpose" for reader in readers):
+        return False
+    before, after = r.shape(node.operands[0]), r.shape(node.outputs[0])
+    order: tuple[int, ...] = first.attrs["permutation"]
+    more = len(after) - len(before)
+    split = next((d for d in range(len(before)) if (*before[:d], *after[d : d + more + 1], *before[d + 1 :]) == after), None)
+    if more < 1 or split is None:
+        return False
+    numbers = [range(d, d + 1) if d < order[split] else range(d + more, d + more + 1) for d in range(len(before))]
+    numbers[order[split]] = range(order[split], order[split] + more + 1)
+    permutation = tuple(number for d in order for number in numbers[d])
+    shape = [0] * len(after)
+    for d, length in zip(permutation, after, strict=True):
+        shape[d] = length
+    source = r.add("reshape", first.operands, {"new_shape": tuple(shape)}, (first, node))
+    r.add("transpose", (source,), {"permutation": permutation}, (first, node), node.outputs[0])
+    return True
+
+
+def _cut_joints(r: Rewriter, node: Node) -> bool:
+    """Take the operands of a concatenation that a slice consists of, or join slices of its operands that are such operands."""
+    cut = _cut_of(r, node)
+    if cut is None or not _cuts(r, node.operands[0], *cut):
+        return False
+    value = node.operands[0]
+    others = [_cut_of(r, reader) for reader in r.readers(value)]
+    # Otherwise what is cut would be joined whole as well.
+    if not all(other is not None and _cuts(r, value, *other) for other in others) or not r.inner(value, len(others)):
+        return False
+    part, gone = _cut(r, value, *cut, node)
+    r.add("identity", (part,), {}, (*gone, node), node.outputs[0])
+    return True
+
+
+def _cut_of(r: Rewriter, node: Node) -> _Cut | None:
+    """Return what a slice takes, if it is one along one dimension without steps."""
+    if node.op != "slice" or set(node.attrs["strides"]) != {1}:
+        return None
+    shape, sizes = r.shape(node.operands[0]), node.attrs["sizes"]
+    axes = [d for d in range(len(shape)) if sizes[d] != shape[d]]
+    return (axes[0], node.attrs["starts"][axes[0]], sizes[axes[0]]) if len(axes) == 1 else None
+
+
+def _operand(r: Rewriter, joint: Node, first: int, size: int) -> int | None:
+    """Return the operand of a concatenation that is these indices of its dimension."""
+    axis = int(joint.attrs["axis"])
+    starts = accumulate((r.shape(value)[axis] for value in joint.operands), initial=0)
+    found = (v for v, start in zip(joint.operands, starts, strict=False) if (start, r.shape(v)[axis]) == (first, size))
+    return next(found, None)
+
+
+def _cuts(r: Rewriter, value: int, axis: int, first: int, size: int) -> bool:
+    """Return whether a part of a value is made of operands of the concatenations that it is made by."""
+    made = r.made(value, "concat", "reshape")
+    if made is None:
+        return False
+    if made.op == "reshape":
+        inner = r.shape(made.operands[0])
+        last = axis == len(r.shape(value)) - 1 and inner[-1:] == r.shape(value)[-1:]
+        return last and r.inner(made.operands[0]) and _cuts(r, made.operands[0], len(inner) - 1, first, size)
+    if made.attrs["axis"] == axis:
+        return _operand(r, made, first, size) is not None
+    return all(r.inner(operand) and _cuts(r, operand, axis, first, size) for operand in made.operands)
+
+
+def _cut(r: Rewriter, value: int, axis: int, first: int, size: int, source: Node) -> tuple[int, tuple[Node, ...]]:
+    """Return that part, and the nodes that went with what it was cut from."""
+    made = r.made(value, "concat", "reshape")
+    assert made is not None
+    if made.op == "reshape":
+        part, gone = _cut(r, made.operands[0], len(r.shape(made.operands[0])) - 1, first, size, source)
+        return r.add("reshape", (part,), {"new_shape": (*r.shape(value)[:-1], size)}, (*gone, made, source)), ()
+    if made.attrs["axis"] == axis:
+        operand = _operand(r, made, first, size)
+        assert operand is not None
+        return operand, (made,)
+    parts = [_cut(r, operand, axis, first, size, source) for operand in made.operands]
+    sources = (*(node for _, gone in parts for node in gone), made, source)
+    return r.add("concat", [part for part, _ in parts], made.attrs, sources), ()

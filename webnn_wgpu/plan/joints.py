@@ -1,12 +1,15 @@
 """Values that are written where they are wanted: into their part of the result of an operator that puts values side by side.
 
 A concatenation along the last dimension need not copy what matrix products and convolutions have made for it alone: their
-kernels store rows into columns of wider rows as well as into rows of their own.
+kernels store rows into columns of wider rows as well as into rows of their own. Along the first dimension that is not 1, what
+is joined lies one behind the other: there rows of their own follow those of others.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from ..core.caps import Caps
 from ..ir.graph import Graph, Node
@@ -38,9 +41,25 @@ def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
         for value, part in zip(node.operands, parts(graph, node), strict=False):
             others = [reader for reader in readers[value] if reader is not node]
             once = len(others) == len(readers[value]) - 1
-            if once and all(map(_reads_parts, others)) and value in makers and _writes_parts(makers[value]):
-                found[value] = part
+            if once and all(map(_reads_parts, others)) and value in makers:
+                found |= _made_there(graph, value, part, makers, readers)
     return found
+
+
+def _made_there(
+    graph: Graph, value: int, part: Part, makers: Mapping[int, Node], readers: Mapping[int, Sequence[Node | None]]
+) -> dict[int, Part]:
+    """Return a value, and what it is a view of, that are put into a part; nothing where the maker cannot do that."""
+    length = graph.type(value).shape[-1]
+    found = {value: part}
+    while (maker := makers[value]).op == "reshape":
+        (value,) = maker.operands
+        row = graph.type(value).shape[-1]
+        # A run of elements is one by rows of any length.
+        if value not in makers or len(readers[value]) > 1 or length not in (part.row, row):
+            return {}
+        found[value] = replace(part, row=row) if part.row == length else part
+    return found if _writes_parts(maker) else {}
 
 
 def _reads_parts(node: Node | None) -> bool:

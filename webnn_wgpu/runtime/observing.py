@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from .readback import StagingPool
 from .recorder import Recorder
 
 if TYPE_CHECKING:
-    from ..plan import ExecutionPlan
     from .program import Program
 
 Observer: TypeAlias = Callable[[int | None, Mapping[int, Array]], None]
@@ -75,7 +74,8 @@ def _read(program: Program, ends: Ends, values: Sequence[int]) -> dict[int, Arra
         buffer, type_ = program.buffer_of(plan.places[whole], ends), plan.graph.type(whole)
         if buffer.readable:
             array = pool.read(buffer, np.empty(type_.shape, type_.numpy)).result()["data"]
-            found[value] = array[_columns(plan, value)].copy() if part else array
+            shape = plan.graph.type(value).shape
+            found[value] = part.within(array, shape).reshape(shape).copy() if part else array
     return found
 
 
@@ -85,12 +85,6 @@ def _write(program: Program, ends: Ends, value: int, array: Array) -> None:
     part = plan.parts.get(value)
     if part:
         whole = _read(program, ends, [part.value])[part.value]
-        whole[_columns(plan, value)] = array
+        part.within(whole, array.shape)[:] = array.reshape(-1, array.shape[-1])
         value, array = part.value, whole
     program.buffer_of(plan.places[value], ends).write(array)
-
-
-def _columns(plan: ExecutionPlan, value: int) -> tuple[Any, ...]:
-    """Return the index of a value's columns in the value that it is a part of."""
-    start = plan.parts[value].start
-    return ..., slice(start, start + plan.graph.type(value).shape[-1])
