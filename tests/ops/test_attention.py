@@ -254,7 +254,7 @@ def test_choice_of_variant(device: Device) -> None:
     software, hardware = Caps(adapter_type="CPU"), as_hardware(Caps())
     subgroups = replace(software, features=frozenset(["subgroup"]), subgroup_size=8)
     assert kernels(subgroups, (12, 12), 64, 64, (32, 32)) == kernels(subgroups, (4, 1), 4, 300, (32, 32)) == "subgroup"
-    assert kernels(subgroups, (12, 12), 17, 65, (32, 32)) == kernels(subgroups, (4, 1), 5, 300, (32, 96)) == "queries"
+    assert kernels(subgroups, (12, 12), 17, 129, (32, 32)) == kernels(subgroups, (4, 1), 5, 300, (32, 96)) == "queries"
     assert kernels(subgroups, (12, 12), 128, 128, (64, 128)) == "subgroup"
     assert kernels(subgroups, (12, 12), 64, 64, (33, 32)) == kernels(subgroups, (1, 1), 9, 9, (8, 260)) == "plain"
     assert kernels(software, (12, 12), 64, 64, (32, 32)) == "plain"
@@ -271,7 +271,7 @@ def test_choice_of_variant(device: Device) -> None:
 
 
 def test_keys_at_once_fit_workgroup_memory() -> None:
-    for lanes, length, keys in ((8, 1500, 64), (16, 1500, 32), (8, 197, 40), (8, 128, 32), (4, 1500, 64)):
+    for lanes, length, keys in ((8, 1500, 64), (16, 1500, 32), (8, 197, 40), (8, 160, 32), (4, 1500, 64)):
         caps = Caps(frozenset(["subgroup"]), subgroup_size=lanes, adapter_type="CPU")
         plan = plan_of(caps, "x.attention", [*qkv((2, 2), length, length, (64, 64)), None, None])
         assert plan.dispatches[0].spec.param("keys") == keys

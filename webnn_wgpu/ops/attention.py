@@ -55,7 +55,7 @@ _DECODE_KEYS = 256
 _LONG = 512
 """Keys from which on compiling a larger kernel pays."""
 
-_FEW = 64
+_FEW = 128
 """Keys up to which a kernel that takes longer to compile does not pay."""
 
 _UNBOUNDED = 2**30
