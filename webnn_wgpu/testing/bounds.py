@@ -199,9 +199,16 @@ def _batch_normalization(op: OpDef, node: Node, operands: Any, types: Any, expec
 # Other operators ------------------------------------------------------------------------------------------------------
 
 
-def _roots(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
-    """Roots of sums of squares, which do not cancel."""
+def _relative(node: Node, operands: Any, expected: Any) -> list[Array]:
+    """What is rounded once for each term, and does not cancel."""
     return [np.nan_to_num((_terms(node, operands) + 4) * EPSILON * np.abs(e.astype(np.float64)), posinf=0) for e in expected]
+
+
+def _roots(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array]:
+    """Roots of sums of squares, of which squares of numbers below 1e-19 vanish."""
+    lost = _terms(node, operands) * SMALLEST
+    vanished = (lost / np.maximum(np.nan_to_num(e.astype(np.float64), posinf=np.inf), np.sqrt(lost)) for e in expected)
+    return [bound + more for bound, more in zip(_relative(node, operands, expected), vanished, strict=True)]
 
 
 def _product(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) -> list[Array] | None:
@@ -211,7 +218,7 @@ def _product(op: OpDef, node: Node, operands: Any, types: Any, expected: Any) ->
     # Products of some of the factors must neither overflow nor vanish, whichever are multiplied first.
     if largest > 1e37 or smallest < 1e-37:
         return None
-    return _roots(op, node, operands, types, expected)
+    return _relative(node, operands, expected)
 
 
 def sign_unsure(node: Node, operands: Any, types: Any) -> Array:
