@@ -263,8 +263,9 @@ def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, t
 
 
 def _subgroup_tile(low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, float]:
-    """Return the rows and the quads of columns per lane of the subgroup kernel's tiles."""
-    return select.tile_of(low.caps, choice, size, texture=texture, wide=not low.ops[low.node.op].variants)
+    """Return the rows and the quads of columns per lane of the subgroup kernel's tiles; the wider are not for convolutions."""
+    convolution = bool(low.ops[low.node.op].variants)  # they have variants of their own, products those of their templates
+    return select.tile_of(low.caps, choice, size, texture=texture, wide=not convolution)
 
 
 def _work(kernel: Kernel, size: ProductSize, width: int, rows: int, steps: _Steps, caps: Caps) -> Work:
