@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
+from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
 from ..core.errors import (
@@ -58,19 +59,11 @@ class ContextState:
                 tensor.destroy()
             self._backend.close()
 
-    @contextmanager
-    def _guarded(self, operator: str, failure: type[DOMException] = OperationError, label: str = "") -> Generator[None]:
+    def _guarded(
+        self, operator: str, failure: type[DOMException] = OperationError, label: str = ""
+    ) -> AbstractContextManager[None]:
         """Let errors from below name the operation, be of its kind, and lose the context if the device is gone."""
-        try:
-            yield
-        except WebNNError as error:
-            if isinstance(error, DeviceLostError):
-                self._lose(error.rule)
-            kind = failure if type(error) is OperationError else type(error)
-            if error.operator and kind is type(error):
-                raise
-            # What is below names nothing that the caller knows: of it only the cause is shown.
-            raise error.named(operator, label, kind) from error.__cause__ or error
+        return _Guarded(self, operator, failure, label)
 
     def _check_alive(self, operator: str, label: str = "") -> None:
         if self._loss.event.is_set():
@@ -96,7 +89,7 @@ class ContextState:
             raise MLTypeError("a tensor must be an MLTensor", operator=operator, got=type(tensor).__name__, allowed="MLTensor")
         if tensor._context is not self:
             raise MLTypeError("the tensor belongs to another context", operator=operator, got=repr(tensor))
-        if tensor.destroyed:
+        if tensor._destroyed:
             raise MLTensorStateError("the tensor was destroyed", operator=operator, got=repr(tensor))
 
     def _check_tensor(self, tensor: Any, operator: str) -> None:
@@ -138,17 +131,14 @@ class ContextState:
         if len(set(map(id, tensors))) < len(tensors):
             self._check_twice(graph, inputs, outputs, operator)
         for tensor in tensors:
-            self._check_owned(tensor, operator)
+            self._check_tensor(tensor, operator)
         for what, wanted, given in (("input", graph.inputs, inputs), ("output", graph.outputs, outputs)):
             if given.keys() != wanted.keys():
                 check_names(wanted, given, what, failing(operator))
             for name, type_ in wanted.items():
-                tensor = given[name]
-                tensor._check_usable(operator)
-                if tensor._type != type_:
-                    raise failing(operator)(
-                        f"the tensor of '{name}' must have its data type and shape", got=repr(tensor), allowed=str(type_)
-                    )
+                if given[name]._type != type_:
+                    rule = f"the tensor of '{name}' must have its data type and shape"
+                    raise failing(operator)(rule, got=repr(given[name]), allowed=str(type_))
         for name, source in graph.aliases.items():
             if outputs[name] is not inputs[source]:
                 rule = f"output '{name}' and input '{source}' must be one tensor"
@@ -171,6 +161,28 @@ class ContextState:
                 rule = "a tensor stands twice among inputs and outputs"
                 raise failing(operator)(rule, got=f"'{other}' and '{name}'")
             seen[id(tensor)] = name
+
+
+class _Guarded:
+    """What `ContextState._guarded` says; no generator, which would take longer than much of what is in it."""
+
+    __slots__ = ("_failure", "_label", "_operator", "_state")
+
+    def __init__(self, state: ContextState, operator: str, failure: type[DOMException], label: str) -> None:
+        self._state, self._operator, self._failure, self._label = state, operator, failure, label
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not isinstance(error, WebNNError):
+            return
+        if isinstance(error, DeviceLostError):
+            self._state._lose(error.rule)
+        wanted = self._failure if type(error) is OperationError else type(error)
+        if not error.operator or wanted is not type(error):
+            # What is below names nothing that the caller knows: of it only the cause is shown.
+            raise error.named(self._operator, self._label, wanted) from error.__cause__ or error
 
 
 def _check_places(read: Mapping[str, Storage], written: Mapping[str, Storage], operator: str) -> None:

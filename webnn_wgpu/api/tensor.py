@@ -157,7 +157,7 @@ class MLTensor:
             )
         if self._destroyed:
             raise MLTensorStateError("the tensor was destroyed", operator=operator, got=repr(self))
-        if self.constant:
+        if self._constant:
             raise MLTensorStateError(
                 "a constant tensor is used through MLGraphBuilder.constant only", operator=operator, got=repr(self)
             )

@@ -8,7 +8,8 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -120,22 +121,13 @@ class Device:
                 self.shared["probe"] = self.gpu.create_buffer(label="probe", size=4, usage=wgpu.BufferUsage.COPY_DST)
             _write_nothing(self.gpu, self.shared["probe"])
 
-    @contextmanager
-    def translated(self, doing: str) -> Generator[None]:
+    def translated(self, doing: str) -> AbstractContextManager[None]:
         """Raise wgpu's errors as the specification's kinds.
 
         Args:
             doing: what fails, for the message: "a run".
         """
-        try:
-            yield
-        except wgpu.GPUOutOfMemoryError as error:
-            raise OutOfMemoryError(f"the device has no memory for {doing}: {error}") from error
-        except wgpu.GPUError as error:
-            if self.lost or "device is lost" in str(error):
-                self._gone = True
-                raise DeviceLostError(f"the device is lost: {doing} failed") from error
-            raise OperationError(f"{doing} failed: {error}") from error
+        return _Translated(self, doing)
 
     @contextmanager
     def running(self, labels: Iterable[str]) -> Generator[None]:
@@ -216,6 +208,28 @@ class Device:
     def wait(self) -> None:
         """Wait until all submitted work is done."""
         self._native._poll_wait()
+
+
+class _Translated:
+    """Raises wgpu's errors as the specification's kinds; no generator, which would take longer than much of what is in it."""
+
+    __slots__ = ("_device", "_doing")
+
+    def __init__(self, device: Device, doing: str) -> None:
+        self._device, self._doing = device, doing
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if not isinstance(error, wgpu.GPUError):
+            return
+        if isinstance(error, wgpu.GPUOutOfMemoryError):
+            raise OutOfMemoryError(f"the device has no memory for {self._doing}: {error}") from error
+        if self._device.lost or "device is lost" in str(error):
+            self._device._gone = True
+            raise DeviceLostError(f"the device is lost: {self._doing} failed") from error
+        raise OperationError(f"{self._doing} failed: {error}") from error
 
 
 def open_device(
