@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -25,6 +28,20 @@ def test_both_recorders_do_the_same(context: wn.MLContext, monkeypatch: pytest.M
 def test_which_recorder_is_taken(monkeypatch: pytest.MonkeyPatch, name: str, kind: type) -> None:
     monkeypatch.setenv("WEBNN_WGPU_RECORDER", name)
     assert type(make_recorder([])) is kind
+
+
+@pytest.mark.parametrize("kind", [RawRecorder, PlainRecorder])
+def test_what_is_recorded_goes_with_the_recorder(context: wn.MLContext, kind: type[RawRecorder] | type[PlainRecorder]) -> None:
+    """Not when garbage is next collected: pipelines and bind groups hold memory of the device."""
+    made = kind([])
+    made.submit(context.device)
+    gone = weakref.ref(made)
+    gc.disable()
+    try:
+        del made
+        assert gone() is None
+    finally:
+        gc.enable()
 
 
 def test_an_untested_wgpu_gets_the_plain_one(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:

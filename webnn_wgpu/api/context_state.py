@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
@@ -129,7 +129,7 @@ class ContextState:
                 raise failing(operator)(f"{what}s must be a mapping of name to tensor", got=type(given).__name__)
         tensors = (*inputs.values(), *outputs.values())
         if len(set(map(id, tensors))) < len(tensors):
-            self._check_twice(graph, inputs, outputs, operator)
+            _check_once(graph.aliases, (*inputs.items(), *outputs.items()), operator)
         for tensor in tensors:
             self._check_tensor(tensor, operator)
         for what, wanted, given in (("input", graph.inputs, inputs), ("output", graph.outputs, outputs)):
@@ -145,22 +145,9 @@ class ContextState:
                 raise failing(operator)(rule, got=repr(outputs[name]))
         read = {n: t._storage for n, t in inputs.items()}
         written = {n: t._storage for n, t in outputs.items()}
-        for storage in written.values():
-            if storage.borrowed:  # others have a buffer each
-                _check_places(read, written, operator)
-                break
+        if any(storage.borrowed for storage in written.values()):  # others have a buffer each
+            _check_places(read, written, operator)
         return read, written
-
-    def _check_twice(
-        self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor], operator: str
-    ) -> None:
-        seen: dict[int, str] = {}
-        for name, tensor in (*inputs.items(), *outputs.items()):
-            other = seen.get(id(tensor))
-            if other is not None and graph.aliases.get(name) != other:
-                rule = "a tensor stands twice among inputs and outputs"
-                raise failing(operator)(rule, got=f"'{other}' and '{name}'")
-            seen[id(tensor)] = name
 
 
 class _Guarded:
@@ -183,6 +170,16 @@ class _Guarded:
         if not error.operator or wanted is not type(error):
             # What is below names nothing that the caller knows: of it only the cause is shown.
             raise error.named(self._operator, self._label, wanted) from error.__cause__ or error
+
+
+def _check_once(aliases: Mapping[str, str], tensors: Iterable[tuple[str, MLTensor]], operator: str) -> None:
+    """Raise MLTypeError if a tensor stands twice, other than as an output that is an alias of the input it also is."""
+    seen: dict[int, str] = {}
+    for name, tensor in tensors:
+        other = seen.get(id(tensor))
+        if other is not None and aliases.get(name) != other:
+            raise failing(operator)("a tensor stands twice among inputs and outputs", got=f"'{other}' and '{name}'")
+        seen[id(tensor)] = name
 
 
 def _check_places(read: Mapping[str, Storage], written: Mapping[str, Storage], operator: str) -> None:

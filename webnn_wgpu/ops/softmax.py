@@ -75,24 +75,20 @@ def _in_steps(low: Lowering, *, logarithm: bool) -> list[KernelCall]:
     return steps.calls
 
 
+def _op(name: str, axis: Attr, *, logarithm: bool, spec: str = "") -> OpDef:
+    return OpDef(
+        name,
+        (Operand("input", FLOATS, min_rank=1),),
+        _infer,
+        partial(_reference, logarithm=logarithm),
+        partial(_lower, logarithm=logarithm),
+        attrs=(axis,),
+        templates=(SOFTMAX, REDUCE, ELEMENTWISE),
+        spec=spec,
+    )
+
+
 OPS = (
-    OpDef(
-        "softmax",
-        (Operand("input", FLOATS, min_rank=1),),
-        _infer,
-        partial(_reference, logarithm=False),
-        partial(_lower, logarithm=False),
-        attrs=(Attr("axis", "uint", None),),
-        templates=(SOFTMAX, REDUCE, ELEMENTWISE),
-        spec="#api-mlgraphbuilder-softmax-method",
-    ),
-    OpDef(
-        "x.log_softmax",
-        (Operand("input", FLOATS, min_rank=1),),
-        _infer,
-        partial(_reference, logarithm=True),
-        partial(_lower, logarithm=True),
-        attrs=(Attr("axis", "uint"),),
-        templates=(SOFTMAX, REDUCE, ELEMENTWISE),
-    ),
+    _op("softmax", Attr("axis", "uint", None), logarithm=False, spec="#api-mlgraphbuilder-softmax-method"),
+    _op("x.log_softmax", Attr("axis", "uint"), logarithm=True),
 )

@@ -353,6 +353,7 @@ class Program:
         with self.device.lock:
             self._check_no_steps()
             recorder, ends = self.over(inputs, outputs)
+            self._check_buffers(ends)
             if encoder is not None:
                 check_encoder(self.device, encoder, wgpu.GPUCommandEncoder, "encoder")
                 with recording("encoder", "it has finished, or has an open pass"):
@@ -375,24 +376,29 @@ class Program:
         ends: dict[tuple[str, str], Buffer] = {("input", name): inputs[name] for name in self.plan.inputs}
         for name in self.plan.outputs:
             ends["output", name] = outputs[name]
-        for buffer in self.buffers(ends):
-            buffer.check()
         return self._bound.get(ends, self._bind_callers), ends
 
     def _bind_callers(self, ends: Ends) -> Recorder:
+        self._check_buffers(ends)
         with self.device.translated("binding tensors"):
             return self._bind(ends)
+
+    def _check_buffers(self, ends: Ends) -> None:
+        for buffer in self.buffers(ends):
+            buffer.check()
 
     def _run(self, recorder: Recorder, ends: Ends, copies: Sequence[Copy] = (), staging: wgpu.GPUBuffer | None = None) -> None:
         """Submit a run, and copies of what it makes; of one that is observed, and so is over by then, the copies alone."""
         if self.observer is not None:
             run_observed(self, recorder, ends, self.observer)
             recorder = recorder.part(0, 0)
-        self.device.submit_by(lambda: recorder.submit(self.device.gpu, copies), self.buffers(ends), staging)
+        self.submit(recorder, ends, copies, staging)
 
-    def submit(self, recorder: Recorder, ends: Ends) -> None:
-        """Submit some of the program's dispatches over some ends."""
-        self.device.submit_by(lambda: recorder.submit(self.device.gpu), self.buffers(ends))
+    def submit(
+        self, recorder: Recorder, ends: Ends, copies: Sequence[Copy] = (), staging: wgpu.GPUBuffer | None = None
+    ) -> None:
+        """Submit some of the program's dispatches over some ends, and copies after them."""
+        self.device.submit_by(lambda: recorder.submit(self.device.gpu, copies), self.buffers(ends), staging)
 
     def buffers(self, ends: Ends) -> tuple[Buffer, ...]:
         """Return all buffers that a run over some ends uses."""

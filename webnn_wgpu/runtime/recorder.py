@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, NamedTuple, Protocol
 
 import wgpu
@@ -92,11 +93,9 @@ class RawRecorder:
         from wgpu.backends.wgpu_native import _api
 
         self._lib: Any = wgpu_native.lib
+        self._checked: Any = _api.libf
         self._new: Callable[..., Any] = wgpu_native.ffi.new
         self._null: Any = wgpu_native.ffi.NULL
-        # wgpu collects the errors of every single C call, which takes longer than most of them; here once for all of a run.
-        self._checked: Any = _api.libf
-        self._encode: Callable[..., None] = self._checked._make_proxy_func("webnn_wgpu run", self._encode_run)
         self._owners = tuple(dispatches)
         self._commands: list[tuple[Any, Any, int, int, int]] = []
         last: Any = None
@@ -124,13 +123,13 @@ class RawRecorder:
         """Submit one pass of all dispatches, and copies after it."""
         made: list[Any] = []
         try:
-            self._encode(gpu._internal, copies, made)
+            _encoding()(self, gpu._internal, copies, made)
             self._checked.wgpuQueueSubmit(gpu.queue._internal, 1, self._new("WGPUCommandBuffer[]", made))
         finally:
             for command_buffer in made:
                 self._lib.wgpuCommandBufferRelease(command_buffer)
 
-    def _encode_run(self, device: Any, copies: Sequence[Copy], made: list[Any]) -> None:
+    def _encode(self, device: Any, copies: Sequence[Copy], made: list[Any]) -> None:
         """Append a finished command buffer to `made`, also one that is of no use because of an error."""
         lib, null = self._lib, self._null
         encoder = lib.wgpuDeviceCreateCommandEncoder(device, null)
@@ -152,6 +151,18 @@ class RawRecorder:
     def part(self, first: int, end: int) -> RawRecorder:
         """Return what records the dispatches first..end-1 alone."""
         return RawRecorder(self._owners[first:end])
+
+
+@cache
+def _encoding() -> Callable[..., None]:
+    """Return `RawRecorder._encode` such that it raises wgpu's errors.
+
+    wgpu collects the errors of every single C call, which takes longer than most of them; here that is done once for a run.
+    """
+    from wgpu.backends.wgpu_native import _api
+
+    checked: Any = _api.libf
+    return checked._make_proxy_func("webnn_wgpu run", RawRecorder._encode)
 
 
 def make_recorder(dispatches: Sequence[Dispatch]) -> Recorder:
