@@ -11,7 +11,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import wgpu
 from wgpu.backends.wgpu_native import _api
 
 import webnn_wgpu as wn
+from tests.runtime import native
 from tests.support import new_profile
 
 from .abuses import SET
@@ -42,7 +42,7 @@ def refused(_gpu: Any) -> None:
 
 def device_lost(gpu: Any) -> None:
     """Let the device go as a driver does: without a word to wgpu, whose calls find it gone."""
-    _api.libf.wgpuDeviceDestroy(gpu._internal)
+    native.libf.wgpuDeviceDestroy(gpu._internal)
 
 
 def not_mapped(_gpu: Any) -> Any:
@@ -85,13 +85,11 @@ def failing(gpu: Any, kind: str, at: int) -> Iterator[Counter[str]]:
 
     with ExitStack() as restoring:
         for name in names:
-            owner, function = getattr(_api, name.partition(".")[0]), name.partition(".")[2]
-            replace = (
-                partial(setattr, owner, function) if isinstance(owner, type) else partial(vars(owner).__setitem__, function)
-            )
+            place, _, function = name.partition(".")
+            owner = getattr(native if place.startswith("lib") else _api, place)
             original = getattr(owner, function)
-            restoring.callback(replace, original)
-            replace(wrap(function, original))
+            restoring.callback(setattr, owner, function, original)
+            setattr(owner, function, wrap(function, original))
         yield calls
 
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import wgpu
-from wgpu.backends.wgpu_native import _api, lib
+
+from .native import lib, libf
 
 ONE_SHOT = ("wgpuDeviceCreateCommandEncoder", "wgpuCommandEncoderBeginComputePass", "wgpuQueueSubmit")
 """What a submission needs once: an encoder, its pass, and the submission itself."""
 
 CREATING = (
-    *sorted({name for name in dir(_api.libf) if name.startswith("wgpuDeviceCreate")} - set(ONE_SHOT)),
+    *sorted({name for name in dir(libf) if name.startswith("wgpuDeviceCreate")} - set(ONE_SHOT)),
     "wgpuTextureCreateView",
 )
 """What makes a lasting object on the device: buffers, textures, bind groups, layouts, modules, pipelines, query sets, ..."""
@@ -36,7 +37,7 @@ def counted() -> Iterator[Counter[str]]:
     """Count the calls of the functions above while the block runs."""
     calls: Counter[str] = Counter()
     names = (*CREATING, *ONE_SHOT, *HOST_COPIES)
-    doors: list[dict[str, Any]] = [vars(_api.libf), vars(lib)]
+    doors: list[dict[str, Any]] = [vars(libf), vars(lib)]
     kept = [{name: door[name] for name in names if name in door} for door in doors]
 
     def wrap(name: str, function: Any) -> Any:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import cffi
 import pytest
-from cffi import CDefError
+from wgpu.backends.wgpu_native import _ffi
 
 from webnn_wgpu.runtime.native_types import speed_up_type_lookup
 
@@ -30,11 +33,17 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_types_are_those_of_the_parser(name):
-    from wgpu.backends.wgpu_native._ffi import ffi
+@pytest.fixture(scope="module")
+def ffi() -> Any:
+    """What a program has that imported wgpu's binding itself."""
+    made: Any = cffi.FFI()
+    made.cdef(_ffi.get_wgpu_header())
+    assert speed_up_type_lookup(made)
+    return made
 
-    assert speed_up_type_lookup()
+
+@pytest.mark.parametrize("name", NAMES)
+def test_types_are_those_of_the_parser(ffi: Any, name: str) -> None:
     quick, slow = ffi._parser.parse_type(name), type(ffi._parser).parse_type(ffi._parser, name)
     if "(" in name:
         quick, slow = quick.as_function_pointer(), slow.as_function_pointer()
@@ -42,9 +51,10 @@ def test_types_are_those_of_the_parser(name):
         assert ffi._get_cached_btype(quick) is ffi._get_cached_btype(slow)
 
 
-def test_unknown_types_are_refused_as_before():
-    from wgpu.backends.wgpu_native._ffi import ffi
-
-    speed_up_type_lookup()
-    with pytest.raises(CDefError, match="Nonsense"):
+def test_unknown_types_are_refused_as_before(ffi: Any) -> None:
+    with pytest.raises(cffi.CDefError, match="Nonsense"):
         ffi.typeof("Nonsense *")
+
+
+def test_what_has_no_parser_is_left_as_it_is() -> None:
+    assert not speed_up_type_lookup(object())

@@ -4,11 +4,11 @@ import gc
 
 import numpy as np
 import pytest
-from wgpu.backends.wgpu_native import lib
 
 import webnn_wgpu as wn
 from tests.runtime.counting import CREATING, ONE_SHOT, counted, created
 from tests.runtime.graphs import ROWS, network, outputs, source
+from tests.runtime.native import lib
 
 
 def test_the_functions_that_are_counted_exist_and_count(context: wn.MLContext) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 import wgpu
-from wgpu.backends.wgpu_native import _api, lib
 
 import webnn_wgpu as wn
 from tests.runtime.counting import count_objects, counted, created
 from tests.runtime.graphs import ROWS, network, outputs, source
+from tests.runtime.native import lib, libf
 from tests.support import Device
 from webnn_wgpu.runtime.program import Program
 from webnn_wgpu.runtime.weights import WeightStore
@@ -125,7 +125,7 @@ def test_interrupts_anywhere_in_a_run(context: wn.MLContext, monkeypatch: pytest
     monkeypatch.setenv("WEBNN_WGPU_RECORDER", recorder)
     graph = network(context)
     wanted = context.compute(graph, {"x": ROWS})["columns"]
-    used: Any = lib if recorder == "raw" else _api.libf
+    used: Any = lib if recorder == "raw" else libf
     staging = type(program_of(graph)._staging)
     for owner, name in (
         (program_of(graph), "_over_own"),
@@ -134,8 +134,8 @@ def test_interrupts_anywhere_in_a_run(context: wn.MLContext, monkeypatch: pytest
         (used, "wgpuComputePassEncoderEnd"),
         (used, "wgpuCommandEncoderCopyBufferToBuffer"),
         (used, "wgpuCommandEncoderFinish"),
-        (_api.libf, "wgpuQueueSubmit"),
-        (_api.libf, "wgpuQueueWriteBuffer"),
+        (libf, "wgpuQueueSubmit"),
+        (libf, "wgpuQueueWriteBuffer"),
         (staging, "map_async"),
         (staging, "read_mapped"),
         (staging, "unmap"),
@@ -149,10 +149,7 @@ def test_interrupts_anywhere_in_a_run(context: wn.MLContext, monkeypatch: pytest
                 raise KeyboardInterrupt
 
             with monkeypatch.context() as patch:
-                if owner is lib:
-                    patch.setitem(vars(lib), name, interrupted)  # it takes no attributes
-                else:
-                    patch.setattr(owner, name, interrupted)
+                patch.setattr(owner, name, interrupted)
                 with pytest.raises(KeyboardInterrupt):
                     context.compute(graph, {"x": ROWS})
             assert np.array_equal(context.compute(graph, {"x": ROWS})["columns"], wanted), (name, before)

@@ -29,7 +29,7 @@ from ..core.errors import (
 )
 from ..kernels.element import padded_bytes
 from .buffer import Buffer
-from .native_types import speed_up_type_lookup
+from .native_header import import_native
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -96,6 +96,7 @@ class Device:
                 raise DeviceLostError("the wgpu.GPUDevice was destroyed", operator="create_context")
             found: Device | None = gpu.__dict__.get("_webnn_wgpu")
             if found is None:
+                import_native()
                 found = gpu.__dict__["_webnn_wgpu"] = cls(gpu, owned=owned)
         found.check()
         return found
@@ -278,7 +279,7 @@ def open_adapter(adapter: wgpu.GPUAdapter) -> Device:
 
 def all_adapters() -> list[wgpu.GPUAdapter]:
     """Return every adapter, also those that kernels cannot run on."""
-    speed_up_type_lookup()
+    import_native()
     return wgpu.gpu.enumerate_adapters_sync()
 
 

@@ -1,4 +1,4 @@
-"""Lets wgpu look its C types up quickly.
+"""Lets wgpu look its C types up quickly, where a program has imported its native binding before `native_header` could.
 
 wgpu names a C type, such as "WGPUBufferDescriptor *", for every struct that it passes to the native library. The first time it
 meets a name, cffi has a C parser read all of webgpu.h's type names: 15 ms on a fast machine, for each of the sixty names that a
@@ -11,22 +11,18 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..core.imports import uncollected
-
 _SIMPLE = re.compile(r"(?P<name>\w+)(?P<const> const)? ?(?P<suffix>\*|\[\])? ?")
 _FUNCTION = re.compile(r"(?P<result>\w+)\((?P<arguments>[\w* ]+(, [\w* ]+)*)\)")
 _CONST = 1
 """cffi's qualifier of constants."""
 
 
-def speed_up_type_lookup() -> bool:
-    """Have wgpu's cffi object find simple types without its C parser; return whether this version of cffi allows it."""
+def speed_up_type_lookup(ffi: Any) -> bool:
+    """Have a cffi object find simple types without its C parser; return whether it has one that this is known to suit."""
     try:
-        with uncollected():
-            from cffi import model
-            from wgpu.backends.wgpu_native._ffi import ffi
+        from cffi import model
 
-        parser: Any = getattr(ffi, "_parser")  # noqa: B009 - cffi's stubs do not know it
+        parser = ffi._parser
         if parser.parse_type.__module__ != __name__:
             parser.parse_type = _Lookup(parser, model).parse_type
     except (ImportError, AttributeError):

@@ -89,13 +89,7 @@ class RawRecorder:
     """Records through wgpu-native's C functions."""
 
     def __init__(self, dispatches: Sequence[Dispatch]) -> None:
-        from wgpu.backends import wgpu_native
-        from wgpu.backends.wgpu_native import _api
-
-        self._lib: Any = wgpu_native.lib
-        self._checked: Any = _api.libf
-        self._new: Callable[..., Any] = wgpu_native.ffi.new
-        self._null: Any = wgpu_native.ffi.NULL
+        self._native = _native()
         self._owners = tuple(dispatches)
         self._commands: list[tuple[Any, Any, int, int, int]] = []
         last: Any = None
@@ -110,7 +104,7 @@ class RawRecorder:
         self._record(compute_pass._internal)
 
     def _record(self, handle: Any) -> None:
-        lib, null = self._lib, self._null
+        lib, null = self._native.lib, self._native.null
         set_pipeline, set_bind_group = lib.wgpuComputePassEncoderSetPipeline, lib.wgpuComputePassEncoderSetBindGroup
         dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
         for pipeline, bind_group, x, y, z in self._commands:
@@ -121,17 +115,18 @@ class RawRecorder:
 
     def submit(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy] = ()) -> None:
         """Submit one pass of all dispatches, and copies after it."""
+        native = self._native
         made: list[Any] = []
         try:
-            _encoding()(self, gpu._internal, copies, made)
-            self._checked.wgpuQueueSubmit(gpu.queue._internal, 1, self._new("WGPUCommandBuffer[]", made))
+            native.encode(self, gpu._internal, copies, made)
+            native.checked.wgpuQueueSubmit(gpu.queue._internal, 1, native.new("WGPUCommandBuffer[]", made))
         finally:
             for command_buffer in made:
-                self._lib.wgpuCommandBufferRelease(command_buffer)
+                native.lib.wgpuCommandBufferRelease(command_buffer)
 
-    def _encode(self, device: Any, copies: Sequence[Copy], made: list[Any]) -> None:
+    def encode(self, device: Any, copies: Sequence[Copy], made: list[Any]) -> None:
         """Append a finished command buffer to `made`, also one that is of no use because of an error."""
-        lib, null = self._lib, self._null
+        lib, null = self._native.lib, self._native.null
         encoder = lib.wgpuDeviceCreateCommandEncoder(device, null)
         try:
             compute = lib.wgpuCommandEncoderBeginComputePass(encoder, null)
@@ -153,16 +148,32 @@ class RawRecorder:
         return RawRecorder(self._owners[first:end])
 
 
-@cache
-def _encoding() -> Callable[..., None]:
-    """Return `RawRecorder._encode` such that it raises wgpu's errors.
+class _Native:
+    """What lies beneath wgpu's public API.
 
-    wgpu collects the errors of every single C call, which takes longer than most of them; here that is done once for a run.
+    Attributes:
+        lib: wgpu-native's C functions.
+        checked: the same functions, which here raise wgpu's errors.
+        encode: `RawRecorder.encode`, which here raises wgpu's errors. wgpu collects the errors of every single C call, which
+            takes longer than most of them; here that is done once for a run.
+        new: makes C data, `new(type, content)`.
+        null: the C null pointer.
     """
-    from wgpu.backends.wgpu_native import _api
 
-    checked: Any = _api.libf
-    return checked._make_proxy_func("webnn_wgpu run", RawRecorder._encode)
+    def __init__(self) -> None:
+        from wgpu.backends import wgpu_native
+        from wgpu.backends.wgpu_native import _api
+
+        self.lib: Any = wgpu_native.lib
+        self.checked: Any = _api.libf
+        self.encode: Callable[..., None] = self.checked._make_proxy_func("webnn_wgpu run", RawRecorder.encode)
+        self.new: Callable[..., Any] = wgpu_native.ffi.new
+        self.null: Any = wgpu_native.ffi.NULL
+
+
+@cache
+def _native() -> _Native:
+    return _Native()
 
 
 def make_recorder(dispatches: Sequence[Dispatch]) -> Recorder:
