@@ -15,6 +15,7 @@ from ..core.errors import (
     MLTypeError,
     NotSupportedError,
     UnknownError,
+    WebNNError,
 )
 from ..ir.graph import Array, frozen_array
 from ..ir.types import TensorType
@@ -390,9 +391,13 @@ class MLContext(Interop, Textures, Recovery):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-dispatch
         """
-        with self._guarded("dispatch"), self._lock:
-            storages = self._storages(graph, inputs, outputs, "dispatch")
-            graph._executable.dispatch(*storages)
+        try:  # as `_guarded`, which would take longer than to record a small graph
+            with self._lock:
+                storages = self._storages(graph, inputs, outputs, "dispatch")
+                graph._executable.dispatch(*storages)
+        except WebNNError as error:
+            self._failed(error, "dispatch")
+            raise
 
     def dispatch_steps(
         self,

@@ -18,6 +18,7 @@ from ..core.errors import (
     WebNNError,
 )
 from ..ir.graph import Array, Graph
+from ..ir.types import TensorType
 from ..kernels.tuning import Sources
 from .arrays import check_names, failing, to_array
 from .backend import Backend, Storage
@@ -64,6 +65,15 @@ class ContextState:
     ) -> AbstractContextManager[None]:
         """Let errors from below name the operation, be of its kind, and lose the context if the device is gone."""
         return _Guarded(self, operator, failure, label)
+
+    def _failed(self, error: WebNNError, operator: str, failure: type[DOMException] = OperationError, label: str = "") -> None:
+        """Raise an error from below as `_guarded` says, unless it is as it should be."""
+        if isinstance(error, DeviceLostError):
+            self._lose(error.rule)
+        wanted = failure if type(error) is OperationError else type(error)
+        if not error.operator or wanted is not type(error):
+            # What is below names nothing that the caller knows: of it only the cause is shown.
+            raise error.named(operator, label, wanted) from error.__cause__ or error
 
     def _check_alive(self, operator: str, label: str = "") -> None:
         if self._loss.event.is_set():
@@ -124,30 +134,59 @@ class ContextState:
             MLTypeError, MLTensorStateError, InvalidStateError: by the rules of `dispatch`.
         """
         self._check_graph(graph, operator)
-        for what, given in (("input", inputs), ("output", outputs)):
-            if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
-                raise failing(operator)(f"{what}s must be a mapping of name to tensor", got=type(given).__name__)
-        tensors = (*inputs.values(), *outputs.values())
-        if len(set(map(id, tensors))) < len(tensors):
-            _check_once(graph.aliases, (*inputs.items(), *outputs.items()), operator)
-        for tensor in tensors:
-            self._check_tensor(tensor, operator)
-        for what, wanted, given in (("input", graph.inputs, inputs), ("output", graph.outputs, outputs)):
-            if given.keys() != wanted.keys():
-                check_names(wanted, given, what, failing(operator))
-            for name, type_ in wanted.items():
-                if given[name]._type != type_:
-                    rule = f"the tensor of '{name}' must have its data type and shape"
-                    raise failing(operator)(rule, got=repr(given[name]), allowed=str(type_))
+        if not self._fit(((graph.inputs, inputs), (graph.outputs, outputs))):
+            self._check_ends(graph, inputs, outputs, operator)
         for name, source in graph.aliases.items():
             if outputs[name] is not inputs[source]:
                 rule = f"output '{name}' and input '{source}' must be one tensor"
                 raise failing(operator)(rule, got=repr(outputs[name]))
-        read = {n: t._storage for n, t in inputs.items()}
-        written = {n: t._storage for n, t in outputs.items()}
-        if any(storage.borrowed for storage in written.values()):  # others have a buffer each
-            _check_places(read, written, operator)
+        read: dict[str, Storage] = {n: t._storage for n, t in inputs.items()}
+        written: dict[str, Storage] = {n: t._storage for n, t in outputs.items()}
+        for storage in written.values():
+            if storage.borrowed:  # others have a buffer each
+                _check_places(read, written, operator)
+                break
         return read, written
+
+    def _fit(self, ends: tuple[tuple[Mapping[str, TensorType], Mapping[str, Any]], ...]) -> bool:
+        """Whether it is plain that tensors may be a graph's inputs and outputs; if not, `_check_ends` has the word.
+
+        A small graph takes few microseconds to start, so this makes next to no calls.
+        """
+        seen: set[int] = set()
+        count = 0
+        for wanted, given in ends:
+            if not isinstance(given, dict) or given.keys() != wanted.keys():
+                return False
+            for name, type_ in wanted.items():
+                tensor: Any = given[name]
+                if type(tensor) is not MLTensor or tensor._context is not self:
+                    return False
+                if tensor._destroyed or tensor._exported or tensor._constant:
+                    return False
+                found = tensor._type
+                if found.shape != type_.shape or found.data_type != type_.data_type:
+                    return False
+                seen.add(id(tensor))
+                count += 1
+        return len(seen) == count
+
+    def _check_ends(
+        self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor], operator: str
+    ) -> None:
+        """Raise MLTypeError, MLTensorStateError or InvalidStateError if tensors cannot be a graph's inputs and outputs."""
+        for what, given in (("input", inputs), ("output", outputs)):
+            if not isinstance(given, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+                raise failing(operator)(f"{what}s must be a mapping of name to tensor", got=type(given).__name__)
+        _check_once(graph.aliases, (*inputs.items(), *outputs.items()), operator)
+        for tensor in (*inputs.values(), *outputs.values()):
+            self._check_tensor(tensor, operator)
+        for what, wanted, given in (("input", graph.inputs, inputs), ("output", graph.outputs, outputs)):
+            check_names(wanted, given, what, failing(operator))
+            for name, type_ in wanted.items():
+                if given[name]._type != type_:
+                    rule = f"the tensor of '{name}' must have its data type and shape"
+                    raise failing(operator)(rule, got=repr(given[name]), allowed=str(type_))
 
 
 class _Guarded:
@@ -162,14 +201,8 @@ class _Guarded:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if not isinstance(error, WebNNError):
-            return
-        if isinstance(error, DeviceLostError):
-            self._state._lose(error.rule)
-        wanted = self._failure if type(error) is OperationError else type(error)
-        if not error.operator or wanted is not type(error):
-            # What is below names nothing that the caller knows: of it only the cause is shown.
-            raise error.named(self._operator, self._label, wanted) from error.__cause__ or error
+        if isinstance(error, WebNNError):
+            self._state._failed(error, self._operator, self._failure, self._label)
 
 
 def _check_once(aliases: Mapping[str, str], tensors: Iterable[tuple[str, MLTensor]], operator: str) -> None:

@@ -25,7 +25,7 @@ class BoundSets:
 
     def get(self, ends: Ends, bind: Callable[[Ends], Recorder]) -> Recorder:
         """Return the recorder over some buffers, made by `bind` where there is none yet."""
-        key = tuple(id(buffer) for buffer in ends.values())
+        key = tuple(map(id, ends.values()))
         found = self._sets.get(key)
         if found is None:
             found = self._sets[key] = _Bound(bind(ends), ends.values(), self._sets, key)

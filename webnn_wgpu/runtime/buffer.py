@@ -28,6 +28,9 @@ class Buffer:
         offset_bytes: where the part begins.
         size_bytes: how long it is; default all.
         borrowed: whether the buffer is the caller's, who may also destroy or map it, and whose it stays.
+
+    Attributes:
+        in_doubt: whether `check` may find something; so not of a buffer that nobody else has and that is not destroyed.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class Buffer:
         self.device, self.gpu = device, gpu
         self.offset_bytes = offset_bytes
         self.size_bytes: int = gpu.size if size_bytes is None else size_bytes
-        self.borrowed = borrowed
+        self.borrowed = self.in_doubt = borrowed
         self._lent = borrowed
         self._destroyed = False
         self._freed = _watched(gpu, device.lock) if borrowed else None
@@ -122,6 +125,7 @@ class Buffer:
         """Return the wgpu buffer for others to use; if they destroy it, this object knows."""
         self.lend()
         if self._freed is None:
+            self.in_doubt = True
             self._freed = _watched(self.gpu, self.device.lock)
         return self.gpu
 
@@ -139,7 +143,7 @@ class Buffer:
         """
         with self.device.lock:
             if not self._destroyed:
-                self._destroyed = True
+                self._destroyed = self.in_doubt = True
                 if not self._lent:
                     self.gpu.destroy()
 

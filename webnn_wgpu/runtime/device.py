@@ -130,6 +130,15 @@ class Device:
         """
         return _Translated(self, doing)
 
+    def _failed(self, error: wgpu.GPUError, doing: str) -> WebNNError:
+        """Return one of wgpu's errors as the specification's kind."""
+        if isinstance(error, wgpu.GPUOutOfMemoryError):
+            return OutOfMemoryError(f"the device has no memory for {doing}: {error}")
+        if self.lost or "device is lost" in str(error):
+            self._gone = True
+            return DeviceLostError(f"the device is lost: {doing} failed")
+        return OperationError(f"{doing} failed: {error}")
+
     @contextmanager
     def running(self, labels: Iterable[str]) -> Generator[None]:
         """Have errors name the kernels that were running or being made."""
@@ -192,11 +201,14 @@ class Device:
         """
         with self.lock:
             for buffer in buffers:
-                buffer.check()
+                if buffer.in_doubt:
+                    buffer.check()
             if staging is not None and staging.map_state != "unmapped":
                 raise InvalidStateError("the staging buffer is mapped")
-            with self.translated("a submission"):
+            try:  # as `translated`, which would take longer than to record a small graph
                 submit()
+            except wgpu.GPUError as error:
+                raise self._failed(error, "a submission") from error
 
     def close(self) -> None:
         """Note that a context has ended; with the last a device that was opened here forgets its caches, so that it goes."""
@@ -223,14 +235,8 @@ class _Translated:
         pass
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if not isinstance(error, wgpu.GPUError):
-            return
-        if isinstance(error, wgpu.GPUOutOfMemoryError):
-            raise OutOfMemoryError(f"the device has no memory for {self._doing}: {error}") from error
-        if self._device.lost or "device is lost" in str(error):
-            self._device._gone = True
-            raise DeviceLostError(f"the device is lost: {self._doing} failed") from error
-        raise OperationError(f"{self._doing} failed: {error}") from error
+        if isinstance(error, wgpu.GPUError):
+            raise self._device._failed(error, self._doing) from error
 
 
 def open_device(

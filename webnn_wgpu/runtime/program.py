@@ -7,6 +7,7 @@ compute pass, copies the outputs into the staging buffer and submits once.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -373,7 +374,9 @@ class Program:
     def over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, Ends]:
         """Return the dispatches over the caller's buffers, and these in the plan's order."""
         self.check()
-        ends: dict[tuple[str, str], Buffer] = {("input", name): inputs[name] for name in self.plan.inputs}
+        ends: dict[tuple[str, str], Buffer] = {}
+        for name in self.plan.inputs:
+            ends["input", name] = inputs[name]
         for name in self.plan.outputs:
             ends["output", name] = outputs[name]
         return self._bound.get(ends, self._bind_callers), ends
@@ -398,7 +401,7 @@ class Program:
         self, recorder: Recorder, ends: Ends, copies: Sequence[Copy] = (), staging: wgpu.GPUBuffer | None = None
     ) -> None:
         """Submit some of the program's dispatches over some ends, and copies after them."""
-        self.device.submit_by(lambda: recorder.submit(self.device.gpu, copies), self.buffers(ends), staging)
+        self.device.submit_by(partial(recorder.submit, self.device.gpu, copies), self.buffers(ends), staging)
 
     def buffers(self, ends: Ends) -> tuple[Buffer, ...]:
         """Return all buffers that a run over some ends uses."""
