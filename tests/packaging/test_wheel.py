@@ -90,6 +90,50 @@ def test_wheel_holds_every_template(wheel: Path, repository: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"webnn_wgpu"}
 
 
+# Prints which templates the package brings as Python, having rendered each both ways; then what is rendered of one that was
+# edited after it was installed, and where an error in it is said to be.
+COMPILED = """
+import sys
+from pathlib import Path
+
+import jinja2
+
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.kernels import template_code, templates
+from webnn_wgpu.kernels.spec import KernelSpec
+
+env, plain = templates.environment(), templates.make_environment(jinja2.FileSystemLoader(templates.shader_root()))
+for name in env.list_templates(extensions=["j2"]):
+    source = env.loader.get_source(env, name)[0]
+    module = template_code._module_of(name, source)
+    if module is not None and env.get_template(name).root_render_func is module.root:
+        print(name)
+    outcomes = []
+    for each in (env, plain):
+        try:
+            outcomes.append(each.get_template(name).render())
+        except jinja2.TemplateError as error:
+            outcomes.append((templates._place(error), str(error)))
+    assert outcomes[0] == outcomes[1], (name, outcomes)
+file = templates.shader_root() / "ops" / "softmax.wgsl.j2"
+text = file.read_text()
+file.write_text(text + "// edited\\n")
+env.cache.clear()
+assert env.get_template("ops/softmax.wgsl.j2").root_render_func.__globals__.get("made_of") is None
+file.write_text(text)
+env.cache.clear()
+assert env.get_template("ops/softmax.wgsl.j2").root_render_func.__globals__["made_of"]
+"""
+
+
+def test_wheel_brings_templates_compiled(wheel: Path, repository: Path, tmp_path: Path) -> None:
+    python = make_environment(tmp_path / "environment")
+    install(python, wheel, cwd=tmp_path)
+    found = run(python, "-c", COMPILED, cwd=tmp_path).splitlines()
+    assert set(found) == {name for name in templates(repository) if name.endswith(".j2")}
+
+
 def test_wheel_holds_the_parts_of_pages(wheel: Path, repository: Path) -> None:
     parts = [path.relative_to(repository).as_posix() for path in repository.glob("webnn_wgpu/**/page/*")]
     assert len(parts) > 1

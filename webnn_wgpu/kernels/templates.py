@@ -23,6 +23,7 @@ from ..core.errors import OperationError
 from .dbg import without_dbg
 from .element import ELEMENTS
 from .spec import KernelSpec
+from .template_code import SYNTAX, TemplateLoader
 
 COMMON_VARIABLES = frozenset(("bindings", "uniforms", "features", "elements", "lib"))
 """Variables every template may use besides its declared parameters."""
@@ -50,24 +51,15 @@ def shader_root() -> Path:
 
 @cache
 def environment() -> jinja2.Environment:
-    """Return the template environment: `{{ }}` values, `{% %}` blocks, `$$` line statements; undefined names are errors."""
-    return make_environment()
+    """Return the template environment, in the syntax of `template_code.SYNTAX`."""
+    return make_environment(TemplateLoader(shader_root()))
 
 
-def make_environment(extensions: Sequence[type[jinja2.ext.Extension]] = (), **variables: Any) -> jinja2.Environment:
+def make_environment(
+    loader: jinja2.BaseLoader, extensions: Sequence[type[jinja2.ext.Extension]] = (), **variables: Any
+) -> jinja2.Environment:
     """Return a template environment, with extensions of Jinja and other values of the variables that every template gets."""
-    env = jinja2.sandbox.ImmutableSandboxedEnvironment(
-        loader=jinja2.FileSystemLoader(shader_root()),
-        undefined=jinja2.StrictUndefined,
-        line_statement_prefix="$$",
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-        # Each template renders a few times in a process: to fold its constants takes longer than that saves.
-        optimized=False,
-        extensions=extensions,
-    )
+    env = jinja2.sandbox.ImmutableSandboxedEnvironment(loader=loader, extensions=extensions, **SYNTAX)
     cast("dict[str, Any]", env.globals).update({"elements": ELEMENTS, "lib": library, **variables})
     return env
 

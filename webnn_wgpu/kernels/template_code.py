@@ -1,0 +1,81 @@
+"""The Python that Jinja makes of templates: a wheel brings it, for it takes longer to make than to run.
+
+Jinja compiles a template to a Python module: 20 to 70 ms for one with what it imports, of a first run that takes half a second
+and more. A wheel holds these modules, in `compiled_templates`. One is taken as long as the template is, to the letter, what it
+was made of, and Jinja of the version that made it. In a checkout there are none, and Jinja compiles what is used.
+
+Builds load this file by itself, so it imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import MutableMapping
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import jinja2
+import jinja2.sandbox
+
+SYNTAX: dict[str, Any] = {
+    "undefined": jinja2.StrictUndefined,
+    "line_statement_prefix": "$$",
+    "trim_blocks": True,
+    "lstrip_blocks": True,
+    "keep_trailing_newline": True,
+    "autoescape": False,
+    # Each template renders a few times in a process: to fold its constants takes longer than that saves.
+    "optimized": False,
+}
+"""What Jinja is told about templates: `{{ }}` values, `{% %}` blocks, `$$` line statements; undefined names are errors."""
+
+_MODULES = "compiled_templates"
+
+
+class TemplateLoader(jinja2.FileSystemLoader):
+    """Loads the templates of a folder, from the package's modules where these are of them; for one environment alone."""
+
+    def load(
+        self, environment: jinja2.Environment, name: str, globals: MutableMapping[str, Any] | None = None
+    ) -> jinja2.Template:
+        """Return a template, which its module renders if there is one."""
+        source, file, up_to_date = self.get_source(environment, name)
+        module = _module_of(name, source)
+        if module is None:
+            return super().load(environment, name, globals)
+        module.__file__ = file  # errors are of the template's lines
+        template = environment.template_class.from_module_dict(environment, vars(module), globals or {})
+        template._uptodate = up_to_date
+        return template
+
+
+def _module_of(name: str, source: str) -> ModuleType | None:
+    package = (__package__ or "").partition(".")[0]
+    try:
+        module = import_module(f"{package}.{_MODULES}.{_module_name(name)}")
+    except ModuleNotFoundError:
+        return None
+    return module if getattr(module, "made_of", "") == _digest(source) else None
+
+
+def _module_name(name: str) -> str:
+    return re.sub(r"\W", "_", name)
+
+
+def _digest(source: str) -> str:
+    return hashlib.sha256(f"{jinja2.__version__}\0{source}".encode()).hexdigest()
+
+
+def compile_templates(shaders: Path, folder: Path) -> None:
+    """Write the modules of all templates of a folder into another, which becomes a package."""
+    environment = jinja2.sandbox.ImmutableSandboxedEnvironment(loader=jinja2.FileSystemLoader(shaders), **SYNTAX)
+    (folder / "__init__.py").write_text('"""What Jinja made of the templates in `shaders`."""\n', encoding="utf-8")
+    for path in sorted(shaders.rglob("*.j2")):
+        name = path.relative_to(shaders).as_posix()
+        source = path.read_text(encoding="utf-8")
+        code = environment.compile(source, name, name, raw=True, defer_init=True)
+        module = folder / f"{_module_name(name)}.py"
+        module.write_text(f"{code}\nmade_of = {_digest(source)!r}\n", encoding="utf-8")
