@@ -125,6 +125,7 @@ class WarmUp:
                 self._dispatch_nothing(kernel, uses)
                 if compiled is not None:
                     self._device.wait()
+                    _return_freed_memory()
 
 
 class _Lanes:
@@ -161,17 +162,25 @@ class _Lanes:
             except Empty:
                 lane = Device(self._open(), owned=True, caps=self._caps)
             try:
-                cache = PipelineCache(lane)  # of its own, for what the driver has made would take memory
-                dispatch_nothing(cache, cache.get(spec), [_stand_ins(lane, spec, use) for use in uses])
-                lane.wait()
+                _compile_on(lane, spec, uses)
             finally:
                 self._idle.put(lane)
+            _return_freed_memory()
         except (WebNNError, wgpu.GPUError, RuntimeError) as error:
             logger.info("%s was not compiled ahead: %s", spec, error)
 
 
+def _compile_on(lane: Device, spec: KernelSpec, uses: Sequence[Use]) -> None:
+    cache = PipelineCache(lane)  # of its own, for what the driver has made would take memory
+    dispatch_nothing(cache, cache.get(spec), [_stand_ins(lane, spec, use) for use in uses])
+    lane.wait()
+
+
 def _return_freed_memory() -> None:
-    """Have glibc give back what was freed: what a compiler has allocated, tens of MB, it keeps for the compiler's thread."""
+    """Have glibc give back what was freed: what a compiler has allocated, tens of MB, it keeps for the compiler's thread.
+
+    So what compilers on several threads need at their worst does not add up.
+    """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)
