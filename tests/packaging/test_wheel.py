@@ -103,7 +103,7 @@ from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.kernels import template_code, templates
 from webnn_wgpu.kernels.spec import KernelSpec
 
-env, plain = templates.environment(), templates.make_environment(jinja2.FileSystemLoader(templates.shader_root()))
+env, plain = templates.environment(), templates.make_environment(jinja2.FileSystemLoader)
 for name in env.list_templates(extensions=["j2"]):
     source = env.loader.get_source(env, name)[0]
     module = template_code._module_of(name, source)

@@ -21,7 +21,7 @@ from jinja2.lexer import Token, TokenStream
 from .dbg import dbg_ranges, without
 from .expression import Expression, Step
 from .spec import KernelSpec
-from .templates import library_files, make_environment, render_with_dbg, shader_root, template_file
+from .templates import library_files, make_environment, render_with_dbg, template_file
 
 OWN_SOURCE = "<wgsl>"
 """What a source is called that a program gives as text."""
@@ -275,6 +275,6 @@ def _unmarked_int(value: object) -> int:
 @cache
 def _environment() -> jinja2.Environment:
     variables: dict[str, Any] = {"lib": _marked_library, _marked.__name__: _marked}
-    env = make_environment(jinja2.FileSystemLoader(shader_root()), [_Marking], **variables)
+    env = make_environment(jinja2.FileSystemLoader, [_Marking], **variables)
     env.filters["int"] = _unmarked_int
     return env

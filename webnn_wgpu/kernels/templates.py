@@ -52,14 +52,14 @@ def shader_root() -> Path:
 @cache
 def environment() -> jinja2.Environment:
     """Return the template environment, in the syntax of `template_code.SYNTAX`."""
-    return make_environment(TemplateLoader(shader_root()))
+    return make_environment(TemplateLoader)
 
 
 def make_environment(
-    loader: jinja2.BaseLoader, extensions: Sequence[type[jinja2.ext.Extension]] = (), **variables: Any
+    loader: type[jinja2.FileSystemLoader], extensions: Sequence[type[jinja2.ext.Extension]] = (), **variables: Any
 ) -> jinja2.Environment:
     """Return a template environment, with extensions of Jinja and other values of the variables that every template gets."""
-    env = jinja2.sandbox.ImmutableSandboxedEnvironment(loader=loader, extensions=extensions, **SYNTAX)
+    env = jinja2.sandbox.ImmutableSandboxedEnvironment(loader=loader(shader_root()), extensions=extensions, **SYNTAX)
     cast("dict[str, Any]", env.globals).update({"elements": ELEMENTS, "lib": library, **variables})
     return env
 
