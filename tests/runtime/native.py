@@ -25,5 +25,6 @@ lib: Any = _Functions()
 libf: Any = _api.libf
 """The same functions, which raise wgpu's errors."""
 
-setattr(_api, "lib", lib)  # noqa: B010 - wgpu has no types for it
+_binding: Any = _api  # for type checkers it has no such attribute
+_binding.lib = lib
 recorder._native().lib = lib

@@ -171,6 +171,7 @@ class _Lanes:
 
 
 def _compile_on(lane: Device, spec: KernelSpec, uses: Sequence[Use]) -> None:
+    """Have a lane's driver compile a kernel, and let go of all that it made before memory is given back."""
     cache = PipelineCache(lane)  # of its own, for what the driver has made would take memory
     dispatch_nothing(cache, cache.get(spec), [_stand_ins(lane, spec, use) for use in uses])
     lane.wait()
