@@ -14,6 +14,7 @@ import webnn_wgpu as wn
 from webnn_wgpu.core import cache
 from webnn_wgpu.runtime import warming
 from webnn_wgpu.runtime.device import Device
+from webnn_wgpu.runtime.pipelines import PipelineCache
 
 
 @pytest.fixture
@@ -57,9 +58,9 @@ def test_lanes_compile_every_kernel_once_and_change_no_result(monkeypatch):
     compiled: Counter[str] = Counter()
     start = warming._Lanes.start
 
-    def counted(self, kernel, uses):
-        compiled[str(kernel.spec)] += 1
-        return start(self, kernel, uses)
+    def counted(self, spec, uses):
+        compiled[str(spec)] += 1
+        return start(self, spec, uses)
 
     monkeypatch.setattr(warming._Lanes, "start", counted)
     context = fresh_context()
@@ -74,6 +75,29 @@ def test_lanes_compile_every_kernel_once_and_change_no_result(monkeypatch):
     assert compiled.total() == before
     for name, array in expected.items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_a_lane_begins_before_the_program_has_made_its_pipeline(monkeypatch):
+    order: list[tuple[str, str]] = []
+    start, compile_ = warming._Lanes.start, PipelineCache._compile
+
+    def started(self, spec, uses):
+        order.append(("lane", str(spec)))
+        return start(self, spec, uses)
+
+    def compiled(self, spec, source):
+        if self.device is context_device:
+            order.append(("own", str(spec)))
+        return compile_(self, spec, source)
+
+    context = fresh_context()
+    context_device = Device.of(context.device)
+    monkeypatch.setattr(warming._Lanes, "start", started)
+    monkeypatch.setattr(PipelineCache, "_compile", compiled)
+    results(context)
+    assert len(order) >= 2 * warming._FEWEST_KERNELS
+    assert order[::2] == [("lane", name) for _, name in order[1::2]]
 
 
 @pytest.mark.usefixtures("many_cores")
@@ -152,9 +176,9 @@ def test_what_the_driver_has_compiled_before_needs_no_lanes(monkeypatch, tmp_pat
     begun: list[str] = []
     start = warming._Lanes.start
 
-    def noted(self, kernel, uses):
-        begun.append(str(kernel.spec))
-        return start(self, kernel, uses)
+    def noted(self, spec, uses):
+        begun.append(str(spec))
+        return start(self, spec, uses)
 
     monkeypatch.setattr(warming._Lanes, "start", noted)
     expected = results(fresh_context())

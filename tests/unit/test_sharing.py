@@ -124,3 +124,76 @@ def test_products_with_and_without_an_addend_share_a_kernel(context, names, kern
     }
     for i, (name, w) in enumerate(zip(names, weights, strict=True)):
         np.testing.assert_allclose(results[f"{i}"], expected[name](inputs["x"] @ w), rtol=1e-6)
+
+
+def products(context, widths, rows=64, depth=64, end=None):
+    """A graph of products of one matrix with constants of some widths, its kernels of products, and what it should return."""
+    builder, rng = wn.MLGraphBuilder(context), np.random.default_rng(1)
+    x = builder.input("x", {"dataType": "float32", "shape": [rows, depth]})
+    weights = [rng.integers(-4, 4, (depth, n)).astype(np.float32) for n in widths]
+    results = [builder.matmul(x, builder.constant(w)) for w in weights]
+    graph = builder.build({f"{i}": (end or builder.tanh)(y) for i, y in enumerate(results)})
+    source = rng.integers(-4, 4, (rows, depth)).astype(np.float32) / 256
+    return (
+        graph,
+        [d for d in graph.plan.dispatches if d.spec.template.startswith("matmul")],
+        source,
+        [source @ w for w in weights],
+    )
+
+
+def quads_of(dispatches):
+    """The quads per lane of each product, or nothing where the device has other kernels."""
+    return [dict(d.spec.params).get("quads") for d in dispatches if d.spec.template == "matmul.subgroup"]
+
+
+@pytest.mark.parametrize(
+    ("widths", "rows", "shared"),
+    [
+        ((512, 32), 64, [2, 2]),  # the narrow one loses some microseconds
+        ((32, 512), 64, [2, 2]),  # whichever comes first
+        ((32, 32), 64, [1, 1]),  # alone it keeps what suits it
+        ((64, 32), 4096, [2, 1]),  # here either would lose a tenth of a millisecond
+    ],
+)
+def test_a_product_that_is_soon_done_is_computed_in_the_tiles_of_others(context, widths, rows, shared):
+    graph, dispatches, x, expected = products(context, widths, rows)
+    if context.device.adapter.info["adapter_type"] == "CPU" and "subgroup" in context.device.features:
+        assert quads_of(dispatches) == shared
+        moved = ["suits others better" in d.reason for d in dispatches]
+        assert moved == [n == 32 and shared == [2, 2] for n in widths]
+    results = context.compute(graph, {"x": x})
+    for i, y in enumerate(expected):
+        np.testing.assert_allclose(results[f"{i}"], np.tanh(y), rtol=1e-5, atol=1e-7)
+
+
+def test_tiles_that_were_measured_are_kept(context):
+    graph, dispatches, x, _ = products(context, (64, 32))
+    tuning = graph.tune(save=False)
+    builder = wn.MLGraphBuilder(context)
+    source = builder.input("x", {"dataType": "float32", "shape": list(x.shape)})
+    weights = [builder.constant(np.ones((64, n), np.float32)) for n in (64, 32)]
+    again = builder.build({f"{i}": builder.tanh(builder.matmul(source, w)) for i, w in enumerate(weights)}, tuning=tuning)
+    chosen = [name for key, name in tuning.choices.items() if key.startswith("matmul")]
+    found = [d for d in again.plan.dispatches if d.spec.template.startswith("matmul")]
+    assert len(chosen) == len(found) == len(dispatches)
+    assert not any("suits others better" in d.reason for d in found)
+
+
+@pytest.mark.parametrize("width", [32, 7], ids=["quads", "elements"])
+def test_vectors_that_are_added_are_the_addends_of_products(context, width):
+    builder, rng = wn.MLGraphBuilder(context), np.random.default_rng(2)
+    x = builder.input("x", {"dataType": "float32", "shape": [16, 8]})
+    w, b = rng.integers(-4, 4, (8, width)).astype(np.float32), np.arange(width, dtype=np.float32)
+    outputs = {
+        "gemm": builder.gemm(x, builder.constant(w), c=builder.constant(b)),
+        "matmul": builder.add(builder.matmul(x, builder.constant(2 * w)), builder.constant(b)),
+    }
+    graph = builder.build(outputs)
+    specs = {d.spec for d in graph.plan.dispatches}
+    if all(spec.template == "matmul.subgroup" for spec in specs):
+        assert len(specs) == 1
+    source = rng.integers(-4, 4, (16, 8)).astype(np.float32)
+    results = context.compute(graph, {"x": source})
+    np.testing.assert_array_equal(results["gemm"], source @ w + b)
+    np.testing.assert_array_equal(results["matmul"], source @ (2 * w) + b)

@@ -54,6 +54,11 @@ to a quarter of a second longer to compile the former and a twentieth for the la
 network with several such products.
 """
 
+WORTH_A_KERNEL_NS = 100_000
+"""What a product must gain by tiles of its own to be worth one more kernel, of core time: a thousand runs win back the tenth of
+a second that drivers take to compile it.
+"""
+
 
 @dataclass(frozen=True)
 class ProductSize:
@@ -138,7 +143,7 @@ def subgroup_tile(caps: Caps, size: ProductSize, *, texture: bool, wide: bool = 
     """
 
     def nanoseconds(tile: tuple[int, float]) -> float:
-        return size.matrices * _tile_nanoseconds(caps, size, *tile, texture=texture)
+        return tile_nanoseconds(caps, size, *tile, texture=texture)
 
     best = min(_common_tiles(texture=texture), key=nanoseconds)
     if not texture or best[0] != 16:
@@ -186,17 +191,17 @@ def _common_tiles(*, texture: bool) -> list[tuple[int, float]]:
 
 def subgroup_nanoseconds(caps: Caps, size: ProductSize, *, texture: bool) -> float:
     """Return about how long the subgroup kernel takes for a product on one core."""
-    return size.matrices * _tile_nanoseconds(caps, size, *subgroup_tile(caps, size, texture=texture), texture=texture)
+    return tile_nanoseconds(caps, size, *subgroup_tile(caps, size, texture=texture), texture=texture)
 
 
-def _tile_nanoseconds(caps: Caps, size: ProductSize, rows: int, quads: float, *, texture: bool) -> float:
-    """Return how long the sums of all tiles of a size take."""
+def tile_nanoseconds(caps: Caps, size: ProductSize, rows: float, quads: float, *, texture: bool) -> float:
+    """Return about how long the subgroup kernel takes on one core for a product in tiles of some rows and quads per lane."""
     lanes = caps.subgroup_size
     tiles = -(-size.M // rows) * -(-size.N // (lanes * quads * 4))
     a_loads = -(-rows // lanes) * _BUFFER_NS
     b_loads = 4 * quads * (_TEXTURE_NS if texture else _BUFFER_NS)
     products = rows * (int(quads) + (_HALF_SHARE if quads % 1 else 0)) * _PRODUCT_NS
-    return tiles * size.K / 4 * (a_loads + b_loads + products)
+    return size.matrices * tiles * size.K / 4 * (a_loads + b_loads + products)
 
 
 def tile_side(size: ProductSize) -> int:

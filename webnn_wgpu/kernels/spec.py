@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from ..core.caps import Caps
@@ -21,6 +21,9 @@ Access: TypeAlias = Literal["read", "write", "texture", "sampled"]
 
 TEXTURES = ("texture", "sampled")
 """The accesses of textures; the others are those of buffers."""
+
+_LONG = 100
+"""The number in a kernel's parameters from which on its text is long: most are unrolled 16 times or fewer."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +148,11 @@ class KernelSpec:
         return str(dict(self.params).get("variant", self.template.partition(".")[2]))
 
     @property
+    def is_long(self) -> bool:
+        """Whether its text is unrolled so often that it takes a driver long to compile."""
+        return max((value for _, value in self.params if isinstance(value, int)), default=0) >= _LONG
+
+    @property
     def reads_texture(self) -> bool:
         """Whether a binding is a texture."""
         return any(b.is_texture for b in self.bindings)
@@ -241,6 +249,21 @@ class Work:
 
 
 @dataclass(frozen=True)
+class Tiling:
+    """The tile that a call's kernel is written for, where it could be another.
+
+    Attributes:
+        tile: its sides, in the kernel's own units.
+        nanoseconds: for a tile, about how long the call takes on one core.
+        retiled: for a tile, the call that does the same in such tiles.
+    """
+
+    tile: tuple[float, ...]
+    nanoseconds: Callable[[tuple[float, ...]], float]
+    retiled: Callable[[tuple[float, ...]], KernelCall]
+
+
+@dataclass(frozen=True)
 class KernelCall:
     """One dispatch before memory is planned.
 
@@ -252,6 +275,7 @@ class KernelCall:
         reason: why this kernel was chosen, for people.
         work: how it can be divided; None where it cannot.
         replaces: whether its result replaces an operand, which it reads where it stores.
+        tiling: its tile, where another would do.
     """
 
     spec: KernelSpec
@@ -261,12 +285,24 @@ class KernelCall:
     reason: str = ""
     work: Work | None = None
     replaces: bool = False
+    tiling: Tiling | None = None
 
     def __post_init__(self) -> None:
         if len(self.operands) != len(self.spec.bindings):
             raise TypeError(f"{self.spec} has {len(self.spec.bindings)} bindings; got {len(self.operands)} operands")
         if len(self.uniforms) != len(self.spec.uniforms):
             raise TypeError(f"{self.spec} has uniforms {self.spec.uniforms}; got {self.uniforms}")
+
+    def changed(self, change: Callable[[KernelCall], KernelCall]) -> KernelCall:
+        """Return what `change` makes of the call; the call in other tiles goes through it as well."""
+        made, tiling = change(self), self.tiling
+        if tiling is None:
+            return made
+
+        def retiled(tile: tuple[float, ...]) -> KernelCall:
+            return change(tiling.retiled(tile))
+
+        return replace(made, tiling=replace(tiling, retiled=retiled))
 
 
 def grid_1d(workgroups: int, caps: Caps) -> Grid:

@@ -11,7 +11,7 @@ from ..core.errors import OperationError
 from ..kernels import select
 from ..kernels.element import QUAD, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture, Permuted
-from ..kernels.select import Choice
+from ..kernels.select import Choice, Tile
 from ..kernels.select_convolution import VARIANTS, ConvolutionSize, choose_convolution, obstacle
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
 from ..kernels.spec import Operand as KernelOperand
@@ -31,7 +31,7 @@ from ._large_convolution import (
     tile_work,
 )
 from ._patches import patch_uniforms
-from ._product import FORCED, HIGHEST_TILE, Addend, Kernel, Read, finish, product_calls
+from ._product import FORCED, HIGHEST_TILE, Addend, Kernel, Read, finish, product_calls, tiled
 from ._product import TEMPLATES as PRODUCTS
 from ._shapes import strides_of
 from ._winograd import TEMPLATES as WINOGRAD
@@ -299,7 +299,7 @@ def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCal
         b = Factor(low.value(0), data_type, (size.images, size.depth, pixels))
         vector = "rows"
     products = product_calls(low, a, b, addend=_bias(low), read=_read(size, vector))
-    return calls + [replace(call, reason=f"{reason}, {call.reason}") for call in products]
+    return calls + [call.changed(lambda c: replace(c, reason=f"{reason}, {c.reason}")) for call in products]
 
 
 def _start(
@@ -337,6 +337,11 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
     parts = parts_of_sums(low.caps, size, element_bytes, LOWEST_TILE if lowest and choice.variant == "plain" else HIGHEST_TILE)
     addend = _bias(low)
     sums = [Temp(f"sums {i}", low.output().num_elements * 4) for i in range(2)]
+
+    def retiled(tile: Tile) -> KernelCall:
+        """Return the only call there is, where the filter lies in a texture, in other tiles."""
+        return _product_calls(low, size, replace(choice, tile=tile), output)[-1]
+
     for number, part in enumerate(parts):
         last = part is parts[-1]
         own = part.of(size)
@@ -347,6 +352,9 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
         for block in blocks_of_columns(own, element_bytes, low.caps):
             weights, packing = _part_of_filter(low, size, choice, part, block, calls)
             kernel = _product_call(low, own, choice, source, weights, packing, block, addend, into, lowest)
+            if packing and not choice.tile:
+                tile = select.tile_of(low.caps, choice, size.product, texture=True)
+                kernel = tiled(kernel, low.caps, size.product, tile, retiled)
             calls.append(kernel if len(parts) == 1 else replace(kernel, reason=f"{kernel.reason}, part {number} of the sums"))
         addend = Addend(sums[number % 2], "float32", low.output().shape, 1)
     return calls

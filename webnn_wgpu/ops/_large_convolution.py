@@ -341,9 +341,11 @@ def in_nhwc(
     attrs = MappingProxyType({**low.attrs, "input_layout": "nhwc"})
     node = replace(low.node, inputs=inputs, outputs=(own,), attrs=attrs)
     graph = replace(low.graph, values=values)
-    for call in convolution(replace(low, node=node, graph=graph, epilogue=epilogue)):
-        operands = tuple(temps.get(o, o) if isinstance(o, int) else o for o in call.operands)
-        calls.append(replace(call, operands=operands))
+
+    def placed(call: KernelCall) -> KernelCall:
+        return replace(call, operands=tuple(temps.get(o, o) if isinstance(o, int) else o for o in call.operands))
+
+    calls += [call.changed(placed) for call in convolution(replace(low, node=node, graph=graph, epilogue=epilogue))]
     shape = values[result].type
     target = low.epilogue.output if low.epilogue else low.node.outputs[0]
     calls.append(_transpose(low, temps[result], shape, (0, 3, 1, 2), target, "nhwc to nchw"))

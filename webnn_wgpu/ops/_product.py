@@ -13,7 +13,7 @@ from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.expression import OPAQUE_ZERO
 from ..kernels.packing import Chain, Columns, PanelTexture
-from ..kernels.select import Choice, ProductSize
+from ..kernels.select import Choice, ProductSize, Tile
 from ..kernels.spec import (
     Binding,
     Grid,
@@ -22,6 +22,7 @@ from ..kernels.spec import (
     KernelTemplate,
     Operand,
     Temp,
+    Tiling,
     UniformType,
     Work,
     grid_1d,
@@ -237,8 +238,20 @@ def _block_calls(
         kernel.uniform("alpha", alpha, "f32")
     finish(kernel, low, quads, read, addend, row=size.N, scaled=alpha != 1, into=into)
     work = _work(kernel, replace(size, N=N), block.width, tile[0], steps, low.caps)
-    calls.append(kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work))
-    return calls
+    call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work)
+    if packing is None or choice.tile:
+        return [*calls, call]
+
+    def retiled(other: Tile) -> KernelCall:
+        return _block_calls(low, a, b, size, batch, replace(choice, tile=other), block, alpha, addend, read, into)[-1]
+
+    own = replace(size, N=N)
+    return [*calls, tiled(call, low.caps, own, _subgroup_tile(low, own, choice, texture=True), retiled)]
+
+
+def tiled(call: KernelCall, caps: Caps, size: ProductSize, tile: Tile, retiled: Callable[[Tile], KernelCall]) -> KernelCall:
+    """Return the call of a kernel in a subgroup's registers, its right factor in a texture, that knows of other tiles."""
+    return replace(call, tiling=Tiling(tile, lambda other: select.tile_nanoseconds(caps, size, *other, texture=True), retiled))
 
 
 def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, int]:

@@ -104,8 +104,11 @@ def _behind(low: Lowering, source: int, transpose: Node, calls: list[KernelCall]
     temp, strides = Temp("transposed", type_.size_bytes), strides_of(type_.shape)
     dims, steps = [type_.shape[d] for d in order], [strides[d] for d in order]
     moved = strided_call(source, type_.data_type, 0, dims, steps, temp, low.caps, f"permutation {list(order)}")
-    turned = [replace(call, operands=tuple(temp if o == value else o for o in call.operands)) for call in calls]
-    return [moved, *turned]
+
+    def turned(call: KernelCall) -> KernelCall:
+        return replace(call, operands=tuple(temp if o == value else o for o in call.operands))
+
+    return [moved, *(call.changed(turned) for call in calls)]
 
 
 OPS = (

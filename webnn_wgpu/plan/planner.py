@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from typing import NamedTuple
 
@@ -77,11 +78,10 @@ class _Planner:
             calls = op.lower(low)
             named: dict[str, int] = {}
             for i, call in enumerate(calls):
-                operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
                 suffix = f".{i}" if len(calls) > 1 else ""
-                renamed = replace(call, spec=emulated(call.spec, self.caps), operands=operands)
                 label = node_label(node) + suffix
-                self.calls += ((part, node, label) for part in self._divided(renamed))
+                here = call.changed(partial(self._with_memory, named=named))
+                self.calls += ((part, node, label) for part in self._divided(here))
         written = {self.root(o) for call, _, _ in self.calls for o in _written(call)}
         taken: set[int] = set()
         for name, value in graph.outputs.items():
@@ -103,6 +103,11 @@ class _Planner:
             type_ = self.graph.type(operand.value)
             return padded_bytes(operand.packing.size_bytes(type_.shape, DATA_TYPES[type_.data_type].size_bytes))
         return padded_bytes(self._size(self.root(_value_of(operand))))
+
+    def _with_memory(self, call: KernelCall, named: dict[str, int]) -> KernelCall:
+        """Return a call for this device whose scratch memory is that of its node."""
+        operands = tuple(self._temp(o, named) if isinstance(o, Temp) else o for o in call.operands)
+        return replace(call, spec=emulated(call.spec, self.caps), operands=operands)
 
     def _temp(self, temp: Temp, named: dict[str, int]) -> int:
         if temp.key not in named:

@@ -1,21 +1,26 @@
-"""Fewer kernels: those that end in nothing, in relu or in a clamp become one that clamps, and those that add one that may add.
+"""Fewer kernels: those that are alike but for the clamp they end in, what they add last, or their tiles, become one.
 
 A kernel costs a driver up to half a second the first time. Matrix products and convolutions come with one end for each
 activation behind them; of these, no activation is a clamp to the infinities and relu one to 0 and infinity, bit for bit: the
 library's functions keep NaN and the signs of zeros. Products in the registers of a subgroup, which take longest to compile,
-also come with and without a tensor that is added at their end: a uniform tells whether it is.
+also come with and without a tensor that is added at their end: a uniform tells whether it is. And they come in tiles of many
+sizes: a product that is soon done is computed in those of others, though they do not suit it best.
 """
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ..kernels import select
 from ..kernels.expression import OPAQUE_ZERO, Expression, Step, hide_last
 from ..kernels.spec import Binding, KernelCall, KernelSpec, UniformType
+
+_SURE = 0.97
+"""The share of what a product is estimated to take that it certainly takes: to move much work for little loss is left."""
 
 _ARGS = (("x0", "f32"),)
 _Field: TypeAlias = tuple[str, UniformType]
@@ -28,18 +33,37 @@ _RELU = "max_f32(x0, 0.0)"
 
 
 def share_kernels(calls: Sequence[KernelCall]) -> list[KernelCall]:
-    """Return the calls with kernels that differ in their clamps or last addends alone replaced by one, where several do."""
-    return _merged(_merged(calls, _clamped), _adding)
+    """Return the calls with kernels that differ in their clamps, last addends or tiles alone replaced by one."""
+    same = _merged(calls, _clamped, lambda spec: spec)
+    same = _merged(same, _adding, lambda spec: spec)
+    return _in_fewer_tiles(_merged(same, _with_addend, _untiled))
 
 
-def _merged(calls: Sequence[KernelCall], general: Callable[[KernelCall], KernelCall | None]) -> list[KernelCall]:
-    """Return the calls, with those in their general form whose kernels that makes fewer; None is the form of other calls."""
+def _merged(
+    calls: Sequence[KernelCall],
+    general: Callable[[KernelCall], KernelCall | None],
+    kind: Callable[[KernelSpec], KernelSpec],
+) -> list[KernelCall]:
+    """Return the calls, with those in their general form of whose kind there are several kernels otherwise.
+
+    Args:
+        calls: all calls.
+        general: returns a call's general form, or None where it has none.
+        kind: returns for the kernels of general forms that could be one the same.
+    """
     specs: defaultdict[KernelSpec, set[KernelSpec]] = defaultdict(set)
     forms = [general(call) for call in calls]
     for call, form in zip(calls, forms, strict=True):
         if form is not None:
-            specs[form.spec].add(call.spec)
-    return [form if form is not None and len(specs[form.spec]) > 1 else call for call, form in zip(calls, forms, strict=True)]
+            specs[kind(form.spec)].add(call.spec)
+
+    def in_form(call: KernelCall) -> KernelCall:
+        return general(call) or call
+
+    return [
+        call if form is None or len(specs[kind(form.spec)]) == 1 else call.changed(in_form)
+        for call, form in zip(calls, forms, strict=True)
+    ]
 
 
 def _clamped(call: KernelCall) -> KernelCall | None:
@@ -106,6 +130,69 @@ def _adding(call: KernelCall) -> KernelCall | None:
     params |= {"expression": expression, "extra_reads": (*reads, "switched")}
     spec = replace(spec, params=tuple(params.items()), bindings=bindings, uniforms=tuple(values))
     return replace(call, spec=spec, operands=operands, uniforms=tuple(values.values()), reason=_reason(call, "may add"))
+
+
+def _with_addend(call: KernelCall) -> KernelCall | None:
+    """Return a call whose end is to add a vector with that as the product's own addend, which the bias of others is."""
+    spec, params = call.spec, dict[str, Any](call.spec.params)
+    if "c_read" not in params or any(b.element != "float32" for b in spec.bindings):
+        return None
+    expression: Expression | None = params["expression"]
+    if expression is None:
+        return call if params["c_read"] == "columns" else None
+    alone = len(expression.steps) == 1 and _sum_at_end(expression) is not None
+    if not alone or params["c_read"] or params["extra_reads"] != ("columns",) or params.get("alpha"):
+        return None
+    bindings = tuple(replace(b, name="c") if b.name == "extra0" else b for b in spec.bindings)
+    params |= {"c_read": "columns", "expression": None, "extra_reads": ()}
+    reason = _reason(call, "adds a vector")
+    return replace(call, spec=replace(spec, params=tuple(params.items()), bindings=bindings), reason=reason)
+
+
+def _in_fewer_tiles(calls: Sequence[KernelCall]) -> list[KernelCall]:
+    """Return the calls, those of kernels for some tile in the tiles of another kernel where they lose little by that."""
+    kinds: defaultdict[KernelSpec, defaultdict[KernelSpec, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for i, call in enumerate(calls):
+        if call.tiling is not None:
+            kinds[_untiled(call.spec)][call.spec].append(i)
+    found = list(calls)
+    for users in kinds.values():
+        while (least := _least_lost(found, users)) is not None:
+            spec, changed = least
+            moved = users.pop(spec)
+            users[changed[0].spec] += moved
+            for i, call in zip(moved, changed, strict=True):
+                found[i] = replace(call, reason=_reason(call, "suits others better"))
+    return found
+
+
+def _least_lost(
+    calls: Sequence[KernelCall], users: Mapping[KernelSpec, Sequence[int]]
+) -> tuple[KernelSpec, list[KernelCall]] | None:
+    """Return the kernel whose calls lose the least in the tiles of another, and they in these; None if all lose too much.
+
+    Args:
+        calls: all calls.
+        users: kernels that are alike but for their tiles, and the positions of their calls.
+    """
+    tilings = {spec: [t for i in own if (t := calls[i].tiling)] for spec, own in users.items()}
+    lost = {
+        (spec, other): sum(t.nanoseconds(tilings[other][0].tile) - _SURE * t.nanoseconds(t.tile) for t in own)
+        for spec, own in tilings.items()
+        for other in tilings
+        if other is not spec
+    }
+    for spec, other in sorted((pair for pair in lost if lost[pair] < select.WORTH_A_KERNEL_NS), key=lost.__getitem__):
+        tile = tilings[other][0].tile
+        changed = [replace(t.retiled(tile), tiling=replace(t, tile=tile)) for t in tilings[spec]]
+        if all(call.spec == other for call in changed):
+            return spec, changed
+    return None
+
+
+def _untiled(spec: KernelSpec) -> KernelSpec:
+    """Return what is the same for kernels that are alike but for their tiles."""
+    return replace(spec, params=tuple((n, v) for n, v in spec.params if n not in ("rows", "quads", "rest")))
 
 
 def _sum_at_end(expression: Expression) -> tuple[str, str] | None:

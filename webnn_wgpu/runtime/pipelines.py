@@ -6,7 +6,7 @@ import hashlib
 import logging
 import tempfile
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -74,12 +74,15 @@ class PipelineCache:
     def __contains__(self, spec: KernelSpec) -> bool:
         return spec in self._pipelines
 
-    def get(self, spec: KernelSpec, planned: PlannedDispatch | None = None) -> Pipeline:
+    def get(
+        self, spec: KernelSpec, planned: PlannedDispatch | None = None, rendered: Callable[[], None] | None = None
+    ) -> Pipeline:
         """Return the pipeline of a kernel.
 
         Args:
             spec: the kernel.
             planned: a dispatch of it, for messages.
+            rendered: called where the pipeline is made, once there is the source and before it is compiled.
 
         Raises:
             OperationError: the shader does not compile; the message names template, line and column, and the file with its
@@ -88,20 +91,22 @@ class PipelineCache:
         with self.device.lock:
             found = self._pipelines.get(spec)
             if found is None:
-                found = self._pipelines[spec] = self._create(spec, planned)
+                found = self._pipelines[spec] = self._create(spec, planned, rendered)
             self._newest[spec] = found
             self._newest.move_to_end(spec)
             if len(self._newest) > KEPT:
                 self._newest.popitem(last=False)
             return found
 
-    def _create(self, spec: KernelSpec, planned: PlannedDispatch | None) -> Pipeline:
+    def _create(self, spec: KernelSpec, planned: PlannedDispatch | None, rendered: Callable[[], None] | None) -> Pipeline:
         label = planned.label if planned else ""
         try:
             source = source_of(spec)
         except OperationError as error:
             made = made_at("", map_of_source(""), planned)
             raise OperationError(error.rule, label=label, got=error.got, hint=made) from error.__cause__
+        if rendered is not None:
+            rendered()
         try:
             return self._compile(spec, source)
         except wgpu.GPUError as error:

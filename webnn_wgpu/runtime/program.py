@@ -136,11 +136,13 @@ class Program:
             uses.setdefault(d.spec, []).append(d)
         new = sum(spec not in cache for spec in uses)
         with WarmUp(self.device, plan, new, self._kernel_resources) as warm_up:
-            for i, (spec, dispatches) in enumerate(uses.items()):
+            # What takes much longer to compile than all else is begun first.
+            for i, (spec, dispatches) in enumerate(sorted(uses.items(), key=lambda used: not used[0].is_long)):
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))
                 with self.device.running(d.label for d in dispatches):
-                    self._pipelines[spec] = cache.get(spec, dispatches[0])
+                    rendered = None if spec.source else partial(warm_up.begin_elsewhere, spec, dispatches)
+                    self._pipelines[spec] = cache.get(spec, dispatches[0], rendered)
                     if not spec.source:
                         warm_up.start(self._pipelines[spec], dispatches)
             if progress is not None:

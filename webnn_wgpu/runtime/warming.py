@@ -35,7 +35,7 @@ from .weights import TEXTURE_USAGE
 
 logger = logging.getLogger("webnn_wgpu")
 
-_FEWEST_KERNELS = 4
+_FEWEST_KERNELS = 3
 """New kernels of a program from which on lanes pay: to open a device takes as long as to compile a small kernel."""
 
 _MOST_LANES = 8
@@ -78,6 +78,12 @@ class WarmUp:
         # What an earlier process had compiled the driver still has, in all likelihood: lanes would cost more than they save.
         self._lanes = _Lanes(device) if self._mark and cache.read(self._mark) is None else None
         self._begun: list[tuple[Future[None] | None, Pipeline, Mapping[Use, PlannedDispatch]]] = []
+        self._elsewhere: dict[KernelSpec, Future[None]] = {}
+
+    def begin_elsewhere(self, spec: KernelSpec, dispatches: Iterable[PlannedDispatch]) -> None:
+        """Begin to compile a kernel that is new on a lane, if there is one, while the program's device makes its pipeline."""
+        if self._lanes is not None:
+            self._elsewhere[spec] = self._lanes.start(spec, tuple({_use(self._plan, planned): None for planned in dispatches}))
 
     def start(self, kernel: Pipeline, dispatches: Iterable[PlannedDispatch]) -> None:
         """Begin to compile a kernel for what is new in its uses by dispatches."""
@@ -87,7 +93,8 @@ class WarmUp:
             return
         kernel.warm.update(new)
         if self._lanes is not None:
-            self._begun.append((self._lanes.start(kernel, tuple(new)), kernel, new))
+            begun = self._elsewhere.pop(kernel.spec, None) or self._lanes.start(kernel.spec, tuple(new))
+            self._begun.append((begun, kernel, new))
         elif kernel.spec.reads_texture:
             self._begun.append((None, kernel, new))
         else:
@@ -144,9 +151,9 @@ class _Lanes:
         # One processor is left to the host, and to the program's device.
         self._pool = ThreadPoolExecutor(min(_processors() - 1, _MOST_LANES), "webnn_wgpu-compile")
 
-    def start(self, kernel: Pipeline, uses: Sequence[Use]) -> Future[None]:
+    def start(self, spec: KernelSpec, uses: Sequence[Use]) -> Future[None]:
         """Begin to compile a kernel, and return what tells when it is in the driver's cache."""
-        return self._pool.submit(self._compile, kernel.spec, uses)
+        return self._pool.submit(self._compile, spec, uses)
 
     def close(self) -> None:
         """Leave what was not begun, wait for the rest, and give the memory back."""
