@@ -196,6 +196,33 @@ def test_values_that_are_written_into_their_part_of_a_joint_one(context: wn.MLCo
     assert run(found.first.repro_path).returncode == 1
 
 
+def test_values_that_are_read_where_they_were_cut(context: wn.MLContext, tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [2, 128]})
+    rows = builder.split(builder.softmax(x, 1, label="whole"), 2, label="rows")
+    graph = builder.build({"y": builder.softmax(rows[1], 1, label="second"), "z": builder.neg(rows[0], label="first")})
+    assert graph.plan is not None
+    assert not [d.label for d in graph.plan.dispatches if d.label.startswith("rows")]
+    feeds = {"x": rng.standard_normal((2, 128), np.float32)}
+    others: tuple[Any, ...] = ("reference", context)
+    for other in others:
+        found = debug.diff(graph, feeds, against=other)
+        assert found.first is None, str(found)
+        assert {each.label for each in found.operators} >= {"whole", "second", "first"}
+    second = context.compute(graph, feeds)["z"]
+    (value,) = debug.values(graph, feeds).of("first")
+    assert [value.min, value.max] == [second.min(), second.max()]
+    right = graph.kernels["second"].wgsl
+    graph.override("second", wrong_index(right))
+    found = debug.diff(graph, feeds, folder=tmp_path)
+    assert [each.label for each in found.wrong] == ["second"]
+    assert found.first is not None
+    assert run(found.first.repro_path).returncode == 1
+    (tmp_path / found.first.repro_path.replace(".py", ".wgsl")).write_text(right, encoding="utf-8")
+    assert run(found.first.repro_path).returncode == 0
+
+
 OWN = """
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;

@@ -306,6 +306,8 @@ class OpDef:
         epilogue_axis: along which dimension of the output, counted from its end (-1), a vector that an epilogue reads may lie.
         parts: for operators that put their operands side by side, of which part of the output each is a copy; () where the
             operands' makers cannot write there themselves.
+        runs: for operators that cut their first operand, where in it each output begins, in elements; () where an output is
+            not one run of elements.
         reads_parts: whether `lower` finds its first operand where `Lowering.parts` says.
         tolerance: ULP a float32 result may be off from `reference` for inputs of ordinary size; None where it depends on
             the shape.
@@ -330,6 +332,7 @@ class OpDef:
     epilogue: bool = False
     epilogue_axis: Callable[[Attrs], int] = lambda attrs: -1
     parts: Callable[[Graph, Node], Sequence[Part]] | None = None
+    runs: Callable[[Graph, Node], Sequence[int]] | None = None
     reads_parts: bool = False
     tolerance: float | None = None
     rank_phrase: str = ""

@@ -6,6 +6,7 @@ One kernel serves all. Elements are moved as bits, so every data type works on e
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..core.caps import Caps
-    from ..ir.graph import Array, Attrs
+    from ..ir.graph import Array, Attrs, Graph, Node
     from ..ir.types import TensorType
 
 STRIDED = KernelTemplate("strided", ("rank", "read"))
@@ -175,6 +176,15 @@ def _lower_slice(low: Lowering) -> list[KernelCall]:
     return [strided_call(value, output.data_type, base, output.shape, steps, low.node.outputs[0], low.caps, "slice")]
 
 
+def _slice_runs(graph: Graph, node: Node) -> Sequence[int]:
+    """Return where a slice begins, if it is cut along one dimension and all before that have one element."""
+    x, output = graph.type(node.operands[0]), graph.type(node.outputs[0])
+    cut = next((d for d, n in enumerate(output.shape) if n != 1), x.rank)
+    if output.shape[cut + 1 :] != x.shape[cut + 1 :] or any(n != 1 for n in node.attrs["strides"][cut : cut + 1]):
+        return ()
+    return (sum(b * s for b, s in zip(node.attrs["starts"], strides_of(x.shape), strict=True)),)
+
+
 # split ----------------------------------------------------------------------------------------------------------------
 
 
@@ -225,6 +235,14 @@ def _lower_split(low: Lowering) -> list[KernelCall]:
         calls.append(strided_call(value, x.data_type, base, output.shape, own, low.node.outputs[i], low.caps, reason))
         start += part
     return calls
+
+
+def _split_runs(graph: Graph, node: Node) -> Sequence[int]:
+    """Return where the parts of a split begin, if all dimensions before the one it is cut along have one element."""
+    x, axis = graph.type(node.operands[0]), int(node.attrs["axis"])
+    if math.prod(x.shape[:axis]) != 1:
+        return ()
+    return [start * strides_of(x.shape)[axis] for start in accumulate((0, *node.attrs["splits"][:-1]))]
 
 
 # expand, tile, reverse ------------------------------------------------------------------------------------------------
@@ -317,6 +335,7 @@ OPS = (
         spec="#api-mlgraphbuilder-slice",
         tolerance=0,
         moves=True,
+        runs=_slice_runs,
         reads_parts=True,
     ),
     OpDef(
@@ -330,6 +349,7 @@ OPS = (
         spec="#api-mlgraphbuilder-split",
         tolerance=0,
         moves=True,
+        runs=_split_runs,
         reads_parts=True,
         outputs=("outputs",),
     ),

@@ -27,6 +27,7 @@ from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDis
 from .forced import check_forced
 from .in_place import replace_operands
 from .joints import parts_in_place
+from .pieces import pieces_in_place
 from .sharing import share_kernels
 from .slots import Lifetime, Place, assign_slots
 
@@ -55,6 +56,8 @@ class _Planner:
     """Value -> the value whose memory it shares: its own, except for views."""
     parts: dict[int, Part] = field(default_factory=dict[int, Part])
     """Value -> the part of another that it lies in."""
+    pieces: dict[int, int] = field(default_factory=dict[int, int])
+    """Value -> the bytes before it in the value that it is a piece of, whose memory it shares."""
     temps: dict[int, int] = field(default_factory=dict[int, int])
     """Scratch memory, as values with numbers beyond the graph's, -> bytes."""
     copies: dict[str, int] = field(default_factory=dict[str, int])
@@ -63,12 +66,12 @@ class _Planner:
     def lower(self) -> None:
         graph = self.graph
         self.parts = parts_in_place(graph, self.caps)
+        self.pieces = pieces_in_place(graph, self.caps, self.parts)
         updated = {graph.outputs[output]: graph.inputs[source] for output, source in graph.aliases.items()}
         for node in graph.nodes:
             op = OPS[node.op]
-            if op.lower is None:
-                source = node.operands[0]
-                self.home[node.outputs[0]] = self.home.get(source, source)
+            if op.lower is None or node.outputs[0] in self.pieces:
+                self.home |= dict.fromkeys(node.outputs, node.operands[0])
                 continue
             if in_place := node.outputs[0] in updated:
                 self.home[node.outputs[0]] = updated[node.outputs[0]]
@@ -102,7 +105,7 @@ class _Planner:
         if isinstance(operand, Packed):
             type_ = self.graph.type(operand.value)
             return padded_bytes(operand.packing.size_bytes(type_.shape, DATA_TYPES[type_.data_type].size_bytes))
-        return padded_bytes(self._size(self.root(_value_of(operand))))
+        return padded_bytes(self._size(self._viewed(_value_of(operand))))
 
     def _with_memory(self, call: KernelCall, named: dict[str, int]) -> KernelCall:
         """Return a call for this device whose scratch memory is that of its node."""
@@ -128,6 +131,17 @@ class _Planner:
             value = self.home[value]
         return value
 
+    def _viewed(self, value: int) -> int:
+        """Return what a value is a view of: a piece of another, or a value that has memory of its own."""
+        while value in self.home and value not in self.pieces:
+            value = self.home[value]
+        return value
+
+    def _before(self, value: int) -> int:
+        """Return the bytes before a value in the memory that it shares."""
+        viewed = self._viewed(value)
+        return self.pieces[viewed] + self._before(self.home[viewed]) if viewed in self.pieces else 0
+
     def plan(self) -> ExecutionPlan:
         graph = self.graph
         self.lower()
@@ -148,15 +162,16 @@ class _Planner:
             resources: list[Resource] = []
             for binding, operand in zip(call.spec.bindings, call.operands, strict=True):
                 packing = operand.packing if isinstance(operand, Packed | Window) else None
-                value = self.root(_value_of(operand))
-                offset = operand.offset_bytes if isinstance(operand, Window) else 0
-                size = -(-self._size(value) // 4) * 4 if binding.exact else self._bound_bytes(operand)
+                viewed = self._viewed(_value_of(operand))
+                value = self.root(viewed)
+                offset = self._before(viewed) + (operand.offset_bytes if isinstance(operand, Window) else 0)
+                size = -(-self._size(viewed) // 4) * 4 if binding.exact else self._bound_bytes(operand)
                 if value in graph.constants:
                     number = constants.setdefault((value, packing), len(constants))
                     resources.append(Resource("constant", number, offset, size))
                 else:
-                    whole = places[value]
-                    resources.append(replace(whole, offset_bytes=whole.offset_bytes + offset, size_bytes=size))
+                    place = places[value]
+                    resources.append(replace(place, offset_bytes=place.offset_bytes + offset, size_bytes=size))
             self._check(call, node, label, resources)
             block = call.spec.packed(call.uniforms)
             uniforms.extend(bytes(-len(uniforms) % alignment))
@@ -190,7 +205,7 @@ class _Planner:
             {v: graph.constants[v] for v, _ in constants},
             graph.aliases,
             graph,
-            {v: places[root] for v in graph.values if (root := self.root(v)) in places},
+            {v: self._place(v, places[root]) for v in graph.values if (root := self.root(v)) in places},
             self.parts,
             tuple(
                 Intermediate(v, placed[v].slot, placed[v].offset_bytes, life.size_bytes, life.first, life.last)
@@ -233,6 +248,13 @@ class _Planner:
         places = {v: Resource("slot", p.slot, p.offset_bytes, self._size(v)) for v, p in placed.items()}
         places |= {v: Resource("output", name, 0, self._size(v)) for v, name in outputs.items()}
         return places | {v: Resource("input", name, 0, self._size(v)) for v, name in inputs.items()}
+
+    def _place(self, value: int, place: Resource) -> Resource:
+        """Return where a value lies, given where that lies whose memory it shares."""
+        viewed = self._viewed(value)
+        if viewed not in self.pieces:
+            return place
+        return replace(place, offset_bytes=place.offset_bytes + self._before(viewed), size_bytes=self._size(viewed))
 
     def _type(self, operand: Operand) -> str:
         """Return the type of an operand for people."""
