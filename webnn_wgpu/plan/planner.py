@@ -145,7 +145,9 @@ class _Planner:
     def plan(self) -> ExecutionPlan:
         graph = self.graph
         self.lower()
-        self._change(share_kernels([call for call, _, _ in self.calls]))
+        shared = share_kernels([call for call, _, _ in self.calls])
+        # The tiles are settled. What could make others holds on to this planner.
+        self._change([replace(call, tiling=None) for call in shared])
         outputs = {self.copies.get(name) or self.root(value): name for name, value in graph.outputs.items()}
         inputs = {value: name for name, value in graph.inputs.items()}
         separate = self._assigned(outputs, inputs)
