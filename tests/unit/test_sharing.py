@@ -126,20 +126,16 @@ def test_products_with_and_without_an_addend_share_a_kernel(context, names, kern
         np.testing.assert_allclose(results[f"{i}"], expected[name](inputs["x"] @ w), rtol=1e-6)
 
 
-def products(context, widths, rows=64, depth=64, end=None):
+def products(context, widths, rows=64):
     """A graph of products of one matrix with constants of some widths, its kernels of products, and what it should return."""
     builder, rng = wn.MLGraphBuilder(context), np.random.default_rng(1)
-    x = builder.input("x", {"dataType": "float32", "shape": [rows, depth]})
-    weights = [rng.integers(-4, 4, (depth, n)).astype(np.float32) for n in widths]
+    x = builder.input("x", {"dataType": "float32", "shape": [rows, 64]})
+    weights = [rng.integers(-4, 4, (64, n)).astype(np.float32) for n in widths]
     results = [builder.matmul(x, builder.constant(w)) for w in weights]
-    graph = builder.build({f"{i}": (end or builder.tanh)(y) for i, y in enumerate(results)})
-    source = rng.integers(-4, 4, (rows, depth)).astype(np.float32) / 256
-    return (
-        graph,
-        [d for d in graph.plan.dispatches if d.spec.template.startswith("matmul")],
-        source,
-        [source @ w for w in weights],
-    )
+    graph = builder.build({f"{i}": builder.tanh(y) for i, y in enumerate(results)})
+    source = rng.integers(-4, 4, (rows, 64)).astype(np.float32) / 256
+    dispatches = [d for d in graph.plan.dispatches if d.spec.template.startswith("matmul")]
+    return graph, dispatches, source, [source @ w for w in weights]
 
 
 def quads_of(dispatches):

@@ -1,4 +1,4 @@
-"""What conv2d and convTranspose2d share: options, layouts, checks, and their lowering."""
+"""The lowering of conv2d and convTranspose2d: which kernels compute them, from which form of the filter."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from ..core.data_types import DATA_TYPES, FLOATS
+from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
 from ..kernels import select
 from ..kernels.element import QUAD, padded_bytes
@@ -15,8 +15,7 @@ from ..kernels.select import Choice, Tile
 from ..kernels.select_convolution import VARIANTS, ConvolutionSize, choose_convolution, obstacle
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
 from ..kernels.spec import Operand as KernelOperand
-from ._attrs import Attr
-from ._def import Operand
+from ._convolution_options import sizes_of
 from ._factors import Factor
 from ._large_convolution import (
     Images,
@@ -41,10 +40,8 @@ from .strided import STRIDED, strided_call
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..core.errors import MLTypeError
-    from ..ir.graph import Attrs
     from ..ir.types import TensorType
-    from ._def import Call, Lowering
+    from ._def import Lowering
 
 _OWN_PARAMS = {
     "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row", "block"),
@@ -59,8 +56,6 @@ TEMPLATES = (*_TEMPLATES.values(), *PRODUCTS, STRIDED)
 FORWARD_TEMPLATES = (*TEMPLATES, *WINOGRAD)
 """All templates, as conv2d has them."""
 
-INPUT_LAYOUTS = ("nchw", "nhwc")
-
 LOWEST_TILE = 8
 """Pixels of the lowest tile of any variant."""
 
@@ -73,80 +68,6 @@ and 5 x 5 taps half the time to compile (lavapipe).
 
 WIDE_TAPS = 7
 """Taps in a row from which on the depthwise kernel computes eight pixels at a time: they share most of what they read."""
-
-
-OPERANDS = (
-    Operand("input", FLOATS, min_rank=4, max_rank=4),
-    Operand("filter", FLOATS, same_as="input", min_rank=4, max_rank=4),
-    Operand("bias", FLOATS, same_as="input", min_rank=1, max_rank=1, required=False),
-)
-
-
-def attributes(filter_layouts: tuple[str, ...], *others: Attr) -> tuple[Attr, ...]:
-    """Return the options of a convolution; the first of `filter_layouts` is the default."""
-    return (
-        Attr("padding", "uints", (0, 0, 0, 0)),
-        Attr("strides", "uints", (1, 1)),
-        Attr("dilations", "uints", (1, 1)),
-        *others,
-        Attr("groups", "uint", 1),
-        Attr("input_layout", "enum", "nchw", allowed=INPUT_LAYOUTS),
-        Attr("filter_layout", "enum", filter_layouts[0], allowed=filter_layouts),
-    )
-
-
-def channel_axis(attrs: Attrs) -> int:
-    """Return the dimension of the channels, counted from the end."""
-    return -1 if attrs["input_layout"] == "nhwc" else -3
-
-
-def sizes_of(shape: Sequence[int], layout: str) -> dict[str, int]:
-    """Return a shape's dimensions by the letters of its layout.
-
-    >>> sizes_of((8, 3, 5, 5), "oihw")
-    {'o': 8, 'i': 3, 'h': 5, 'w': 5}
-    """
-    return dict(zip(layout, shape, strict=True))
-
-
-def laid_out(layout: str, n: int, c: int, h: int, w: int) -> tuple[int, ...]:
-    """Return the shape of an image in a layout."""
-    return tuple({"n": n, "c": c, "h": h, "w": w}[letter] for letter in layout)
-
-
-def check_options(call: Call) -> None:
-    """Check the lengths and values of the options that both convolutions have."""
-    attrs = call.attrs
-    for name, length, meaning in (
-        ("padding", 4, "[top, bottom, left, right]"),
-        ("strides", 2, "[height, width]"),
-        ("dilations", 2, "[height, width]"),
-    ):
-        values = attrs[name]
-        call.require(len(values) == length, f"{name} must have {length} items", got=f"{name}={list(values)}", allowed=meaning)
-        if name != "padding":
-            call.require(
-                all(v > 0 for v in values), f"every item of {name} must be > 0", got=f"{name}={list(values)}", allowed=">= 1"
-            )
-    call.require(attrs["groups"] > 0, "groups must be > 0", got=f"groups={attrs['groups']}", allowed=">= 1")
-
-
-def check_bias(call: Call, channels: int) -> None:
-    """Check that a bias has one element per output channel."""
-    bias = call.inputs[2]
-    call.require(
-        bias is None or bias.shape == (channels,), "bias must have one element per output channel", allowed=f"[{channels}]"
-    )
-
-
-def not_divisible(call: Call, operator: str, channels: int) -> MLTypeError:
-    """Return the error for input channels that do not divide into groups."""
-    groups = call.attrs["groups"]
-    return call.fail(
-        f"{operator} input channels ({channels}) must be divisible by groups ({groups})",
-        got=f"groups={groups}, {call.describe()}",
-        allowed=f"a divisor of {channels}",
-    )
 
 
 def convolution_size(low: Lowering, *, transposed: bool) -> ConvolutionSize:

@@ -10,14 +10,13 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.select_convolution import VARIANTS
 from ..kernels.spec import KernelCall
-from ._convolution import (
-    FORWARD_TEMPLATES,
+from ._convolution import FORWARD_TEMPLATES, convolution_calls
+from ._convolution_options import (
     OPERANDS,
     attributes,
     channel_axis,
     check_bias,
     check_options,
-    convolution_calls,
     laid_out,
     not_divisible,
     sizes_of,

@@ -15,14 +15,13 @@ from ..ir.types import TensorType
 from ..kernels.select_convolution import VARIANTS
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
-from ._convolution import (
+from ._convolution import TEMPLATES, convolution_calls
+from ._convolution_options import (
     OPERANDS,
-    TEMPLATES,
     attributes,
     channel_axis,
     check_bias,
     check_options,
-    convolution_calls,
     laid_out,
     not_divisible,
     sizes_of,

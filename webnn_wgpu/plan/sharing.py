@@ -34,22 +34,20 @@ _RELU = "max_f32(x0, 0.0)"
 
 def share_kernels(calls: Sequence[KernelCall]) -> list[KernelCall]:
     """Return the calls with kernels that differ in their clamps, last addends or tiles alone replaced by one."""
-    same = _merged(calls, _clamped, lambda spec: spec)
-    same = _merged(same, _adding, lambda spec: spec)
-    return _in_fewer_tiles(_merged(same, _with_addend, _untiled))
+    return _in_fewer_tiles(_merged(_merged(_merged(calls, _clamped), _adding), _with_addend, _untiled))
 
 
 def _merged(
     calls: Sequence[KernelCall],
     general: Callable[[KernelCall], KernelCall | None],
-    kind: Callable[[KernelSpec], KernelSpec],
+    kind: Callable[[KernelSpec], KernelSpec] = lambda spec: spec,
 ) -> list[KernelCall]:
     """Return the calls, with those in their general form of whose kind there are several kernels otherwise.
 
     Args:
         calls: all calls.
         general: returns a call's general form, or None where it has none.
-        kind: returns for the kernels of general forms that could be one the same.
+        kind: returns the same for the kernels of general forms that may become one; each is its own kind by default.
     """
     specs: defaultdict[KernelSpec, set[KernelSpec]] = defaultdict(set)
     forms = [general(call) for call in calls]
