@@ -24,6 +24,11 @@ ensure_driver = $(has_adapter) || { \
 	"mesa-vulkan-drivers with libvulkan1 (Debian, Ubuntu), mesa-vulkan-drivers with vulkan-loader (Fedora)," \
 	"vulkan-swrast with vulkan-icd-loader (Arch), mesa-vulkan-swrast with vulkan-loader (Alpine)." >&2; exit 1; }
 
+# Most of the time of the tests goes into compiling kernels, on one core each. Each of these processes has a device of its own;
+# WORKERS=0 has all tests in one process.
+WORKERS ?= auto
+pytest = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal
+
 # A second software Vulkan driver, to test with: it comes with Debian's chromium, in chromium-common. Where there is no such
 # package, name the ICD file of a SwiftShader of your own: make test-swiftshader SWIFTSHADER=/path/to/vk_swiftshader_icd.json
 SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
@@ -40,16 +45,16 @@ demo: $(VENV)/.installed $(VENV)/.weights ## run the main job: sentence similari
 
 test: lint $(VENV)/.weights ## linters, type checker, import rules, then pytest: the full device profile, a share of the others
 	@$(ensure_driver)
-	$(BIN)/python -m pytest --profiles=rotate $(ARGS)
+	$(pytest) --profiles=rotate $(ARGS)
 
 test-all: lint $(VENV)/.weights ## everything: all device profiles, the campaign of random graphs, SwiftShader
 	@$(ensure_driver)
-	$(BIN)/python -m pytest --profiles=all -m "not bench" $(ARGS)
+	$(pytest) --profiles=all -m "not bench" $(ARGS)
 	@$(MAKE) test-swiftshader ARGS=
 
 test-swiftshader: $(VENV)/.installed-dev $(VENV)/.weights swiftshader ## conformance cases and tests of operators on SwiftShader
 	$(on_swiftshader) $(BIN)/webnn-wgpu doctor
-	$(on_swiftshader) $(BIN)/python -m pytest $(or $(ARGS),tests/conformance tests/ops tests/kernels/test_math_library.py)
+	$(on_swiftshader) $(pytest) $(or $(ARGS),tests/conformance tests/ops tests/kernels/test_math_library.py)
 
 swiftshader: $(SWIFTSHADER) ## fetch the software Vulkan driver SwiftShader
 
