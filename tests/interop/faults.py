@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import wgpu
+from wgpu.backends import wgpu_native
 from wgpu.backends.wgpu_native import _api
 
 import webnn_wgpu as wn
@@ -29,34 +30,38 @@ PIPELINES = ("GPUDevice.create_shader_module", "GPUDevice.create_compute_pipelin
 BINDING = ("GPUDevice.create_bind_group_layout", "GPUDevice.create_pipeline_layout", "GPUDevice.create_bind_group")
 SUBMIT = ("libf.wgpuQueueSubmit",)
 RUN = ("lib.wgpuDeviceCreateCommandEncoder", "lib.wgpuCommandEncoderBeginComputePass", "lib.wgpuCommandEncoderFinish")
-WORK = ("GPUDevice.create_command_encoder", "GPUCommandEncoder.finish", "GPUQueue.write_buffer", "GPUBuffer.map_async")
+MAP = ("libf.wgpuBufferMapAsync",)
+WORK = ("GPUDevice.create_command_encoder", "GPUCommandEncoder.finish", "GPUQueue.write_buffer", *MAP)
 
 
-def out_of_memory(_gpu: Any) -> None:
+def out_of_memory(_gpu: Any, *_: Any) -> None:
     raise wgpu.GPUOutOfMemoryError("Not enough memory left.")
 
 
-def refused(_gpu: Any) -> None:
+def refused(_gpu: Any, *_: Any) -> None:
     raise wgpu.GPUInternalError("The driver says no.")
 
 
-def device_lost(gpu: Any) -> None:
+def device_lost(gpu: Any, *_: Any) -> None:
     """Let the device go as a driver does: without a word to wgpu, whose calls find it gone."""
     native.libf.wgpuDeviceDestroy(gpu._internal)
 
 
-def not_mapped(_gpu: Any) -> Any:
-    promise = wgpu.GPUPromise("buffer.map", None)
-    promise._wgpu_set_error(RuntimeError("Could not map buffer."))
-    return promise
+def not_mapped(_gpu: Any, *arguments: Any) -> bool:
+    """Tell who wants a buffer mapped that it could not be, instead of mapping it."""
+    told = arguments[-1]
+    told.callback(
+        native.lib.WGPUMapAsyncStatus_Error, wgpu_native.ffi.new("WGPUStringView *")[0], told.userdata1, told.userdata2
+    )
+    return True
 
 
-KINDS: dict[str, tuple[Callable[[Any], Any], tuple[str, ...], type[wn.WebNNError]]] = {
+KINDS: dict[str, tuple[Callable[..., Any], tuple[str, ...], type[wn.WebNNError]]] = {
     "no memory": (out_of_memory, MEMORY + PIPELINES, wn.OutOfMemoryError),
     "no pipeline": (refused, PIPELINES, wn.OperationError),
     "no binding": (refused, BINDING, wn.OperationError),
     "no submit": (refused, SUBMIT, wn.OperationError),
-    "no mapping": (not_mapped, ("GPUBuffer.map_async",), wn.OperationError),
+    "no mapping": (not_mapped, MAP, wn.OperationError),
     "device lost": (device_lost, MEMORY + PIPELINES + BINDING + WORK + RUN, wn.DeviceLostError),
     "over-long kernel": (device_lost, ("GPUDevice._poll_wait",), wn.DeviceLostError),
 }
@@ -76,7 +81,7 @@ def failing(gpu: Any, kind: str, at: int) -> Iterator[Counter[str]]:
             if ours:
                 calls[function] += 1
                 if calls.total() == at:
-                    instead = act(gpu)
+                    instead = act(gpu, self, *args)
                     if instead is not None:
                         return instead
             return original(self, *args, **kwargs)

@@ -222,6 +222,10 @@ class Device:
         """Wait until all submitted work is done."""
         self._native._poll_wait()
 
+    def poll(self) -> None:
+        """Have what is done be told, and return at once."""
+        self._native._poll()
+
 
 class _Translated:
     """Raises wgpu's errors as the specification's kinds; no generator, which would take longer than much of what is in it."""

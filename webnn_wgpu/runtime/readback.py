@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
@@ -13,14 +11,12 @@ import wgpu
 from ..core.data_types import Array
 from ..core.errors import DeviceLostError, DOMException, OperationError
 from .buffer import Buffer
-from .device import Device, tested_wgpu
+from .device import Device
+from .mapping import map_staging
 
 _SMALLEST = 4096
 _KEPT = 2
 """Idle staging buffers of a size that are kept: what reading two tensors in turn needs."""
-
-_LOOK_S = 0.1
-"""How often a wait looks whether the device is still there."""
 
 _OVERLONG = (
     "Drivers give up on a device that a kernel keeps busy for too long. `dispatch_steps` divides a run, and names such a kernel"
@@ -47,14 +43,11 @@ class PendingRead:
     ) -> None:
         self._device, self._staging, self._windows, self._taken = device, staging, windows, taken
         self._outcome: dict[str, Array] | DOMException | None = None
-        self._mapping = _map(device, staging)
-        self._arrived: threading.Event | None = getattr(self._mapping, "_thread_event", None)
+        self._mapping = map_staging(device, staging)
 
     def done(self) -> bool:
         """Return whether the data has arrived; never waits, except with a wgpu that cannot tell."""
-        if self._outcome is None and self._arrived is None:
-            self.settle()
-        return self._outcome is not None or self._device.lost or (self._arrived is not None and self._arrived.is_set())
+        return self._outcome is not None or self._device.lost or self._mapping.arrived()
 
     def result(self) -> dict[str, Array]:
         """Wait for the data and return it by name.
@@ -72,22 +65,12 @@ class PendingRead:
         """Wait for the data and take it out of the staging buffer; a failure is kept for `result`."""
         if self._outcome is not None:
             return
-        if self._arrived is not None and not self._wait_for(self._arrived):
+        if not self._mapping.wait():
             self._outcome = DeviceLostError("the device is lost: the data did not arrive", hint=_OVERLONG)
             return
         with self._device.lock:
             if self._outcome is None:
                 self._take()
-
-    def _wait_for(self, arrived: threading.Event) -> bool:
-        """Wait for the data and return True, or False if the device goes before it comes: nobody would tell."""
-        if not arrived.is_set():
-            self._device.wait()  # here: that wgpu's own thread is told and tells this one takes as long as a small graph
-        while not arrived.wait(_LOOK_S):
-            if self._device.lost:
-                self._device.wait()
-                return arrived.is_set()
-        return True
 
     def _take(self) -> None:
         try:
@@ -96,7 +79,7 @@ class PendingRead:
             self._outcome = DeviceLostError("the device is lost: the data is too", hint=_OVERLONG)
             return
         try:
-            self._mapping.sync_wait()
+            self._mapping.finish()
             for offset, array in self._windows.values():
                 window: Any = self._staging.read_mapped(offset, -(-array.nbytes // 4) * 4, copy=False)
                 array.reshape(-1).view(np.uint8)[:] = np.frombuffer(window, np.uint8, array.nbytes)
@@ -112,23 +95,6 @@ class PendingRead:
             return  # the device is gone; the data is here
         if self._taken is not None:
             self._taken()
-
-
-def _map(device: Device, staging: wgpu.GPUBuffer) -> Any:
-    """Ask for the content of a staging buffer and return wgpu's promise of it."""
-    if device.lost:
-        raise DeviceLostError("the device is lost")
-    # wgpu would submit once more before it maps, which a copy that has just been submitted does not need.
-    mode: Any = "READ_NOSYNC" if tested_wgpu() else wgpu.MapMode.READ
-    # wgpu binds a promise to the event loop that it finds running here, and then resolves it there, also behind our back
-    # and after the loop has ended. Without these hooks it finds none.
-    hooks = sys.get_asyncgen_hooks()
-    sys.set_asyncgen_hooks(None, None)
-    try:
-        with device.translated("a read"):
-            return staging.map_async(mode)
-    finally:
-        sys.set_asyncgen_hooks(*hooks)
 
 
 class StagingPool:

@@ -176,14 +176,22 @@ def _native() -> _Native:
     return _Native()
 
 
+def uses_raw_calls() -> bool:
+    """Return whether the C functions beneath wgpu are called: as WEBNN_WGPU_RECORDER says, else where that is safe.
+
+    Raises:
+        MLTypeError: WEBNN_WGPU_RECORDER names neither `raw` nor `plain`.
+    """
+    wanted = recorder_name() or ("raw" if tested_wgpu() else "plain")
+    if wanted not in ("raw", "plain"):
+        raise MLTypeError("WEBNN_WGPU_RECORDER must name a recorder", got=repr(wanted), allowed="raw, plain")
+    return wanted == "raw"
+
+
 def make_recorder(dispatches: Sequence[Dispatch]) -> Recorder:
     """Return the recorder that WEBNN_WGPU_RECORDER names, else the fastest that is safe with this wgpu.
 
     Raises:
         MLTypeError: WEBNN_WGPU_RECORDER names neither `raw` nor `plain`.
     """
-    wanted = recorder_name() or ("raw" if tested_wgpu() else "plain")
-    kinds: dict[str, type[PlainRecorder] | type[RawRecorder]] = {"raw": RawRecorder, "plain": PlainRecorder}
-    if wanted not in kinds:
-        raise MLTypeError("WEBNN_WGPU_RECORDER must name a recorder", got=repr(wanted), allowed="raw, plain")
-    return kinds[wanted](dispatches)
+    return RawRecorder(dispatches) if uses_raw_calls() else PlainRecorder(dispatches)
