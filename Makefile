@@ -27,13 +27,14 @@ ensure_driver = $(has_adapter) || { \
 # Most of the time of the tests goes into compiling kernels, on one core each. Each of these processes has a device of its own;
 # WORKERS=0 has all tests in one process.
 WORKERS ?= auto
-pytest = $(BIN)/python -m pytest --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal
+in_processes = --numprocesses $(WORKERS) --maxprocesses 4 --dist worksteal
+pytest = $(BIN)/python -m pytest $(in_processes)
 
 # A second software Vulkan driver, to test with: it comes with Debian's chromium, in chromium-common. Where there is no such
 # package, name the ICD file of a SwiftShader of your own: make test-swiftshader SWIFTSHADER=/path/to/vk_swiftshader_icd.json
 SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
 
-.PHONY: help demo test test-all test-swiftshader swiftshader lint bench venv driver clean
+.PHONY: help demo test test-all test-swiftshader test-oldest swiftshader lint bench venv driver clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -47,10 +48,17 @@ test: lint $(VENV)/.weights ## linters, type checker, import rules, then pytest:
 	@$(ensure_driver)
 	$(pytest) --profiles=rotate $(ARGS)
 
-test-all: lint $(VENV)/.weights ## everything: all device profiles, the campaign of random graphs, SwiftShader
+test-all: lint $(VENV)/.weights ## everything: all device profiles, the campaign of random graphs, SwiftShader, the oldest wgpu
 	@$(ensure_driver)
 	$(pytest) --profiles=all -m "not bench" $(ARGS)
 	@$(MAKE) test-swiftshader ARGS=
+	@$(MAKE) test-oldest ARGS=
+
+test-oldest: $(VENV)/.installed-dev ## tests of what touches wgpu, and the conformance cases, with the oldest wgpu that will do
+	@$(MAKE) VENV=$(VENV)-oldest venv $(VENV)-oldest/.weights
+	$(VENV)-oldest/bin/python -m pip --quiet --disable-pip-version-check install 'wgpu==0.31.*'
+	@$(ensure_driver)
+	$(VENV)-oldest/bin/python -m pytest $(in_processes) --profiles=full $(or $(ARGS),tests/runtime tests/interop tests/conformance)
 
 test-swiftshader: $(VENV)/.installed-dev $(VENV)/.weights swiftshader ## conformance cases and tests of operators on SwiftShader
 	$(on_swiftshader) $(BIN)/webnn-wgpu doctor
@@ -75,7 +83,7 @@ driver: $(VENV)/.installed ## install a software Vulkan driver if no WebGPU adap
 	@$(ensure_driver)
 
 clean: ## remove the environment and whatever tools leave behind
-	rm -rf $(VENV) build dist .benchmarks .hypothesis .import_linter_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(VENV)-oldest build dist .benchmarks .hypothesis .import_linter_cache .pytest_cache .ruff_cache
 	find webnn_wgpu tests examples -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The loader takes drivers from its own list unless one of these, the second for older loaders, names others.

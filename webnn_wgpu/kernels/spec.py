@@ -128,10 +128,14 @@ class KernelSpec:
         """Return the value of a template parameter."""
         return dict(self.params)[name]
 
+    @property
+    def uniform_bytes(self) -> int:
+        """Bytes of its uniform fields, as `packed` returns them."""
+        return -(-struct.calcsize(self._uniform_layout) // 16) * 16
+
     def packed(self, uniforms: Sequence[int | float]) -> bytes:
         """Return values of its uniform fields as the shader reads them."""
-        block = struct.pack(self._uniform_layout, *uniforms)
-        return block + bytes(-len(block) % 16)
+        return struct.pack(self._uniform_layout, *uniforms).ljust(self.uniform_bytes, b"\0")
 
     def unpacked(self, block: bytes) -> tuple[int | float, ...]:
         """Return the values of its uniform fields, from what `packed` returned."""

@@ -300,7 +300,7 @@ def driver_of(info: Mapping[str, Any]) -> str:
 
 def tested_wgpu() -> bool:
     """Return whether what lies beneath wgpu's public API is known for the installed version."""
-    return wgpu.__version__.startswith(("0.29.", "0.30.", "0.31.", "0.32."))
+    return wgpu.__version__.startswith(("0.31.", "0.32."))
 
 
 def adapters() -> list[wgpu.GPUAdapter]:

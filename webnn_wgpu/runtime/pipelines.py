@@ -171,20 +171,27 @@ class PipelineCache:
         return self._layout(spec)[0]
 
     def _layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
-        key = (tuple(b.access for b in spec.bindings), bool(spec.uniforms))
-        if key not in self._layouts:
-            kinds: dict[str, dict[str, Any]] = {
-                "read": {"buffer": {"type": "read-only-storage"}},
-                "write": {"buffer": {"type": "storage"}},
-                "texture": {"storage_texture": {"access": "read-only", "format": "rgba32float", "view_dimension": "2d"}},
-                "sampled": {"texture": {"sample_type": "unfilterable-float", "view_dimension": "2d"}},
-            }
-            items = [kinds[b.access] for b in spec.bindings] + [{"buffer": {"type": "uniform"}}] * bool(spec.uniforms)
-            entries = [{"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, **item} for i, item in enumerate(items)]
-            gpu = self.device.gpu
-            layout = gpu.create_bind_group_layout(entries=entries)
-            self._layouts[key] = (layout, gpu.create_pipeline_layout(bind_group_layouts=[layout]))
-        return self._layouts[key]
+        # wgpu 0.31 holds what is bound by one layout against the most that any kernel before, with this layout, expects.
+        # So kernels share one only where they expect the same of their uniforms; nobody knows what those of one's own expect.
+        uniform_bytes = spec.uniform_bytes
+        key = tuple(b.access for b in spec.bindings), uniform_bytes
+        if key in self._layouts and not spec.source:
+            return self._layouts[key]
+        kinds: dict[str, dict[str, Any]] = {
+            "read": {"buffer": {"type": "read-only-storage"}},
+            "write": {"buffer": {"type": "storage"}},
+            "texture": {"storage_texture": {"access": "read-only", "format": "rgba32float", "view_dimension": "2d"}},
+            "sampled": {"texture": {"sample_type": "unfilterable-float", "view_dimension": "2d"}},
+        }
+        uniform = {"buffer": {"type": "uniform", "min_binding_size": uniform_bytes}}
+        items = [kinds[b.access] for b in spec.bindings] + [uniform] * bool(uniform_bytes)
+        entries = [{"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, **item} for i, item in enumerate(items)]
+        gpu = self.device.gpu
+        layout = gpu.create_bind_group_layout(entries=entries)
+        made = layout, gpu.create_pipeline_layout(bind_group_layouts=[layout])
+        if not spec.source:
+            self._layouts[key] = made
+        return made
 
 
 def _blamed(spec: KernelSpec) -> str:

@@ -49,9 +49,9 @@ fn pow_f32(x: f32, y: f32) -> f32 {
     let n = i32(yi);
     let integer = f32(n) == yi;
     let odd = integer & ((n & 1) != 0);
-    let signed = select(magnitude, flip_sign_f32(magnitude, x), odd);
+    let with_sign = select(magnitude, flip_sign_f32(magnitude, x), odd);
     let undefined = (bitcast<i32>(x) < 0) & !integer & !zero & !infinite;
-    let result = select(signed, nan_f32(), undefined);
+    let result = select(with_sign, nan_f32(), undefined);
     let with_nan = keep_nan_f32(y, keep_nan_f32(x, result));
     return select(with_nan, 1.0, (abs_bits_f32(y) == 0u) | (bitcast<u32>(x) == 0x3f800000u));
 }

@@ -81,6 +81,6 @@ fn sin_shifted_f32(x: f32, quarters: u32) -> f32 {
     let reduced = trig_reduce_f32(x);
     let quadrant = reduced.quadrant + quarters;
     let value = select(sin_kernel_f32(reduced.r), cos_kernel_f32(reduced.r), (quadrant & 1u) != 0u);
-    let signed = bitcast<f32>(bitcast<u32>(value) ^ ((quadrant & 2u) << 30u));
-    return select(signed, nan_f32(), abs_bits_f32(x) >= 0x7f800000u);
+    let with_sign = bitcast<f32>(bitcast<u32>(value) ^ ((quadrant & 2u) << 30u));
+    return select(with_sign, nan_f32(), abs_bits_f32(x) >= 0x7f800000u);
 }
