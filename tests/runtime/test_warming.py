@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections import Counter
 from concurrent.futures import Future
 
@@ -134,7 +135,7 @@ def test_lanes_go_when_a_graph_is_built(monkeypatch):
 
 
 @pytest.mark.usefixtures("many_cores")
-def test_what_no_lane_has_begun_is_compiled_at_home_the_longest_first(monkeypatch):
+def test_what_no_lane_has_begun_is_compiled_at_home_the_shortest_first(monkeypatch):
     left: list[Future[None]] = []
     lengths: list[int] = []
     dispatch = warming.WarmUp._dispatch_nothing
@@ -152,12 +153,38 @@ def test_what_no_lane_has_begun_is_compiled_at_home_the_longest_first(monkeypatc
     found = results(fresh_context())
     assert len(left) >= warming._FEWEST_KERNELS
     assert len(lengths) == len(left)
-    assert lengths == sorted(lengths, reverse=True)
+    assert lengths == sorted(lengths)
     assert all(compiled.cancelled() for compiled in left)
     monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
     expected = results(fresh_context())
     for name, array in expected.items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+def test_a_lane_takes_the_longest_kernel_that_waits(monkeypatch, context):
+    monkeypatch.setattr(
+        warming, "source_of", {"first": "x", "short": "xx", "long": "xxxxx", "dropped": "xxxx", "middle": "xxx"}.get
+    )
+    compiled = []
+    begun, go_on = threading.Event(), threading.Event()
+
+    def compile_(self, spec, uses):
+        compiled.append(spec)
+        begun.set()
+        go_on.wait(60)
+
+    monkeypatch.setattr(warming._Lanes, "_compile", compile_)
+    monkeypatch.setattr(warming, "_processors", lambda: 2)
+    lanes = warming._Lanes(Device.of(context.device))
+    lanes.start("first", ())
+    assert begun.wait(60)
+    waiting = {name: lanes.start(name, ()) for name in ("short", "long", "dropped", "middle")}
+    assert waiting.pop("dropped").cancel()
+    go_on.set()
+    for job in waiting.values():
+        job.result(60)
+    lanes.close()
+    assert compiled == ["first", "long", "middle", "short"]
 
 
 def test_few_kernels_are_compiled_at_home(monkeypatch, many_cores):

@@ -154,7 +154,7 @@ def test_every_variant_keeps_to_default_limits(device: str, variant: str) -> Non
 def test_constant_goes_into_a_texture_where_it_fits() -> None:
     caps = caps_of("lavapipe")
     (call,) = lower("matmul", ((128, 384), (384, 384)), caps, constants={1})
-    assert call.operands[1] == Packed(1, PanelTexture(8, 3, 16384))
+    assert call.operands[1] == Packed(1, PanelTexture(8, 3, 16384, least_wraps=3))
     assert call.reason == "software adapter with subgroups of 8, b packed in a texture"
     narrow = replace(caps, limits=tuple((n, 64 if n == "max-texture-dimension-2d" else v) for n, v in caps.limits))
     (call,) = lower("matmul", ((128, 384), (384, 384)), narrow, constants={1})
@@ -188,7 +188,10 @@ def test_transposed_factors_are_copied_once() -> None:
     first, product = lower("gemm", ((8, 32), (16, 8), None), caps, attrs, constants={1})
     assert product.operands[:2] == (Temp("a", 1024), Packed(1, Transposed()))
     (product,) = lower("gemm", ((8, 32), (16, 8), None), caps_of("lavapipe"), attrs, constants={0, 1})
-    assert product.operands[:2] == (Packed(0, Transposed()), Packed(1, PanelTexture(8, 1, 16384, transposed=True)))
+    assert product.operands[:2] == (
+        Packed(0, Transposed()),
+        Packed(1, PanelTexture(8, 1, 16384, transposed=True, least_wraps=3)),
+    )
 
 
 def test_templates_declare_their_parameters() -> None:
@@ -197,9 +200,12 @@ def test_templates_declare_their_parameters() -> None:
 
 
 @pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("least_wraps", [1, 3])
 @pytest.mark.parametrize(("matrices", "K", "N"), [(1, 5, 3), (3, 12, 70), (1, 33, 64), (2, 8, 33)])
-def test_panel_texture_holds_every_element_in_its_place(matrices: int, K: int, N: int, transposed: bool) -> None:
-    packing = PanelTexture(lanes=8, quads=1, width=64, transposed=transposed)
+def test_panel_texture_holds_every_element_in_its_place(
+    matrices: int, K: int, N: int, least_wraps: int, transposed: bool
+) -> None:
+    packing = PanelTexture(lanes=8, quads=1, width=64, transposed=transposed, least_wraps=least_wraps)
     b = np.arange(1, 1 + matrices * K * N, dtype=np.float32).reshape(matrices, K, N)
     texels = packing.pack(b.swapaxes(1, 2) if transposed else b)
     steps, wraps = packing.wrap_steps(K), packing.wraps(K)

@@ -56,3 +56,14 @@ def test_rows_of_a_texture_are_about_equally_full(K: int) -> None:
     assert steps % 4 == 0
     assert steps * packing.lanes * packing.quads < packing.width
     assert (wraps - 1) * steps < K <= wraps * steps < K + 4 * (wraps + 1)
+
+
+def test_weights_take_little_more_than_they_are() -> None:
+    """Without three rows to a panel the four rows of the first were five, the two of the second three."""
+    for K, N in ((384, 384), (192, 192), (768, 192), (192, 768)):
+        height, width, _ = PanelTexture(8, 3, 16384).smallest(K, N, 1).packed_shape((K, N))
+        assert height * width * 4 == K * N
+    wide = PanelTexture(8, 1, 16384)
+    assert wide.smallest(512, 32 * 64, 1) == wide  # one more row of 64 is not worth a loop over rows
+    narrow = PanelTexture(8, 1, 16)
+    assert narrow.smallest(8, 32 * 8, 1) == narrow  # 24 rows would not fit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,10 @@ class Columns(Packing):
         return matrix[:, self.first : self.end]
 
 
+_WORTH_ROWS = 0.9
+"""The share of a texture from which on three rows to a panel pay: the loop over rows takes a little time."""
+
+
 @dataclass(frozen=True)
 class PanelTexture(Packing):
     """Matrices as a texture of panels of columns, for the subgroup kernel of matrix products.
@@ -82,12 +86,14 @@ class PanelTexture(Packing):
         quads: quads of columns per lane, a multiple of 0.5.
         width: most texels per row of a texture.
         transposed: whether the constant holds the matrices transposed, [..., N, K].
+        least_wraps: rows of the texture that a panel takes at least, if it has steps for as many.
     """
 
     lanes: int
     quads: float
     width: int
     transposed: bool = False
+    least_wraps: int = 1
 
     @property
     def texture(self) -> bool:
@@ -102,7 +108,7 @@ class PanelTexture(Packing):
     def wrap_steps(self, K: int) -> int:
         """Return how many steps of a sum over K fill a row of the texture: a multiple of 4. All rows are about equally full."""
         quads, most = -(-K // 4), max(1, (self.width - 1) // self.columns)
-        return -(-quads // -(-quads // most)) * 4
+        return -(-quads // max(self.least_wraps, -(-quads // most))) * 4
 
     def wraps(self, K: int) -> int:
         """Return how many rows of the texture a panel takes."""
@@ -112,12 +118,24 @@ class PanelTexture(Packing):
         """Return how many rows of the texture matrices take."""
         return matrices * -(-N // self.columns) * self.wraps(K)
 
+    def smallest(self, K: int, N: int, matrices: int) -> PanelTexture:
+        """Return this packing, or one with three rows to a panel where the padding below the last row would take much."""
+        other = replace(self, least_wraps=3)
+        if other.height(K, N, matrices) > self.width:
+            return self
+        texels, least = (math.prod(packing._sides(K, N, matrices)) for packing in (self, other))
+        return other if least < _WORTH_ROWS * texels else self
+
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of the texels, [height, width, 4]."""
         K, N = shape[:-3:-1] if self.transposed else shape[-2:]
-        sides = self.height(K, N, math.prod(shape[:-2])), self.wrap_steps(K) * self.columns // 4
+        return (*self._sides(K, N, math.prod(shape[:-2])), 4)
+
+    def _sides(self, K: int, N: int, matrices: int) -> tuple[int, int]:
+        """Return height and width of the texture."""
+        sides = self.height(K, N, matrices), self.wrap_steps(K) * self.columns // 4
         height, width = (min(_no_power_of_two(side), self.width) for side in sides)
-        return height, width, 4
+        return height, width
 
     def pack(self, array: Any) -> Any:
         """Return the texels, `[height, width, 4]` float32; what pads a panel is 0.

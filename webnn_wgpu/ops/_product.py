@@ -351,7 +351,8 @@ def _panel_texture(low: Lowering, b: Factor, size: ProductSize, choice: Choice) 
     _, quads = _subgroup_tile(low, size, choice, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
     packing = PanelTexture(low.caps.subgroup_size, quads, width)
-    return packing if packing.height(size.K, size.N, math.prod(b.batch)) <= width else None
+    matrices = math.prod(b.batch)
+    return packing.smallest(size.K, size.N, matrices) if packing.height(size.K, size.N, matrices) <= width else None
 
 
 def _tiles_fit(low: Lowering, a: Factor, size: ProductSize) -> bool:

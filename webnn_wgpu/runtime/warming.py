@@ -12,6 +12,7 @@ import ctypes
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ import wgpu
 from ..core import cache
 from ..core.errors import OperationError, WebNNError
 from ..kernels.source_map import SourceMap
-from ..kernels.sources import templates_digest
+from ..kernels.sources import source_of, templates_digest
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch
 from .device import Device
@@ -126,13 +127,23 @@ class WarmUp:
             cache.prune(_MARKS, _MOST_MARKS_BYTES)
 
     def _compile_the_rest(self) -> None:
-        """Compile what no lane has begun, the longest first: what is begun last should not be what all wait for."""
-        for compiled, kernel, uses in sorted(self._begun, key=lambda begun: -begun[1].length):
+        """Compile what no lane has begun, the shortest first: lanes take the longest, two of which would need much memory."""
+        for compiled, kernel, uses in sorted(self._begun, key=lambda begun: begun[1].length):
             if compiled is None or compiled.cancel():
                 self._dispatch_nothing(kernel, uses)
                 if compiled is not None:
                     self._device.wait()
                     _return_freed_memory()
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A kernel to be compiled on a lane; `length` is that of its source."""
+
+    spec: KernelSpec
+    uses: Sequence[Use]
+    length: int
+    compiled: Future[None]
 
 
 class _Lanes:
@@ -147,20 +158,43 @@ class _Lanes:
             required_limits=dict(gpu.limits),
         )
         self._caps = device.caps
+        self._waiting: list[_Job] = []
+        self._lock = threading.Lock()
         self._idle: SimpleQueue[Device] = SimpleQueue()
         # One processor is left to the host, and to the program's device.
         self._pool = ThreadPoolExecutor(min(_processors() - 1, _MOST_LANES), "webnn_wgpu-compile")
 
     def start(self, spec: KernelSpec, uses: Sequence[Use]) -> Future[None]:
-        """Begin to compile a kernel, and return what tells when it is in the driver's cache."""
-        return self._pool.submit(self._compile, spec, uses)
+        """Have a kernel compiled once no longer one waits, and return what tells when it is in the driver's cache."""
+        job = _Job(spec, uses, len(source_of(spec)), Future())
+        with self._lock:
+            self._waiting.append(job)
+        self._pool.submit(self._compile_longest)
+        return job.compiled
 
     def close(self) -> None:
         """Leave what was not begun, wait for the rest, and give the memory back."""
+        with self._lock:
+            self._waiting.clear()
         self._pool.shutdown(cancel_futures=True)
         while not self._idle.empty():
             self._idle.get().gpu.destroy()
         _return_freed_memory()
+
+    def _compile_longest(self) -> None:
+        """Compile the longest kernel that waits, if nobody has taken it back."""
+        while (job := self._take_longest()) is not None:
+            if job.compiled.set_running_or_notify_cancel():
+                self._compile(job.spec, job.uses)
+                job.compiled.set_result(None)
+                return
+
+    def _take_longest(self) -> _Job | None:
+        with self._lock:
+            longest = max(self._waiting, key=lambda job: job.length, default=None)
+            if longest is not None:
+                self._waiting.remove(longest)
+            return longest
 
     def _compile(self, spec: KernelSpec, uses: Sequence[Use]) -> None:
         try:
