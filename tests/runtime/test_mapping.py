@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
 import time
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -11,6 +13,15 @@ import webnn_wgpu as wn
 from tests.runtime.graphs import ROWS, network
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Shells have the processes that they start in the background ignore interrupts."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_while_the_device_works(context: wn.MLContext) -> None:
     """It is raised once the device is done, from within the callback that tells so, and still neither gets lost."""
     b = wn.MLGraphBuilder(context)

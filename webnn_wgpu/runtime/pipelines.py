@@ -172,9 +172,8 @@ class PipelineCache:
 
     def _layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
         # wgpu 0.31 holds what is bound by one layout against the most that any kernel before, with this layout, expects.
-        # So kernels share one only where they expect the same of their uniforms; nobody knows what those of one's own expect.
-        uniform_bytes = spec.uniform_bytes
-        key = tuple(b.access for b in spec.bindings), uniform_bytes
+        # So kernels share one only where they have as many uniforms; nobody knows what those of one's own expect.
+        key = tuple(b.access for b in spec.bindings), spec.uniform_bytes
         if key in self._layouts and not spec.source:
             return self._layouts[key]
         kinds: dict[str, dict[str, Any]] = {
@@ -183,8 +182,7 @@ class PipelineCache:
             "texture": {"storage_texture": {"access": "read-only", "format": "rgba32float", "view_dimension": "2d"}},
             "sampled": {"texture": {"sample_type": "unfilterable-float", "view_dimension": "2d"}},
         }
-        uniform = {"buffer": {"type": "uniform", "min_binding_size": uniform_bytes}}
-        items = [kinds[b.access] for b in spec.bindings] + [uniform] * bool(uniform_bytes)
+        items = [kinds[b.access] for b in spec.bindings] + [{"buffer": {"type": "uniform"}}] * bool(spec.uniforms)
         entries = [{"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, **item} for i, item in enumerate(items)]
         gpu = self.device.gpu
         layout = gpu.create_bind_group_layout(entries=entries)
