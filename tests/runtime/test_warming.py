@@ -59,9 +59,9 @@ def test_lanes_compile_every_kernel_once_and_change_no_result(monkeypatch):
     compiled: Counter[str] = Counter()
     start = warming._Lanes.start
 
-    def counted(self, spec, uses):
+    def counted(self, spec, uses, length):
         compiled[str(spec)] += 1
-        return start(self, spec, uses)
+        return start(self, spec, uses, length)
 
     monkeypatch.setattr(warming._Lanes, "start", counted)
     context = fresh_context()
@@ -83,9 +83,9 @@ def test_a_lane_begins_before_the_program_has_made_its_pipeline(monkeypatch):
     order: list[tuple[str, str]] = []
     start, compile_ = warming._Lanes.start, PipelineCache._compile
 
-    def started(self, spec, uses):
+    def started(self, spec, uses, length):
         order.append(("lane", str(spec)))
-        return start(self, spec, uses)
+        return start(self, spec, uses, length)
 
     def compiled(self, spec, source):
         if self.device is context_device:
@@ -140,7 +140,7 @@ def test_what_no_lane_has_begun_is_compiled_at_home_the_shortest_first(monkeypat
     lengths: list[int] = []
     dispatch = warming.WarmUp._dispatch_nothing
 
-    def busy(self, kernel, uses):
+    def busy(self, kernel, uses, length):
         left.append(Future())
         return left[-1]
 
@@ -162,9 +162,6 @@ def test_what_no_lane_has_begun_is_compiled_at_home_the_shortest_first(monkeypat
 
 
 def test_a_lane_takes_the_longest_kernel_that_waits(monkeypatch, context):
-    monkeypatch.setattr(
-        warming, "source_of", {"first": "x", "short": "xx", "long": "xxxxx", "dropped": "xxxx", "middle": "xxx"}.get
-    )
     compiled = []
     begun, go_on = threading.Event(), threading.Event()
 
@@ -176,9 +173,10 @@ def test_a_lane_takes_the_longest_kernel_that_waits(monkeypatch, context):
     monkeypatch.setattr(warming._Lanes, "_compile", compile_)
     monkeypatch.setattr(warming, "_processors", lambda: 2)
     lanes = warming._Lanes(Device.of(context.device))
-    lanes.start("first", ())
+    lanes.start("first", (), 1)
     assert begun.wait(60)
-    waiting = {name: lanes.start(name, ()) for name in ("short", "long", "dropped", "middle")}
+    lengths = {"short": 2, "long": 5, "dropped": 4, "middle": 3}
+    waiting = {name: lanes.start(name, (), length) for name, length in lengths.items()}
     assert waiting.pop("dropped").cancel()
     go_on.set()
     for job in waiting.values():
@@ -203,9 +201,9 @@ def test_what_the_driver_has_compiled_before_needs_no_lanes(monkeypatch, tmp_pat
     begun: list[str] = []
     start = warming._Lanes.start
 
-    def noted(self, spec, uses):
+    def noted(self, spec, uses, length):
         begun.append(str(spec))
-        return start(self, spec, uses)
+        return start(self, spec, uses, length)
 
     monkeypatch.setattr(warming._Lanes, "start", noted)
     expected = results(fresh_context())

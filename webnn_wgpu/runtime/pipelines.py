@@ -75,14 +75,14 @@ class PipelineCache:
         return spec in self._pipelines
 
     def get(
-        self, spec: KernelSpec, planned: PlannedDispatch | None = None, rendered: Callable[[], None] | None = None
+        self, spec: KernelSpec, planned: PlannedDispatch | None = None, rendered: Callable[[str], None] | None = None
     ) -> Pipeline:
         """Return the pipeline of a kernel.
 
         Args:
             spec: the kernel.
             planned: a dispatch of it, for messages.
-            rendered: called where the pipeline is made, once there is the source and before it is compiled.
+            rendered: called with the source where the pipeline is made, before it is compiled.
 
         Raises:
             OperationError: the shader does not compile; the message names template, line and column, and the file with its
@@ -98,7 +98,7 @@ class PipelineCache:
                 self._newest.popitem(last=False)
             return found
 
-    def _create(self, spec: KernelSpec, planned: PlannedDispatch | None, rendered: Callable[[], None] | None) -> Pipeline:
+    def _create(self, spec: KernelSpec, planned: PlannedDispatch | None, rendered: Callable[[str], None] | None) -> Pipeline:
         label = planned.label if planned else ""
         try:
             source = source_of(spec)
@@ -106,7 +106,7 @@ class PipelineCache:
             made = made_at("", map_of_source(""), planned)
             raise OperationError(error.rule, label=label, got=error.got, hint=made) from error.__cause__
         if rendered is not None:
-            rendered()
+            rendered(source)
         try:
             return self._compile(spec, source)
         except wgpu.GPUError as error:
@@ -173,9 +173,14 @@ class PipelineCache:
     def _layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
         # wgpu 0.31 holds what is bound by one layout against the most that any kernel before, with this layout, expects.
         # So kernels share one only where they have as many uniforms; nobody knows what those of one's own expect.
+        if spec.source:
+            return self._make_layout(spec)
         key = tuple(b.access for b in spec.bindings), spec.uniform_bytes
-        if key in self._layouts and not spec.source:
-            return self._layouts[key]
+        if key not in self._layouts:
+            self._layouts[key] = self._make_layout(spec)
+        return self._layouts[key]
+
+    def _make_layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
         kinds: dict[str, dict[str, Any]] = {
             "read": {"buffer": {"type": "read-only-storage"}},
             "write": {"buffer": {"type": "storage"}},
@@ -186,10 +191,7 @@ class PipelineCache:
         entries = [{"binding": i, "visibility": wgpu.ShaderStage.COMPUTE, **item} for i, item in enumerate(items)]
         gpu = self.device.gpu
         layout = gpu.create_bind_group_layout(entries=entries)
-        made = layout, gpu.create_pipeline_layout(bind_group_layouts=[layout])
-        if not spec.source:
-            self._layouts[key] = made
-        return made
+        return layout, gpu.create_pipeline_layout(bind_group_layouts=[layout])
 
 
 def _blamed(spec: KernelSpec) -> str:

@@ -26,7 +26,7 @@ import wgpu
 from ..core import cache
 from ..core.errors import OperationError, WebNNError
 from ..kernels.source_map import SourceMap
-from ..kernels.sources import source_of, templates_digest
+from ..kernels.sources import templates_digest
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch
 from .device import Device
@@ -81,10 +81,11 @@ class WarmUp:
         self._begun: list[tuple[Future[None] | None, Pipeline, Mapping[Use, PlannedDispatch]]] = []
         self._elsewhere: dict[KernelSpec, Future[None]] = {}
 
-    def begin_elsewhere(self, spec: KernelSpec, dispatches: Iterable[PlannedDispatch]) -> None:
+    def begin_elsewhere(self, spec: KernelSpec, dispatches: Iterable[PlannedDispatch], source: str) -> None:
         """Begin to compile a kernel that is new on a lane, if there is one, while the program's device makes its pipeline."""
         if self._lanes is not None:
-            self._elsewhere[spec] = self._lanes.start(spec, tuple({_use(self._plan, planned): None for planned in dispatches}))
+            uses = tuple({_use(self._plan, planned): None for planned in dispatches})
+            self._elsewhere[spec] = self._lanes.start(spec, uses, len(source))
 
     def start(self, kernel: Pipeline, dispatches: Iterable[PlannedDispatch]) -> None:
         """Begin to compile a kernel for what is new in its uses by dispatches."""
@@ -94,7 +95,7 @@ class WarmUp:
             return
         kernel.warm.update(new)
         if self._lanes is not None:
-            begun = self._elsewhere.pop(kernel.spec, None) or self._lanes.start(kernel.spec, tuple(new))
+            begun = self._elsewhere.pop(kernel.spec, None) or self._lanes.start(kernel.spec, tuple(new), kernel.length)
             self._begun.append((begun, kernel, new))
         elif kernel.spec.reads_texture:
             self._begun.append((None, kernel, new))
@@ -138,7 +139,7 @@ class WarmUp:
 
 @dataclass(frozen=True)
 class _Job:
-    """A kernel to be compiled on a lane; `length` is that of its source."""
+    """A kernel to be compiled on a lane; `length` is that of its source, as `Pipeline` has it."""
 
     spec: KernelSpec
     uses: Sequence[Use]
@@ -164,9 +165,9 @@ class _Lanes:
         # One processor is left to the host, and to the program's device.
         self._pool = ThreadPoolExecutor(min(_processors() - 1, _MOST_LANES), "webnn_wgpu-compile")
 
-    def start(self, spec: KernelSpec, uses: Sequence[Use]) -> Future[None]:
+    def start(self, spec: KernelSpec, uses: Sequence[Use], length: int) -> Future[None]:
         """Have a kernel compiled once no longer one waits, and return what tells when it is in the driver's cache."""
-        job = _Job(spec, uses, len(source_of(spec)), Future())
+        job = _Job(spec, uses, length, Future())
         with self._lock:
             self._waiting.append(job)
         self._pool.submit(self._compile_longest)
