@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 
 from tests.rotation import SHARES, in_turn, profile_of, share_of_today
+from tests.spoiling import spoiled_runs
 from tests.support import PROFILES, open_profile
 from webnn_wgpu.core import cache
 from webnn_wgpu.runtime.native_header import import_native
@@ -48,6 +49,16 @@ def _caches_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Non
     folder = tmp_path_factory.mktemp("caches")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cache, "cache_folder", lambda: folder)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _spoiled_workgroup_memory(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Kernels find in workgroup memory what others left there, wherever it is tested what they compute."""
+    if request.path.parent.name in ("conformance", "kernels", "ops", "random_graphs"):
+        with spoiled_runs():
+            yield
+    else:
         yield
 
 

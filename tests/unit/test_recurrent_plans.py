@@ -123,9 +123,8 @@ def test_weights_that_invocations_keep(gates: int, hidden: int) -> None:
     assert texels.shape == (2 * packing.subgroups, packing.width, 4)
     last = hidden - 1
     for direction, gate, unit, k in ((0, 0, 0, 0), (1, gates - 1, last, last), (1, 1, last, 2), (0, 2, 3, last)):
-        number = k * gates + gate
-        texel = texels[direction * packing.subgroups + unit // 8, number // 4 * 8 + unit % 8]
-        assert texel[number % 4] == weights[direction, gate * hidden + unit, k]
+        texel = texels[direction * packing.subgroups + unit // 8, (k // 4 * gates + gate) * 8 + unit % 8]
+        assert texel[k % 4] == weights[direction, gate * hidden + unit, k]
     assert np.count_nonzero(texels) == np.count_nonzero(weights)
 
 

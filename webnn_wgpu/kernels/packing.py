@@ -246,8 +246,8 @@ class UnitTexture(Packing):
 class PersistentTexture(Packing):
     """Recurrent weights as a texture, a row of texels for the hidden units of each subgroup.
 
-    Of every unit, `lanes` texels apart, the weights of all gates of the first unit of the state, then those of the second,
-    four to a texel. What pads them is 0.
+    Of every unit, `lanes` texels apart: for each gate the weights of the first four units of the state, a texel, then those of
+    the next four. What pads them is 0.
 
     Attributes:
         lanes: invocations of a subgroup, each of which has one hidden unit.
@@ -272,7 +272,12 @@ class PersistentTexture(Packing):
     @property
     def width(self) -> int:
         """Texels per row."""
-        return -(-self.gates * self.hidden // 4) * self.lanes
+        return self.quads * self.gates * self.lanes
+
+    @property
+    def quads(self) -> int:
+        """Texels of a unit's gate."""
+        return -(-self.hidden // 4)
 
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of the texels, [height, width, 4]."""
@@ -284,11 +289,11 @@ class PersistentTexture(Packing):
         Args:
             array: the weights, [..., gates * hidden, hidden]; float32 or float16.
         """
-        weights = np.reshape(array, (-1, self.gates, self.hidden, self.hidden)).transpose(0, 2, 3, 1)
-        padded = np.zeros((len(weights), self.subgroups * self.lanes, self.width // self.lanes * 4), np.float32)
-        padded[:, : self.hidden, : self.gates * self.hidden] = weights.reshape(len(weights), self.hidden, -1)
-        units = padded.reshape(-1, self.lanes, self.width // self.lanes, 4)
-        return units.transpose(0, 2, 1, 3).reshape(self.packed_shape(np.shape(array)))
+        weights = np.reshape(array, (-1, self.gates, self.hidden, self.hidden))
+        padded = np.zeros((len(weights), self.gates, self.subgroups * self.lanes, self.quads * 4), np.float32)
+        padded[:, :, : self.hidden, : self.hidden] = weights
+        units = padded.reshape(-1, self.gates, self.subgroups, self.lanes, self.quads, 4)
+        return units.transpose(0, 2, 4, 1, 3, 5).reshape(self.packed_shape(np.shape(array)))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,73 @@
+"""Workgroup memory that is not zero when a kernel begins.
+
+WGSL says that it is, and wgpu leaves that to drivers that promise it, of which not every one keeps its word: what a kernel
+finds there is left from another one, by chance. So kernels write before they read.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+import wgpu
+
+from webnn_wgpu.runtime.program import Program
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webnn_wgpu.runtime.device import Device
+
+_WORKGROUPS = 64  # some for each of a driver's threads
+
+_SPOIL = """
+var<workgroup> memory: array<u32, 4096>;  // as much as every device has
+@group(0) @binding(0) var<storage, read_write> zero_and_room: array<u32, 65>;
+@compute @workgroup_size(64)
+fn main(@builtin(local_invocation_index) i: u32) {
+    for (var k = i; k < 4096u; k += 64u) { memory[k] = 0x7fc00000u | zero_and_room[0]; }
+    workgroupBarrier();
+    zero_and_room[1u + i] = memory[4095u - i];  // or nothing would have to be written
+}
+"""
+
+_spoilers: WeakKeyDictionary[Device, tuple[Any, Any]] = WeakKeyDictionary()
+
+
+def spoil_workgroup_memory(device: Device) -> None:
+    """Have the device's workgroup memory full of NaN."""
+    gpu = device.gpu
+    if device not in _spoilers:
+        module = gpu.create_shader_module(code=_SPOIL)
+        pipeline = gpu.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
+        buffer = gpu.create_buffer(size=4 * 65, usage=wgpu.BufferUsage.STORAGE)
+        entries: Any = [{"binding": 0, "resource": {"buffer": buffer}}]
+        _spoilers[device] = pipeline, gpu.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
+    pipeline, group = _spoilers[device]
+    encoder = gpu.create_command_encoder()
+    compute = encoder.begin_compute_pass()
+    compute.set_pipeline(pipeline)
+    compute.set_bind_group(0, group)
+    compute.dispatch_workgroups(_WORKGROUPS)
+    compute.end()
+    gpu.queue.submit([encoder.finish()])
+
+
+@contextmanager
+def spoiled_runs() -> Iterator[None]:
+    """Have every run of a program begin with workgroup memory that is not zero."""
+    start = Program.start
+
+    def spoil_and_start(program: Program, *args: Any, **options: Any) -> Any:
+        with program.device.lock:
+            program.check()
+            spoil_workgroup_memory(program.device)
+        return start(program, *args, **options)
+
+    patch: Any = Program
+    patch.start = spoil_and_start
+    try:
+        yield
+    finally:
+        patch.start = start
