@@ -13,8 +13,9 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -152,7 +153,7 @@ class _Lanes:
 
     def __init__(self, device: Device) -> None:
         gpu = device.gpu
-        self._open = partial(
+        self._request = partial(
             gpu.adapter.request_device_sync,
             label="webnn_wgpu compile",
             required_features=sorted(gpu.features),
@@ -164,6 +165,7 @@ class _Lanes:
         self._idle: SimpleQueue[Device] = SimpleQueue()
         # One processor is left to the host, and to the program's device.
         self._pool = ThreadPoolExecutor(min(_processors() - 1, _MOST_LANES), "webnn_wgpu-compile")
+        self._pool.submit(self._open_one)  # while the host renders the first kernel
 
     def start(self, spec: KernelSpec, uses: Sequence[Use], length: int) -> Future[None]:
         """Have a kernel compiled once no longer one waits, and return what tells when it is in the driver's cache."""
@@ -197,19 +199,33 @@ class _Lanes:
                 self._waiting.remove(longest)
             return longest
 
+    def _open_one(self) -> None:
+        with _logged("no device to compile on"):
+            self._idle.put(self._open())
+
+    def _open(self) -> Device:
+        return Device(self._request(), owned=True, caps=self._caps)
+
     def _compile(self, spec: KernelSpec, uses: Sequence[Use]) -> None:
-        try:
+        with _logged(f"{spec} was not compiled ahead"):
             try:
                 lane = self._idle.get_nowait()
             except Empty:
-                lane = Device(self._open(), owned=True, caps=self._caps)
+                lane = self._open()
             try:
                 _compile_on(lane, spec, uses)
             finally:
                 self._idle.put(lane)
             _return_freed_memory()
-        except (WebNNError, wgpu.GPUError, RuntimeError) as error:
-            logger.info("%s was not compiled ahead: %s", spec, error)
+
+
+@contextmanager
+def _logged(failed: str) -> Generator[None]:
+    """Note what kept a lane from compiling: the program's device will compile, and fail where that is for good."""
+    try:
+        yield
+    except (WebNNError, wgpu.GPUError, RuntimeError) as error:
+        logger.info("%s: %s", failed, error)
 
 
 def _compile_on(lane: Device, spec: KernelSpec, uses: Sequence[Use]) -> None:
