@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import threading
 from collections import Counter
@@ -12,6 +13,7 @@ import pytest
 import wgpu
 
 import webnn_wgpu as wn
+from tests.runtime.counting import count_objects
 from webnn_wgpu.core import cache
 from webnn_wgpu.runtime import warming
 from webnn_wgpu.runtime.device import Device
@@ -216,3 +218,22 @@ def test_what_the_driver_has_compiled_before_needs_no_lanes(monkeypatch, tmp_pat
         np.testing.assert_array_equal(found[name], array, err_msg=name)
     results(fresh_context(), size=7)  # the same kernels for other sizes, which the driver may compile anew
     assert begun
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_devices_of_lanes_are_freed_with_the_last_kernel(monkeypatch):
+    """Not when garbage is next looked for: each holds megabytes of a software driver's."""
+    opened: list[Device] = []
+    open_ = warming._Lanes._open
+
+    def noted(self):
+        opened.append(open_(self))
+        return opened[-1]
+
+    monkeypatch.setattr(warming._Lanes, "_open", noted)
+    context = fresh_context()
+    gc.collect()
+    before = count_objects()["Device"]
+    results(context)
+    assert opened
+    assert count_objects()["Device"] == before

@@ -67,7 +67,7 @@ class Device:
         if owned:
             _destroy_at_exit()
             _opened.add(gpu)
-        self._native: Any = gpu  # polling is not part of wgpu's public API
+        self._native: Any = gpu  # polling and releasing are not part of wgpu's public API
         self.lock = threading.RLock()
         self._gone = False
         self.users = 0
@@ -217,6 +217,11 @@ class Device:
             if self.owned and self.users <= 0:
                 self.shared.clear()
                 self.gpu.__dict__.pop("_webnn_wgpu", None)
+
+    def release(self) -> None:
+        """Free a device that nobody else has, now: it and its queue refer to each other, for the garbage collector to find."""
+        self.gpu.destroy()
+        self._native._release()
 
     def wait(self) -> None:
         """Wait until all submitted work is done."""

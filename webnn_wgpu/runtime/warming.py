@@ -181,7 +181,7 @@ class _Lanes:
             self._waiting.clear()
         self._pool.shutdown(cancel_futures=True)
         while not self._idle.empty():
-            self._idle.get().gpu.destroy()
+            self._idle.get().release()
         _return_freed_memory()
 
     def _compile_longest(self) -> None:
