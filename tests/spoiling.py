@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
-
-import wgpu
 
 from webnn_wgpu.runtime.program import Program
 
@@ -23,32 +20,23 @@ _WORKGROUPS = 64  # some for each of a driver's threads
 
 _SPOIL = """
 var<workgroup> memory: array<u32, 4096>;  // as much as every device has
-@group(0) @binding(0) var<storage, read_write> zero_and_room: array<u32, 65>;
 @compute @workgroup_size(64)
 fn main(@builtin(local_invocation_index) i: u32) {
-    for (var k = i; k < 4096u; k += 64u) { memory[k] = 0x7fc00000u | zero_and_room[0]; }
-    workgroupBarrier();
-    zero_and_room[1u + i] = memory[4095u - i];  // or nothing would have to be written
+    for (var k = i; k < 4096u; k += 64u) { memory[k] = 0x7fc00000u; }
 }
 """
-
-_spoilers: WeakKeyDictionary[Device, tuple[Any, Any]] = WeakKeyDictionary()
 
 
 def spoil_workgroup_memory(device: Device) -> None:
     """Have the device's workgroup memory full of NaN."""
     gpu = device.gpu
-    if device not in _spoilers:
+    if "spoiling" not in device.shared:
         module = gpu.create_shader_module(code=_SPOIL)
         pipeline = gpu.create_compute_pipeline(layout="auto", compute={"module": module, "entry_point": "main"})
-        buffer = gpu.create_buffer(size=4 * 65, usage=wgpu.BufferUsage.STORAGE)
-        entries: Any = [{"binding": 0, "resource": {"buffer": buffer}}]
-        _spoilers[device] = pipeline, gpu.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
-    pipeline, group = _spoilers[device]
+        device.shared["spoiling"] = pipeline
     encoder = gpu.create_command_encoder()
     compute = encoder.begin_compute_pass()
-    compute.set_pipeline(pipeline)
-    compute.set_bind_group(0, group)
+    compute.set_pipeline(device.shared["spoiling"])
     compute.dispatch_workgroups(_WORKGROUPS)
     compute.end()
     gpu.queue.submit([encoder.finish()])

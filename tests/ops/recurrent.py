@@ -14,6 +14,7 @@ from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.kernels.select import supports
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._recurrent import SUBGROUP_VARIANTS, VARIANTS
+from webnn_wgpu.ops._recurrent_persistent import MOST_WEIGHTS
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
@@ -49,6 +50,14 @@ class Sizes:
     inputs: int = 5
     hidden: int = 8
     both: bool = False
+
+
+def possible(name: str, sizes: Sizes, way: tuple[str, str], device: Device) -> Sizes:
+    """Return sizes with as many of their hidden units as a device can compute in a way."""
+    if way[0] != "persistent":
+        return sizes
+    most = min(MOST_WEIGHTS // GATES[name], device.caps.limit("max-compute-invocations-per-workgroup"))
+    return replace(sizes, hidden=min(sizes.hidden, most))
 
 
 def operands(

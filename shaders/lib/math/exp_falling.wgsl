@@ -12,7 +12,7 @@ fn exp_falling_f32(x: f32) -> f32 {
     p = fma(p, r, 4.1665795894e-2);
     p = fma(p, r, 1.6666665459e-1);
     p = fma(p, r, 5.0000001201e-1);
-    // 2^n is a normal number for n >= -126.
-    let s = bitcast<f32>((i32(n) + 127) << 23u);
-    return keep_nan_f32(x, select(fma(fma(p * r, r, r), s, s), 0.0, x < -87.0));
+    // 2^(n + 24): all results are normal numbers, but a product with 2^n might not be, and then a driver may take it for 0.
+    let s = bitcast<f32>((i32(n) + 151) << 23u);
+    return keep_nan_f32(x, select(fma(fma(p * r, r, r), s, s) * 5.9604644775390625e-8, 0.0, x < -87.0));
 }
