@@ -159,11 +159,11 @@ def test_constants(device: Device, constants: list[str]) -> None:
 @pytest.mark.parametrize("hidden", [3, 40])
 @pytest.mark.parametrize("batch", [1, 2])
 def test_more_steps_than_a_dispatch_can_make(device: Device, batch: int, hidden: int) -> None:
-    sizes = Sizes(3000, batch, 2, hidden)
+    sizes = Sizes(4000, batch, 2, hidden)
     # Peepholes would let the cell state grow with every step, and what is rounded off it.
     given, attrs = operands("lstm", sizes, absent=("peepholeWeight",)), attributes("lstm", sizes)
     check(device, "lstm", given, attrs, way=("subgroup_sequence", "CPU"))
-    assert 1 < dispatches("lstm", given, attrs, device.caps, lstm="subgroup_sequence").count("recurrent.subgroup") < 30
+    assert 2 < dispatches("lstm", given, attrs, device.caps, lstm="subgroup_sequence").count("recurrent.subgroup") < 30
 
 
 def test_every_profile(profile_device: Device) -> None:

@@ -200,14 +200,14 @@ class _Lanes:
             return longest
 
     def _open_one(self) -> None:
-        with _logged("no device to compile on"):
+        with _logged("no device was opened ahead"):
             self._idle.put(self._open())
 
     def _open(self) -> Device:
         return Device(self._request(), owned=True, caps=self._caps)
 
     def _compile(self, spec: KernelSpec, uses: Sequence[Use]) -> None:
-        with _logged(f"{spec} was not compiled ahead"):
+        with _logged("%s was not compiled ahead", spec):
             try:
                 lane = self._idle.get_nowait()
             except Empty:
@@ -220,12 +220,12 @@ class _Lanes:
 
 
 @contextmanager
-def _logged(failed: str) -> Generator[None]:
+def _logged(failed: str, *names: object) -> Generator[None]:
     """Note what kept a lane from compiling: the program's device will compile, and fail where that is for good."""
     try:
         yield
     except (WebNNError, wgpu.GPUError, RuntimeError) as error:
-        logger.info("%s: %s", failed, error)
+        logger.info(failed + ": %s", *names, error)
 
 
 def _compile_on(lane: Device, spec: KernelSpec, uses: Sequence[Use]) -> None:
