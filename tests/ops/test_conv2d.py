@@ -170,7 +170,7 @@ def test_grid_folds(device: Device, variant: str, layout: str) -> None:
     case = {
         "pointwise": Case(2, 1, 8, 80, (20, 20), (1, 1)),
         "depthwise": Case(2, 40, 1, 1, (20, 20), (3, 3)),
-        "winograd": Case(1, 1, 8, 80, (30, 30), (3, 3)),
+        "winograd": Case(1, 1, 40, 80, (30, 30), (3, 3)),
     }.get(variant, Case(1, 2, 3, 80, (30, 30), (2, 2)))
     check_folded(device, "conv2d", case, layout, variant)
 

@@ -14,6 +14,7 @@ from webnn_wgpu import MLGraphBuilder
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.kernels.expression import Expression
+from webnn_wgpu.kernels.spec import Window
 from webnn_wgpu.ops._elementwise import Source, elementwise_call
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan, planner
@@ -117,6 +118,22 @@ def test_what_may_be_replaced(second: Source, lives: dict[int, Lifetime], taken:
     assert replaced == taken
     assert changed.replaces == bool(taken)
     assert len(changed.operands) == (2 if taken else 3)
+
+
+@pytest.mark.parametrize(
+    ("between", "taken"),
+    [("nothing of theirs", {3: 1}), ("reads the operand", {}), ("reads the result", {}), ("reads a part of the operand", {})],
+)
+def test_what_several_calls_compute_in_parts(between: str, taken: dict[int, int]) -> None:
+    """All of them find the operand where they store, and no other call sees what is half the one and half the other."""
+    sum_ = Expression((("x0", "f32"), ("x1", "f32")), (), "x0 + x1", "f32", ())
+    (call,) = elementwise_call(sum_, [], [Source(1, SQUARE), Source(2, SQUARE, (1, 8))], 3, SQUARE, Caps())
+    source = {"reads the operand": 1, "reads the result": 3, "reads a part of the operand": Window(1, 0, 64)}.get(between, 4)
+    other = replace(call, spec=replace(call.spec, template="other"), operands=(source, 2, 5))
+    lifetimes = {1: Lifetime(0, 2, 256), 2: Lifetime(0, 2, 256), 3: Lifetime(0, 3, 256), 5: Lifetime(1, 3, 256)}
+    calls, replaced = replace_operands([call, other, call], lifetimes, lambda value: value)
+    assert replaced == taken
+    assert [c.replaces for c in calls] == [bool(taken), False, bool(taken)]
 
 
 # ------------------------------------------------------------------------------------------------------------- results

@@ -143,8 +143,8 @@ def _winograd_obstacle(caps: Caps, size: ConvolutionSize, constant_filter: bool)
         return "it takes channels in multiples of 4"
     if not constant_filter:
         return "the filter is not a constant"
-    patches = size.images * math.prod(size.patches)
-    widest = 16 * 4 * max(patches * size.depth, patches * size.columns, size.depth * size.columns)
+    pixels = math.prod(size.input) * size.depth, math.prod(size.output) * size.columns
+    widest = 4 * max(size.images * max(pixels), 16 * size.depth * size.columns)
     if widest > caps.limit("max-storage-buffer-binding-size"):
-        return f"its intermediate results take {widest} bytes, more than the device can bind"
+        return f"input, output and transformed filter take up to {widest} bytes, more than the device can bind"
     return ""

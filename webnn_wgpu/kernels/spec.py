@@ -222,6 +222,12 @@ Operand: TypeAlias = int | Temp | Packed | Window
 """What a binding refers to: a value of the graph, scratch memory, a packed constant, or a part of a value."""
 
 
+def value_of(operand: Operand) -> int:
+    """Return the value that an operand is, or is made of; scratch memory is a value once the planner has named it."""
+    assert not isinstance(operand, Temp)
+    return operand if isinstance(operand, int) else operand.value
+
+
 Interval: TypeAlias = tuple[int, int]
 """A range of elements: the first, and the one past the last."""
 
@@ -280,6 +286,7 @@ class KernelCall:
         work: how it can be divided; None where it cannot.
         replaces: whether its result replaces an operand, which it reads where it stores.
         tiling: its tile, where another would do.
+        share: the share that it touches of its node's operands and result, where other calls touch the rest.
     """
 
     spec: KernelSpec
@@ -290,6 +297,7 @@ class KernelCall:
     work: Work | None = None
     replaces: bool = False
     tiling: Tiling | None = None
+    share: float = 1
 
     def __post_init__(self) -> None:
         if len(self.operands) != len(self.spec.bindings):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from ..kernels import select
 from ..kernels.element import QUAD
 from ..kernels.packing import Chain, WinogradFilter
+from ..kernels.select import ProductSize
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
 from ._factors import Factor
 from ._patches import patch_uniforms
 from ._product import Addend, Kernel, Read, finish, product_calls
 
 if TYPE_CHECKING:
+    from ..core.caps import Caps
     from ..kernels.select_convolution import ConvolutionSize
     from ._def import Lowering
 
@@ -23,12 +26,27 @@ TEMPLATES = (_INPUT, _OUTPUT)
 """The templates of the transforms."""
 
 
+MOST_PARTS = 3
+"""Parts that a convolution's patches are done in at most: more take hardly less memory, and wait for each other more often."""
+
+SMALLEST_PART_BYTES = 1 << 19
+"""Intermediate results of a part, where there are several, on software adapters: they stay in a core's cache."""
+
+SMALLEST_HARDWARE_PART_BYTES = 1 << 24
+"""The same on hardware, whose every dispatch must have work for all its cores."""
+
+_WHOLE_TILES = 64
+"""Rows that are whole tiles of the products' kernels, but for those in the registers of a subgroup."""
+
+
 def winograd_calls(
     low: Lowering, size: ConvolutionSize, weights: Packed, bias: Addend | None, read: Read, reason: str
 ) -> list[KernelCall]:
     """Return the kernel calls: transform of the input, sixteen matrix products at once, transform back with the epilogue.
 
-    What lies between is float32. Where the input holds infinity or NaN, so does the whole patch of 2 x 2 output pixels.
+    What lies between is float32, and 4 times as large as the input and the output. Therefore the patches are done in parts,
+    one after the other in the same memory. Where the input holds infinity or NaN, so does the whole patch of 2 x 2 output
+    pixels.
 
     Args:
         low: the node.
@@ -38,10 +56,47 @@ def winograd_calls(
         read: where the bias and the epilogue's operands are found.
         reason: why Winograd's algorithm was chosen.
     """
+    patches = size.images * math.prod(size.patches)
+    step = _patches_of_part(low.caps, size, patches)
+    parts = -(-patches // step)
+    calls: list[KernelCall] = []
+    for number, first in enumerate(range(0, patches, step), 1):
+        part = _Part(first, min(step, patches - first), patches, step)
+        why = reason if parts == 1 else f"{reason}, part {number} of {parts}"
+        calls += _calls_of_part(low, size, part, weights, bias, read, why)
+    return calls
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The patches from `first` on of `patches` in all; the largest part has `step`."""
+
+    first: int
+    count: int
+    patches: int
+    step: int
+
+
+def _patches_of_part(caps: Caps, size: ConvolutionSize, patches: int) -> int:
+    """Return how many patches are done at a time, so that memory is saved, tiles are full and the device can bind them."""
+    patch_bytes = 16 * 4 * max(size.depth, size.columns)
+    smallest = SMALLEST_PART_BYTES if caps.is_cpu else SMALLEST_HARDWARE_PART_BYTES
+    # Each part reads the whole filter, which is to be less than what it saves.
+    most = min(MOST_PARTS, 2 * patches // max(size.depth, size.columns))
+    parts = max(1, min(most, -(-patches * patch_bytes // smallest)))
+    rows = _WHOLE_TILES
+    if select.supports(caps, "subgroup"):
+        rows, _ = select.subgroup_tile(caps, ProductSize(patches, size.columns, size.depth, 16), texture=True)
+    largest = caps.limit("max-storage-buffer-binding-size") // patch_bytes
+    return min(patches, largest, -(-patches // (parts * rows)) * rows)
+
+
+def _calls_of_part(
+    low: Lowering, size: ConvolutionSize, part: _Part, weights: Packed, bias: Addend | None, read: Read, reason: str
+) -> list[KernelCall]:
     (patches_y, patches_x), (out_height, out_width) = size.patches, size.output
-    patches = size.images * patches_y * patches_x
-    transformed = Temp("transformed input", 16 * patches * size.depth * 4)
-    sums = Temp("sums", 16 * patches * size.columns * 4)
+    transformed = Temp("transformed input", 16 * part.step * size.depth * 4)
+    sums = Temp("sums", 16 * part.step * size.columns * 4)
 
     kernel = Kernel()
     quads = size.nhwc
@@ -49,20 +104,21 @@ def winograd_calls(
     kernel.bind(Binding("output", "write", "float32", quad=True), transformed)
     # The patches are the pixels of a convolution with strides of 2.
     patch_uniforms(kernel, replace(size, output=size.patches, strides=(2, 2)), nhwc=size.nhwc)
-    items = patches * size.depth // QUAD
-    kernel.uniforms(items=items)
+    items = part.count * size.depth // QUAD
+    kernel.uniforms(items=items, first=part.first)
     first = kernel.call(_INPUT, grid_1d(-(-items // 64), low.caps), reason)
 
-    a = Factor(transformed, "float32", (16, patches, size.depth))
+    a = Factor(transformed, "float32", (16, part.count, size.depth))
     b = Factor(Packed(weights.value, Chain(weights.packing, WinogradFilter())), "float32", (16, size.depth, size.columns))
     products = product_calls(low, a, b, into=sums)
 
     kernel = Kernel()
     kernel.bind(Binding("sums", "read", "float32", quad=True), sums)
     kernel.params |= {"form": "nhwc" if size.nhwc else "nchw", "half": low.input().data_type == "float16"}
-    items = patches * size.columns // QUAD
+    items = part.count * size.columns // QUAD
     kernel.uniforms(
         items=items,
+        first=part.first,
         patches_y=patches_y,
         patches_x=patches_x,
         out_height=out_height,
@@ -73,4 +129,5 @@ def winograd_calls(
     )
     finish(kernel, low, size.nhwc, read, bias, row=size.columns)
     last = kernel.call(_OUTPUT, grid_1d(-(-items // 64), low.caps), "transformed back")
-    return [first, *products, last]
+    share = part.count / part.patches
+    return [replace(first, share=share), *products, replace(last, share=share)]

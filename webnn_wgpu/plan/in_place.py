@@ -1,9 +1,9 @@
 """Results that replace an operand: the kernel finds it where it stores, through one binding that is read and written.
 
 Element-wise kernels, and matrix products and convolutions with what their epilogues add, read some operands at the very place
-of the elements that they store next, and nowhere else. Where no later dispatch reads such an operand, the result can take over
-its memory. So the sum that a residual network hands from layer to layer stays where it is, and need not lie in another slot
-than the one that it was read from.
+of the elements that they store next, and nowhere else. Where no other dispatch reads such an operand from then on, the result
+can take over its memory. So the sum that a residual network hands from layer to layer stays where it is, and need not lie in
+another slot than the one that it was read from.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..kernels.spec import KernelCall, KernelSpec
+from ..kernels.spec import KernelCall, KernelSpec, value_of
 from .sharing import ADDS
 from .slots import Lifetime
 
@@ -46,9 +46,9 @@ def replace_operands(
             if read not in _OWN:
                 continue
             reading = [i for i in positions if read != "switched" or _adds(calls[i])]
-            pairs = [_pair(calls[i], i, f"{_READS[param]}{number}", lifetimes, root) for i in reading]
-            if pairs and all(pairs):
-                replaced.update(pair for pair in pairs if pair)
+            pairs = {i: _pair(calls[i], f"{_READS[param]}{number}", lifetimes, root) for i in reading}
+            if pairs and all(pair and _replaceable(calls, pair, pairs, lifetimes, root) for pair in pairs.values()):
+                replaced.update(pair for pair in pairs.values() if pair)
                 for i in positions:
                     changed[i] = _in_place(calls[i], param, number, i in reading)
                 break
@@ -60,10 +60,8 @@ def _adds(call: KernelCall) -> bool:
     return bool(dict(zip(call.spec.uniforms, call.uniforms, strict=True))[ADDS])
 
 
-def _pair(
-    call: KernelCall, position: int, name: str, lifetimes: Mapping[int, Lifetime], root: Callable[[int], int]
-) -> tuple[int, int] | None:
-    """Return the result of a call and the operand bound by a name, if the one can replace the other."""
+def _pair(call: KernelCall, name: str, lifetimes: Mapping[int, Lifetime], root: Callable[[int], int]) -> tuple[int, int] | None:
+    """Return the result of a call and the operand bound by a name, if the one is in all respects like the other."""
     bound = {b.name: (b, o) for b, o in zip(call.spec.bindings, call.operands, strict=True)}
     (binding, operand), (output, result) = bound[name], bound["output"]
     if not isinstance(operand, int) or not isinstance(result, int) or replace(binding, name="output", access="write") != output:
@@ -71,8 +69,31 @@ def _pair(
     old, new = root(operand), root(result)
     if old not in lifetimes or new not in lifetimes or lifetimes[old].size_bytes != lifetimes[new].size_bytes:
         return None
-    times_bound = sum(isinstance(o, int) and root(o) == old for o in call.operands)
-    return (new, old) if times_bound == 1 and lifetimes[old].last == position == lifetimes[new].first else None
+    return (new, old) if _times_bound(call, old, root) == 1 else None
+
+
+def _replaceable(
+    calls: Sequence[KernelCall],
+    pair: tuple[int, int],
+    pairs: Mapping[int, tuple[int, int] | None],
+    lifetimes: Mapping[int, Lifetime],
+    root: Callable[[int], int],
+) -> bool:
+    """Return whether, from the result's first call to the operand's last, all calls that bind the one replace the other by it.
+
+    In most cases that is one call; several may compute a part of the result each.
+    """
+    new, old = pair
+    first, last = lifetimes[new].first, lifetimes[old].last
+    if pairs.get(first) != pair or pairs.get(last) != pair:
+        return False
+    others = (calls[i] for i in range(first, last) if pairs.get(i) != pair)
+    return not any(_times_bound(call, value, root) for call in others for value in pair)
+
+
+def _times_bound(call: KernelCall, value: int, root: Callable[[int], int]) -> int:
+    """Return how many of a call's operands lie in the memory of a value."""
+    return sum(root(value_of(operand)) == value for operand in call.operands)
 
 
 def _in_place(call: KernelCall, param: str, number: int, replaces: bool) -> KernelCall:

@@ -15,7 +15,7 @@ from ..core.errors import OperationError, OutOfMemoryError
 from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
 from ..kernels.emulation import emulated
-from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing, Temp, Window
+from ..kernels.spec import ForcedVariants, KernelCall, Operand, Packed, Packing, Temp, Window, value_of
 from ..kernels.tuning import Tuning
 from ..kernels.windows import divided
 from ..ops import OPS
@@ -105,7 +105,7 @@ class _Planner:
         if isinstance(operand, Packed):
             type_ = self.graph.type(operand.value)
             return padded_bytes(operand.packing.size_bytes(type_.shape, DATA_TYPES[type_.data_type].size_bytes))
-        return padded_bytes(self._size(self._viewed(_value_of(operand))))
+        return padded_bytes(self._size(self._viewed(value_of(operand))))
 
     def _with_memory(self, call: KernelCall, named: dict[str, int]) -> KernelCall:
         """Return a call for this device whose scratch memory is that of its node."""
@@ -164,7 +164,7 @@ class _Planner:
             resources: list[Resource] = []
             for binding, operand in zip(call.spec.bindings, call.operands, strict=True):
                 packing = operand.packing if isinstance(operand, Packed | Window) else None
-                viewed = self._viewed(_value_of(operand))
+                viewed = self._viewed(value_of(operand))
                 value = self.root(viewed)
                 offset = self._before(viewed) + (operand.offset_bytes if isinstance(operand, Window) else 0)
                 size = -(-self._size(viewed) // 4) * 4 if binding.exact else self._bound_bytes(operand)
@@ -260,7 +260,7 @@ class _Planner:
 
     def _type(self, operand: Operand) -> str:
         """Return the type of an operand for people."""
-        value = _value_of(operand)
+        value = value_of(operand)
         return "(scratch memory)" if value in self.temps else str(self.graph.type(value))
 
     def _size(self, value: int) -> int:
@@ -270,7 +270,7 @@ class _Planner:
         lifetimes: dict[int, Lifetime] = {}
         for i, (call, _, _) in enumerate(self.calls):
             for operand in call.operands:
-                value = self.root(_value_of(operand))
+                value = self.root(value_of(operand))
                 if value in outputs or value in inputs or value in self.graph.constants:
                     continue
                 first = lifetimes[value].first if value in lifetimes else i
@@ -281,19 +281,20 @@ class _Planner:
         """Return the pairs of values that one dispatch binds, and writes at least one of."""
         pairs: set[frozenset[int]] = set()
         for call, _, _ in self.calls:
-            bound = {self.root(_value_of(operand)) for operand in call.operands}
+            bound = {self.root(value_of(operand)) for operand in call.operands}
             for wrote in {self.root(value) for value in _written(call)} & lifetimes.keys():
                 pairs.update(frozenset((wrote, other)) for other in bound & lifetimes.keys() if other != wrote)
         return pairs
 
     def _touched(self, node: Node | None, call: KernelCall, resources: Sequence[Resource]) -> list[int]:
-        """Return the bytes that are bound of each operand; of what a result is a part of, those of the part."""
+        """Return the bytes that a call may touch of each operand; of what a result is a part of, those of the part."""
         part = self.parts.get(node.outputs[0]) if node else None
         sizes = [resource.size_bytes for resource in resources]
         if node and part:
             of_part = self._size(node.outputs[0])
             sizes = [of_part if o == part.value else n for o, n in zip(call.operands, sizes, strict=True)]
-        return sizes
+        own = [isinstance(o, int) and o in self.graph.values and o not in self.graph.constants for o in call.operands]
+        return [round(n * call.share) if mine else n for mine, n in zip(own, sizes, strict=True)]
 
     def _check(self, call: KernelCall, node: Node | None, label: str, resources: list[Resource]) -> None:
         """Refuse what the device cannot run, and what no correct lowering makes."""
@@ -392,11 +393,6 @@ def _whole(operand: Operand) -> Operand:
     return operand
 
 
-def _value_of(operand: Operand) -> int:
-    assert not isinstance(operand, Temp)
-    return operand if isinstance(operand, int) else operand.value
-
-
 def _written(call: KernelCall) -> list[int]:
     pairs = zip(call.spec.bindings, call.operands, strict=True)
-    return [_value_of(o) for b, o in pairs if b.access == "write"]
+    return [value_of(o) for b, o in pairs if b.access == "write"]

@@ -1,0 +1,96 @@
+"""Winograd's convolutions in parts: what is computed one after the other in the same memory is what was computed at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from tests.ops.convolutions import INPUT_LAYOUTS, WINOGRAD, Case
+from tests.ops.products import Chain
+from tests.ops.rows import run_plan
+from tests.support import op_graph, random_array, run_graph
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.ops import _winograd
+from webnn_wgpu.passes import run_passes
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.reference import interpret
+
+if TYPE_CHECKING:
+    from webnn_wgpu.plan import ExecutionPlan
+    from webnn_wgpu.runtime.device import Device
+
+LAYOUT = pytest.mark.parametrize("layout", INPUT_LAYOUTS)
+FORCED = {"conv2d": "winograd"}
+SAME = {"padding": (1, 1, 1, 1)}
+
+
+def parts(plan: ExecutionPlan) -> int:
+    return [d.spec.template for d in plan.dispatches].count("winograd.output")
+
+
+@LAYOUT
+@pytest.mark.parametrize("data_type", ["float32", "float16"])
+def test_parts_change_no_number(device: Device, layout: str, data_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second begins in a row and image of its own."""
+    rng = np.random.default_rng(12)
+    for case in WINOGRAD:
+        chain = Chain()
+        x, weights, bias = (random_array(rng, data_type, shape, 1) for shape in case.shapes("conv2d", layout))
+        result = chain.apply("conv2d", [chain.input(x), chain.constant(weights), chain.constant(bias)], **case.attrs(layout))
+        shape = chain.values[result].type.shape
+        gate = chain.input(random_array(rng, data_type, shape, 1))
+        graph = chain.graph(chain.apply("mul", [chain.apply("tanh", [result]), gate]))
+        whole = run_graph(device, graph, chain.feeds, forced=FORCED)
+        with monkeypatch.context() as patch:
+            patch.setattr(_winograd, "SMALLEST_PART_BYTES", 1)
+            plan = make_plan(run_passes(graph)[0], device.caps, FORCED)
+            found = run_graph(device, graph, chain.feeds, forced=FORCED)
+        reasons = [d.reason for d in plan.dispatches if d.spec.template == "winograd.input"]
+        assert reasons == (["forced, part 1 of 2", "forced, part 2 of 2"] if case == WINOGRAD[0] else ["forced"])
+        np.testing.assert_array_equal(found["0"], whole["0"], strict=True)
+
+
+def test_a_device_that_can_bind_little(device: Device) -> None:
+    inputs = Case(1, 1, 8, 12, (18, 18), (3, 3)).operands(np.random.default_rng(13), "conv2d", "nhwc")
+    assert inputs[0] is not None
+    graph = op_graph("conv2d", inputs, Case().attrs("nhwc"), constants={1, 2})
+    limits = tuple((n, 12288 if n == "max-storage-buffer-binding-size" else v) for n, v in device.caps.limits)
+    plan = make_plan(graph, replace(device.caps, limits=limits), FORCED)
+    # A patch of 12 channels takes 768 bytes: 16 of the 64 patches fit.
+    assert parts(plan) == 4
+    np.testing.assert_array_equal(run_plan(device, plan, inputs[:1]), interpret(graph, {"0": inputs[0]})["0"])
+
+
+def test_a_sum_replaces_its_operand_in_all_parts(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_winograd, "SMALLEST_PART_BYTES", 1)
+    chain = Chain()
+    image, weights, _ = Case(1, 1, 8, 8, (20, 20), (3, 3)).operands(np.random.default_rng(14), "conv2d", "nhwc")
+    assert image is not None
+    assert weights is not None
+    x = chain.apply("reverse", [chain.input(image)])
+    other = chain.apply("reverse", [x], axes=(1,))
+    result = chain.apply("conv2d", [other, chain.constant(weights), None], input_layout="nhwc", **SAME)
+    graph = chain.graph(chain.apply("reverse", [chain.apply("add", [result, x])]))
+    plan = make_plan(run_passes(graph)[0], device.caps, FORCED)
+    assert sum(d.reason.endswith("replaces an operand") for d in plan.dispatches) == 3
+    np.testing.assert_array_equal(run_plan(device, plan, [image]), interpret(graph, chain.feeds)["0"])
+
+
+def test_parts_take_less_memory_and_touch_as_much() -> None:
+    """Of a convolution's input and result each part touches its share, of the filter all."""
+    rng = np.random.default_rng(15)
+    inputs = Case(1, 1, 128, 128, (24, 32), (3, 3)).operands(rng, "conv2d", "nhwc", bias=False)
+    graph = op_graph("conv2d", inputs, {"input_layout": "nhwc", **SAME}, constants={1})
+    software = make_plan(graph, Caps(adapter_type="CPU"), FORCED)  # its tiles have 64 rows, a third of the patches
+    hardware = make_plan(graph, Caps(), FORCED)
+    assert (parts(software), parts(hardware)) == (3, 1)
+    assert software.slot_bytes < 0.34 * hardware.slot_bytes
+
+    def touched(plan: ExecutionPlan, template: str) -> int:
+        return sum(d.touched_bytes for d in plan.dispatches if d.spec.template == template)
+
+    for template in ("winograd.input", "winograd.output"):
+        assert abs(touched(software, template) - touched(hardware, template)) <= 3
