@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from tests.ops.convolutions import INPUT_LAYOUTS, WINOGRAD, Case
-from tests.ops.products import Chain
 from tests.ops.rows import run_plan
-from tests.support import op_graph, random_array, run_graph
+from tests.support import Sketch, op_graph, random_array, run_graph
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.ops import _winograd
 from webnn_wgpu.passes import run_passes
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 LAYOUT = pytest.mark.parametrize("layout", INPUT_LAYOUTS)
 FORCED = {"conv2d": "winograd"}
-SAME = {"padding": (1, 1, 1, 1)}
+SAME: dict[str, Any] = {"padding": (1, 1, 1, 1)}
 
 
 def parts(plan: ExecutionPlan) -> int:
@@ -34,22 +33,22 @@ def parts(plan: ExecutionPlan) -> int:
 @LAYOUT
 @pytest.mark.parametrize("data_type", ["float32", "float16"])
 def test_parts_change_no_number(device: Device, layout: str, data_type: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second begins in a row and image of its own."""
+    """They begin in any row and image."""
     rng = np.random.default_rng(12)
     for case in WINOGRAD:
-        chain = Chain()
+        s = Sketch()
         x, weights, bias = (random_array(rng, data_type, shape, 1) for shape in case.shapes("conv2d", layout))
-        result = chain.apply("conv2d", [chain.input(x), chain.constant(weights), chain.constant(bias)], **case.attrs(layout))
-        shape = chain.values[result].type.shape
-        gate = chain.input(random_array(rng, data_type, shape, 1))
-        graph = chain.graph(chain.apply("mul", [chain.apply("tanh", [result]), gate]))
-        whole = run_graph(device, graph, chain.feeds, forced=FORCED)
+        result = s.apply("conv2d", s.input(x), s.constant(weights), s.constant(bias), **case.attrs(layout))
+        gate = s.input(random_array(rng, data_type, s.type(result).shape, 1))
+        graph = s.graph(s.apply("mul", s.apply("tanh", result), gate))
+        whole = run_graph(device, graph, s.feeds, forced=FORCED)
         with monkeypatch.context() as patch:
-            patch.setattr(_winograd, "SMALLEST_PART_BYTES", 1)
+            patch.setattr(_winograd, "_patches_of_part", lambda *sizes: min(7, sizes[-1]))  # pyright: ignore[reportUnknownLambdaType]
             plan = make_plan(run_passes(graph)[0], device.caps, FORCED)
-            found = run_graph(device, graph, chain.feeds, forced=FORCED)
+            found = run_graph(device, graph, s.feeds, forced=FORCED)
         reasons = [d.reason for d in plan.dispatches if d.spec.template == "winograd.input"]
-        assert reasons == (["forced, part 1 of 2", "forced, part 2 of 2"] if case == WINOGRAD[0] else ["forced"])
+        count = [5, 2, 1][WINOGRAD.index(case)]
+        assert reasons == [f"forced, part {i} of {count}" if count > 1 else "forced" for i in range(1, count + 1)]
         np.testing.assert_array_equal(found["0"], whole["0"], strict=True)
 
 
@@ -65,18 +64,17 @@ def test_a_device_that_can_bind_little(device: Device) -> None:
 
 
 def test_a_sum_replaces_its_operand_in_all_parts(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_winograd, "SMALLEST_PART_BYTES", 1)
-    chain = Chain()
+    monkeypatch.setattr(_winograd, "_patches_of_part", lambda *sizes: 40)  # pyright: ignore[reportUnknownLambdaType]
+    s = Sketch()
     image, weights, _ = Case(1, 1, 8, 8, (20, 20), (3, 3)).operands(np.random.default_rng(14), "conv2d", "nhwc")
     assert image is not None
     assert weights is not None
-    x = chain.apply("reverse", [chain.input(image)])
-    other = chain.apply("reverse", [x], axes=(1,))
-    result = chain.apply("conv2d", [other, chain.constant(weights), None], input_layout="nhwc", **SAME)
-    graph = chain.graph(chain.apply("reverse", [chain.apply("add", [result, x])]))
+    x = s.apply("reverse", s.input(image))
+    result = s.apply("conv2d", s.apply("reverse", x, axes=(1,)), s.constant(weights), input_layout="nhwc", **SAME)
+    graph = s.graph(s.apply("reverse", s.apply("add", result, x)))
     plan = make_plan(run_passes(graph)[0], device.caps, FORCED)
     assert sum(d.reason.endswith("replaces an operand") for d in plan.dispatches) == 3
-    np.testing.assert_array_equal(run_plan(device, plan, [image]), interpret(graph, chain.feeds)["0"])
+    np.testing.assert_array_equal(run_plan(device, plan, [image]), interpret(graph, s.feeds)["0"])
 
 
 def test_parts_take_less_memory_and_touch_as_much() -> None:
@@ -94,3 +92,11 @@ def test_parts_take_less_memory_and_touch_as_much() -> None:
 
     for template in ("winograd.input", "winograd.output"):
         assert abs(touched(software, template) - touched(hardware, template)) <= 3
+
+
+def test_hardware_does_large_images_in_as_many_parts_as_keep_its_cores_busy() -> None:
+    s = Sketch()
+    image, weights = s.input(np.empty((1, 512, 512, 64), np.float32)), s.constant(np.empty((64, 64, 3, 3), np.float32))
+    plan = make_plan(s.graph(s.apply("conv2d", image, weights, input_layout="nhwc", **SAME)), Caps())
+    assert parts(plan) == 16
+    assert plan.slot_bytes == 2 * _winograd.SMALLEST_HARDWARE_PART_BYTES

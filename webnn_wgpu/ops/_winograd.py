@@ -27,13 +27,13 @@ TEMPLATES = (_INPUT, _OUTPUT)
 
 
 MOST_PARTS = 3
-"""Parts that a convolution's patches are done in at most: more take hardly less memory, and wait for each other more often."""
+"""Parts that a software adapter does a convolution's patches in at most: its threads wait for each other at the end of each."""
 
 SMALLEST_PART_BYTES = 1 << 19
 """Intermediate results of a part, where there are several, on software adapters: they stay in a core's cache."""
 
 SMALLEST_HARDWARE_PART_BYTES = 1 << 24
-"""The same on hardware, whose every dispatch must have work for all its cores."""
+"""The same on hardware, where a part is to have work for all cores, and to stay in the cache that they share."""
 
 _WHOLE_TILES = 64
 """Rows that are whole tiles of the products' kernels, but for those in the registers of a subgroup."""
@@ -80,9 +80,9 @@ class _Part:
 def _patches_of_part(caps: Caps, size: ConvolutionSize, patches: int) -> int:
     """Return how many patches are done at a time, so that memory is saved, tiles are full and the device can bind them."""
     patch_bytes = 16 * 4 * max(size.depth, size.columns)
-    smallest = SMALLEST_PART_BYTES if caps.is_cpu else SMALLEST_HARDWARE_PART_BYTES
-    # Each part reads the whole filter, which is to be less than what it saves.
-    most = min(MOST_PARTS, 2 * patches // max(size.depth, size.columns))
+    smallest, most = (SMALLEST_PART_BYTES, MOST_PARTS) if caps.is_cpu else (SMALLEST_HARDWARE_PART_BYTES, patches)
+    # Each part reads the whole filter, which is not to be much more than what the part itself takes.
+    most = min(most, 2 * patches // max(size.depth, size.columns))
     parts = max(1, min(most, -(-patches * patch_bytes // smallest)))
     rows = _WHOLE_TILES
     if select.supports(caps, "subgroup"):
