@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..kernels import select
@@ -60,28 +60,17 @@ def winograd_calls(
     step = _patches_of_part(low.caps, size, patches)
     parts = -(-patches // step)
     calls: list[KernelCall] = []
-    for number, first in enumerate(range(0, patches, step), 1):
-        part = _Part(first, min(step, patches - first), patches, step)
+    for number, start in enumerate(range(0, patches, step), 1):
         why = reason if parts == 1 else f"{reason}, part {number} of {parts}"
-        calls += _calls_of_part(low, size, part, weights, bias, read, why)
+        calls += _calls_of_part(low, size, start, step, weights, bias, read, why)
     return calls
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The patches from `first` on of `patches` in all; the largest part has `step`."""
-
-    first: int
-    count: int
-    patches: int
-    step: int
 
 
 def _patches_of_part(caps: Caps, size: ConvolutionSize, patches: int) -> int:
     """Return how many patches are done at a time, so that memory is saved, tiles are full and the device can bind them."""
     patch_bytes = 16 * 4 * max(size.depth, size.columns)
     smallest, most = (SMALLEST_PART_BYTES, MOST_PARTS) if caps.is_cpu else (SMALLEST_HARDWARE_PART_BYTES, patches)
-    # Each part reads the whole filter, which is not to be much more than what the part itself takes.
+    # Each part reads the whole filter, which is not to be more than twice what the part itself takes.
     most = min(most, 2 * patches // max(size.depth, size.columns))
     parts = max(1, min(most, -(-patches * patch_bytes // smallest)))
     rows = _WHOLE_TILES
@@ -92,11 +81,21 @@ def _patches_of_part(caps: Caps, size: ConvolutionSize, patches: int) -> int:
 
 
 def _calls_of_part(
-    low: Lowering, size: ConvolutionSize, part: _Part, weights: Packed, bias: Addend | None, read: Read, reason: str
+    low: Lowering,
+    size: ConvolutionSize,
+    start: int,
+    step: int,
+    weights: Packed,
+    bias: Addend | None,
+    read: Read,
+    reason: str,
 ) -> list[KernelCall]:
+    """Return the calls for the `step` patches from `start` on, or those that are left; parts share their scratch memory."""
     (patches_y, patches_x), (out_height, out_width) = size.patches, size.output
-    transformed = Temp("transformed input", 16 * part.step * size.depth * 4)
-    sums = Temp("sums", 16 * part.step * size.columns * 4)
+    patches = size.images * patches_y * patches_x
+    count = min(step, patches - start)
+    transformed = Temp("transformed input", 16 * step * size.depth * 4)
+    sums = Temp("sums", 16 * step * size.columns * 4)
 
     kernel = Kernel()
     quads = size.nhwc
@@ -104,21 +103,21 @@ def _calls_of_part(
     kernel.bind(Binding("output", "write", "float32", quad=True), transformed)
     # The patches are the pixels of a convolution with strides of 2.
     patch_uniforms(kernel, replace(size, output=size.patches, strides=(2, 2)), nhwc=size.nhwc)
-    items = part.count * size.depth // QUAD
-    kernel.uniforms(items=items, first=part.first)
+    items = count * size.depth // QUAD
+    kernel.uniforms(items=items, first=start)
     first = kernel.call(_INPUT, grid_1d(-(-items // 64), low.caps), reason)
 
-    a = Factor(transformed, "float32", (16, part.count, size.depth))
+    a = Factor(transformed, "float32", (16, count, size.depth))
     b = Factor(Packed(weights.value, Chain(weights.packing, WinogradFilter())), "float32", (16, size.depth, size.columns))
     products = product_calls(low, a, b, into=sums)
 
     kernel = Kernel()
     kernel.bind(Binding("sums", "read", "float32", quad=True), sums)
     kernel.params |= {"form": "nhwc" if size.nhwc else "nchw", "half": low.input().data_type == "float16"}
-    items = part.count * size.columns // QUAD
+    items = count * size.columns // QUAD
     kernel.uniforms(
         items=items,
-        first=part.first,
+        first=start,
         patches_y=patches_y,
         patches_x=patches_x,
         out_height=out_height,
@@ -129,5 +128,5 @@ def _calls_of_part(
     )
     finish(kernel, low, size.nhwc, read, bias, row=size.columns)
     last = kernel.call(_OUTPUT, grid_1d(-(-items // 64), low.caps), "transformed back")
-    share = part.count / part.patches
+    share = count / patches
     return [replace(first, share=share), *products, replace(last, share=share)]

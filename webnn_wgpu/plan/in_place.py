@@ -61,7 +61,7 @@ def _adds(call: KernelCall) -> bool:
 
 
 def _pair(call: KernelCall, name: str, lifetimes: Mapping[int, Lifetime], root: Callable[[int], int]) -> tuple[int, int] | None:
-    """Return the result of a call and the operand bound by a name, if the one is in all respects like the other."""
+    """Return the result of a call and the operand bound by a name, if the one could be stored as the other is."""
     bound = {b.name: (b, o) for b, o in zip(call.spec.bindings, call.operands, strict=True)}
     (binding, operand), (output, result) = bound[name], bound["output"]
     if not isinstance(operand, int) or not isinstance(result, int) or replace(binding, name="output", access="write") != output:
@@ -79,9 +79,10 @@ def _replaceable(
     lifetimes: Mapping[int, Lifetime],
     root: Callable[[int], int],
 ) -> bool:
-    """Return whether, from the result's first call to the operand's last, all calls that bind the one replace the other by it.
+    """Return whether a result may lie where an operand lies.
 
-    In most cases that is one call; several may compute a part of the result each.
+    From the result's first call to the operand's last, no call may bind either but those that read the one where they store the
+    other. In most cases that is one call; several may compute a part of the result each.
     """
     new, old = pair
     first, last = lifetimes[new].first, lifetimes[old].last
