@@ -97,6 +97,25 @@ def test_memory_that_would_grow_is_left() -> None:
     assert plan.slot_bytes == (64 + 40) * 32 * 4
 
 
+def test_sums_do_not_stay_where_they_take_a_slot_of_their_own() -> None:
+    """The sum would keep to a slot that its layer does not touch; the gated value takes the place of what it gates."""
+    s = Sketch()
+    x = s.apply("exp", s.input(weights(32, 16)))
+    for width in (256, 32, 16):
+        x = s.apply("matmul", x, s.constant(weights(s.type(x).shape[1], width)))
+    wide = x
+    for _ in range(2):
+        wide = s.apply("matmul", wide, s.constant(weights(s.type(wide).shape[1], 64)))
+    gates = s.apply("reduceMean", wide, axes=(0,), keep_dimensions=True)
+    for width in (8, 64):
+        gates = s.apply("matmul", gates, s.constant(weights(s.type(gates).shape[1], width)))
+    gated = s.apply("mul", wide, gates, label="gated")
+    sum_ = s.apply("add", s.apply("matmul", gated, s.constant(weights(64, 16))), x, label="sum")
+    plan = planned(s.graph(s.apply("transpose", sum_)))
+    assert replacing(plan) == ["gated"]
+    assert plan.slot_bytes == (256 + 64) * 32 * 4
+
+
 @pytest.mark.parametrize(
     ("second", "lives", "taken"),
     [
@@ -151,7 +170,7 @@ def check_same(context: MLContext, build: Callable[[MLGraphBuilder], MLOperand],
 
     # However much memory it takes.
     plan, found = run(("_most", lambda assigned: 1 << 62))
-    other, expected = run(("replace_operands", lambda calls, *_: (calls, {})))
+    other, expected = run(("replace_operands", lambda calls, *_, **__: (calls, {})))
     check_plan(plan, context.caps)
     assert len(replacing(plan)) == times
     assert not replacing(other)

@@ -17,14 +17,15 @@ from ..kernels.spec import KernelCall, KernelSpec, value_of
 from .sharing import ADDS
 from .slots import Lifetime
 
-_READS = {"extra_reads": "extra", "reads": "input"}
+_OF_PRODUCTS = "extra_reads"
+_READS = {_OF_PRODUCTS: "extra", "reads": "input"}
 """Template parameters that say how operands are read, and the names of their bindings but for the number."""
 _OWN = {"full": "own", "same": "own", "switched": "switched own"}
 """Ways to read that find an element at the index of the result, and what they are where the result replaces the operand."""
 
 
 def replace_operands(
-    calls: Sequence[KernelCall], lifetimes: Mapping[int, Lifetime], root: Callable[[int], int]
+    calls: Sequence[KernelCall], lifetimes: Mapping[int, Lifetime], root: Callable[[int], int], *, products: bool = True
 ) -> tuple[list[KernelCall], dict[int, int]]:
     """Return the calls, of which some store their results over an operand, and which value each such result replaces.
 
@@ -34,14 +35,16 @@ def replace_operands(
         calls: the calls in order.
         lifetimes: those of the values that are neither ends of the graph nor constants.
         root: the value whose memory a value shares.
+        products: whether those of matrix products and convolutions may, or those of element-wise kernels alone.
     """
+    kinds = [param for param in _READS if products or param != _OF_PRODUCTS]
     users: defaultdict[KernelSpec, list[int]] = defaultdict(list)
     for i, call in enumerate(calls):
         users[call.spec].append(i)
     changed, replaced = list(calls), dict[int, int]()
     for spec, positions in users.items():
         params = dict[str, Any](spec.params)
-        reads = [(param, number, read) for param in _READS for number, read in enumerate(params.get(param, ()))]
+        reads = [(param, number, read) for param in kinds for number, read in enumerate(params.get(param, ()))]
         for param, number, read in reads:
             if read not in _OWN:
                 continue

@@ -228,17 +228,23 @@ class _Planner:
         return _Assigned(lifetimes, places, sizes)
 
     def _in_place(self, separate: _Assigned, outputs: Mapping[int, str], inputs: Mapping[int, str]) -> _Assigned:
-        """Have results replace operands if that takes less memory."""
-        calls, home = self.calls, self.home
-        changed, replaced = replace_operands([call for call, _, _ in calls], separate.lifetimes, self.root)
-        if replaced:
-            self._change(changed)
-            self.home = home | replaced
-            found = self._assigned(outputs, inputs, _most(separate))
-            if found.places:
-                return found
-        self.calls, self.home = calls, home
-        return separate
+        """Have results replace operands if that takes less memory: all that can, or those of element-wise kernels alone.
+
+        What stays in one slot from layer to layer keeps out what its layers read: it may take a slot more than it saves.
+        """
+        found, taken, before = separate, (self.calls, self.home), dict[int, int]()
+        plain, home = taken
+        for products in (True, False):
+            changed, replaced = replace_operands([c for c, _, _ in plain], separate.lifetimes, self.root, products=products)
+            if replaced and replaced != before:
+                self._change(changed)
+                self.home = home | replaced
+                assigned = self._assigned(outputs, inputs, _most(found))
+                if assigned.places:
+                    found, taken = assigned, (self.calls, self.home)
+                self.calls, self.home, before = plain, home, replaced
+        self.calls, self.home = taken
+        return found
 
     def _change(self, calls: Sequence[KernelCall]) -> None:
         self.calls = [(call, node, label) for call, (_, node, label) in zip(calls, self.calls, strict=True)]
