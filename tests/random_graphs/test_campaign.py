@@ -50,8 +50,8 @@ def test_random_graphs_whose_results_replace_operands(monkeypatch: pytest.Monkey
     monkeypatch.setattr(planner, "_most", lambda assigned: 1 << 62)  # not just where that saves memory
     replace_operands, replaced = planner.replace_operands, list[int]()
 
-    def counted(*args: Any) -> tuple[list[KernelCall], dict[int, int]]:
-        found = replace_operands(*args)
+    def counted(*args: Any, **options: Any) -> tuple[list[KernelCall], dict[int, int]]:
+        found = replace_operands(*args, **options)
         replaced.append(len(found[1]))
         return found
 

@@ -35,7 +35,7 @@ def replace_operands(
         calls: the calls in order.
         lifetimes: those of the values that are neither ends of the graph nor constants.
         root: the value whose memory a value shares.
-        products: whether those of matrix products and convolutions may, or those of element-wise kernels alone.
+        products: whether those of matrix products and convolutions may, besides those of element-wise kernels.
     """
     kinds = [param for param in _READS if products or param != _OF_PRODUCTS]
     users: defaultdict[KernelSpec, list[int]] = defaultdict(list)

@@ -228,15 +228,15 @@ class _Planner:
         return _Assigned(lifetimes, places, sizes)
 
     def _in_place(self, separate: _Assigned, outputs: Mapping[int, str], inputs: Mapping[int, str]) -> _Assigned:
-        """Have results replace operands if that takes less memory: all that can, or those of element-wise kernels alone.
+        """Have results replace operands if that takes less memory: those of element-wise kernels, or all that can.
 
         What stays in one slot from layer to layer keeps out what its layers read: it may take a slot more than it saves.
         """
-        found, taken, before = separate, (self.calls, self.home), dict[int, int]()
-        plain, home = taken
-        for products in (True, False):
+        plain, home = self.calls, self.home
+        found, taken, before = separate, (plain, home), dict[int, int]()
+        for products in (False, True):
             changed, replaced = replace_operands([c for c, _, _ in plain], separate.lifetimes, self.root, products=products)
-            if replaced and replaced != before:
+            if replaced != before:
                 self._change(changed)
                 self.home = home | replaced
                 assigned = self._assigned(outputs, inputs, _most(found))
