@@ -13,7 +13,7 @@ from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.kernels.select import supports
 from webnn_wgpu.ops import OPS
-from webnn_wgpu.ops._recurrent import SUBGROUP_VARIANTS, VARIANTS
+from webnn_wgpu.ops._recurrent import PACKED_VARIANTS, SUBGROUP_VARIANTS, VARIANTS
 from webnn_wgpu.ops._recurrent_persistent import MOST_WEIGHTS
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ADAPTERS = ("CPU", "DiscreteGPU")
 """Kernels share sums and have larger workgroups on hardware; a software adapter can run those too."""
 
-WAYS = [(v, a) for v, a in itertools.product(VARIANTS, ADAPTERS) if a == "CPU" or v not in SUBGROUP_VARIANTS]
+WAYS = [(v, a) for v, a in itertools.product(VARIANTS, ADAPTERS) if a == "CPU" or v not in PACKED_VARIANTS]
 
 VECTORS = {"gru": ("bias", "recurrentBias"), "lstm": ("bias", "recurrentBias", "peepholeWeight")}
 STATES = {
@@ -122,6 +122,7 @@ def check(
     forced: Mapping[str, str] | None = None,
     exact: bool = False,
     limits: Mapping[str, int] | None = None,
+    without: Collection[str] = (),
 ) -> list[Array]:
     """Run one operator and compare it with its reference; return the device's outputs.
 
@@ -135,14 +136,15 @@ def check(
         forced: variants to take, besides.
         exact: whether the outputs must be equal; else each may be off by some roundings of the largest of its output.
         limits: limits of the device to choose kernels for, where they are not the device's own.
+        without: features of the device that kernels must do without.
     """
     names = [o.name for o in OPS[name].operands]
     inputs = [given[n] for n in names]
-    if way is not None and way[0] in SUBGROUP_VARIANTS:
+    if way is not None and way[0] in PACKED_VARIANTS:
         constants = {*constants, "recurrentWeight"}
     graph = op_graph(name, inputs, attrs, {names.index(n) for n in constants})
     feeds = {key: inputs[int(key)] for key in graph.inputs}
-    caps, variants = device.caps, dict(forced or {})
+    caps, variants = replace(device.caps, features=device.caps.features - set(without)), dict(forced or {})
     if limits:
         caps = replace(caps, limits=tuple((dict(caps.limits) | dict(limits)).items()))
     if way is not None:

@@ -308,3 +308,13 @@ def test_data_types_that_are_refused(name: str) -> None:
     for key in list(given)[1:]:
         other = given | {key: given[key].astype(np.float16)}
         assert f"{key} data type must equal input data type" in refusal(name, typed_like(other), attrs)
+
+
+@RESET_AFTER
+@pytest.mark.parametrize(("hidden", "batch", "data_type"), [(5, 3, "float32"), (8, 1, "float16"), (70, 2, "float32")])
+def test_an_invocation_keeps_weights_without_subgroups_too(
+    device: Device, hidden: int, batch: int, data_type: str, reset_after: bool
+) -> None:
+    sizes = Sizes(17, batch, 3, hidden, both=True)
+    given, attrs = operands("gru", sizes, data_type), attributes("gru", sizes, reset_after=reset_after)
+    check(device, "gru", given, attrs, way=("persistent", "CPU"), without=["subgroup"])

@@ -295,3 +295,10 @@ def test_an_invocation_keeps_the_weights_of_one_unit_only_where_they_are_few(dev
     sizes = Sizes(2, 1, 1, 256)
     found = dispatches("lstm", operands("lstm", sizes), attributes("lstm", sizes), caps, lstm="persistent")
     assert found[-1] == "recurrent.persistent"
+
+
+@pytest.mark.parametrize(("hidden", "batch", "data_type"), [(5, 3, "float32"), (8, 1, "float16"), (70, 2, "float32")])
+def test_an_invocation_keeps_weights_without_subgroups_too(device: Device, hidden: int, batch: int, data_type: str) -> None:
+    sizes = Sizes(17, batch, 3, hidden, both=True)
+    given, attrs = operands("lstm", sizes, data_type), attributes("lstm", sizes)
+    check(device, "lstm", given, attrs, way=("persistent", "CPU"), without=["subgroup"])

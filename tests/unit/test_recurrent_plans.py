@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -111,7 +112,18 @@ def test_software_adapters_take_one_workgroup_for_all_steps_unless_much_can_be_s
     ):
         sizes = NetworkSizes(D=directions, S=steps, B=batch, H=hidden, N=4 * hidden)
         assert choose(caps, sizes).variant == expected
-        assert choose(caps, sizes, dict.fromkeys(SUBGROUP_VARIANTS, "no subgroups")).variant == "steps"
+        without = choose(caps, sizes, dict.fromkeys(SUBGROUP_VARIANTS, "no subgroups")).variant
+        assert without == ("persistent" if expected == "persistent" else "steps")
+
+
+def test_software_adapters_keep_weights_without_subgroups() -> None:
+    full, sizes = caps_of("lavapipe"), Sizes(steps=20, hidden=128)
+    caps = replace(full, features=full.features - {"subgroup"}, subgroup_size=0)
+    for name in ("lstm", "gru"):
+        plan = make_plan(op_graph(name, list(operands(name, sizes).values()), attributes(name, sizes), {1, 2}), caps)
+        check_plan(plan, caps, rendered=True)
+        assert templates(plan) == ["recurrent.persistent"]
+        assert not plan.dispatches[-1].spec.features
 
 
 @pytest.mark.parametrize(("gates", "hidden"), [(3, 70), (4, 32), (3, 5)])

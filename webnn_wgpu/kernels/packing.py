@@ -244,7 +244,7 @@ class UnitTexture(Packing):
 
 @dataclass(frozen=True)
 class PersistentTexture(Packing):
-    """Recurrent weights as a texture, a row of texels for the hidden units of each subgroup.
+    """Recurrent weights as a texture, a row of texels for the hidden units of each subgroup, or for as many without subgroups.
 
     Of every unit, `lanes` texels apart: for each gate the weights of the first four units of the state, a texel, then those of
     the next four. What pads them is 0.

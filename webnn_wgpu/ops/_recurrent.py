@@ -31,9 +31,11 @@ from ._recurrent_subgroup import obstacle as subgroup_obstacle
 from .concat import CONCAT
 from .strided import STRIDED
 
-SUBGROUP_VARIANTS = ("persistent", "subgroup_sequence", "subgroup_steps")
-"""Those that need subgroups and constant recurrent weights."""
-VARIANTS = ("sequence", "steps", *SUBGROUP_VARIANTS)
+SUBGROUP_VARIANTS = ("subgroup_sequence", "subgroup_steps")
+"""Those that need subgroups."""
+PACKED_VARIANTS = ("persistent", *SUBGROUP_VARIANTS)
+"""Those that need constant recurrent weights."""
+VARIANTS = ("sequence", "steps", *PACKED_VARIANTS)
 """The ways through the steps."""
 TEMPLATES = (SEQUENCE, STEPS, PERSISTENT, SUBGROUP, *PRODUCTS, STRIDED, CONCAT)
 """All templates, those of the product before the steps included."""

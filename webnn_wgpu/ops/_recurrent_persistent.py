@@ -18,12 +18,16 @@ PERSISTENT = KernelTemplate("recurrent.persistent", ("cell", "lanes", "hidden"))
 
 MOST_WEIGHTS = 1536
 """Recurrent weights of a unit: the text is unrolled over them, and that many take a software adapter a third of a second to
-compile. Measured, that halves the time of 384 units of lstm and 512 of gru; 512 of lstm no longer fit a core's cache."""
+compile, or half a second without subgroups. Measured, that halves the time of 384 units of lstm and 512 of gru; 512 of lstm no
+longer fit a core's cache."""
+
+_LANES = 8
+"""Hidden units whose weights lie side by side where there are no subgroups."""
 
 
 def obstacle(low: Lowering, sizes: Sizes) -> str:
     """Return why the kernel cannot be had, or nothing."""
-    if not select.supports(low.caps, "subgroup"):
+    if not low.caps.is_cpu and not select.supports(low.caps, "subgroup"):
         return f"subgroup size {low.caps.subgroup_size}"
     if not low.is_constant(low.value(2)):
         return "recurrent weights that are no constant"
@@ -53,8 +57,10 @@ def persistent_calls(network: Network, reason: str, calls: list[KernelCall]) -> 
     bound = (network.projection, weights, *network.vectors, *network.initial.values(), *network.outputs)
     held = replace(network, cell=replace(network.cell, held=True))
     params = {"lanes": packing.lanes, "hidden": sizes.H}
-    calls.append(held.call(PERSISTENT, bound, (), sizes.D * sizes.B, reason, params, features=("subgroup",)))
+    features = ("subgroup",) if select.supports(low.caps, "subgroup") else ()
+    calls.append(held.call(PERSISTENT, bound, (), sizes.D * sizes.B, reason, params, features=features))
 
 
 def _packing(low: Lowering, sizes: Sizes) -> PersistentTexture:
-    return PersistentTexture(low.caps.subgroup_size, sizes.gates, sizes.H)
+    lanes = low.caps.subgroup_size if select.supports(low.caps, "subgroup") else _LANES
+    return PersistentTexture(lanes, sizes.gates, sizes.H)
