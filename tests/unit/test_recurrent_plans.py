@@ -132,10 +132,10 @@ def test_weights_that_invocations_keep(gates: int, hidden: int) -> None:
     assert packing.texture
     weights = np.random.default_rng(0).standard_normal((2, gates * hidden, hidden)).astype(np.float32)
     texels = packing.pack(weights)
-    assert texels.shape == (2 * packing.subgroups, packing.width, 4)
+    assert texels.shape == (2 * packing.rows, packing.width, 4)
     last = hidden - 1
     for direction, gate, unit, k in ((0, 0, 0, 0), (1, gates - 1, last, last), (1, 1, last, 2), (0, 2, 3, last)):
-        texel = texels[direction * packing.subgroups + unit // 8, (k // 4 * gates + gate) * 8 + unit % 8]
+        texel = texels[direction * packing.rows + unit // 8, (k // 4 * gates + gate) * 8 + unit % 8]
         assert texel[k % 4] == weights[direction, gate * hidden + unit, k]
     assert np.count_nonzero(texels) == np.count_nonzero(weights)
 

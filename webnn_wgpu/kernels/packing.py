@@ -244,13 +244,13 @@ class UnitTexture(Packing):
 
 @dataclass(frozen=True)
 class PersistentTexture(Packing):
-    """Recurrent weights as a texture, a row of texels for the hidden units of each subgroup, or for as many without subgroups.
+    """Recurrent weights as a texture, a row of texels for every `lanes` hidden units.
 
     Of every unit, `lanes` texels apart: for each gate the weights of the first four units of the state, a texel, then those of
     the next four. What pads them is 0.
 
     Attributes:
-        lanes: invocations of a subgroup, each of which has one hidden unit.
+        lanes: how many hidden units lie side by side: where there are subgroups, one for each of their invocations.
         gates: how many gates there are.
         hidden: how many hidden units.
     """
@@ -265,8 +265,8 @@ class PersistentTexture(Packing):
         return True
 
     @property
-    def subgroups(self) -> int:
-        """Subgroups, and rows of the texture, of a direction."""
+    def rows(self) -> int:
+        """Rows of the texture of a direction."""
         return -(-self.hidden // self.lanes)
 
     @property
@@ -281,7 +281,7 @@ class PersistentTexture(Packing):
 
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of the texels, [height, width, 4]."""
-        return math.prod(shape) // (self.gates * self.hidden * self.hidden) * self.subgroups, self.width, 4
+        return math.prod(shape) // (self.gates * self.hidden * self.hidden) * self.rows, self.width, 4
 
     def pack(self, array: Any) -> Any:
         """Return the texels, `[height, width, 4]` float32.
@@ -290,9 +290,9 @@ class PersistentTexture(Packing):
             array: the weights, [..., gates * hidden, hidden]; float32 or float16.
         """
         weights = np.reshape(array, (-1, self.gates, self.hidden, self.hidden))
-        padded = np.zeros((len(weights), self.gates, self.subgroups * self.lanes, self.quads * 4), np.float32)
+        padded = np.zeros((len(weights), self.gates, self.rows * self.lanes, self.quads * 4), np.float32)
         padded[:, :, : self.hidden, : self.hidden] = weights
-        units = padded.reshape(-1, self.gates, self.subgroups, self.lanes, self.quads, 4)
+        units = padded.reshape(-1, self.gates, self.rows, self.lanes, self.quads, 4)
         return units.transpose(0, 2, 4, 1, 3, 5).reshape(self.packed_shape(np.shape(array)))
 
 

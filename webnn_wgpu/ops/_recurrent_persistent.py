@@ -18,7 +18,7 @@ PERSISTENT = KernelTemplate("recurrent.persistent", ("cell", "lanes", "hidden"))
 
 MOST_WEIGHTS = 1536
 """Recurrent weights of a unit: the text is unrolled over them, and that many take a software adapter a third of a second to
-compile, or half a second without subgroups. Measured, that halves the time of 384 units of lstm and 512 of gru; 512 of lstm no
+compile, about a second without subgroups. Measured, that halves the time of 384 units of lstm and 512 of gru; 512 of lstm no
 longer fit a core's cache."""
 
 _LANES = 8
@@ -34,10 +34,10 @@ def obstacle(low: Lowering, sizes: Sizes) -> str:
     if sizes.N > MOST_WEIGHTS:
         return f"{sizes.N} recurrent weights of a unit, of {MOST_WEIGHTS}"
     packing = _packing(low, sizes)
-    invocations = packing.subgroups * packing.lanes
+    invocations = packing.rows * packing.lanes
     if invocations > low.caps.limit("max-compute-invocations-per-workgroup"):
         return f"a workgroup of {invocations} invocations"
-    if max(packing.width, sizes.D * packing.subgroups) > low.caps.limit("max-texture-dimension-2d"):
+    if max(packing.width, sizes.D * packing.rows) > low.caps.limit("max-texture-dimension-2d"):
         return "recurrent weights that do not fit a texture"
     if sizes.S >= MOST_ITERATIONS:
         return f"{sizes.S} steps of {MOST_ITERATIONS}"

@@ -233,9 +233,10 @@ class _Planner:
         What stays in one slot from layer to layer keeps out what its layers read: it may take a slot more than it saves.
         """
         plain, home = self.calls, self.home
+        calls = [call for call, _, _ in plain]
         found, taken, before = separate, (plain, home), dict[int, int]()
         for products in (False, True):
-            changed, replaced = replace_operands([c for c, _, _ in plain], separate.lifetimes, self.root, products=products)
+            changed, replaced = replace_operands(calls, separate.lifetimes, self.root, products=products)
             if replaced != before:
                 self._change(changed)
                 self.home = home | replaced
