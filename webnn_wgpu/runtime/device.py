@@ -8,7 +8,7 @@ import logging
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
@@ -295,7 +295,20 @@ def open_adapter(adapter: wgpu.GPUAdapter) -> Device:
 def all_adapters() -> list[wgpu.GPUAdapter]:
     """Return every adapter, also those that kernels cannot run on."""
     import_native()
+    _leave_out_opengl()
     return wgpu.gpu.enumerate_adapters_sync()
+
+
+def _leave_out_opengl() -> None:
+    """Have wgpu not load the driver of OpenGL, whose adapters kernels cannot run on: it takes some 11 MB.
+
+    The process has one instance of wgpu, which finds adapters. Where it exists already, it stays as its owner made it.
+    """
+    if tested_wgpu():
+        from wgpu.backends.wgpu_native import extras
+
+        with suppress(RuntimeError):
+            extras.set_instance_extras(backends=["Primary"])
 
 
 def driver_of(info: Mapping[str, Any]) -> str:

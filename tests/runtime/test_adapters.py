@@ -1,0 +1,45 @@
+"""wgpu is not made to load OpenGL, whose adapters no kernel can run on, unless the process has looked for adapters before."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import wgpu
+from wgpu.backends.wgpu_native import extras
+
+def look():
+    print(*sorted({{str(adapter.info["backend_type"]) for adapter in wgpu.gpu.enumerate_adapters_sync()}}))
+
+{before}
+import webnn_wgpu as wn
+wn.ml.create_context()
+look()
+print("libEGL" in {loaded})
+"""
+
+MAPS = Path("/proc/self/maps")
+
+
+def run(before: str = "") -> list[str]:
+    loaded = f"open('{MAPS}').read()" if MAPS.exists() else "''"
+    program = PROGRAM.format(before=before, loaded=loaded)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_contexts_leave_opengl_alone() -> None:
+    backends, loaded = run()
+    assert "OpenGL" not in backends
+    assert loaded == "False"
+
+
+@pytest.mark.parametrize("backends", [["All"], ["Vulkan", "Metal", "DX12"]])
+def test_what_a_process_has_found_before_it_finds_afterwards(backends: list[str]) -> None:
+    before, after, _ = run(f"extras.set_instance_extras(backends={backends}); look()")
+    assert after == before
