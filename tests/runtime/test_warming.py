@@ -15,9 +15,11 @@ import wgpu
 import webnn_wgpu as wn
 from tests.runtime.counting import count_objects
 from webnn_wgpu.core import cache
-from webnn_wgpu.runtime import warming
+from webnn_wgpu.kernels.spec import KernelSpec
+from webnn_wgpu.runtime import program, warming
 from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.pipelines import PipelineCache
+from webnn_wgpu.runtime.program import Program
 
 
 @pytest.fixture
@@ -100,7 +102,10 @@ def test_a_lane_begins_before_the_program_has_made_its_pipeline(monkeypatch):
     monkeypatch.setattr(PipelineCache, "_compile", compiled)
     results(context)
     assert len(order) >= 2 * warming._FEWEST_KERNELS
-    assert order[::2] == [("lane", name) for _, name in order[1::2]]
+    lane, own = order[: len(order) // 2], order[len(order) // 2 :]
+    assert {where for where, _ in lane} == {"lane"}
+    assert {where for where, _ in own} == {"own"}
+    assert {name for _, name in lane} == {name for _, name in own}
 
 
 @pytest.mark.usefixtures("many_cores")
@@ -138,16 +143,16 @@ def test_lanes_go_when_a_graph_is_built(monkeypatch):
 
 @pytest.mark.usefixtures("many_cores")
 def test_what_no_lane_has_begun_is_compiled_at_home_the_shortest_first(monkeypatch):
-    left: list[Future[None]] = []
+    left: dict[KernelSpec, warming._Job] = {}
     lengths: list[int] = []
     dispatch = warming.WarmUp._dispatch_nothing
 
-    def busy(self, kernel, uses, length):
-        left.append(Future())
-        return left[-1]
+    def busy(self, spec, uses, length):
+        left[spec] = warming._Job(spec, uses, length, Future())
+        return left[spec]
 
     def noted(self, kernel, uses):
-        lengths.append(kernel.length)
+        lengths.append(left[kernel.spec].length)
         dispatch(self, kernel, uses)
 
     monkeypatch.setattr(warming._Lanes, "start", busy)
@@ -156,10 +161,65 @@ def test_what_no_lane_has_begun_is_compiled_at_home_the_shortest_first(monkeypat
     assert len(left) >= warming._FEWEST_KERNELS
     assert len(lengths) == len(left)
     assert lengths == sorted(lengths)
-    assert all(compiled.cancelled() for compiled in left)
+    assert all(job.compiled.cancelled() for job in left.values())
     monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
     expected = results(fresh_context())
     for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+@pytest.mark.usefixtures("many_cores")
+def test_pipelines_of_what_lanes_have_compiled_come_first_and_of_what_they_compile_last(monkeypatch):
+    given: list[warming._Job] = []
+
+    def one_done_and_one_begun(self, spec, uses, length):
+        job = warming._Job(spec, uses, length, Future())
+        if len(given) < 2:
+            assert job.compiled.set_running_or_notify_cancel()
+        if len(given) == 1:
+            job.compiled.set_result(None)
+        given.append(job)
+        return job
+
+    made: list[KernelSpec] = []
+    order = warming.WarmUp.order
+
+    def noted(self):
+        for spec in order(self):
+            made.append(spec)
+            yield spec
+
+    monkeypatch.setattr(warming._Lanes, "start", one_done_and_one_begun)
+    monkeypatch.setattr(warming.WarmUp, "order", noted)
+    results(fresh_context())
+    begun, done, *waiting = given
+    assert len(waiting) >= 2
+    waiting.sort(key=lambda job: job.length)
+    assert made == [job.spec for job in (done, *waiting, begun)]
+    assert not begun.compiled.done()
+
+
+@pytest.mark.usefixtures("many_cores")
+@pytest.mark.parametrize("late", [False, True])
+def test_few_weights_are_uploaded_once_compilers_have_given_their_memory_back(monkeypatch, late):
+    order: list[str] = []
+    close, upload = warming._Lanes.close, Program._upload
+
+    def closed(self):
+        order.append("compiled")
+        close(self)
+
+    def uploaded(self, progress):
+        order.append("uploaded")
+        upload(self, progress)
+
+    monkeypatch.setattr(warming._Lanes, "close", closed)
+    monkeypatch.setattr(Program, "_upload", uploaded)
+    monkeypatch.setattr(program, "_SOON_UPLOADED_BYTES", 1 << 20 if late else 0)
+    found = results(fresh_context())
+    assert order == (["compiled", "uploaded"] if late else ["uploaded", "compiled"])
+    monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
+    for name, array in results(fresh_context()).items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)
 
 
@@ -179,10 +239,10 @@ def test_a_lane_takes_the_longest_kernel_that_waits(monkeypatch, context):
     assert begun.wait(60)
     lengths = {"short": 2, "long": 5, "dropped": 4, "middle": 3}
     waiting = {name: lanes.start(name, (), length) for name, length in lengths.items()}
-    assert waiting.pop("dropped").cancel()
+    assert waiting.pop("dropped").compiled.cancel()
     go_on.set()
     for job in waiting.values():
-        job.result(60)
+        job.compiled.result(60)
     lanes.close()
     assert compiled == ["first", "long", "middle", "short"]
 

@@ -156,11 +156,6 @@ class KernelSpec:
         """Whether its text is unrolled so often that it takes a driver long to compile."""
         return max((value for _, value in self.params if isinstance(value, int)), default=0) >= _LONG
 
-    @property
-    def reads_texture(self) -> bool:
-        """Whether a binding is a texture."""
-        return any(b.is_texture for b in self.bindings)
-
     def __str__(self) -> str:
         if self.source:
             return self.template

@@ -6,7 +6,7 @@ import hashlib
 import logging
 import tempfile
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,21 +24,18 @@ from ..kernels.templates import template_file
 from ..plan.execution_plan import PlannedDispatch
 from .device import Device
 from .messages import compiler_message, made_at
+from .weights import TEXTURE_USAGE
 
 logger = logging.getLogger("webnn_wgpu")
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A compiled kernel: its pipeline, the layout of its one bind group, and what the driver has compiled it for.
-
-    `length` is that of its source in characters, about in proportion to the time that a driver compiles it in.
-    """
+    """A compiled kernel: its pipeline, the layout of its one bind group, and what the driver has compiled it for."""
 
     spec: KernelSpec
     pipeline: wgpu.GPUComputePipeline
     layout: wgpu.GPUBindGroupLayout
-    length: int
     warm: set[Hashable] = field(default_factory=set[Hashable], compare=False)
 
 
@@ -61,6 +58,7 @@ class PipelineCache:
         self._newest: OrderedDict[KernelSpec, Pipeline] = OrderedDict()
         self._layouts: dict[Any, tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]] = {}
         self._nothing: list[Any] = []
+        self._no_textures: dict[tuple[int, int], wgpu.GPUTextureView] = {}
 
     @classmethod
     def of(cls, device: Device) -> PipelineCache:
@@ -74,15 +72,12 @@ class PipelineCache:
     def __contains__(self, spec: KernelSpec) -> bool:
         return spec in self._pipelines
 
-    def get(
-        self, spec: KernelSpec, planned: PlannedDispatch | None = None, rendered: Callable[[str], None] | None = None
-    ) -> Pipeline:
+    def get(self, spec: KernelSpec, planned: PlannedDispatch | None = None) -> Pipeline:
         """Return the pipeline of a kernel.
 
         Args:
             spec: the kernel.
             planned: a dispatch of it, for messages.
-            rendered: called with the source where the pipeline is made, before it is compiled.
 
         Raises:
             OperationError: the shader does not compile; the message names template, line and column, and the file with its
@@ -91,22 +86,20 @@ class PipelineCache:
         with self.device.lock:
             found = self._pipelines.get(spec)
             if found is None:
-                found = self._pipelines[spec] = self._create(spec, planned, rendered)
+                found = self._pipelines[spec] = self._create(spec, planned)
             self._newest[spec] = found
             self._newest.move_to_end(spec)
             if len(self._newest) > KEPT:
                 self._newest.popitem(last=False)
             return found
 
-    def _create(self, spec: KernelSpec, planned: PlannedDispatch | None, rendered: Callable[[str], None] | None) -> Pipeline:
+    def _create(self, spec: KernelSpec, planned: PlannedDispatch | None) -> Pipeline:
         label = planned.label if planned else ""
         try:
             source = source_of(spec)
         except OperationError as error:
             made = made_at("", map_of_source(""), planned)
             raise OperationError(error.rule, label=label, got=error.got, hint=made) from error.__cause__
-        if rendered is not None:
-            rendered(source)
         try:
             return self._compile(spec, source)
         except wgpu.GPUError as error:
@@ -157,7 +150,7 @@ class PipelineCache:
         except wgpu.GPUError:
             self.device.check()
             raise
-        return Pipeline(spec, pipeline, layout, len(source))
+        return Pipeline(spec, pipeline, layout)
 
     def nothing(self, binding: int) -> Any:
         """Return a buffer, another for each binding, to bind where nothing is read or written."""
@@ -165,6 +158,13 @@ class PipelineCache:
             buffer = self.device.gpu.create_buffer(label="nothing", size=_NOTHING_BYTES, usage=wgpu.BufferUsage.STORAGE)
             self._nothing.append({"buffer": buffer, "offset": 0, "size": _NOTHING_BYTES})
         return self._nothing[binding]
+
+    def no_texture(self, width: int, height: int) -> wgpu.GPUTextureView:
+        """Return a texture of a size to bind where none is read."""
+        if (width, height) not in self._no_textures:
+            texture = self.device.gpu.create_texture(size=(width, height, 1), format="rgba32float", usage=TEXTURE_USAGE)
+            self._no_textures[width, height] = texture.create_view()
+        return self._no_textures[width, height]
 
     def layout(self, spec: KernelSpec) -> wgpu.GPUBindGroupLayout:
         """Return the layout of the one bind group of a kernel."""

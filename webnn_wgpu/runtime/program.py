@@ -37,6 +37,9 @@ with bytes and `UPLOADING` while weights are uploaded."""
 
 UPLOADING = "uploading weights"
 
+_SOON_UPLOADED_BYTES = 16 * 1024 * 1024
+"""Weights that take a software adapter a few hundredths of a second to upload."""
+
 
 class Program:
     """A plan on a device.
@@ -125,7 +128,7 @@ class Program:
             progress(done, total, UPLOADING)
 
     def _make(self, progress: Progress | None) -> None:
-        """Make everything; the driver goes on compiling while the weights are uploaded."""
+        """Make everything; many weights are uploaded while the driver compiles, few after it has given its memory back."""
         plan, cache = self.plan, PipelineCache.of(self.device)
         if plan.uniforms:
             usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
@@ -134,39 +137,29 @@ class Program:
         uses: dict[KernelSpec, list[PlannedDispatch]] = {}
         for d in plan.dispatches:
             uses.setdefault(d.spec, []).append(d)
-        new = sum(spec not in cache for spec in uses)
-        with WarmUp(self.device, plan, new, self._kernel_resources) as warm_up:
-            # What takes much longer to compile than all else is begun first.
-            for i, (spec, dispatches) in enumerate(sorted(uses.items(), key=lambda used: not used[0].is_long)):
+        late = plan.constant_bytes <= _SOON_UPLOADED_BYTES
+        with WarmUp(self.device, plan, uses, self._uniform_window) as warm_up:
+            if not late:
+                self._allocate(progress)
+            for i, spec in enumerate(warm_up.order()):
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))
-                with self.device.running(d.label for d in dispatches):
-                    rendered = None if spec.source else partial(warm_up.begin_elsewhere, spec, dispatches)
-                    self._pipelines[spec] = cache.get(spec, dispatches[0], rendered)
-                    if not spec.source:
-                        warm_up.start(self._pipelines[spec], dispatches)
+                with self.device.running(d.label for d in uses[spec]):
+                    self._pipelines[spec] = cache.get(spec, uses[spec][0])
+                    warm_up.compile(self._pipelines[spec])
             if progress is not None:
                 progress(len(uses), len(uses), "")
+        if late:
             self._allocate(progress)
-            self._groups = [
-                None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {})
-                for d in plan.dispatches
-            ]
-            if not plan.aliases and plan.read_back()[1] <= self.device.caps.limit("max-buffer-size"):
-                self._own = self._make_own()
-            for d in plan.dispatches:
-                if d.spec.source:
-                    self._over_own()
-                    self._try_kernel(d, self._pipelines[d.spec], map_of_source(d.spec.source, ""))
-
-    def _kernel_resources(self, planned: PlannedDispatch) -> dict[int, Any]:
-        """Return the uniforms and textures of a dispatch by binding."""
-        found = {
-            i: self._resource(resource, {})
-            for i, (binding, resource) in enumerate(zip(planned.spec.bindings, planned.bindings, strict=True))
-            if binding.is_texture
-        }
-        return {**found, len(planned.bindings): self._uniform_window(planned)} if planned.uniform_size else found
+        self._groups = [
+            None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {}) for d in plan.dispatches
+        ]
+        if not plan.aliases and plan.read_back()[1] <= self.device.caps.limit("max-buffer-size"):
+            self._own = self._make_own()
+        for d in plan.dispatches:
+            if d.spec.source:
+                self._over_own()
+                self._try_kernel(d, self._pipelines[d.spec], map_of_source(d.spec.source, ""))
 
     def _try_kernel(self, planned: PlannedDispatch, kernel: Pipeline, source: SourceMap) -> None:
         try_kernel(PipelineCache.of(self.device), kernel, self.resources(planned, self._ends), source, planned.label)

@@ -13,7 +13,7 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,13 +27,12 @@ import wgpu
 from ..core import cache
 from ..core.errors import OperationError, WebNNError
 from ..kernels.source_map import SourceMap
-from ..kernels.sources import templates_digest
+from ..kernels.sources import source_of, templates_digest
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch
 from .device import Device
 from .messages import compiler_message
 from .pipelines import Pipeline, PipelineCache
-from .weights import TEXTURE_USAGE
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -67,80 +66,116 @@ class WarmUp:
     Args:
         device: where the kernels will run.
         plan: the program.
-        kernels: how many of its kernels are new to this process.
-        resources: returns the resources of a dispatch's uniforms and textures by binding; textures are there when the block
-            ends.
+        kernels: the dispatches of each of its kernels.
+        uniforms: returns the uniform data of a dispatch as a resource.
     """
 
     def __init__(
-        self, device: Device, plan: ExecutionPlan, kernels: int, resources: Callable[[PlannedDispatch], Mapping[int, Any]]
+        self,
+        device: Device,
+        plan: ExecutionPlan,
+        kernels: Mapping[KernelSpec, Sequence[PlannedDispatch]],
+        uniforms: Callable[[PlannedDispatch], Any],
     ) -> None:
-        self._device, self._plan, self._resources = device, plan, resources
-        self._mark = _mark(device, plan) if kernels >= _FEWEST_KERNELS and _compiles_side_by_side(device) else ""
+        self._device, self._plan, self._uniforms = device, plan, uniforms
+        self._cache = PipelineCache.of(device)
+        new = sum(spec not in self._cache for spec in kernels)
+        self._mark = _mark(device, plan) if new >= _FEWEST_KERNELS and _compiles_side_by_side(device) else ""
         # What an earlier process had compiled the driver still has, in all likelihood: lanes would cost more than they save.
         self._lanes = _Lanes(device) if self._mark and cache.read(self._mark) is None else None
-        self._begun: list[tuple[Future[None] | None, Pipeline, Mapping[Use, PlannedDispatch]]] = []
-        self._elsewhere: dict[KernelSpec, Future[None]] = {}
-
-    def begin_elsewhere(self, spec: KernelSpec, dispatches: Iterable[PlannedDispatch], source: str) -> None:
-        """Begin to compile a kernel that is new on a lane, if there is one, while the program's device makes its pipeline."""
-        if self._lanes is not None:
-            uses = tuple({_use(self._plan, planned): None for planned in dispatches})
-            self._elsewhere[spec] = self._lanes.start(spec, uses, len(source))
-
-    def start(self, kernel: Pipeline, dispatches: Iterable[PlannedDispatch]) -> None:
-        """Begin to compile a kernel for what is new in its uses by dispatches."""
-        uses = {_use(self._plan, planned): planned for planned in dispatches}
-        new = {use: planned for use, planned in uses.items() if use not in kernel.warm}
-        if not new:
-            return
-        kernel.warm.update(new)
-        if self._lanes is not None:
-            begun = self._elsewhere.pop(kernel.spec, None) or self._lanes.start(kernel.spec, tuple(new), kernel.length)
-            self._begun.append((begun, kernel, new))
-        elif kernel.spec.reads_texture:
-            self._begun.append((None, kernel, new))
-        else:
-            self._dispatch_nothing(kernel, new)
-
-    def _dispatch_nothing(self, kernel: Pipeline, uses: Mapping[Use, PlannedDispatch]) -> None:
-        dispatch_nothing(PipelineCache.of(self._device), kernel, [self._resources(planned) for planned in uses.values()])
+        # What takes much longer to compile than all else is begun first.
+        self._kernels = dict(sorted(kernels.items(), key=lambda used: not used[0].is_long))
+        self._jobs: dict[KernelSpec, _Job] = {}
+        self._later: list[tuple[Pipeline, Mapping[Use, PlannedDispatch]]] = []
 
     def __enter__(self) -> WarmUp:
+        """Have lanes, where there are any, begin with what is new."""
+        if self._lanes is not None:
+            try:
+                for spec in self._kernels:
+                    self._begin_elsewhere(self._lanes, spec)
+            except BaseException:
+                self._lanes.close()
+                raise
         return self
 
+    def _begin_elsewhere(self, lanes: _Lanes, spec: KernelSpec) -> None:
+        if spec.source:
+            return
+        known = self._cache.get(spec).warm if spec in self._cache else ()
+        uses = tuple(use for use in self._uses(spec) if use not in known)
+        if uses:
+            # A source that cannot be rendered is reported where its pipeline is made.
+            with _logged("%s was not rendered", spec):
+                self._jobs[spec] = lanes.start(spec, uses, len(source_of(spec)))
+
+    def _uses(self, spec: KernelSpec) -> dict[Use, PlannedDispatch]:
+        return {_use(self._plan, planned): planned for planned in self._kernels[spec]}
+
+    def order(self) -> Iterator[KernelSpec]:
+        """Yield the kernels in the order in which the program should make their pipelines.
+
+        Of those that lanes were given, it takes what they have compiled, or else takes the shortest back that none has begun:
+        lanes take the longest, two of which would need much memory at the same time. What they are still compiling comes last,
+        since its pipeline would take that memory twice.
+        """
+        yield from (spec for spec in self._kernels if spec not in self._jobs)
+        left = sorted(self._jobs.values(), key=lambda job: job.length)
+        while left:
+            compiled = next((job for job in left if job.compiled.done()), None)
+            job = compiled or next((job for job in left if job.compiled.cancel()), left[0])
+            left.remove(job)
+            yield job.spec
+
+    def compile(self, kernel: Pipeline) -> None:
+        """Have the driver compile a kernel, of which the program now has a pipeline, for what is new in its uses."""
+        if kernel.spec.source:
+            return
+        uses = {use: planned for use, planned in self._uses(kernel.spec).items() if use not in kernel.warm}
+        if not uses:
+            return
+        kernel.warm.update(uses)
+        job = self._jobs.get(kernel.spec)
+        if job is not None and not job.compiled.done():
+            self._later.append((kernel, uses))
+            return
+        self._dispatch_nothing(kernel, uses)
+        if job is not None and job.compiled.cancelled():
+            self._device.wait()
+            _return_freed_memory()
+
+    def _dispatch_nothing(self, kernel: Pipeline, uses: Mapping[Use, PlannedDispatch]) -> None:
+        resources = [_no_textures(self._cache, use) for use in uses]
+        if kernel.spec.uniforms:
+            for given, planned in zip(resources, uses.values(), strict=True):
+                given[len(kernel.spec.bindings)] = self._uniforms(planned)
+        dispatch_nothing(self._cache, kernel, resources)
+
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        try:
-            if error is None:
-                self._compile_the_rest()
-        finally:
-            if self._lanes is not None:
-                self._lanes.close()
+        if self._lanes is not None:
+            self._lanes.close()
         if error is not None:
-            for _, kernel, uses in self._begun:
+            for kernel, uses in self._later:
                 kernel.warm.difference_update(uses)
             return
-        for compiled, kernel, uses in self._begun:
-            if compiled is not None and not compiled.cancelled():
-                self._dispatch_nothing(kernel, uses)
+        for kernel, uses in self._later:
+            self._dispatch_nothing(kernel, uses)
         self._device.wait()
         if self._lanes is not None:
             cache.write(self._mark, "")
             cache.prune(_MARKS, _MOST_MARKS_BYTES)
 
-    def _compile_the_rest(self) -> None:
-        """Compile what no lane has begun, the shortest first: lanes take the longest, two of which would need much memory."""
-        for compiled, kernel, uses in sorted(self._begun, key=lambda begun: begun[1].length):
-            if compiled is None or compiled.cancel():
-                self._dispatch_nothing(kernel, uses)
-                if compiled is not None:
-                    self._device.wait()
-                    _return_freed_memory()
-
 
 @dataclass(frozen=True)
 class _Job:
-    """A kernel to be compiled on a lane; `length` is that of its source, as `Pipeline` has it."""
+    """A kernel to be compiled on a lane.
+
+    Attributes:
+        spec: the kernel.
+        uses: what it is compiled for.
+        length: characters of its source, about in proportion to the time that a driver compiles it in.
+        compiled: tells when it is in the driver's cache; what is cancelled in time no lane begins.
+    """
 
     spec: KernelSpec
     uses: Sequence[Use]
@@ -167,13 +202,13 @@ class _Lanes:
         self._pool = ThreadPoolExecutor(min(_processors() - 1, _MOST_LANES), "webnn_wgpu-compile")
         self._pool.submit(self._open_one)  # while the host renders the first kernel
 
-    def start(self, spec: KernelSpec, uses: Sequence[Use], length: int) -> Future[None]:
-        """Have a kernel compiled once no longer one waits, and return what tells when it is in the driver's cache."""
+    def start(self, spec: KernelSpec, uses: Sequence[Use], length: int) -> _Job:
+        """Have a kernel compiled once no longer one waits."""
         job = _Job(spec, uses, length, Future())
         with self._lock:
             self._waiting.append(job)
         self._pool.submit(self._compile_longest)
-        return job.compiled
+        return job
 
     def close(self) -> None:
         """Leave what was not begun, wait for the rest, and give the memory back."""
@@ -231,8 +266,20 @@ def _logged(failed: str, *names: object) -> Generator[None]:
 def _compile_on(lane: Device, spec: KernelSpec, uses: Sequence[Use]) -> None:
     """Have a lane's driver compile a kernel, and let go of all that it made before memory is given back."""
     cache = PipelineCache(lane)  # of its own, for what the driver has made would take memory
-    dispatch_nothing(cache, cache.get(spec), [_stand_ins(lane, spec, use) for use in uses])
+    kernel = cache.get(spec)
+    resources = [_no_textures(cache, use) for use in uses]
+    for given, use in zip(resources, uses, strict=True):
+        if use.uniforms:
+            buffer = lane.gpu.create_buffer_with_data(data=use.uniforms, usage=wgpu.BufferUsage.UNIFORM)
+            given[len(spec.bindings)] = {"buffer": buffer, "offset": 0, "size": len(use.uniforms)}
+    dispatch_nothing(cache, kernel, resources)
     lane.wait()
+
+
+def _no_textures(cache: PipelineCache, use: Use) -> dict[int, Any]:
+    """Return textures by binding that a driver takes for those of a use."""
+    # Of the sizes it matters whether they are powers of two.
+    return {i: cache.no_texture(*(4 if n & (n - 1) == 0 else 3 for n in sizes)) for i, *sizes in use.textures}
 
 
 def _return_freed_memory() -> None:
@@ -278,21 +325,6 @@ def try_kernel(cache: PipelineCache, kernel: Pipeline, resources: Mapping[int, A
     except OperationError as error:
         found = compiler_message(str(error.__cause__), source)
         raise OperationError("the kernel does not fit its buffers", label=label, got=found) from error
-
-
-def _stand_ins(lane: Device, spec: KernelSpec, use: Use) -> dict[int, Any]:
-    """Return resources on a lane's device that a driver takes for those of a use."""
-    gpu = lane.gpu
-    resources: dict[int, Any] = {}
-    for binding, width, height in use.textures:
-        # Of the sizes it matters whether they are powers of two.
-        across, down = (4 if n & (n - 1) == 0 else 3 for n in (width, height))
-        texture = gpu.create_texture(size=(across, down, 1), format="rgba32float", usage=TEXTURE_USAGE)
-        resources[binding] = texture.create_view()
-    if use.uniforms:
-        buffer = gpu.create_buffer_with_data(data=use.uniforms, usage=wgpu.BufferUsage.UNIFORM)
-        resources[len(spec.bindings)] = {"buffer": buffer, "offset": 0, "size": len(use.uniforms)}
-    return resources
 
 
 def _use(plan: ExecutionPlan, planned: PlannedDispatch) -> Use:
