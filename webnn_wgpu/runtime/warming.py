@@ -43,6 +43,9 @@ _MOST_LANES = 8
 """Devices that compile side by side: each takes memory of its own for what it compiles."""
 
 
+_READ_SECONDS = 0.07
+"""After about as long a driver has read a long kernel, for which it takes as much memory as for all that follows."""
+
 _MARKS, _MOST_MARKS_BYTES = "compiled", 64 * 1024
 """Where it is noted which programs a driver has compiled, and how many bytes of such notes are kept: some two thousand."""
 
@@ -141,8 +144,7 @@ class WarmUp:
             return
         self._dispatch_nothing(kernel, uses)
         if job is not None and job.compiled.cancelled():
-            self._device.wait()
-            _return_freed_memory()
+            _wait_for_compiler(self._device)
 
     def _dispatch_nothing(self, kernel: Pipeline, uses: Mapping[Use, PlannedDispatch]) -> None:
         resources = [_no_textures(self._cache, use) for use in uses]
@@ -251,7 +253,6 @@ class _Lanes:
                 _compile_on(lane, spec, uses)
             finally:
                 self._idle.put(lane)
-            _return_freed_memory()
 
 
 @contextmanager
@@ -273,13 +274,25 @@ def _compile_on(lane: Device, spec: KernelSpec, uses: Sequence[Use]) -> None:
             buffer = lane.gpu.create_buffer_with_data(data=use.uniforms, usage=wgpu.BufferUsage.UNIFORM)
             given[len(spec.bindings)] = {"buffer": buffer, "offset": 0, "size": len(use.uniforms)}
     dispatch_nothing(cache, kernel, resources)
-    lane.wait()
+    _wait_for_compiler(lane)
 
 
 def _no_textures(cache: PipelineCache, use: Use) -> dict[int, Any]:
     """Return textures by binding that a driver takes for those of a use."""
     # Of the sizes it matters whether they are powers of two.
     return {i: cache.no_texture(*(4 if n & (n - 1) == 0 else 3 for n in sizes)) for i, *sizes in use.textures}
+
+
+def _wait_for_compiler(device: Device) -> None:
+    """Wait until a device has compiled what it was given; give back what its driver has freed, also once it has read that."""
+    read = threading.Timer(_READ_SECONDS, _return_freed_memory)
+    read.daemon = True
+    read.start()
+    try:
+        device.wait()
+    finally:
+        read.cancel()
+    _return_freed_memory()
 
 
 def _return_freed_memory() -> None:
