@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from html import escape
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -34,6 +33,13 @@ _COLOURS = {
     "output": "#d9480f",
 }
 _HEIGHT, _CHARACTER = 40.0, 7.2
+
+
+def escape(text: str) -> str:
+    """Return a text as HTML shows it."""
+    from html import escape  # here, for its tables take half a megabyte, which only notebooks need
+
+    return escape(text)
 
 
 def table_html(title: str, rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str:

@@ -145,6 +145,7 @@ class WarmUp:
         self._dispatch_nothing(kernel, uses)
         if job is not None and job.compiled.cancelled():
             _wait_for_compiler(self._device)
+            _return_freed_memory()
 
     def _dispatch_nothing(self, kernel: Pipeline, uses: Mapping[Use, PlannedDispatch]) -> None:
         resources = [_no_textures(self._cache, use) for use in uses]
@@ -253,6 +254,7 @@ class _Lanes:
                 _compile_on(lane, spec, uses)
             finally:
                 self._idle.put(lane)
+            _return_freed_memory()
 
 
 @contextmanager
@@ -284,7 +286,7 @@ def _no_textures(cache: PipelineCache, use: Use) -> dict[int, Any]:
 
 
 def _wait_for_compiler(device: Device) -> None:
-    """Wait until a device has compiled what it was given; give back what its driver has freed, also once it has read that."""
+    """Wait until a device has compiled what it was given, and on the way give back what it has freed once that is read."""
     read = threading.Timer(_READ_SECONDS, _return_freed_memory)
     read.daemon = True
     read.start()
@@ -292,7 +294,6 @@ def _wait_for_compiler(device: Device) -> None:
         device.wait()
     finally:
         read.cancel()
-    _return_freed_memory()
 
 
 def _return_freed_memory() -> None:

@@ -1,7 +1,7 @@
 """Importing onnx_ir without sympy, which takes longer to import than the rest of a model takes to load.
 
 onnx_ir computes with symbolic dimensions by sympy. Nothing here does: sympy, and the module of onnx_ir that needs it at once,
-are left to be loaded when one of their names is first used.
+are left to be loaded when one of their names is first used. So are modules of onnx that nothing here uses, with what they import.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
 
-_LATER = ("sympy", "onnx_ir._symbolic_shapes")
+_LATER = ("sympy", "onnx_ir._symbolic_shapes", "onnx.compose", "onnx.gen_proto", "google.protobuf.json_format")
 
 
 class _Later(MetaPathFinder):
