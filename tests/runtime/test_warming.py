@@ -142,7 +142,7 @@ def test_lanes_go_when_a_graph_is_built(monkeypatch):
 
 
 @pytest.mark.usefixtures("many_cores")
-def test_what_no_lane_has_begun_is_compiled_at_home_the_shortest_first(monkeypatch):
+def test_what_no_lane_has_begun_is_compiled_at_home_the_longest_first(monkeypatch):
     left: dict[KernelSpec, warming._Job] = {}
     lengths: list[int] = []
     dispatch = warming.WarmUp._dispatch_nothing
@@ -160,7 +160,7 @@ def test_what_no_lane_has_begun_is_compiled_at_home_the_shortest_first(monkeypat
     found = results(fresh_context())
     assert len(left) >= warming._FEWEST_KERNELS
     assert len(lengths) == len(left)
-    assert lengths == sorted(lengths)
+    assert lengths == sorted(lengths, reverse=True)
     assert all(job.compiled.cancelled() for job in left.values())
     monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
     expected = results(fresh_context())
@@ -194,7 +194,7 @@ def test_pipelines_of_what_lanes_have_compiled_come_first_and_of_what_they_compi
     results(fresh_context())
     begun, done, *waiting = given
     assert len(waiting) >= 2
-    waiting.sort(key=lambda job: job.length)
+    waiting.sort(key=lambda job: job.length, reverse=True)
     assert made == [job.spec for job in (done, *waiting, begun)]
     assert not begun.compiled.done()
 

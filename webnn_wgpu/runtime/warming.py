@@ -118,12 +118,11 @@ class WarmUp:
     def order(self) -> Iterator[KernelSpec]:
         """Yield the kernels in the order in which the program should make their pipelines.
 
-        Of those that lanes were given, it takes what they have compiled, or else takes the shortest back that none has begun:
-        lanes take the longest, two of which would need much memory at the same time. What they are still compiling comes last,
-        since its pipeline would take that memory twice.
+        Of those that lanes were given, it takes what they have compiled, or else takes the longest back that none has begun.
+        What they are still compiling comes last: a pipeline takes memory twice while a lane has one of the same kernel.
         """
         yield from (spec for spec in self._kernels if spec not in self._jobs)
-        left = sorted(self._jobs.values(), key=lambda job: job.length)
+        left = sorted(self._jobs.values(), key=lambda job: job.length, reverse=True)
         while left:
             compiled = next((job for job in left if job.compiled.done()), None)
             job = compiled or next((job for job in left if job.compiled.cancel()), left[0])

@@ -1,7 +1,7 @@
 """Importing onnx_ir without sympy, which takes longer to import than the rest of a model takes to load.
 
 onnx_ir computes with symbolic dimensions by sympy. Nothing here does: sympy, and the module of onnx_ir that needs it at once,
-are left to be loaded when one of their names is first used. So are modules of onnx that nothing here uses, with what they import.
+are left to be loaded when one of their names is first used. So are modules that onnx imports and nothing here uses.
 """
 
 from __future__ import annotations
