@@ -2,8 +2,7 @@
 
 Drivers that compile when a kernel is first dispatched do so too where it is dispatched for nothing. llvmpipe compiles one
 kernel after the other on a device, but what another device has compiled it finds in its cache on disk: there kernels are
-compiled on devices of their own, side by side, while the host makes the others and uploads the weights. What is not begun by
-then the program's own device compiles.
+compiled on devices of their own, side by side, and on the program's, which takes what none of them has begun.
 """
 
 from __future__ import annotations
