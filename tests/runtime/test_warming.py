@@ -200,24 +200,41 @@ def test_pipelines_of_what_lanes_have_compiled_come_first_and_of_what_they_compi
 
 
 @pytest.mark.usefixtures("many_cores")
-@pytest.mark.parametrize("late", [False, True])
-def test_few_weights_are_uploaded_once_compilers_have_given_their_memory_back(monkeypatch, late):
+@pytest.mark.parametrize(
+    ("lanes", "few", "expected"),
+    [
+        (True, True, ["pipelines", "compiled", "uploaded"]),
+        (True, False, ["uploaded", "pipelines", "compiled"]),
+        (False, True, ["pipelines", "uploaded", "compiled"]),
+        (False, False, ["pipelines", "uploaded", "compiled"]),
+    ],
+)
+def test_weights_are_uploaded_while_kernels_are_compiled_but_few_when_lanes_have_given_memory_back(
+    monkeypatch, lanes, few, expected
+):
     order: list[str] = []
-    close, upload = warming._Lanes.close, Program._upload
+    begin, end, upload = warming.WarmUp.order, warming.WarmUp.__exit__, Program._upload
 
-    def closed(self):
+    def begun(self):
+        order.append("pipelines")
+        return begin(self)
+
+    def ended(self, *error):
         order.append("compiled")
-        close(self)
+        end(self, *error)
 
     def uploaded(self, progress):
         order.append("uploaded")
         upload(self, progress)
 
-    monkeypatch.setattr(warming._Lanes, "close", closed)
+    monkeypatch.setattr(warming.WarmUp, "order", begun)
+    monkeypatch.setattr(warming.WarmUp, "__exit__", ended)
     monkeypatch.setattr(Program, "_upload", uploaded)
-    monkeypatch.setattr(program, "_SOON_UPLOADED_BYTES", 1 << 20 if late else 0)
+    monkeypatch.setattr(program, "_SOON_UPLOADED_BYTES", 1 << 20 if few else 0)
+    if not lanes:
+        monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
     found = results(fresh_context())
-    assert order == (["compiled", "uploaded"] if late else ["uploaded", "compiled"])
+    assert order == expected
     monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
     for name, array in results(fresh_context()).items():
         np.testing.assert_array_equal(found[name], array, err_msg=name)

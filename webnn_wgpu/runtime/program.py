@@ -128,7 +128,10 @@ class Program:
             progress(done, total, UPLOADING)
 
     def _make(self, progress: Progress | None) -> None:
-        """Make everything; many weights are uploaded while the driver compiles, few after it has given its memory back."""
+        """Make everything.
+
+        Weights are uploaded while kernels are compiled; few of them, which takes no time, when lanes have given memory back.
+        """
         plan, cache = self.plan, PipelineCache.of(self.device)
         if plan.uniforms:
             usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
@@ -137,9 +140,9 @@ class Program:
         uses: dict[KernelSpec, list[PlannedDispatch]] = {}
         for d in plan.dispatches:
             uses.setdefault(d.spec, []).append(d)
-        late = plan.constant_bytes <= _SOON_UPLOADED_BYTES
+        few = plan.constant_bytes <= _SOON_UPLOADED_BYTES
         with WarmUp(self.device, plan, uses, self._uniform_window) as warm_up:
-            if not late:
+            if warm_up.on_lanes and not few:
                 self._allocate(progress)
             for i, spec in enumerate(warm_up.order()):
                 if progress is not None and spec not in cache:
@@ -149,7 +152,9 @@ class Program:
                     warm_up.compile(self._pipelines[spec])
             if progress is not None:
                 progress(len(uses), len(uses), "")
-        if late:
+            if not warm_up.on_lanes:
+                self._allocate(progress)
+        if warm_up.on_lanes and few:
             self._allocate(progress)
         self._groups = [
             None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {}) for d in plan.dispatches

@@ -90,6 +90,11 @@ class WarmUp:
         self._jobs: dict[KernelSpec, _Job] = {}
         self._later: list[tuple[Pipeline, Mapping[Use, PlannedDispatch]]] = []
 
+    @property
+    def on_lanes(self) -> bool:
+        """Whether lanes compile, which takes much memory, rather than the program's device alone."""
+        return self._lanes is not None
+
     def __enter__(self) -> WarmUp:
         """Have lanes, where there are any, begin with what is new."""
         if self._lanes is not None:
