@@ -21,6 +21,15 @@ from ..runtime.own_kernels import RunArgument, run_kernel
 from .canaries import CANARY, SONG, Cage
 from .kernel_report import KernelCase, Number
 
+_CLEAR = """
+var<workgroup> memory: array<u32, 4096>;  // as much as every device has
+@compute @workgroup_size(64) fn main(@builtin(local_invocation_index) i: u32) {
+    for (var k = i; k < 4096u; k += 64u) { memory[k] = 0u; }
+}
+"""
+_CLEARED: Grid = (256, 1, 1)
+"""Some workgroups for each of a software adapter's threads."""
+
 
 class KernelOnDevice:
     """A source for a case on a context, and how it is run."""
@@ -66,6 +75,9 @@ class KernelOnDevice:
     ) -> tuple[dict[str, Array], list[str]]:
         """Run it once and return the bytes of its outputs, and what was written outside.
 
+        Workgroup memory is cleared before. WGSL says that it is, but not every driver keeps to it: what an earlier run has left
+        there may be just what a kernel should have waited for.
+
         Args:
             contents: what lies in buffers before; the others are filled.
             sizes: bytes of each buffer.
@@ -85,6 +97,7 @@ class KernelOnDevice:
                     cage.tensor.write(np.ascontiguousarray(contents[name]))
                 bound = cage.open if name in free else cage.tensor
                 arguments.append(RunArgument(bound, name, "read" if binding.access == "read" else "write"))
+            run_kernel(self.device, _CLEAR, (), _CLEARED)
             run_kernel(self.device, source or self.source, arguments, self.grid)
             looks = {name: cage.look() for name, cage in cages.items()}
         finally:
