@@ -308,7 +308,8 @@ def _leave_out_opengl() -> None:
         from wgpu.backends.wgpu_native import extras
 
         with suppress(RuntimeError):
-            extras.set_instance_extras(backends=["Primary"])
+            # The compiler for Direct3D stays the one that wgpu takes by itself.
+            extras.set_instance_extras(backends=["Primary"], dx12_compiler="Undefined")
 
 
 def driver_of(info: Mapping[str, Any]) -> str:
