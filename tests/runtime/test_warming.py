@@ -203,32 +203,33 @@ def test_pipelines_of_what_lanes_have_compiled_come_first_and_of_what_they_compi
 @pytest.mark.parametrize(
     ("lanes", "few", "expected"),
     [
-        (True, True, ["pipelines", "compiled", "uploaded"]),
-        (True, False, ["uploaded", "pipelines", "compiled"]),
-        (False, True, ["pipelines", "uploaded", "compiled"]),
-        (False, False, ["pipelines", "uploaded", "compiled"]),
+        (True, True, ["pipelines", "lanes", "uploaded"]),
+        (True, False, ["uploaded", "pipelines", "lanes"]),
+        (False, True, ["pipelines", "uploaded"]),
+        (False, False, ["pipelines", "uploaded"]),
     ],
 )
 def test_weights_are_uploaded_while_kernels_are_compiled_but_few_when_lanes_have_given_memory_back(
     monkeypatch, lanes, few, expected
 ):
     order: list[str] = []
-    begin, end, upload = warming.WarmUp.order, warming.WarmUp.__exit__, Program._upload
+    begin, close, upload = warming.WarmUp.order, warming._Lanes.close, Program._upload
 
     def begun(self):
         order.append("pipelines")
         return begin(self)
 
-    def ended(self, *error):
-        order.append("compiled")
-        end(self, *error)
+    def closed(self):
+        if "lanes" not in order:
+            order.append("lanes")
+        close(self)
 
     def uploaded(self, progress):
         order.append("uploaded")
         upload(self, progress)
 
     monkeypatch.setattr(warming.WarmUp, "order", begun)
-    monkeypatch.setattr(warming.WarmUp, "__exit__", ended)
+    monkeypatch.setattr(warming._Lanes, "close", closed)
     monkeypatch.setattr(Program, "_upload", uploaded)
     monkeypatch.setattr(program, "_SOON_UPLOADED_BYTES", 1 << 20 if few else 0)
     if not lanes:

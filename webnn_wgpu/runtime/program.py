@@ -140,9 +140,9 @@ class Program:
         uses: dict[KernelSpec, list[PlannedDispatch]] = {}
         for d in plan.dispatches:
             uses.setdefault(d.spec, []).append(d)
-        few = plan.constant_bytes <= _SOON_UPLOADED_BYTES
         with WarmUp(self.device, plan, uses, self._uniform_window) as warm_up:
-            if warm_up.on_lanes and not few:
+            early = warm_up.on_lanes and plan.constant_bytes > _SOON_UPLOADED_BYTES
+            if early:
                 self._allocate(progress)
             for i, spec in enumerate(warm_up.order()):
                 if progress is not None and spec not in cache:
@@ -152,10 +152,9 @@ class Program:
                     warm_up.compile(self._pipelines[spec])
             if progress is not None:
                 progress(len(uses), len(uses), "")
-            if not warm_up.on_lanes:
+            if not early:
+                warm_up.finish_lanes()
                 self._allocate(progress)
-        if warm_up.on_lanes and few:
-            self._allocate(progress)
         self._groups = [
             None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {}) for d in plan.dispatches
         ]

@@ -150,6 +150,14 @@ class WarmUp:
             _wait_for_compiler(self._device)
             _return_freed_memory()
 
+    def finish_lanes(self) -> None:
+        """Wait for lanes, have them give back their memory, and let the program's device find what they have compiled."""
+        if self._lanes is not None:
+            self._lanes.close()
+        for kernel, uses in self._later:
+            self._dispatch_nothing(kernel, uses)
+        self._later.clear()
+
     def _dispatch_nothing(self, kernel: Pipeline, uses: Mapping[Use, PlannedDispatch]) -> None:
         resources = [_no_textures(self._cache, use) for use in uses]
         if kernel.spec.uniforms:
@@ -158,14 +166,13 @@ class WarmUp:
         dispatch_nothing(self._cache, kernel, resources)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._lanes is not None:
-            self._lanes.close()
         if error is not None:
+            if self._lanes is not None:
+                self._lanes.close()
             for kernel, uses in self._later:
                 kernel.warm.difference_update(uses)
             return
-        for kernel, uses in self._later:
-            self._dispatch_nothing(kernel, uses)
+        self.finish_lanes()
         self._device.wait()
         if self._lanes is not None:
             cache.write(self._mark, "")
@@ -221,6 +228,8 @@ class _Lanes:
         with self._lock:
             self._waiting.clear()
         self._pool.shutdown(cancel_futures=True)
+        if self._idle.empty():
+            return
         while not self._idle.empty():
             self._idle.get().release()
         _return_freed_memory()
