@@ -14,6 +14,7 @@ import wgpu
 from click.testing import CliRunner, Result
 
 import webnn_wgpu as wn
+from webnn_wgpu.cli import progress
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.cli.demo import DEFAULT_SENTENCES
 from webnn_wgpu.frontends import sentence_encoder
@@ -114,10 +115,21 @@ def test_the_table(device: devices.Device) -> None:
 @pytest.mark.usefixtures("model_dir")
 def test_a_terminal_shows_how_far_kernels_and_weights_are(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")  # makes rich take a pipe for a terminal
+    counts: dict[str, str] = {}
+    described = progress.described
+
+    def noted(done: int, total: int, what: str) -> tuple[str, str, str]:
+        doing, counts[doing], upcoming = described(done, total, what)
+        return doing, counts[doing], upcoming
+
+    monkeypatch.setattr(progress, "described", noted)
     result = demo("--json", "A cat.")
     assert list(json.loads(result.stdout)) == KEYS
     assert "Compiling kernels" in result.stderr
-    assert re.search(r"([\d.]+)/\1\b", result.stderr)  # whichever of the two comes last
+    assert re.fullmatch(r"(\d+)/\1", counts["Compiling kernels"])
+    assert re.fullmatch(r"([\d.]+)/\1 MB", counts["Uploading weights"])
+    # A pipe is shown the first state and the last: which of the two comes last depends on what is to be compiled.
+    assert any(count in result.stderr for count in counts.values())
 
 
 @pytest.mark.usefixtures("model_dir")

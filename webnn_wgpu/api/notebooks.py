@@ -37,9 +37,9 @@ _HEIGHT, _CHARACTER = 40.0, 7.2
 
 def escape(text: str) -> str:
     """Return a text as HTML shows it."""
-    from html import escape  # here, for its tables take half a megabyte, which only notebooks need
+    import html  # here, for its tables take half a megabyte, which only notebooks need
 
-    return escape(text)
+    return html.escape(text)
 
 
 def table_html(title: str, rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str:

@@ -79,14 +79,15 @@ class WarmUp:
         kernels: Mapping[KernelSpec, Sequence[PlannedDispatch]],
         uniforms: Callable[[PlannedDispatch], Any],
     ) -> None:
-        self._device, self._plan, self._uniforms = device, plan, uniforms
+        self._device, self._uniforms = device, uniforms
         self._cache = PipelineCache.of(device)
         new = sum(spec not in self._cache for spec in kernels)
         self._mark = _mark(device, plan) if new >= _FEWEST_KERNELS and _compiles_side_by_side(device) else ""
         # What an earlier process had compiled the driver still has, in all likelihood: lanes would cost more than they save.
         self._lanes = _Lanes(device) if self._mark and cache.read(self._mark) is None else None
         # What takes much longer to compile than all else is begun first.
-        self._kernels = dict(sorted(kernels.items(), key=lambda used: not used[0].is_long))
+        longest_first = sorted(kernels.items(), key=lambda used: not used[0].is_long)
+        self._uses = {spec: {_use(plan, planned): planned for planned in dispatches} for spec, dispatches in longest_first}
         self._jobs: dict[KernelSpec, _Job] = {}
         self._later: list[tuple[Pipeline, Mapping[Use, PlannedDispatch]]] = []
 
@@ -99,7 +100,7 @@ class WarmUp:
         """Have lanes, where there are any, begin with what is new."""
         if self._lanes is not None:
             try:
-                for spec in self._kernels:
+                for spec in self._uses:
                     self._begin_elsewhere(self._lanes, spec)
             except BaseException:
                 self._lanes.close()
@@ -110,14 +111,11 @@ class WarmUp:
         if spec.source:
             return
         known = self._cache.get(spec).warm if spec in self._cache else ()
-        uses = tuple(use for use in self._uses(spec) if use not in known)
+        uses = tuple(use for use in self._uses[spec] if use not in known)
         if uses:
             # A source that cannot be rendered is reported where its pipeline is made.
             with _logged("%s was not rendered", spec):
                 self._jobs[spec] = lanes.start(spec, uses, len(source_of(spec)))
-
-    def _uses(self, spec: KernelSpec) -> dict[Use, PlannedDispatch]:
-        return {_use(self._plan, planned): planned for planned in self._kernels[spec]}
 
     def order(self) -> Iterator[KernelSpec]:
         """Yield the kernels in the order in which the program should make their pipelines.
@@ -125,7 +123,7 @@ class WarmUp:
         Of those that lanes were given, it takes what they have compiled, or else takes the longest back that none has begun.
         What they are still compiling comes last: a pipeline takes memory twice while a lane has one of the same kernel.
         """
-        yield from (spec for spec in self._kernels if spec not in self._jobs)
+        yield from (spec for spec in self._uses if spec not in self._jobs)
         left = sorted(self._jobs.values(), key=lambda job: job.length, reverse=True)
         while left:
             compiled = next((job for job in left if job.compiled.done()), None)
@@ -137,7 +135,7 @@ class WarmUp:
         """Have the driver compile a kernel, of which the program now has a pipeline, for what is new in its uses."""
         if kernel.spec.source:
             return
-        uses = {use: planned for use, planned in self._uses(kernel.spec).items() if use not in kernel.warm}
+        uses = {use: planned for use, planned in self._uses[kernel.spec].items() if use not in kernel.warm}
         if not uses:
             return
         kernel.warm.update(uses)
@@ -228,7 +226,7 @@ class _Lanes:
         with self._lock:
             self._waiting.clear()
         self._pool.shutdown(cancel_futures=True)
-        if self._idle.empty():
+        if self._idle.empty():  # it was closed before
             return
         while not self._idle.empty():
             self._idle.get().release()

@@ -27,7 +27,7 @@ var<workgroup> memory: array<u32, 4096>;  // as much as every device has
     for (var k = i; k < 4096u; k += 64u) { memory[k] = 0u; }
 }
 """
-_CLEARED: Grid = (256, 1, 1)
+_CLEAR_GRID: Grid = (256, 1, 1)
 """Some workgroups for each of a software adapter's threads."""
 
 
@@ -97,7 +97,7 @@ class KernelOnDevice:
                     cage.tensor.write(np.ascontiguousarray(contents[name]))
                 bound = cage.open if name in free else cage.tensor
                 arguments.append(RunArgument(bound, name, "read" if binding.access == "read" else "write"))
-            run_kernel(self.device, _CLEAR, (), _CLEARED)
+            run_kernel(self.device, _CLEAR, (), _CLEAR_GRID)
             run_kernel(self.device, source or self.source, arguments, self.grid)
             looks = {name: cage.look() for name, cage in cages.items()}
         finally:
