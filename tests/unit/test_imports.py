@@ -1,0 +1,54 @@
+"""Importing without looking for garbage."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+
+from webnn_wgpu.core.imports import uncollected
+
+
+class Ring:
+    """What only the garbage collector frees."""
+
+    def __init__(self) -> None:
+        self.me = self
+
+
+@pytest.fixture(autouse=True)
+def _unfrozen():
+    gc.collect()
+    yield
+    gc.unfreeze()
+    assert gc.isenabled()
+
+
+def test_what_was_made_is_old_and_still_found_once_it_is_garbage():
+    with uncollected():
+        ring = Ring()
+    gone = weakref.ref(ring)
+    assert any(found is ring for found in gc.get_objects(generation=2))
+    del ring
+    gc.collect()
+    assert gone() is None
+
+
+def test_what_others_have_frozen_stays_so():
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    with uncollected():
+        ring = Ring()
+    assert gc.get_freeze_count() == frozen > 0
+    assert any(found is ring for found in gc.get_objects())
+
+
+def test_a_collector_that_is_off_stays_off():
+    gc.disable()
+    try:
+        with uncollected():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
