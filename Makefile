@@ -34,7 +34,7 @@ pytest = $(BIN)/python -m pytest $(in_processes)
 # package, name the ICD file of a SwiftShader of your own: make test-swiftshader SWIFTSHADER=/path/to/vk_swiftshader_icd.json
 SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
 
-.PHONY: help demo test test-all test-swiftshader test-oldest swiftshader lint bench venv driver clean
+.PHONY: help demo test test-all test-swiftshader test-subgroups test-oldest swiftshader lint bench venv driver clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -48,10 +48,11 @@ test: lint $(VENV)/.weights ## linters, type checker, import rules, then pytest:
 	@$(ensure_driver)
 	$(pytest) --profiles=rotate $(ARGS)
 
-test-all: lint $(VENV)/.weights ## everything: all device profiles, the campaign of random graphs, SwiftShader, the oldest wgpu
+test-all: lint $(VENV)/.weights ## everything: all device profiles, random graphs, SwiftShader, other subgroups, the oldest wgpu
 	@$(ensure_driver)
 	$(pytest) --profiles=all -m "not bench" $(ARGS)
 	@$(MAKE) test-swiftshader ARGS=
+	@$(MAKE) test-subgroups ARGS=
 	@$(MAKE) test-oldest ARGS=
 
 test-oldest: $(VENV)/.installed-dev ## tests of what touches wgpu, and the conformance cases, with the oldest wgpu that will do
@@ -63,6 +64,11 @@ test-oldest: $(VENV)/.installed-dev ## tests of what touches wgpu, and the confo
 test-swiftshader: $(VENV)/.installed-dev $(VENV)/.weights swiftshader ## conformance cases and tests of operators on SwiftShader
 	$(on_swiftshader) $(BIN)/webnn-wgpu doctor
 	$(on_swiftshader) $(pytest) $(or $(ARGS),tests/conformance tests/ops tests/kernels/test_math_library.py)
+
+# SwiftShader's subgroups have 4 invocations, llvmpipe's 8 unless it is told how many bits of them it computes at once.
+test-subgroups: $(VENV)/.installed-dev $(VENV)/.weights ## conformance cases, tests of operators and kernels with subgroups of 16
+	@$(ensure_driver)
+	LP_NATIVE_VECTOR_WIDTH=512 $(pytest) $(or $(ARGS),tests/conformance tests/ops tests/kernels)
 
 swiftshader: $(SWIFTSHADER) ## fetch the software Vulkan driver SwiftShader
 

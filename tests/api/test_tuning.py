@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from webnn_wgpu.core import cache
 from webnn_wgpu.ir.graph import Graph
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.kernels import tuning as tunings
+from webnn_wgpu.kernels.spec import KernelSpec
 from webnn_wgpu.kernels.tuning import Measured, Tuning
 from webnn_wgpu.passes import PASSES, run_passes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
+from webnn_wgpu.runtime import pipelines
 from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.program import Program
 
@@ -83,6 +86,27 @@ def test_what_is_measured_is_used_from_then_on(context: wn.MLContext, user: Path
     assert reason(after) == measured.reason
     np.testing.assert_allclose(context.compute(after, {"x": X})["y"], context.compute(before, {"x": X})["y"], rtol=1e-5)
     assert not reason(graph(context, tuning=False)).startswith("measured")
+
+
+def test_a_kernel_that_computes_something_wrong_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    right, device = pipelines.source_of, new_profile("full")
+    with wn.ml.create_context(device.gpu) as context:
+        built = graph(context)
+        usual = built.plan.dispatches[0].spec.variant
+
+        def miscompiled(spec: KernelSpec) -> str:
+            source = right(spec)
+            return source if spec.variant == usual else source.replace("exp_parts_f32(x, 0.0)", "1.0")
+
+        monkeypatch.setattr(pipelines, "source_of", miscompiled)
+        with caplog.at_level(logging.WARNING, "webnn_wgpu"):
+            (measured,) = built.tune(save=False).choices.values()
+    assert set(measured.milliseconds) == {usual}
+    others = sorted({"plain", "subgroup", "workgroup"} - {usual})
+    told = sorted(record.getMessage() for record in caplog.records)
+    assert told == [f"softmax: float32[6, 64]; axis=1: what {v} computes is wrong on {device.description}" for v in others]
 
 
 def test_where_choices_come_from(context: wn.MLContext, tmp_path: Path, user: Path) -> None:

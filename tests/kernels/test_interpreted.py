@@ -1,14 +1,18 @@
-"""Every built-in kernel, run by the interpreter: it computes what the device does, and nothing is found wrong with it."""
+"""Every built-in kernel, run by the interpreter: it computes what the device does, and nothing is found wrong with it.
+
+So do kernels that are chosen for hardware GPUs, with subgroups as large as no software adapter has them.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from tests.kernels.operators import Call, calls, indices
 from tests.support import op_graph
+from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.debug.plan_memory import PlanMemory
 from webnn_wgpu.debug.wgsl.dispatch import Kernel
@@ -16,15 +20,18 @@ from webnn_wgpu.debug.wgsl.machine import Budget
 from webnn_wgpu.kernels.templates import render, shader_root
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.plan.forced import forceable
+from webnn_wgpu.reference import interpret
+from webnn_wgpu.runtime.device import WANTED_FEATURES
 from webnn_wgpu.runtime.program import Program
 
 if TYPE_CHECKING:
-    from webnn_wgpu.ir.graph import Array
+    from webnn_wgpu.ir.graph import Array, Graph
     from webnn_wgpu.plan import ExecutionPlan
     from webnn_wgpu.runtime.device import Device
 
 NAMES = """
-add-all-but-0 cast-all tanh-all erf-all x.mod-all logicalXor-all-but-0 quantizeLinear-8x14 dequantizeLinear-8x14-int8
+add-all-but-0 cast-all identity-all-float16 reshape-all-uint8 tanh-all erf-all x.mod-all logicalXor-all-but-0
+quantizeLinear-8x14 dequantizeLinear-8x14-int8
 transpose-all-uint8 reverse-all-float16 concat-all-uint8 pad-all-uint8 triangular-all-float16
 gather-all-uint8 gatherND-all-float32 scatterND-rows-int64 scatterElements-table-uint8
 argMax-rows-1 reduceSum-rows-0 reduceLogSumExp-one-row softmax-40x41-1 softmax-40x40-0
@@ -77,13 +84,35 @@ def cases() -> list[tuple[Call, str]]:
     return [(call, variant) for call in chosen for variant in ("", *forceable().get(call.name, ()))]
 
 
-def plan_of(device: Device, call: Call, variant: str) -> ExecutionPlan | None:
+def graph_of(call: Call) -> Graph:
+    return op_graph(call.name, call.arrays(), call.attrs, call.constants)
+
+
+def plan_of(caps: Caps, call: Call, variant: str) -> ExecutionPlan | None:
     """Return a plan, None where the device or the call cannot have the variant."""
-    graph = op_graph(call.name, call.arrays(), call.attrs, call.constants)
     try:
-        return make_plan(graph, device.caps, {call.name: variant} if variant else {})
+        return make_plan(graph_of(call), caps, {call.name: variant} if variant else {})
     except OperationError:
         return None
+
+
+def feeds_of(call: Call) -> dict[str, Array]:
+    return {str(i): np.asarray(a) for i, a in enumerate(call.arrays()) if a is not None and i not in call.constants}
+
+
+def interpreted(plan: ExecutionPlan, feeds: dict[str, Array], subgroup_size: int) -> dict[str, Array]:
+    """Return the outputs of a plan, in which nothing must be found wrong."""
+    memory = PlanMemory(plan, feeds)
+    for dispatch in plan.dispatches:
+        found = Kernel(render(dispatch.spec), name=dispatch.label).run(
+            memory.resources(dispatch),
+            dispatch.grid,
+            workgroups=None,
+            subgroup_size=subgroup_size,
+            budget=Budget(100_000, 100_000),
+        )
+        assert [str(finding) for finding in found if not finding.harmless] == []
+    return {name: memory.output(name) for name in plan.outputs}
 
 
 def assert_alike(found: Array, wanted: Array, exact: bool) -> None:
@@ -97,29 +126,31 @@ def assert_alike(found: Array, wanted: Array, exact: bool) -> None:
 
 @pytest.mark.parametrize(("call", "variant"), cases(), ids=lambda value: str(value) or "chosen")
 def test_the_interpreter_computes_what_the_device_does(device: Device, call: Call, variant: str) -> None:
-    plan = plan_of(device, call, variant)
+    plan = plan_of(device.caps, call, variant)
     if plan is None:
         return  # a variant that the device or the call cannot have
-    feeds: dict[str, Any] = {str(i): a for i, a in enumerate(call.arrays()) if a is not None and i not in call.constants}
     program = Program(device, plan)
-    wanted = program.start(feeds, list(plan.outputs)).result()
+    wanted = program.start(feeds_of(call), list(plan.outputs)).result()
     program.destroy()
-    memory = PlanMemory(plan, feeds)
-    for dispatch in plan.dispatches:
-        kernel = Kernel(render(dispatch.spec), name=dispatch.label)
-        found = kernel.run(
-            memory.resources(dispatch),
-            dispatch.grid,
-            workgroups=None,
-            subgroup_size=device.caps.subgroup_size or 32,
-            budget=Budget(100_000, 100_000),
-        )
-        assert [str(finding) for finding in found if not finding.harmless] == []
-    for name, array in wanted.items():
-        assert_alike(memory.output(name), array, device.caps.is_cpu)
+    for name, array in interpreted(plan, feeds_of(call), device.caps.subgroup_size or 32).items():
+        assert_alike(array, wanted[name], device.caps.is_cpu)
+
+
+@pytest.mark.parametrize("subgroup_size", [16, 32, 64])
+@pytest.mark.parametrize(("call", "variant"), cases(), ids=lambda value: str(value) or "chosen")
+def test_kernels_for_hardware_compute_what_the_reference_does(call: Call, variant: str, subgroup_size: int) -> None:
+    caps = Caps(frozenset(WANTED_FEATURES), subgroup_size=subgroup_size, adapter_type="DiscreteGPU")
+    plan = plan_of(caps, call, variant)
+    if plan is None:
+        return  # a variant that the call cannot have
+    graph = graph_of(call)
+    feeds = feeds_of(call)
+    wanted = interpret(graph, feeds)
+    for name, array in interpreted(plan, feeds, subgroup_size).items():
+        assert_alike(array, wanted[name], exact=False)
 
 
 def test_every_template_is_interpreted(device: Device) -> None:
-    plans = [plan for call, variant in cases() if (plan := plan_of(device, call, variant)) is not None]
+    plans = [plan for call, variant in cases() if (plan := plan_of(device.caps, call, variant)) is not None]
     ran = {dispatch.spec.template for plan in plans for dispatch in plan.dispatches}
     assert {file.name.removesuffix(".wgsl.j2") for file in (shader_root() / "ops").iterdir()} - ran == set()

@@ -255,8 +255,9 @@ class MLGraph:
         """Measure the kernel variants that there are for the graph's operators, and keep which are the fastest.
 
         The variants of an operator, and those of their tiles, take turns on the device with its shapes and data types, and the
-        median times are compared. Graphs that are built from then on use what was found, with `measured` as the reason; this
-        one stays as it is. That takes seconds for a small model, minutes for a large one: every variant must be compiled.
+        median times are compared; one whose results are not those of the usual variant is left out, with a warning. Graphs
+        that are built from then on use what was found, with `measured` as the reason; this one stays as it is. That takes
+        seconds for a small model, minutes for a large one: every variant must be compiled.
 
         Args:
             save: whether to add it to the user's cache, where later contexts find it. Without, it is given to `build` as

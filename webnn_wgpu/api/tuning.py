@@ -49,6 +49,12 @@ _FINAL_ROUNDS = 11
 _NEGLIGIBLE = 0.003
 """Share of a graph's time below which an operator is not worth measuring."""
 
+_ALIKE = {2: 1e-2, 4: 1e-3}
+"""Share of the largest result by which float16 and float32 results of variants may differ: sums have another order."""
+
+_BORDERLINE = 0.01
+"""Share of integers that may differ: what lies between two is rounded to the one by one variant, to the other by another."""
+
 
 def sources_of(tuning: TuningSource, operator: str) -> Sources:
     """Return the sources that an argument names.
@@ -200,6 +206,7 @@ class _Tuner:
                     logger.info("%s cannot be computed by %s: %s", name, variant, error)
             if not running:
                 return
+            self._leave_out_wrong(name, running, usual)
             times = _rounds(running)
             fastest = min(times, key=lambda variant: times[variant])
             if usual in times and fastest != usual and not _surely_faster(running[fastest], running[usual]):
@@ -210,6 +217,18 @@ class _Tuner:
         if fastest in operator.variants:
             milliseconds = {variant: float(f"{us / 1e3:.4g}") for variant, us in times.items() if variant in operator.variants}
             self.choices[name] = Measured(fastest, milliseconds)
+
+    def _leave_out_wrong(self, name: str, running: dict[str, _Running], usual: str) -> None:
+        """Close the variants that compute something else than the heuristics' choice does.
+
+        Drivers miscompile kernels, and may give a kernel other subgroups than the probed ones; what is wrong is often fast.
+        """
+        if usual not in running:
+            return
+        wanted = running[usual].results()
+        for variant in [variant for variant, each in running.items() if not _alike(each.results(), wanted)]:
+            logger.warning("%s: what %s computes is wrong on %s", name, variant, self._device.description)
+            running.pop(variant).close()
 
     def _plans(self, name: str, operator: _Operator) -> tuple[dict[str, ExecutionPlan], str]:
         """Return the plan of each variant that differs from those before it, and which of them the heuristics choose.
@@ -260,6 +279,18 @@ def _surely_faster(one: _Running, usual: _Running) -> bool:
     return float(np.median([one.microseconds() / usual.microseconds() for _ in range(_FINAL_ROUNDS)])) < _GAIN
 
 
+def _alike(found: Mapping[str, Array], wanted: Mapping[str, Array]) -> bool:
+    """Return whether results are the same but for rounding."""
+    return all(_close(found[name], array) for name, array in wanted.items())
+
+
+def _close(found: Array, wanted: Array) -> bool:
+    if wanted.dtype.kind != "f":
+        return bool(np.count_nonzero(found != wanted) <= _BORDERLINE * wanted.size)
+    largest = np.max(np.abs(wanted), initial=0, where=np.isfinite(wanted))
+    return np.allclose(found, wanted, rtol=0, atol=_ALIKE[wanted.itemsize] * float(largest), equal_nan=True)
+
+
 class _Running:
     """A plan of one operator on its device, with inputs made up."""
 
@@ -273,8 +304,12 @@ class _Running:
         if times is not None:
             return max(float(times.sum()), 1e-3)
         start = time.perf_counter()
-        self._program.start(self._inputs, list(self._program.plan.outputs)).result()
+        self.results()
         return (time.perf_counter() - start) * 1e6
+
+    def results(self) -> dict[str, Array]:
+        """Run and return the outputs."""
+        return self._program.start(self._inputs, list(self._program.plan.outputs)).result()
 
     def close(self) -> None:
         """Free everything."""

@@ -88,6 +88,8 @@ class PlanMemory:
             for p in self._plan.places.values()
             if (p.kind, p.key) == (resource.kind, resource.key)
         ]
+        if resource.kind == "output":  # its value may lie elsewhere too: what gives an operand back is a view of that
+            ends.append(self._plan.outputs[str(resource.key)].size_bytes)
         paddings = [end - e for e in ends if 0 <= end - e < STORAGE_ALIGNMENT_BYTES]
         # Scratch memory is no value, and has padding too.
         return max(paddings, default=STORAGE_ALIGNMENT_BYTES - 4 if resource.kind == "slot" else 0)
