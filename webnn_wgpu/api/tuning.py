@@ -227,7 +227,8 @@ class _Tuner:
             return
         wanted = running[usual].results()
         for variant in [variant for variant, each in running.items() if not _alike(each.results(), wanted)]:
-            logger.warning("%s: what %s computes is wrong on %s", name, variant, self._device.description)
+            than = usual or "the usual kernel"
+            logger.warning("%s: %s computes something else than %s on %s", name, variant, than, self._device.description)
             running.pop(variant).close()
 
     def _plans(self, name: str, operator: _Operator) -> tuple[dict[str, ExecutionPlan], str]:
