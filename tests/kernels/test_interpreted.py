@@ -1,6 +1,6 @@
 """Every built-in kernel, run by the interpreter: it computes what the device does, and nothing is found wrong with it.
 
-So do kernels that are chosen for hardware GPUs, with subgroups as large as no software adapter has them.
+Kernels as hardware GPUs get them compute what the reference does, with subgroups as large as no software adapter has them.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def graph_of(call: Call) -> Graph:
 
 
 def plan_of(caps: Caps, call: Call, variant: str) -> ExecutionPlan | None:
-    """Return a plan, None where the device or the call cannot have the variant."""
+    """Return a plan, None where the capabilities or the call cannot have the variant."""
     try:
         return make_plan(graph_of(call), caps, {call.name: variant} if variant else {})
     except OperationError:

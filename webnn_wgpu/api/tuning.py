@@ -225,9 +225,8 @@ class _Tuner:
         """
         if usual not in running:
             return
-        wanted = running[usual].results()
+        wanted, than = running[usual].results(), usual or "the usual kernel"
         for variant in [variant for variant, each in running.items() if not _alike(each.results(), wanted)]:
-            than = usual or "the usual kernel"
             logger.warning("%s: %s computes something else than %s on %s", name, variant, than, self._device.description)
             running.pop(variant).close()
 
