@@ -11,6 +11,7 @@ import webnn_wgpu as wn
 from examples.models import bert
 from tests.onnx.models import parsed
 from webnn_wgpu.api.progress import READING, UPLOADING
+from webnn_wgpu.frontends.onnx import module
 
 SYMBOLIC = "g (float[N, 3] x) => (float[N, 2] y) <float[3, 2] w = {1, 2, 3, 4, 5, 6}> { h = MatMul (x, w) y = Relu (h) }"
 
@@ -42,6 +43,20 @@ def test_pinned_dimensions_compile_when_loading(context, tmp_path):
     with pytest.raises(wn.MLTypeError, match=r"x: \[3, 3\]; allowed: x: float32\[N, 3\] with N = 2"):
         model.run({"x": np.ones((3, 3), np.float32)})
     assert wn.load(path, context, override_dims={"N": 3}).run({"x": np.ones((3, 3), np.float32)})["y"].shape == (3, 2)
+
+
+def test_nodes_of_plain_types_need_no_schemas(context, monkeypatch):
+    def unknown(*node: object) -> None:
+        raise AssertionError(f"the schema of {node} was asked for")
+
+    monkeypatch.setattr(module, "find_schema", unknown)
+    model = wn.load_onnx(
+        parsed("""g (float[2, 3] x, int64[1] i) => (float[2] y) <int64[1] axes = {1}>
+                  { g = Gather <axis = 1> (x, i) s = Squeeze (g, axes) y = Relu (s) }"""),
+        context,
+    )
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    np.testing.assert_array_equal(model.run({"x": x, "i": np.int64([2])})["y"], x[:, 2])
 
 
 def test_a_dimension_has_one_size_in_a_run(context):

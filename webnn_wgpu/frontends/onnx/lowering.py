@@ -25,7 +25,7 @@ from .module import Module
 from .operators import Handler, Inline, Result, handler
 from .rounding import rounded
 from .tensors import OnHost, Shape, Tensor, ValueNeeded
-from .types import HELD, Array, DType, encode
+from .types import BOOL, FLOAT32, HELD, INT64, Array, DType, encode
 
 MOST_DEMANDED = 1 << 16
 """Most elements of a value that is computed on the host because an operator asks for its elements."""
@@ -33,6 +33,8 @@ DEEPEST_DEMAND = 200
 """Longest chain of operators that is."""
 CHEAP = 4096
 """Results of as many elements at most are computed on the host where all inputs are known."""
+_PLAIN = frozenset({None, FLOAT32, INT64, np.dtype(np.int32), BOOL})
+"""The types of the inputs of most nodes, with None for inputs left out."""
 
 
 @dataclass(frozen=True)
@@ -333,6 +335,9 @@ class Lowering:
     def _typed(self, call: Call, chosen: Handler, index: int, operand: MLOperand) -> Tensor:
         """Give an operator's result the type that ONNX's schema asks for."""
         given = [None if t is None else t.dtype for t in call.inputs]
+        if operand.data_type == HELD[FLOAT32] and FLOAT32 in given and _PLAIN.issuperset(given):
+            # Nothing else that is held as float32 comes of these. ONNX takes a while to set its schemas up.
+            return Tensor(tuple(operand.shape), FLOAT32, operand=operand)
         dtype = self.module.output_dtype(call.node, index, given, call.version)
         if dtype is None:
             first = next(t for t in call.inputs if t is not None)
