@@ -223,6 +223,20 @@ def test_elements_are_replaced(context: MLContext, data_type: str) -> None:
     check_same(context, build, {"x": feed, "bias": feed[:, 0].copy()}, 1)
 
 
+def test_parts_of_a_joint_do_not_replace_pieces_that_lie_elsewhere(context: MLContext) -> None:
+    factors = [(weights(4, 8), weights(8, 64)) for _ in range(2)]
+
+    def build(b: MLGraphBuilder) -> MLOperand:
+        pieces = b.split(b.abs(b.input("x", {"dataType": "float32", "shape": [8, 64]})), 2)
+        products = [
+            b.matmul(b.constant(left), b.input(f"b{i}", right.shape, "float32")) for i, (left, right) in enumerate(factors)
+        ]
+        # The joint is as large as what was cut, but its parts come in another order.
+        return b.transpose(b.concat([b.add(*pair) for pair in zip(products, pieces[::-1], strict=True)], 0))
+
+    check_same(context, build, {"x": weights(8, 64)} | {f"b{i}": right for i, (_, right) in enumerate(factors)}, 0)
+
+
 def test_live_bytes_count_shared_memory_once() -> None:
     s = Sketch()
     x = s.apply("exp", s.input(weights(32, 16)))

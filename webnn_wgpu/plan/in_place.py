@@ -25,7 +25,12 @@ _OWN = {"full": "own", "same": "own", "switched": "switched own"}
 
 
 def replace_operands(
-    calls: Sequence[KernelCall], lifetimes: Mapping[int, Lifetime], root: Callable[[int], int], *, products: bool = True
+    calls: Sequence[KernelCall],
+    lifetimes: Mapping[int, Lifetime],
+    root: Callable[[int], int],
+    is_piece: Callable[[int], bool] = lambda value: False,
+    *,
+    products: bool = True,
 ) -> tuple[list[KernelCall], dict[int, int]]:
     """Return the calls, of which some store their results over an operand, and which value each such result replaces.
 
@@ -35,6 +40,7 @@ def replace_operands(
         calls: the calls in order.
         lifetimes: those of the values that are neither ends of the graph nor constants.
         root: the value whose memory a value shares.
+        is_piece: whether a value is a piece of that: elements at its own indices lie elsewhere there.
         products: whether those of matrix products and convolutions may, besides those of element-wise kernels.
     """
     kinds = [param for param in _READS if products or param != _OF_PRODUCTS]
@@ -49,7 +55,7 @@ def replace_operands(
             if read not in _OWN:
                 continue
             reading = [i for i in positions if read != "switched" or _adds(calls[i])]
-            pairs = {i: _pair(calls[i], f"{_READS[param]}{number}", lifetimes, root) for i in reading}
+            pairs = {i: _pair(calls[i], f"{_READS[param]}{number}", lifetimes, root, is_piece) for i in reading}
             if pairs and all(pair and _replaceable(calls, pair, pairs, lifetimes, root) for pair in pairs.values()):
                 replaced.update(pair for pair in pairs.values() if pair)
                 for i in positions:
@@ -63,11 +69,20 @@ def _adds(call: KernelCall) -> bool:
     return bool(dict(zip(call.spec.uniforms, call.uniforms, strict=True))[ADDS])
 
 
-def _pair(call: KernelCall, name: str, lifetimes: Mapping[int, Lifetime], root: Callable[[int], int]) -> tuple[int, int] | None:
+def _pair(
+    call: KernelCall,
+    name: str,
+    lifetimes: Mapping[int, Lifetime],
+    root: Callable[[int], int],
+    is_piece: Callable[[int], bool],
+) -> tuple[int, int] | None:
     """Return the result of a call and the operand bound by a name, if the one could be stored as the other is."""
     bound = {b.name: (b, o) for b, o in zip(call.spec.bindings, call.operands, strict=True)}
     (binding, operand), (output, result) = bound[name], bound["output"]
     if not isinstance(operand, int) or not isinstance(result, int) or replace(binding, name="output", access="write") != output:
+        return None
+    if is_piece(operand):
+        # Parts of a joint are as large as pieces of a value, but need not lie in the same order.
         return None
     old, new = root(operand), root(result)
     if old not in lifetimes or new not in lifetimes or lifetimes[old].size_bytes != lifetimes[new].size_bytes:

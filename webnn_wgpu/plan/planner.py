@@ -137,6 +137,10 @@ class _Planner:
             value = self.home[value]
         return value
 
+    def _is_piece(self, value: int) -> bool:
+        """Return whether a value is a piece of another, or a view of one."""
+        return self._viewed(value) in self.pieces
+
     def _before(self, value: int) -> int:
         """Return the bytes before a value in the memory that it shares."""
         viewed = self._viewed(value)
@@ -236,7 +240,7 @@ class _Planner:
         calls = [call for call, _, _ in plain]
         found, taken, before = separate, (plain, home), dict[int, int]()
         for products in (False, True):
-            changed, replaced = replace_operands(calls, separate.lifetimes, self.root, products=products)
+            changed, replaced = replace_operands(calls, separate.lifetimes, self.root, self._is_piece, products=products)
             if replaced != before:
                 self._change(changed)
                 self.home = home | replaced
@@ -261,7 +265,7 @@ class _Planner:
     def _place(self, value: int, place: Resource) -> Resource:
         """Return where a value lies, given where that lies whose memory it shares."""
         viewed = self._viewed(value)
-        if viewed not in self.pieces:
+        if not self._is_piece(value):
             return place
         return replace(place, offset_bytes=place.offset_bytes + self._before(viewed), size_bytes=self._size(viewed))
 
