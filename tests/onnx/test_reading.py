@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -59,11 +62,54 @@ def test_external_data(context, tmp_path):
     with pytest.raises(wn.NotSupportedError, match=r"keeps 'w' in the file 'w.bin': load it by its path"):
         wn.load_onnx((folder / "m.onnx").read_bytes(), context)
     (folder / "w.bin").write_bytes((folder / "w.bin").read_bytes()[:-1])
-    with pytest.raises(wn.NotSupportedError, match=r"m.onnx: 'w' reaches beyond the end of 'w.bin'"):
+    with pytest.raises(wn.NotSupportedError, match=r"m.onnx: 'w' reaches beyond the end of its data in 'w.bin'"):
         wn.load(folder / "m.onnx", context)
     (folder / "w.bin").unlink()
     with pytest.raises(wn.NotSupportedError, match=r"keeps 'w' in 'w.bin', which is not there"):
         wn.load(folder / "m.onnx", context)
+
+
+@pytest.mark.parametrize("external", [False, True])
+def test_files_under_other_names_that_are_linked_to(context, tmp_path, external):
+    """Hugging Face's cache has links of the right names to files that are named by their digests."""
+    blobs, snapshot = tmp_path / "blobs", tmp_path / "snapshots" / "main"
+    blobs.mkdir()
+    snapshot.mkdir(parents=True)
+    onnx.save(weighted(), tmp_path / "m.onnx", save_as_external_data=external, location="w.bin", size_threshold=0)
+    for name, digest in (("m.onnx", "a1"), ("w.bin", "b2")):
+        if (tmp_path / name).exists():
+            (tmp_path / name).rename(blobs / digest)
+            (snapshot / name).symlink_to(f"../../blobs/{digest}")
+    x = np.ones((2, 400), np.float32)
+    expected = x @ numpy_helper.to_array(weighted().graph.initializer[0])
+    np.testing.assert_allclose(wn.load(snapshot / "m.onnx", context).run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
+
+
+def test_files_with_several_names(context, tmp_path):
+    onnx.save(weighted(), tmp_path / "a.onnx")
+    (tmp_path / "b.onnx").hardlink_to(tmp_path / "a.onnx")
+    assert wn.load(tmp_path / "b.onnx", context).run({"x": np.ones((2, 400), np.float32)})["y"].shape == (2, 3)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux lists the open files")
+def test_a_file_is_opened_once_for_all_its_weights(context, tmp_path):
+    def opened() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    names = [f"w{i}" for i in range(40)]
+    nodes = [helper.make_node("Add", ["x", names[0]], ["y0"])]
+    nodes += [helper.make_node("Mul", [f"y{i}", names[i + 1]], [f"y{i + 1}"]) for i in range(39)]
+    weights = {name: np.ones(400, np.float32) for name in names}
+    onnx.save(model_of(nodes, {"x": (np.float32, [400])}, ["y39"], weights), tmp_path / "m.onnx")
+    gc.collect()
+    before = opened()
+    model = wn.load(tmp_path / "m.onnx", context)
+    assert opened() <= before + 1
+    model.destroy()
+    del model
+    for _ in range(100):  # nor do models that are gone keep theirs for long
+        wn.load(tmp_path / "m.onnx", context).destroy()
+    assert opened() < before + 50
 
 
 @pytest.mark.parametrize("location", ["../secret", "/etc/passwd", "a/../../secret", "link/secret"])

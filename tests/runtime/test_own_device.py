@@ -2,7 +2,11 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
+import subprocess
+import sys
 import weakref
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,3 +134,51 @@ def test_whatever_comes_first_notices_the_loss(caplog: pytest.LogCaptureFixture,
     assert context.lost.done()
     assert graph.destroyed
     assert a.destroyed
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux counts threads there")
+def test_devices_that_nobody_has_do_not_gather() -> None:
+    def threads() -> int:
+        return len(list(Path("/proc/self/task").iterdir()))
+
+    gc.collect()
+    before = threads()
+    for _ in range(40):
+        wn.ml.create_context(accelerated=False).destroy()
+    assert threads() < before + 40
+
+
+FORKS = """
+import multiprocessing, sys, warnings
+import numpy as np
+import webnn_wgpu as wn
+
+warnings.simplefilter("ignore")
+
+def work(context, graph):
+    for call in (lambda: context.compute(graph, {"x": np.ones(4, np.float32)}), wn.ml.create_context):
+        try:
+            call()
+        except wn.WebNNError as error:
+            print(type(error).__name__, error, flush=True)
+
+context = wn.ml.create_context()
+builder = wn.MLGraphBuilder(context)
+graph = builder.build({"y": builder.relu(builder.input("x", {"dataType": "float32", "shape": [4]}))})
+context.compute(graph, {"x": np.ones(4, np.float32)})
+child = multiprocessing.get_context("fork").Process(target=work, args=(context, graph))
+child.start()
+child.join(30)
+print("hangs" if child.is_alive() else "ended", context.compute(graph, {"x": np.ones(4, np.float32)})["y"])
+child.kill()
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_is_told() -> None:
+    root = Path(__file__).parents[2]
+    run = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, timeout=120, cwd=root, check=True)
+    first, second, end = run.stdout.splitlines()
+    assert first.startswith("DeviceLostError compute: the process was forked")
+    assert second.startswith("NotSupportedError create_context: the process was forked")
+    assert end == "ended [1. 1. 1. 1.]"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import atexit
 import functools
 import logging
+import os
 import threading
-import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from types import TracebackType
@@ -27,6 +27,7 @@ from ..core.errors import (
     OutOfMemoryError,
     WebNNError,
 )
+from ..core.garbage import Scarce
 from ..kernels.element import padded_bytes
 from .buffer import Buffer
 from .native_header import import_native
@@ -36,6 +37,9 @@ logger = logging.getLogger("webnn_wgpu")
 PowerPreference: TypeAlias = Literal["default", "high-performance", "low-power"]
 
 INSTALL_HINT = "Install a Vulkan driver for your GPU, or the software driver: apt-get install mesa-vulkan-drivers libvulkan1"
+
+_FORKED = "the process was forked from one that uses wgpu, whose threads it has not"
+_FORK_HINT = 'Start processes by multiprocessing.get_context("spawn"), or before the first context is made'
 
 WANTED_FEATURES = (
     "shader-f16",
@@ -64,6 +68,7 @@ class Device:
 
     def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool, caps: Caps | None = None) -> None:
         self.gpu, self.owned = gpu, owned
+        _watch_forks()
         if owned:
             _destroy_at_exit()
             _opened.add(gpu)
@@ -104,7 +109,11 @@ class Device:
     @property
     def lost(self) -> bool:
         """Whether the device is known to be gone: its owner has destroyed it, or a call has failed for that."""
-        return self._gone or _is_destroyed(self.gpu)
+        return self._gone or _forked.is_set() or _is_destroyed(self.gpu)
+
+    def loss(self) -> DeviceLostError:
+        """Return the error of calls on a device that is gone."""
+        return DeviceLostError(_FORKED, hint=_FORK_HINT) if _forked.is_set() else DeviceLostError("the device is lost")
 
     def check(self) -> None:
         """Raise DeviceLostError if the device is gone, also where only the driver knows it; asking takes microseconds.
@@ -113,7 +122,7 @@ class Device:
         is asked before calls that wgpu-native ends the process for then.
         """
         if self.lost:
-            raise DeviceLostError("the device is lost")
+            raise self.loss()
         with self.lock, self.translated("asking it"):
             if not tested_wgpu():
                 self.gpu.create_command_encoder().finish()
@@ -132,7 +141,8 @@ class Device:
 
     def _failed(self, error: wgpu.GPUError, doing: str) -> WebNNError:
         """Return one of wgpu's errors as the specification's kind."""
-        if isinstance(error, wgpu.GPUOutOfMemoryError):
+        # wgpu-native has it as an error of validation where a buffer or texture is made.
+        if isinstance(error, wgpu.GPUOutOfMemoryError) or "Not enough memory left" in str(error):
             return OutOfMemoryError(f"the device has no memory for {doing}: {error}")
         if self.lost or "device is lost" in str(error):
             self._gone = True
@@ -278,6 +288,7 @@ def open_adapter(adapter: wgpu.GPUAdapter) -> Device:
     Raises:
         NotSupportedError: the adapter gives none.
     """
+    _opened.make_room()
     limits = {name: adapter.limits[name] for name in DEFAULT_LIMITS if name in adapter.limits}
     try:
         gpu = adapter.request_device_sync(
@@ -294,8 +305,11 @@ def open_adapter(adapter: wgpu.GPUAdapter) -> Device:
 
 def all_adapters() -> list[wgpu.GPUAdapter]:
     """Return every adapter, also those that kernels cannot run on."""
+    if _forked.is_set():
+        raise NotSupportedError(_FORKED, operator="create_context", hint=_FORK_HINT)
     import_native()
     _leave_out_opengl()
+    _watch_forks()
     return wgpu.gpu.enumerate_adapters_sync()
 
 
@@ -341,7 +355,26 @@ def _choose_adapter(power_preference: PowerPreference, prefer_software: bool) ->
 
 _of_lock = threading.Lock()
 
-_opened: weakref.WeakSet[wgpu.GPUDevice] = weakref.WeakSet()
+_opened: Scarce[wgpu.GPUDevice] = Scarce(few=12)
+"""Those that were opened here. A device and its queue refer to each other, and have megabytes and threads.
+
+One program may use more than half as many while its kernels are compiled.
+"""
+
+_forked = threading.Event()
+"""Set in processes that were forked from one that used wgpu."""
+
+
+@functools.cache
+def _watch_forks() -> None:
+    """Have forks of this process told, once it uses wgpu: they lack the drivers' threads, and calls would never return."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=_after_fork)
+
+
+def _after_fork() -> None:
+    _forked.set()
+    _opened.alive.clear()  # nothing is destroyed at exit
 
 
 @functools.cache
@@ -353,7 +386,7 @@ def _destroy_at_exit() -> None:
     """
 
     def destroy() -> None:
-        for gpu in list(_opened):
+        for gpu in list(_opened.alive):
             gpu.destroy()
 
     # Once there is a device: what is registered last is called first, so before wgpu waits for such threads no longer.

@@ -19,7 +19,6 @@ from weakref import WeakValueDictionary
 
 import wgpu
 
-from ..core.errors import DeviceLostError
 from .device import Device, tested_wgpu
 from .recorder import uses_raw_calls
 
@@ -203,6 +202,6 @@ def map_staging(device: Device, staging: wgpu.GPUBuffer) -> PendingMap:
         DeviceLostError: the device is gone.
     """
     if device.lost:
-        raise DeviceLostError("the device is lost")
+        raise device.loss()
     with device.translated("a read"):
         return RawMap(device, staging) if uses_raw_calls() else PlainMap(device, staging)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx_ir
 from google.protobuf.message import DecodeError
 from onnx_ir.passes.common import InlinePass
 
 from webnn_wgpu import NotSupportedError
+from webnn_wgpu.api.garbage import Scarce
 
 from .embedded import Malformed, without_weights
 from .module import all_nodes
@@ -38,7 +40,7 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         FileNotFoundError: no such file.
         NotSupportedError: not an ONNX model, or a broken one; the message says what is wrong.
     """
-    folder: Path | None = None
+    files: _Files | None = None
     if isinstance(source, onnx.ModelProto):
         proto, name = source, source.graph.name or "the model"
     elif isinstance(source, bytes):
@@ -46,8 +48,8 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         proto = _parsed(source, name)
     else:
         path = Path(source)
-        name, folder = path.name, path.resolve().parent
-        proto = _parsed(_light(path), name)
+        name, files = path.name, _Files(path)
+        proto = _parsed(_light(path, files), name)
     if not proto.HasField("graph"):
         raise NotSupportedError(f"{name} is not an ONNX model: it holds no graph")
     if not proto.opset_import:
@@ -63,10 +65,8 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         _inline(model, name)
         model.graph.sort()
         _check(model.graph, name, set())
-        for tensor in _tensors(model):
-            if isinstance(tensor, onnx_ir.ExternalTensor):
-                _settle(tensor, folder, name)
-            elif isinstance(tensor, onnx_ir.TensorProtoTensor) and tensor.size and not _has_data(tensor.raw):
+        for tensor in _tensors(model, lambda tensor: _in_place(tensor, files, name)):
+            if isinstance(tensor, onnx_ir.TensorProtoTensor) and tensor.size and not _has_data(tensor.raw):
                 # onnx_ir would read zeros.
                 raise NotSupportedError(f"{name}: initialiser '{tensor.name}' has no data")
     except NotSupportedError:
@@ -76,15 +76,55 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
     return model, name
 
 
-def _light(path: Path) -> bytes:
+_maps: Scarce[mmap.mmap] = Scarce(few=32)
+"""Mapped files, which stay open: values and nodes of a model refer to each other."""
+
+
+class _Files:
+    """The files that a model's weights lie in, each mapped once: every mapping keeps a file open.
+
+    They are looked for beside the path that was given, and beside the file that it links to: caches of downloads keep files
+    under other names, and link to them.
+    """
+
+    def __init__(self, model: Path) -> None:
+        self.name = model.name
+        self._folders = tuple(dict.fromkeys((model.absolute().parent, model.resolve().parent)))
+        self._inside = tuple(folder.resolve() for folder in self._folders)
+        self._mapped: dict[Path, mmap.mmap] = {}
+
+    def whole(self, path: Path) -> memoryview:
+        """Return what a file holds."""
+        path = path.resolve()
+        if path not in self._mapped:
+            _maps.make_room()
+            with path.open("rb") as file:
+                if not os.fstat(file.fileno()).st_size:
+                    return memoryview(b"")
+                # Not closed by hand: what is sliced from it, also by an error's traceback, keeps it open.
+                self._mapped[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            _maps.add(self._mapped[path])
+        return memoryview(self._mapped[path])
+
+    def find(self, location: str) -> Path | None:
+        """Return a file of external data; None where there is none.
+
+        Raises:
+            ValueError: it is outside of the model's folders.
+        """
+        for folder in self._folders:
+            path = (folder / location).resolve()
+            if Path(location).is_absolute() or not set(path.parents).intersection(self._inside):
+                raise ValueError(location)
+            if path.is_file():
+                return path
+        return None
+
+
+def _light(path: Path, files: _Files) -> bytes:
     """Return the bytes of a file whose large initialisers are external data in the same file."""
-    with path.open("rb") as file:
-        if not os.fstat(file.fileno()).st_size:
-            return b""
-        # Not closed by hand: what is sliced from it, also by an error's traceback, keeps it open.
-        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     try:
-        return without_weights(memoryview(mapped), path.name)
+        return without_weights(files.whole(path), path.name)
     except Malformed as error:
         raise NotSupportedError(f"{path.name} is not an ONNX model, or a truncated one: {error}") from error
 
@@ -153,14 +193,27 @@ def _check_names(name: str, *names: object) -> None:
             raise NotSupportedError(f"{name} has a name that is no UTF-8: {each!r}")
 
 
-def _tensors(model: onnx_ir.Model) -> Iterator[onnx_ir.TensorProtocol]:
-    yield from (v.const_value for v in model.graph.initializers.values() if v.const_value is not None)
+def _tensors(
+    model: onnx_ir.Model, changed: Callable[[onnx_ir.TensorProtocol], onnx_ir.TensorProtocol]
+) -> Iterator[onnx_ir.TensorProtocol]:
+    """Put another tensor in the place of each, and return those."""
+
+    def of(values: Iterable[onnx_ir.Value]) -> Iterator[onnx_ir.TensorProtocol]:
+        for value in values:
+            if value.const_value is not None:
+                value.const_value = changed(value.const_value)
+                yield value.const_value
+
+    yield from of(model.graph.initializers.values())
     for node in all_nodes(list(model.graph)):
-        for attribute in node.attributes.values():
+        for attribute in list(node.attributes.values()):
             if attribute.type == onnx_ir.AttributeType.TENSOR:
-                yield attribute.value
+                tensor = changed(attribute.value)
+                if tensor is not attribute.value:
+                    node.attributes[attribute.name] = onnx_ir.AttrTensor(attribute.name, tensor)
+                yield tensor
             elif attribute.type == onnx_ir.AttributeType.GRAPH:
-                yield from (v.const_value for v in attribute.value.initializers.values() if v.const_value is not None)
+                yield from of(attribute.value.initializers.values())
 
 
 def _has_data(tensor: onnx.TensorProto) -> bool:
@@ -168,18 +221,29 @@ def _has_data(tensor: onnx.TensorProto) -> bool:
     return tensor.HasField("raw_data") or any(len(getattr(tensor, field)) for field in DATA_FIELDS)
 
 
-def _settle(tensor: onnx_ir.ExternalTensor, folder: Path | None, name: str) -> None:
-    """Find the file of external data, which must lie in the model's folder and be long enough."""
-    if folder is None:
+def _in_place(tensor: onnx_ir.TensorProtocol, files: _Files | None, name: str) -> onnx_ir.TensorProtocol:
+    """Return a tensor whose external data, which must lie in the model's folder and be long enough, are read where they are."""
+    if not isinstance(tensor, onnx_ir.ExternalTensor):
+        return tensor
+    if files is None:
         raise NotSupportedError(f"{name} keeps '{tensor.name}' in the file '{tensor.location}': load it by its path")
-    location = Path(tensor.location)
-    path = (folder / location).resolve()
-    if location.is_absolute() or folder not in path.parents:
-        raise NotSupportedError(f"{name} keeps '{tensor.name}' in '{tensor.location}', which is outside the model's folder")
-    if not path.is_file():
+    try:
+        path = files.find(os.fspath(tensor.location))
+    except ValueError:
+        raise NotSupportedError(
+            f"{name} keeps '{tensor.name}' in '{tensor.location}', which is outside the model's folder"
+        ) from None
+    if path is None:
         raise NotSupportedError(f"{name} keeps '{tensor.name}' in '{tensor.location}', which is not there")
-    dtype = logical(tensor.dtype)
-    length = tensor.length if tensor.length is not None else path.stat().st_size - (tensor.offset or 0)
-    if dtype is not None and (tensor.offset or 0) + length > path.stat().st_size:
-        raise NotSupportedError(f"{name}: '{tensor.name}' reaches beyond the end of '{tensor.location}'")
-    tensor.base_dir = str(folder)
+    dtype, data, begin = logical(tensor.dtype), files.whole(path), tensor.offset or 0
+    length = tensor.length if tensor.length is not None else len(data) - begin
+    if dtype is None:
+        return tensor
+    if begin + length > len(data) or length < tensor.nbytes:
+        raise NotSupportedError(f"{name}: '{tensor.name}' reaches beyond the end of its data in '{tensor.location}'")
+    if tensor.dtype.bitwidth < 8:  # onnx_ir takes the numbers out of their bytes
+        raw = bytes(data[begin : begin + length])
+        proto = onnx.TensorProto(name=tensor.name, data_type=tensor.dtype, dims=tensor.shape.numpy(), raw_data=raw)
+        return onnx_ir.TensorProtoTensor(proto)
+    array = np.frombuffer(data, tensor.dtype.numpy(), tensor.size, begin) if tensor.size else np.empty(0, tensor.dtype.numpy())
+    return onnx_ir.Tensor(array.reshape(tensor.shape.numpy()), tensor.dtype, name=tensor.name)
