@@ -9,9 +9,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import platformdirs
 import pytest
 
 from webnn_wgpu.core import cache
+
+USERS_FOLDER = cache.cache_folder
+"""As it is outside of tests, which have a folder of their own."""
 
 
 @pytest.fixture
@@ -65,6 +69,34 @@ def test_a_place_that_cannot_be_written(folder: Path, caplog: pytest.LogCaptureF
         cache.prune("a", 0)
     assert cache.read("a/b") is None
     assert "could not be written" in caplog.text
+
+
+def test_what_cannot_be_touched_is_read_all_the_same(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> None:
+        raise PermissionError(path)
+
+    cache.write("kept", "text")
+    os.utime(folder / "kept", (0, 1e9))
+    monkeypatch.setattr(os, "utime", refuse)
+    assert cache.read("kept") == "text"
+
+
+@pytest.mark.parametrize("place", [RuntimeError("no home"), "~/.cache/webnn_wgpu"])
+def test_without_a_home_nothing_is_kept(place: RuntimeError | str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def user_cache_dir(_name: str) -> str:
+        if isinstance(place, RuntimeError):
+            raise place
+        return place
+
+    monkeypatch.setattr(cache, "cache_folder", USERS_FOLDER)
+    monkeypatch.delenv("WEBNN_WGPU_CACHE", raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(platformdirs, "user_cache_dir", user_cache_dir)
+    assert cache.cache_folder() is None
+    cache.write("kept", "text")
+    cache.prune("", 0)
+    assert cache.read("kept") is None
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_files_used_last_stay(folder: Path) -> None:

@@ -178,6 +178,10 @@ DAMAGED = {
     "a negative time": damaged(choices={"op": {"chosen": "plain", "milliseconds": {"plain": -1}}}),
     "no number as time": damaged(choices={"op": {"chosen": "plain", "milliseconds": {"plain": float("nan")}}}),
     "an endless time": damaged(choices={"op": {"chosen": "plain", "milliseconds": {"plain": float("inf")}}}),
+    "a time larger than any float": damaged(choices={"op": {"chosen": "plain", "milliseconds": {"plain": 10**400}}}),
+    "a tile larger than any float": damaged(
+        choices={"op": {"chosen": f"plain:{10**400}", "milliseconds": {f"plain:{10**400}": 1}}}
+    ),
     "a tile of letters": damaged(choices={"op": {"chosen": "plain:a", "milliseconds": {"plain:a": 1}}}),
     "deep": "[" * 100000,
 }

@@ -121,7 +121,7 @@ def examine() -> Report:
             "numpy": metadata.version("numpy"),
             "python": f"{platform.python_version()} ({sys.executable})",
         },
-        caches=_caches(),
+        caches=_caches(advice),
         cache_enabled=cache_enabled(),
         templates=_templates(advice),
         weights=_weights(advice),
@@ -173,8 +173,12 @@ def _describe(device: devices.Device) -> DeviceReport:
     )
 
 
-def _caches() -> dict[str, PlaceReport]:
-    places = {"webnn_wgpu": cache_folder()}
+def _caches(advice: list[str]) -> dict[str, PlaceReport]:
+    folder = cache_folder()
+    if folder is None:
+        advice.append("no folder for caches is known, so every process starts slowly: set HOME or XDG_CACHE_HOME")
+        return {}
+    places = {"webnn_wgpu": folder}
     if sys.platform == "linux":
         # The order in which Mesa looks. Its database format, of 2024, has a folder of its own.
         root = os.environ.get("MESA_SHADER_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"

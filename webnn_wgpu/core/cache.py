@@ -12,6 +12,7 @@ import logging
 import os
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import platformdirs
@@ -32,9 +33,21 @@ _DAY_S = 86400
 _damaged: set[Path] = set()
 
 
-def cache_folder() -> Path:
-    """Return the user's folder for caches, whether it exists or not, and whether it may be used or not."""
-    return Path(platformdirs.user_cache_dir("webnn_wgpu"))
+def cache_folder() -> Path | None:
+    """Return the user's folder for caches, whether it exists or not, and whether it may be used or not.
+
+    None where nobody can tell it: users of containers may have no home directory.
+    """
+    try:
+        folder = Path(platformdirs.user_cache_dir("webnn_wgpu"))
+    except RuntimeError:
+        return None
+    return folder if folder.is_absolute() else None
+
+
+def usable_folder() -> Path | None:
+    """Return the user's folder for caches; None where they are switched off, or there is none."""
+    return cache_folder() if cache_enabled() else None
 
 
 def key_of(*parts: object) -> str:
@@ -53,15 +66,17 @@ def read(name: str) -> str | None:
 
     A damaged file counts as none; a warning in the log tells of it once.
     """
-    if not cache_enabled():
+    folder = usable_folder()
+    if folder is None:
         return None
-    file = cache_folder() / name
+    file = folder / name
     try:
         digest, _, text = file.read_bytes().partition(b"\n")
-        if time.time() - file.stat().st_mtime > _DAY_S:
-            os.utime(file)  # for `prune`
     except OSError:
         return None
+    with suppress(OSError):  # what only others may write to is read all the same
+        if time.time() - file.stat().st_mtime > _DAY_S:
+            os.utime(file)  # for `prune`
     if digest == _digest(text):
         return text.decode()
     if file not in _damaged:
@@ -72,9 +87,10 @@ def read(name: str) -> str | None:
 
 def write(name: str, text: str) -> None:
     """Keep a text under a name, unless caches are switched off. Where it cannot be written the log says why."""
-    if not cache_enabled():
+    folder = usable_folder()
+    if folder is None:
         return
-    file, data = cache_folder() / name, text.encode()
+    file, data = folder / name, text.encode()
     try:
         replace_file(file, _digest(data) + b"\n" + data)
     except OSError as error:
@@ -99,11 +115,12 @@ def prune(folder: str, most_bytes: int) -> None:
 
     So are files that some process began to write, and was killed.
     """
-    if not cache_enabled():
+    root = usable_folder()
+    if root is None:
         return
     found: list[tuple[float, int, Path]] = []
     try:
-        for entry in os.scandir(cache_folder() / folder):
+        for entry in os.scandir(root / folder):
             state = entry.stat()
             abandoned = entry.name.startswith(_UNFINISHED) and time.time() - state.st_mtime > _ABANDONED_S
             found.append((0.0 if abandoned else state.st_mtime, state.st_size, Path(entry.path)))

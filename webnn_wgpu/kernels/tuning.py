@@ -17,7 +17,6 @@ from typing import Any, TypeAlias, cast
 
 from ..core import cache
 from ..core.caps import Caps
-from ..core.settings import cache_enabled
 from .select import Choice, spelled, unspelled
 from .sources import templates_digest
 
@@ -146,7 +145,10 @@ class Tuning:
         )
         if not all(isinstance(name, str) for name in (device, templates, adapter)) or not isinstance(choices, dict):
             raise ValueError("device, templates and adapter must be texts, choices an object")
-        parsed = {operator: _parsed(operator, m) for operator, m in cast("dict[str, Any]", choices).items()}
+        try:
+            parsed = {operator: _parsed(operator, m) for operator, m in cast("dict[str, Any]", choices).items()}
+        except OverflowError as error:  # JSON's integers may be larger than any float
+            raise ValueError(str(error)) from error
         return cls(str(device), str(templates), str(adapter), parsed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -183,14 +185,13 @@ Sources: TypeAlias = "tuple[Tuning | Path, ...] | None"
 
 def tuning_files(caps: Caps) -> list[Path]:
     """Return where tuning of a device is looked for: in the user's cache, unless that is switched off, and in the package."""
-    name = Tuning.of(caps).name
-    places = [cache.cache_folder() / "tuning"] if cache_enabled() else []
-    return [place / name for place in (*places, PACKAGED)]
+    name, folder = Tuning.of(caps).name, cache.usable_folder()
+    return [place / name for place in (*([folder / "tuning"] if folder else []), PACKAGED)]
 
 
 def keep(tuning: Tuning, caps: Caps) -> Path | None:
     """Add tuning to the user's cache and return the file; None where caches are switched off, or it cannot be written."""
-    if not cache_enabled():
+    if cache.usable_folder() is None:
         return None
     file = tuning_files(caps)[0]
     try:
@@ -223,7 +224,7 @@ def tuning_for(caps: Caps, sources: Iterable[Tuning | Path]) -> Tuning:
 def _loaded(file: Path) -> Tuning | None:
     try:
         return Tuning.load(file)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, ValueError) as error:
         _tell(str(file), f"{file} is no tuning and is ignored: {error}", logging.WARNING)

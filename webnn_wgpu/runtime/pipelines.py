@@ -14,9 +14,9 @@ from weakref import WeakValueDictionary
 
 import wgpu
 
-from ..core.cache import cache_folder
+from ..core.cache import usable_folder
 from ..core.errors import OperationError, OutOfMemoryError
-from ..core.settings import cache_enabled, dump_folder
+from ..core.settings import dump_folder
 from ..kernels.source_map import SourceMap, map_of_kernel, map_of_source
 from ..kernels.sources import source_of
 from ..kernels.spec import KernelSpec
@@ -103,8 +103,8 @@ class PipelineCache:
         try:
             return self._compile(spec, source)
         except wgpu.GPUError as error:
-            folder = cache_folder() / "failed" if cache_enabled() else None
-            file = _keep_source(source, spec, folder or Path(tempfile.gettempdir()))
+            folder = usable_folder()
+            file = _keep_source(source, spec, folder / "failed" if folder else Path(tempfile.gettempdir()))
             found = map_of_source(spec.source, "") if spec.source else map_of_kernel(spec)
             raise OperationError(
                 f"{_blamed(spec)} does not compile: {compiler_message(str(error), found)}",
