@@ -130,7 +130,8 @@ class Program:
     def _make(self, progress: Progress | None) -> None:
         """Make everything.
 
-        Weights are uploaded while kernels are compiled; few of them, which takes no time, when lanes have given memory back.
+        Weights are uploaded while kernels are compiled; few of them, which takes no time, when lanes have given memory back, or
+        while one is still at a long kernel.
         """
         plan, cache = self.plan, PipelineCache.of(self.device)
         if plan.uniforms:
@@ -153,7 +154,8 @@ class Program:
             if progress is not None:
                 progress(len(uses), len(uses), "")
             if not early:
-                warm_up.finish_lanes()
+                if not warm_up.lanes_are_busy:
+                    warm_up.finish_lanes()
                 self._allocate(progress)
         self._groups = [
             None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {}) for d in plan.dispatches

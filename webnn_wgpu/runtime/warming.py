@@ -96,6 +96,11 @@ class WarmUp:
         """Whether lanes compile, which takes much memory, rather than the program's device alone."""
         return self._lanes is not None
 
+    @property
+    def lanes_are_busy(self) -> bool:
+        """Whether a lane is still compiling."""
+        return any(not job.compiled.done() for job in self._jobs.values())
+
     def __enter__(self) -> WarmUp:
         """Have lanes, where there are any, begin with what is new."""
         if self._lanes is not None:
