@@ -134,8 +134,10 @@ class Backend(Protocol):
         """Compile a source graph."""
         ...
 
-    def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> ExecutionPlan | None:
-        """Return the plan that `compile` would carry out, without making anything."""
+    def plan(
+        self, graph: Graph, disabled_passes: Collection[str], tuning: Sources
+    ) -> tuple[ExecutionPlan | None, tuple[PassReport, ...]]:
+        """Return the plan that `compile` would carry out, without making anything, and what the passes did."""
         ...
 
     def compile_kernel(self, spec: KernelSpec) -> None:
@@ -182,13 +184,15 @@ class DeviceBackend:
         self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None, tuning: Sources
     ) -> tuple[Program, ExecutionPlan, tuple[PassReport, ...]]:
         """Run the passes, plan, and make everything on the device."""
-        optimised, reports = run_passes(graph, disabled_passes)
-        plan = make_plan(optimised, self.caps, forced_variants(), self.measured(tuning))
+        plan, reports = self.plan(graph, disabled_passes, tuning)
         return Program(self.device, plan, progress), plan, reports
 
-    def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> ExecutionPlan:
+    def plan(
+        self, graph: Graph, disabled_passes: Collection[str], tuning: Sources
+    ) -> tuple[ExecutionPlan, tuple[PassReport, ...]]:
         """Run the passes and plan."""
-        return make_plan(run_passes(graph, disabled_passes)[0], self.caps, forced_variants(), self.measured(tuning))
+        optimised, reports = run_passes(graph, disabled_passes)
+        return make_plan(optimised, self.caps, forced_variants(), self.measured(tuning)), reports
 
     def measured(self, tuning: Sources) -> Tuning | None:
         """Return what is known of kernel variants: from the sources given, the context's, the user's files, the package's."""
@@ -347,8 +351,9 @@ class ReferenceBackend:
         optimised, reports = run_passes(graph, disabled_passes)
         return ReferenceExecutable(optimised), None, reports
 
-    def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> None:
-        """Return None: the interpreter has no plan."""
+    def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> tuple[None, tuple[PassReport, ...]]:
+        """Run the passes; the interpreter has no plan."""
+        return None, run_passes(graph, disabled_passes)[1]
 
     def compile_kernel(self, spec: KernelSpec) -> None:
         """Do nothing: there is nothing to compile for."""

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..core.caps import Caps
     from ..ops import OpDef
     from ..ops.wgsl_op import OwnKernel
+    from ..passes import PassReport
     from ..plan import ExecutionPlan
     from .context import MLContext
 
@@ -46,6 +47,9 @@ class MLGraphBuilder(WgslOperators, Operators):
     Args:
         context: where the graph will run.
         profile: "2026", or "2024" for the rules of the April 2024 text.
+
+    Attributes:
+        passes: what each optimisation pass did to the graph that `plan` planned last.
 
     Raises:
         InvalidStateError: the context is lost.
@@ -73,6 +77,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         context._check_alive("MLGraphBuilder")
         self._context, self._profile = context, profile
         self._built = False
+        self.passes: tuple[PassReport, ...] = ()
         self._values: dict[int, Value] = {}
         self._inputs: list[tuple[str, int]] = []
         self._constants: dict[int, Array] = {}
@@ -285,7 +290,7 @@ class MLGraphBuilder(WgslOperators, Operators):
             tuning: as for `build`.
 
         Returns:
-            The plan with its kernels, buffers and their sizes; None on the numpy reference.
+            The plan with its kernels, buffers and their sizes; None on the numpy reference. `passes` tells what each pass did.
 
         Raises:
             InvalidStateError, MLTypeError, OperationError, OutOfMemoryError: as `build` does.
@@ -297,7 +302,8 @@ class MLGraphBuilder(WgslOperators, Operators):
         sources = sources_of(tuning, "plan")
         graph = self._take_graph(outputs, aliases, disabled_passes, wide_float16)
         with self._context._guarded("plan"):
-            return self._context._backend.plan(graph, disabled_passes, sources)
+            found, self.passes = self._context._backend.plan(graph, disabled_passes, sources)
+        return found
 
     def build_async(
         self,

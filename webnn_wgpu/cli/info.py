@@ -30,15 +30,23 @@ from .text import amount, write_section
 
 if TYPE_CHECKING:
     from webnn_wgpu.frontends.onnx import Analysis
+    from webnn_wgpu.passes import PassReport
 
 BUFFER = "max-buffer-size"
 
 
 @click.command()
 @options(model_argument, shape_options, device_option, json_option)
+@click.option("--passes", is_flag=True, help="Tell what each optimisation pass does to the model, and why.")
 @failing_well
 def info(
-    model: Path, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], simplify: Any, device: str, as_json: bool
+    model: Path,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, Sequence[int]],
+    simplify: Any,
+    device: str,
+    as_json: bool,
+    passes: bool,
 ) -> None:
     """Say what the ONNX file MODEL holds and what memory it would take, before anything is allocated."""
     with open_context(device) as context:
@@ -47,6 +55,8 @@ def info(
         if as_json:
             record = record_of(found, context)
             record["limits"] = [{"name": n, "needed": needed, "allowed": allowed} for n, needed, allowed in limits]
+            if passes:
+                record["passes"] = [[asdict(report) for report in graph] for graph in found.passes]
             click.echo(json.dumps(record, indent=2))
             return
         console = Console()
@@ -55,6 +65,9 @@ def info(
         write_section(console, "Outputs", [(o.name, _typed(o)) for o in found.outputs])
         write_section(console, "Operators", [(name, str(count)) for name, count in found.operators.items()])
         write_section(console, f"On {context.description}", [*_device(found), *_limit_rows(limits, found.problem)])
+        for number, reports in enumerate(found.passes if passes else (), 1):
+            title = "Passes" if len(found.passes) == 1 else f"Passes over graph {number}"
+            write_section(console, title, _pass_rows(reports))
 
 
 @click.command()
@@ -114,6 +127,13 @@ def _analysed(
     found = analyse(model, context, override_dims=dims, input_shapes=shapes, simplify=simplify)
     check_names(dims, shapes, found.inputs)
     return found
+
+
+def _pass_rows(reports: Sequence[PassReport]) -> list[tuple[str, str]]:
+    """Return what each pass did, with its reason in a column of its own."""
+    counts = [f"{report.nodes_before} -> {report.nodes_after} nodes" for report in reports]
+    width = max(map(len, counts), default=0)
+    return [(report.name, f"{count:<{width}}  {report.reason}") for report, count in zip(reports, counts, strict=True)]
 
 
 def _typed(info: Any) -> str:

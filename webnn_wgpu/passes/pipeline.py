@@ -43,11 +43,12 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassReport:
-    """What one pass did: number of nodes before and after."""
+    """What one pass did: number of nodes before and after; and why it is there."""
 
     name: str
     nodes_before: int
     nodes_after: int
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.name}: {self.nodes_before} -> {self.nodes_after} nodes"
@@ -131,5 +132,5 @@ def run_passes(graph: Graph, disabled: Collection[str] = ()) -> tuple[Graph, tup
         if each.name not in disabled:
             before = len(graph.nodes)
             graph = each.run(graph)
-            reports.append(PassReport(each.name, before, len(graph.nodes)))
+            reports.append(PassReport(each.name, before, len(graph.nodes), each.reason))
     return graph, tuple(reports)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
 from typing import Any
 
 from ...api.graph import MLGraph
@@ -13,7 +14,6 @@ from ...ir.drawing import draw
 from ...ir.graph import Graph, Node
 from ...ops import OPS
 from ...ops._families import family
-from ...passes import PASSES
 from ...plan import ExecutionPlan
 from ...plan.planner import node_label
 from ..diff import GraphDiff
@@ -62,7 +62,7 @@ def scene(graph: MLGraph, name: str, profile: GraphProfile | None, diff: GraphDi
         ],
         "sources": sources,
         "memory": _memory(plan, optimised, labels) if plan else None,
-        "passes": [_pass(report.name, report.nodes_before, report.nodes_after) for report in graph.passes],
+        "passes": [list(astuple(report)) for report in graph.passes],
         "summary": plan.summary() if plan else "the numpy reference has no kernels",
     }
 
@@ -209,11 +209,6 @@ def _times(profile: GraphProfile | None, timed: KernelTime | None) -> Record:
     _, share, *rates = figures(profile, timed)
     names = ("GB/s", "GFLOP/s", "of peak", "limit")
     return {"us": timed.microseconds, "rates": {"share": share, **dict(zip(names, rates, strict=True))}}
-
-
-def _pass(name: str, before: int, after: int) -> list[Any]:
-    reasons = {each.name: each.reason for each in PASSES}
-    return [name, before, after, reasons.get(name, "")]
 
 
 def _memory(plan: ExecutionPlan, graph: Graph, labels: Mapping[int, str]) -> Record:

@@ -13,6 +13,7 @@ import onnx_ir
 from onnx_ir.passes.common import ShapeInferencePass
 
 from webnn_wgpu import MLContext, NotSupportedError, OutOfMemoryError, ml
+from webnn_wgpu.api.graph import ExecutionPlan, PassReport
 
 from . import host
 from .description import Placement, ValueInfo, value_info
@@ -75,6 +76,7 @@ class Analysis:
         dispatches: number of kernels that one run starts.
         memory: what the graphs take; None on the numpy reference.
         problem: why the model cannot be compiled for this device; "" if it can.
+        passes: what each optimisation pass did to each graph.
     """
 
     name: str
@@ -90,6 +92,7 @@ class Analysis:
     dispatches: int
     memory: Memory | None
     problem: str
+    passes: tuple[tuple[PassReport, ...], ...]
 
 
 @dataclass
@@ -101,6 +104,7 @@ class _Walk:
     dispatches: int = 0
     memory: Memory | None = None
     problem: str = ""
+    passes: list[tuple[PassReport, ...]] = field(default_factory=list["tuple[PassReport, ...]"])
 
 
 def analyse(
@@ -157,6 +161,7 @@ def analyse(
         dispatches=walk.dispatches,
         memory=walk.memory,
         problem=walk.problem,
+        passes=tuple(walk.passes),
     )
 
 
@@ -206,13 +211,9 @@ def _walk(
             except OutOfMemoryError as error:
                 walk.problem = str(error)
             else:
+                walk.passes.append(lowered.builder.passes)
                 if plan is not None:
-                    ends = sum(t.size_bytes for t in (*plan.inputs.values(), *plan.outputs.values()))
-                    sizes = [t.size_bytes for t in (*plan.inputs.values(), *plan.outputs.values())]
-                    sizes += [s.size_bytes for s in plan.slots] + [c.type.size_bytes for c in plan.constants]
-                    back = sum(t.size_bytes for t in plan.outputs.values())
-                    found = Memory(plan.constant_bytes, plan.slot_bytes, plan.unshared_bytes, ends + back, max(sizes))
-                    walk.memory = found if walk.memory is None else walk.memory + found
+                    walk.memory = _memory(plan) + (walk.memory or Memory())
                     walk.dispatches += len(plan.dispatches)
         if len(lowered.rest) == len(nodes):
             walk.placed += _later(nodes, "its shapes or elements are known only when the model runs")
@@ -225,6 +226,13 @@ def _walk(
         missing.update(o for o in made if o not in feeds)
         nodes = lowered.rest
     return walk
+
+
+def _memory(plan: ExecutionPlan) -> Memory:
+    ends = [t.size_bytes for t in (*plan.inputs.values(), *plan.outputs.values())]
+    back = sum(t.size_bytes for t in plan.outputs.values())
+    sizes = [*ends, *(s.size_bytes for s in plan.slots), *(c.type.size_bytes for c in plan.constants)]
+    return Memory(plan.constant_bytes, plan.slot_bytes, plan.unshared_bytes, sum(ends) + back, max(sizes))
 
 
 def _name(node: onnx_ir.Node) -> str:
