@@ -84,3 +84,27 @@ def test_clip_of_infinities(context: wn.MLContext) -> None:
     agree(context, "Clip", {"x": x}, {"max": 1.0}, 10)
     agree(context, "Clip", {"x": x}, opset=13, constants={"low": np.float32(-1)})
     agree(context, "Clip", {"x": x}, opset=13)
+
+
+FUSED = {"Relu": [], "Tanh": [], "Sigmoid": [], "LeakyRelu": [0.3], "HardSigmoid": [0.3, 0.4], "Clip": [-0.5, 0.7]}
+
+
+@pytest.mark.parametrize("activation", FUSED)
+def test_activations_that_onnxruntime_fused(context, activation):
+    rng = np.random.default_rng(0)
+    image = {"x": rng.standard_normal((2, 4, 5, 6), np.float32), "more": rng.standard_normal((2, 6, 5, 6), np.float32)}
+    filters = {"w": rng.standard_normal((6, 2, 3, 3), np.float32), "b": rng.standard_normal(6, np.float32)}
+    attributes = {"activation": activation, "group": 2, "pads": [1, 1, 1, 1]}
+    if FUSED[activation]:
+        attributes["activation_params"] = FUSED[activation]
+    options = {"constants": filters, "domain": "com.microsoft"}
+    agree(context, "FusedConv", image, attributes, 17, order=["x", "w", "b", "more"], **options)
+    del image["more"]
+    agree(context, "FusedConv", image, attributes, 17, **options)
+    if activation == "Clip":
+        return
+    parameters = dict(zip(("activation_alpha", "activation_beta"), FUSED[activation], strict=False))
+    matrix = {"w": rng.standard_normal((5, 7), np.float32), "b": rng.standard_normal(5, np.float32)}
+    attributes = {"activation": activation, "transB": 1, "alpha": 0.5, **parameters}
+    x = {"x": rng.standard_normal((3, 7), np.float32)}
+    agree(context, "FusedGemm", x, attributes, 17, constants=matrix, domain="com.microsoft")

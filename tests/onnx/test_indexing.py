@@ -151,3 +151,29 @@ def test_center_crop_pad(context: wn.MLContext) -> None:
         agree(context, "CenterCropPad", {"x": x}, opset=18, constants={"shape": np.array(shape)}, oracle="reference")
     attributes = {"axes": [-1, 0]}
     agree(context, "CenterCropPad", {"x": x}, attributes, 18, constants={"shape": np.array([4, 8])}, oracle="reference")
+
+
+@pytest.mark.parametrize("axis", [None, 0, 1, -1])
+@pytest.mark.parametrize("outputs", [1, 4])
+def test_unique_in_the_order_of_coming(context: wn.MLContext, outputs: int, axis: int | None) -> None:
+    x = np.float32([[3, 1, 3, 0], [2, 1, 2, 0], [3, 1, 3, 0]])
+    attributes = {"sorted": 0} if axis is None else {"sorted": 0, "axis": axis}
+    agree(context, "Unique", {"x": x}, attributes, 11, outputs=outputs, device_only=False)
+
+
+@pytest.mark.parametrize("centres", [0, 1])
+@pytest.mark.parametrize(
+    "given", ["", "most", "overlap", "least", "most overlap", "most least", "overlap least", "most overlap least"]
+)
+def test_boxes_with_limits_left_out(context: wn.MLContext, given: str, centres: int) -> None:
+    generator = np.random.default_rng(3)
+    boxes = generator.random((2, 9, 4), np.float32)
+    boxes[:, 4] = boxes[:, 0]
+    scores = (generator.integers(0, 5, (2, 3, 9)) / 4).astype(np.float32)  # many are equal
+    limits = {"most": np.int64([4]), "overlap": np.float32([0.3]), "least": np.float32([0.25])}
+    limits = {n: a for n, a in limits.items() if n in given.split()}
+    order = ["boxes", "scores", *(n if n in limits else "" for n in ("most", "overlap", "least"))]
+    while not order[-1]:
+        order.pop()
+    inputs = {"boxes": boxes, "scores": scores, **limits}
+    agree(context, "NonMaxSuppression", inputs, {"center_point_box": centres}, 11, order=order, device_only=False)

@@ -9,7 +9,7 @@ import pytest
 
 import webnn_wgpu as wn
 from examples.models import bert
-from tests.onnx.models import parsed
+from tests.onnx.models import check, node_model, parsed
 from webnn_wgpu.api.progress import READING, UPLOADING
 from webnn_wgpu.frontends.onnx import module
 
@@ -57,6 +57,21 @@ def test_nodes_of_plain_types_need_no_schemas(context, monkeypatch):
     )
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     np.testing.assert_array_equal(model.run({"x": x, "i": np.int64([2])})["y"], x[:, 2])
+
+
+@pytest.mark.parametrize("options", [{"override_dims": {"N": -4}}, {"override_dims": {"N": 2.5}}, {"cache_size": 0}])
+def test_what_is_no_size_is_refused(context, options):
+    with pytest.raises(wn.MLTypeError, match=r"must be a whole number; got .*; allowed: \d and more"):
+        wn.load_onnx(parsed(SYMBOLIC), context, **options)
+
+
+@pytest.mark.parametrize("value", ["text", [["a"]], [[10**400] * 3], {}, [[1, 2, 3], [4]]])
+def test_what_is_no_array_is_refused_by_name(context, value):
+    model = wn.load_onnx(parsed(SYMBOLIC), context)
+    with pytest.raises(wn.MLTypeError, match=r"run: wrong input; got x: .*; allowed: x: float32\[N, 3\]"):
+        model.run({"x": value})
+    with pytest.raises(wn.MLTypeError, match="no 'x'"):
+        model.run({"x": None})
 
 
 def test_a_dimension_has_one_size_in_a_run(context):
@@ -243,3 +258,46 @@ def test_progress_tells_of_nodes_kernels_and_bytes(context):
         assert steps == sorted(steps)
         assert steps[-1][0] == steps[-1][1]
     assert max(done for done, _, what in seen if what == READING) >= len(model.placement) - 1
+
+
+FOLDED = [
+    ("Softmax", (2, 3, 4), {"axis": 1}, 11),
+    ("LogSoftmax", (2, 3, 4), {"axis": 1}, 11),
+    ("LogSoftmax", (2, 3), {"axis": 1}, 13),
+    ("Hardmax", (2, 3, 4), {"axis": 1}, 11),
+    ("LpNormalization", (2, 3, 4), {"axis": 1, "p": 1}, 1),
+    ("MaxPool", (1, 2, 9, 8), {"kernel_shape": [2, 2], "strides": [2, 3], "auto_pad": "SAME_LOWER"}, 12),
+    (
+        "AveragePool",
+        (1, 2, 9, 8),
+        {"kernel_shape": [3, 3], "strides": [2, 3], "dilations": [2, 2], "ceil_mode": 1, "pads": [1, 0, 0, 1]},
+        19,
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "shape", "attributes", "opset"), FOLDED)
+def test_what_the_reference_computes_wrongly_is_not_folded_by_it(context, op, shape, attributes, opset):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32) * 300
+    check(node_model(op, {}, attributes, opset, constants={"x": x}), {}, context)
+
+
+def test_recurrences_and_transposed_convolutions_of_constants(context):
+    rng = np.random.default_rng(0)
+
+    def normal(*shape):
+        return rng.standard_normal(shape).astype(np.float32)
+
+    for op, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1)):
+        constants = {"x": normal(5, 2, 3), "w": normal(1, gates * 3, 3), "r": normal(1, gates * 3, 3)}
+        constants |= {"b": normal(1, gates * 6), "lengths": np.int32([2, 5])}
+        check(node_model(op, {}, {"hidden_size": 3}, 14, constants=constants, outputs=2), {}, context)
+    constants = {"x": normal(1, 4, 5), "w": normal(4, 1, 3)}
+    check(node_model("ConvTranspose", {}, {"group": 4}, 11, constants=constants), {}, context)
+
+
+def test_maxima_of_regions_that_are_not_moved_by_half_an_element(context):
+    constants = {"rois": np.float32([[0, 0, 3, 4]]), "batch": np.int64([0])}
+    x = {"x": np.random.default_rng(0).standard_normal((1, 2, 7, 6)).astype(np.float32)}
+    attributes = {"output_height": 3, "output_width": 2, "mode": "max"}
+    check(node_model("RoiAlign", x, attributes, 10, constants=constants), x, context, device_only=False)

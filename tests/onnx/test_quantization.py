@@ -11,7 +11,7 @@ import pytest
 import webnn_wgpu as wn
 
 from .agreement import agree, dtype, values
-from .models import MICROSOFT
+from .models import MICROSOFT, check, node_model
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int4", "uint4", "int2", "uint2")
 FLOAT8 = ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
@@ -249,3 +249,60 @@ def test_product_with_a_quantized_matrix(context: wn.MLContext) -> None:
     inputs = {"a": some("uint8", (3, 7)), "b": some("int8", (7, 4))}
     constants = {"sa": np.float32(0.02), "sb": scales_of((4,)), "za": np.uint8(120)}
     agree(context, "MatMulIntegerToFloat", inputs, domain=MICROSOFT, constants=constants)
+
+
+def quantized_inputs(name, *shape):
+    info = np.iinfo(name)
+    return np.random.default_rng(4).integers(info.min, info.max, shape, np.dtype(name), endpoint=True)
+
+
+def steps(scale, zero, name):
+    """A scale and a zero point, as constants."""
+    return [np.float32(scale), np.array(zero, name)]
+
+
+def agrees(context, op, inputs, order, attributes=None):
+    """Check an operator of com.microsoft; what is in `order` is the name of an input, or a constant."""
+    constants = {f"c{i}": a for i, a in enumerate(order) if not isinstance(a, str)}
+    names = [a if isinstance(a, str) else f"c{i}" for i, a in enumerate(order)]
+    check(node_model(op, inputs, attributes, 17, constants=constants, domain=MICROSOFT, order=names), inputs, context)
+
+
+@pytest.mark.parametrize("bias", [None, (7,), (3, 7)], ids=["plain", "row", "matrix"])
+@pytest.mark.parametrize("turned", [0, 1])
+@pytest.mark.parametrize("name", ["uint8", "int8"])
+def test_quantized_gemm(context, name, turned, bias):
+    rng = np.random.default_rng(5)
+    inputs = {"x": quantized_inputs(name, *((8, 3) if turned else (3, 8)))}
+    weights = quantized_inputs("int8", *((7, 8) if turned else (8, 7)))
+    columns = [rng.uniform(1e-3, 1e-2, 7).astype(np.float32), np.full(7, 2, np.int8)]
+    c = "" if bias is None else rng.integers(-3000, 3000, bias).astype(np.int32)
+    order = ["x", *steps(0.03, 5, name), weights, *columns, c]
+    attributes = {"transA": turned, "transB": turned, "alpha": 0.7}
+    agrees(context, "QGemm", inputs, [*order, *steps(0.053, 9, name)], attributes)
+    agrees(context, "QGemm", inputs, order if bias else order[:-1], attributes)
+
+
+@pytest.mark.parametrize("last", [0, 1])
+@pytest.mark.parametrize("name", ["uint8", "int8"])
+def test_quantized_pooling_softmax_and_choice(context, name, last):
+    x = {"x": quantized_inputs(name, 2, 6, 7, 5)}
+    of_x = steps(0.03, 5, name)
+    windows = {"kernel_shape": [3, 2], "pads": [1, 0, 1, 1], "strides": [2, 2], "count_include_pad": 1 - last}
+    agrees(context, "QLinearAveragePool", x, ["x", *of_x, *steps(0.0213, 3, name)], {**windows, "channels_last": last})
+    for opset in (11, 13):
+        lowest = np.iinfo(name).min
+        agrees(context, "QLinearSoftmax", x, ["x", *of_x, *steps(1 / 256, lowest, name)], {"axis": 1, "opset": opset})
+    inputs = {**x, "y": quantized_inputs(name, 7, 5), "condition": np.random.default_rng(0).random((6, 1, 5)) < 0.5}
+    order = ["condition", "x", *of_x, "y", *steps(0.02, 7, name), *steps(0.041, 3, name)]
+    agrees(context, "QLinearWhere", inputs, order)
+
+
+@pytest.mark.parametrize("name", ["uint8", "int8", "uint16", "int16"])
+def test_quantizing_before_opset_21(context, name):
+    scales, zeros = np.float32([0.01, 0.02, 0.03]), np.full(3, 3, name)
+    x = {"x": np.random.default_rng(0).standard_normal((2, 3, 4)).astype(np.float32)}
+    agrees(context, "QuantizeLinear", x, ["x", scales, zeros], {"axis": 1})
+    q = {"x": quantized_inputs(name, 2, 3, 4)}
+    agrees(context, "DequantizeLinear", q, ["x", scales, zeros], {"axis": 1})
+    agrees(context, "DequantizeLinear", q, ["x", *steps(0.01, 3, name)])

@@ -122,5 +122,9 @@ def test_affine_grid(context: wn.MLContext) -> None:
         theta = values("float32", (2, 2, 3))
         constants = {"size": np.array([2, 3, 4, 5])}
         agree(context, "AffineGrid", {"theta": theta}, {"align_corners": corners}, 20, constants=constants, oracle="reference")
+        one = {"theta": values("float32", (1, 2, 3))}
+        agree(context, "AffineGrid", one, {"align_corners": corners}, 20, constants={"size": np.array([1, 3, 4, 5])})
+        line = {"size": np.array([2, 3, 1, 1])}
+        agree(context, "AffineGrid", {"theta": theta}, {"align_corners": corners}, 20, constants=line, oracle="reference")
     constants = {"size": np.array([1, 3, 2, 4, 5])}
     agree(context, "AffineGrid", {"theta": values("float32", (1, 3, 4))}, opset=20, constants=constants, oracle="reference")

@@ -52,6 +52,11 @@ def test_masks_of_keys(context, mask):
     attend(context, "MultiHeadAttention", inputs, {"num_heads": 2})
 
 
+def test_keys_that_come_as_heads_have_their_bias(context):
+    inputs = {"q": normal(2, 3, 16), "k": normal(2, 4, 7, 4), "v": normal(2, 4, 7, 4), "bias": normal(48)}
+    attend(context, "MultiHeadAttention", inputs, {"num_heads": 4})
+
+
 def test_multi_head_attention_with_a_cache_and_a_bias_of_scores(context):
     inputs = {
         "q": normal(2, 2, 8),
@@ -69,6 +74,13 @@ def test_multi_head_attention_with_a_cache_and_a_bias_of_scores(context):
 @pytest.mark.parametrize("unidirectional", [0, 1])
 def test_attention_with_its_projection(context, unidirectional):
     inputs = {"x": normal(2, 4, 6), "w": normal(6, 24), "b": normal(24), "mask": np.int32([[1, 1, 1, 0], [1, 1, 1, 1]])}
+    attend(context, "Attention", inputs, {"num_heads": 2, "unidirectional": unidirectional})
+
+
+@pytest.mark.parametrize("unidirectional", [0, 1])
+def test_attention_to_keys_from_starts_to_ends(context, unidirectional):
+    mask = np.int32([3, 4, 0, 1])
+    inputs = {"x": normal(2, 4, 6), "w": normal(6, 24), "b": normal(24), "mask": mask}
     attend(context, "Attention", inputs, {"num_heads": 2, "unidirectional": unidirectional})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,9 +53,13 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
     expected = expected_size(node, arrays)
     if expected > MOST_COMPUTED:
         raise OnHost(f"its result would have {expected} elements")
-    if node.op_type == "GatherElements" and not node.domain:
-        return [_gather_elements(node, arrays)]
+    own = _OWN.get(node.op_type) if not node.domain else None
+    if own is not None:
+        return own(node, arrays)
     proto = _alone(node, [array is not None for array in arrays])
+    if node.op_type == "RoiAlign" and not node.domain and version < 16:
+        # The reference knows the version that regions are moved by half an element since.
+        proto.attribute.append(onnx.helper.make_attribute("coordinate_transformation_mode", "output_half_pixel"))
     feeds: dict[str, Any] = {f"i{i}": array for i, array in enumerate(arrays) if array is not None}
     wanted = [name for name in proto.output if name]
     try:
@@ -73,12 +77,16 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
     return outputs
 
 
-def _gather_elements(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> Array:
-    """Return GatherElements' result: the reference goes through all of the data for each of its slices."""
+def _attribute(node: onnx_ir.Node, name: str, default: Any) -> Any:
+    return node.attributes[name].value if name in node.attributes else default
+
+
+def _gather_elements(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
+    """GatherElements: the reference goes through all of the data for each of its slices."""
     if len(arrays) != 2 or arrays[0] is None or arrays[1] is None:
         raise OnHost("it needs two inputs")
     data, indices = arrays[0], arrays[1]
-    axis = node.attributes["axis"].value if "axis" in node.attributes else 0
+    axis = _attribute(node, "axis", 0)
     if data.ndim != indices.ndim or not -data.ndim <= axis < data.ndim:
         raise OnHost(f"indices of shape {indices.shape} do not fit data of shape {data.shape}")
     axis %= data.ndim
@@ -87,7 +95,65 @@ def _gather_elements(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> Arra
     inside = not indices.size or -size <= indices.min() <= indices.max() < size
     if not inside or any(n > d for n, d in zip(sizes, data.shape, strict=True)):
         raise OnHost(f"indices of shape {indices.shape} do not fit data of shape {data.shape}")
-    return np.take_along_axis(data[tuple(slice(n) for n in sizes)], np.where(indices < 0, indices + size, indices), axis)
+    inside_of = data[tuple(slice(n) for n in sizes)]
+    return [np.take_along_axis(inside_of, np.where(indices < 0, indices + size, indices), axis)]
+
+
+def _unique(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
+    """Unique: the reference finds slices in the order in which they come along the first axis alone, of several outputs."""
+    x, axis = arrays[0], _attribute(node, "axis", None)
+    if x is None or (axis is not None and not -x.ndim <= axis < x.ndim):
+        raise OnHost(f"no axis {axis} of an input of shape {None if x is None else x.shape}")
+    y, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
+    inverse = inverse.reshape(-1)
+    if not _attribute(node, "sorted", 1):
+        order = np.argsort(first)
+        y, first, counts = np.take(y, order, axis=axis or 0), first[order], counts[order]
+        inverse = np.argsort(order)[inverse]
+    return [y, *(a.astype(np.int64) for a in (first, inverse, counts))][: len(node.outputs)]
+
+
+def _non_max_suppression(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
+    """NonMaxSuppression: the reference needs inputs that may be left out, and takes boxes one by one."""
+    boxes, scores, most, overlap, least = (*arrays, *[None] * (5 - len(arrays)))
+    if boxes is None or scores is None or boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[:2] != scores.shape[::2]:
+        raise OnHost("it needs boxes [batches, n, 4] and scores [batches, classes, n]")
+    # Left out, the greatest number of boxes is 0.
+    limit = int(most.reshape(-1)[0]) if most is not None and most.size else 0
+    threshold = overlap.reshape(-1)[0] if overlap is not None and overlap.size else np.float32(0)
+    if _attribute(node, "center_point_box", 0):
+        centre, half = boxes[..., :2], boxes[..., 2:] / 2
+        low, high = centre - half, centre + half
+    else:
+        low, high = np.minimum(boxes[..., :2], boxes[..., 2:]), np.maximum(boxes[..., :2], boxes[..., 2:])
+    areas = np.prod(high - low, axis=-1)
+    selected: list[tuple[int, int, int]] = []
+    for batch, kind in np.ndindex(*scores.shape[:2]):
+        own = scores[batch, kind]
+        # The best first; of equal ones, the first.
+        left = np.argsort(-own, kind="stable")
+        if least is not None and least.size:
+            left = left[own[left] > least.reshape(-1)[0]]
+        for _ in range(limit):
+            if not left.size:
+                break
+            best, left = left[0], left[1:]
+            selected.append((batch, kind, int(best)))
+            sides = np.minimum(high[batch, left], high[batch, best]) - np.maximum(low[batch, left], low[batch, best])
+            common = np.prod(np.maximum(sides, 0), axis=-1)
+            union = areas[batch, left] + areas[batch, best] - common
+            # Boxes without an area overlap nothing.
+            solid = (common > 0) & (areas[batch, left] > 0) & (areas[batch, best] > 0)
+            left = left[~(solid & (common / np.where(solid, union, 1) > threshold))]
+    return [np.array(selected, np.int64).reshape(-1, 3)]
+
+
+_OWN: Mapping[str, Callable[[onnx_ir.Node, Sequence[Array | None]], list[Array]]] = {
+    "GatherElements": _gather_elements,
+    "NonMaxSuppression": _non_max_suppression,
+    "Unique": _unique,
+}
+"""Operators of ai.onnx for which the reference implementation is too slow or wrong."""
 
 
 def obstacle(node: onnx_ir.Node, version: int) -> str:

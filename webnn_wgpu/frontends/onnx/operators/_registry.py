@@ -49,7 +49,8 @@ class Handler:
         since: first version of the operator set that it serves.
         empty: whether it copes with inputs of no elements.
         moves: whether results are copies of inputs' elements, hence exact in any type.
-        folds: whether a call with known inputs may be evaluated by the host when the graph is compiled.
+        folds: whether a call with known inputs may be evaluated by the host when the graph is compiled. Not where `onnx`'s
+            reference implementation gives something else than the operator, for some attributes or versions of it.
     """
 
     lower: Lower

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import ml_dtypes
@@ -159,3 +159,29 @@ def clip(call: Call) -> Result:
     # The upper bound decides where it is below the lower one.
     shape: list[int] = []
     return call.build.min(call.build.max(x, call.reshape(low, shape)), call.reshape(high, shape))
+
+
+def activated(call: Call, x: MLOperand, parameters: Sequence[float]) -> MLOperand:
+    """Return what the activation that a fused operator's attribute names makes of an operand.
+
+    Args:
+        call: the node.
+        x: the operand.
+        parameters: the activation's attributes, in the order of its schema; those at the end may be left out.
+    """
+    name, build = call.attribute("activation", ""), call.build
+    match name:
+        case "":
+            return x
+        case "Relu" | "Tanh" | "Sigmoid":
+            return getattr(build, name.lower())(x)
+        case "LeakyRelu":
+            return build.leaky_relu(x, alpha=parameters[0] if parameters else 0.01)
+        case "HardSigmoid":
+            alpha, beta = (*parameters, *(0.2, 0.5)[len(parameters) :])
+            return build.hard_sigmoid(x, alpha=alpha, beta=beta)
+        case "Clip":
+            low, high = (*parameters, *limits(call.tensor(0).dtype)[len(parameters) :])
+            return build.clamp(x, min_value=float(low), max_value=float(high))
+        case _:
+            call.fail(f"activation {name}")

@@ -130,11 +130,18 @@ class _Heads:
 
 
 def _padding(call: Call, mask: MLOperand, keys: int, filler: float) -> MLOperand:
-    """Return com.microsoft's mask of keys as what to add to the scores: lengths [batch], or flags [batch, (queries,) keys]."""
+    """Return com.microsoft's mask of keys as what to add to the scores.
+
+    It is flags [batch, (queries,) keys], lengths [batch], or the ends of what is seen and then its starts [2 * batch].
+    """
     shape = list(mask.shape)
     if len(shape) == 1:
+        batch = int(call.tensor(0).shape[0])
         steps = call.constant(np.arange(keys).reshape(1, 1, 1, keys), mask.data_type)
-        keep = call.build.lesser(steps, call.reshape(mask, [shape[0], 1, 1, 1]))
+        ends, *starts = (call.reshape(part, [batch, 1, 1, 1]) for part in call.build.split(mask, shape[0] // batch))
+        keep = call.build.lesser(steps, ends)
+        if starts:
+            keep = call.build.logical_and(keep, call.build.greater_or_equal(steps, starts[0]))
     else:
         flags = call.build.not_equal(mask, call.like(0, mask))
         if len(shape) == 2:
@@ -190,7 +197,10 @@ def multi_head_attention(call: Call) -> Result:
         k, v = _unpacked(call, call.operand(1))
     else:
         k, v = call.operand(1), call.operand(2)
-    if call.has(3):
+    if call.has(3) and call.has(1) and call.tensor(1).rank == 4:
+        # Keys and values that come as heads, as a cache does, have their bias already.
+        q = call.build.add(q, call.build.slice(call.operand(3), [0], [int(q.shape[2])]))
+    elif call.has(3):
         q, k, v = _biased(call, call.operand(3), q, k, v, heads)
     x = _Heads(*(split_heads(call, o, heads) if len(o.shape) == 3 else o for o in (q, k, v)))
     past_key, past_value = given(call, 6), given(call, 7)
@@ -241,7 +251,7 @@ def attention_of_microsoft(call: Call) -> Result:
     padding = None
     if call.has(3):
         mask = call.operand(3)
-        if len(mask.shape) == 4 or (len(mask.shape) == 1 and mask.shape[0] != x.q.shape[0]):
+        if len(mask.shape) == 4 or (len(mask.shape) == 1 and mask.shape[0] // x.q.shape[0] not in (1, 2)):
             call.fail(f"a mask of shape {tuple(mask.shape)}")
         padding = _padding(call, mask, int(x.k.shape[2]), _filler(call))
     y = _weighed(call, x, padding, call.optional(5), length)

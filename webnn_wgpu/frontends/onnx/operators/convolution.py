@@ -16,8 +16,9 @@ import numpy as np
 from webnn_wgpu import MLOperand
 
 from ..call import Call
-from ._registry import Result, lowers
+from ._registry import MICROSOFT, Result, lowers
 from ._windows import Window, extended, shared_padding, tap, windows_of
+from .activations import activated
 
 
 def kernel_of(call: Call, weight: Sequence[int]) -> list[int]:
@@ -98,6 +99,15 @@ def conv(call: Call) -> Result:
     return convolution(call, call.operand(0), call.operand(1), call.optional(2), windows, groups)
 
 
+@lowers("FusedConv", domain=MICROSOFT)
+def fused_conv(call: Call) -> Result:
+    """Convolution, plus another tensor, and an activation after it."""
+    y = conv(call)
+    assert isinstance(y, MLOperand)
+    y = call.build.add(y, call.operand(3)) if call.has(3) else y
+    return activated(call, y, call.attribute("activation_params") or [])
+
+
 # transposed -----------------------------------------------------------------------------------------------------------
 
 
@@ -153,7 +163,7 @@ def transposed(
     return y
 
 
-@lowers("ConvTranspose")
+@lowers("ConvTranspose", folds=False)
 def conv_transpose(call: Call) -> Result:
     """Transposed convolution: every element adds the filter, times itself, to the result around it."""
     x, w, groups = call.tensor(0), call.tensor(1), call.attribute("group", 1)

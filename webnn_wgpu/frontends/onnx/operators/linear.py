@@ -10,6 +10,7 @@ from webnn_wgpu import MLOperand
 
 from ..call import Call
 from ._registry import MICROSOFT, Result, lowers
+from .activations import activated
 
 MOST_PRODUCTS = 1 << 24
 """Most products of integers that are kept at a time."""
@@ -73,6 +74,15 @@ def gemm(call: Call) -> Result:
     if c is None or beta == 0:
         return y
     return call.build.add(y, call.build.mul(c, call.like(beta, c)) if beta != 1 else c)
+
+
+@lowers("FusedGemm", domain=MICROSOFT)
+def fused_gemm(call: Call) -> Result:
+    """The same, and an activation after it."""
+    y = gemm(call)
+    assert isinstance(y, MLOperand)
+    parameters = (call.attribute(f"activation_{name}") for name in ("alpha", "beta"))
+    return activated(call, y, [p for p in parameters if p is not None])
 
 
 @lowers("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)

@@ -252,7 +252,7 @@ def skip_simplified_layer_normalization(call: Call) -> Result:
     return [y, None, inverse_root(call, total, axis, epsilon) if call.wants(2) else None, total]
 
 
-@lowers("LpNormalization")
+@lowers("LpNormalization", folds=False)
 def lp_normalization(call: Call) -> Result:
     """Elements divided by their norm along an axis; 0 where that is 0."""
     x, p = wide(call, 0), call.attribute("p", 2)

@@ -75,7 +75,7 @@ def in_float32(call: Call, x: MLOperand) -> MLOperand:
     return call.cast(x, "float32")
 
 
-@lowers("MaxPool", moves=True)
+@lowers("MaxPool", moves=True, folds=False)
 def max_pool(call: Call) -> Result:
     """Greatest element of each window, and its place."""
     x = call.operand(0)
@@ -115,10 +115,14 @@ def places(call: Call, x: MLOperand, y: MLOperand, windows: Sequence[Window], co
     return call.build.add(found, call.constant(base, "int32"))
 
 
-@lowers("AveragePool")
+@lowers("AveragePool", folds=False)
 def average_pool(call: Call) -> Result:
     """Mean of each window, over the elements within the input, or with its padding."""
-    x = call.operand(0)
+    return averaged(call, call.operand(0))
+
+
+def averaged(call: Call, x: MLOperand) -> MLOperand:
+    """Return the means of the windows of [N, C, sizes...] that a node's attributes ask for."""
     sizes = [int(d) for d in x.shape[2:]]
     given = windows_of(call, sizes, call.attribute("kernel_shape"))
     windows, _ = pooling_windows(call, sizes)

@@ -21,6 +21,8 @@ from ._registry import MICROSOFT, Result, lowers
 from ._windows import extended, windows_of
 from .convolution import check_channels, convolution, kernel_of
 from .linear import product
+from .pooling import averaged
+from .reductions import softmax_view
 
 PACKED = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 """Types whose constants stay packed on the device."""
@@ -87,6 +89,7 @@ class Blocks:
 
 
 @lowers("QuantizeLinear")
+@lowers("QuantizeLinear", domain=MICROSOFT)
 def quantize_linear(call: Call) -> Result:
     """round(x / scale) + zero point, limited to the type's range; floats of 8 bits have no zero point."""
     x, scale = call.tensor(0), call.tensor(1)
@@ -132,6 +135,7 @@ def expanded(call: Call, blocks: MLOperand, like: MLOperand) -> MLOperand:
 
 
 @lowers("DequantizeLinear", folds=False)
+@lowers("DequantizeLinear", domain=MICROSOFT, folds=False)
 def dequantize_linear(call: Call) -> Result:
     """(x - zero point) * scale. Constants of 4 bits stay packed."""
     x, scale = call.tensor(0), call.tensor(1)
@@ -293,6 +297,26 @@ def qlinear_matmul(call: Call) -> Result:
     return Tensor(tuple(y.shape), dtype, operand=y)
 
 
+@lowers("QGemm", domain=MICROSOFT)
+def qgemm(call: Call) -> Result:
+    """Alpha * (A' * B' + C) of quantized matrices, quantized again where a scale is given; C counts the product's steps."""
+    matrices: list[Tensor] = []
+    for index, name in ((0, "transA"), (3, "transB")):
+        x = call.tensor(index)
+        turned = Tensor(x.shape[::-1], x.dtype, operand=call.transpose(call.operand(index), [1, 0]))
+        matrices.append(turned if call.attribute(name, 0) else x)
+    a = centred(call, matrices[0], matrix_zero(call, 2, 0, False))
+    b = centred(call, matrices[1], matrix_zero(call, 5, 3, True))
+    sums = exact_matmul(call, a, b)
+    sums = call.build.add(sums, call.operand(6)) if call.has(6) else sums
+    scale = call.build.mul(scales(call, 1, 4, 0, 3), call.constant(call.attribute("alpha", 1.0), "float32"))
+    if not call.has(7):
+        return to_floats(call, sums, scale, 9)
+    dtype = call.tensor(0).dtype
+    y = requantized(call, sums, scale, 7, dtype)
+    return Tensor(tuple(y.shape), dtype, operand=y)
+
+
 def exact_convolution(call: Call, image: Tensor, w: int, x_zero: int, w_zero: int, bias: MLOperand | None = None) -> MLOperand:
     """Return the convolution of quantized tensors less their zero points as int32.
 
@@ -400,3 +424,27 @@ def qlinear_concat(call: Call) -> Result:
     parts = [dequantized(call, i) for i in range(2, len(call), 3)]
     axis = call.axis(call.attribute("axis"), call.tensor(2).rank)
     return quantized(call, call.build.concat(parts, axis), 0, call.tensor(1).dtype)
+
+
+@lowers("QLinearAveragePool", domain=MICROSOFT)
+def qlinear_average_pool(call: Call) -> Result:
+    """Mean of each window of a quantized tensor, quantized again."""
+    rank, last = call.tensor(0).rank, bool(call.attribute("channels_last", 0))
+    x = call.transpose(dequantized(call, 0), [0, rank - 1, *range(1, rank - 1)]) if last else dequantized(call, 0)
+    y = averaged(call, x)
+    return quantized(call, call.transpose(y, [0, *range(2, rank), 1]) if last else y, 3, call.tensor(0).dtype)
+
+
+@lowers("QLinearSoftmax", domain=MICROSOFT)
+def qlinear_softmax(call: Call) -> Result:
+    """Softmax of a quantized tensor, quantized again, as the given version of ONNX's operator set has it."""
+    x, axis = softmax_view(call, dequantized(call, 0), call.attribute("opset", 13))
+    y = call.reshape(call.build.softmax(x, axis=axis), call.tensor(0).shape)
+    return quantized(call, y, 3, call.tensor(0).dtype)
+
+
+@lowers("QLinearWhere", domain=MICROSOFT)
+def qlinear_where(call: Call) -> Result:
+    """Elements of one quantized tensor or the other, quantized again."""
+    y = call.build.where(call.operand(0), dequantized(call, 1), dequantized(call, 4))
+    return quantized(call, y, 7, call.tensor(1).dtype)

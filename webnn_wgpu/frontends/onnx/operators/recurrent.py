@@ -288,7 +288,7 @@ def sees_new_state(call: Call, hidden: int) -> bool:
     return known is None or bool(known[:, hidden : 2 * hidden].any())
 
 
-@lowers("LSTM")
+@lowers("LSTM", folds=False)
 def lstm(call: Call) -> Result:
     """Long short-term memory."""
     net = Network(call, 4, ("Sigmoid", "Tanh", "Tanh"))
@@ -384,7 +384,7 @@ def gru_of(
     return net.outputs([state], sequence)
 
 
-@lowers("GRU")
+@lowers("GRU", folds=False)
 def gru(call: Call) -> Result:
     """Gated recurrent unit."""
     net = Network(call, 3, ("Sigmoid", "Tanh"))
@@ -423,7 +423,7 @@ def unrolled_gru(net: Network, direction: int, reset_after: bool) -> list[MLOper
     return unrolled(net, direction, (net.first_state(5, direction),), cell, net.projected(direction, bias))
 
 
-@lowers("RNN")
+@lowers("RNN", folds=False)
 def rnn(call: Call) -> Result:
     """Plain recurrent network."""
     net = Network(call, 1, ("Tanh",))

@@ -114,20 +114,19 @@ def cumulative(call: Call) -> Result:
     return build(x, axis, exclusive=bool(call.attribute("exclusive", 0)), reversed=bool(call.attribute("reverse", 0)))
 
 
-def _along(call: Call) -> tuple[MLOperand, int]:
-    """Return the first input and the axis of a softmax; before version 13 it has two dimensions, split at the axis."""
-    x = call.operand(0)
-    if call.version >= 13:
+def softmax_view(call: Call, x: MLOperand, version: int) -> tuple[MLOperand, int]:
+    """Return an operand and the axis of its softmax; before version 13 it has two dimensions, split at the axis."""
+    if version >= 13:
         return x, call.axis(call.attribute("axis", -1), len(x.shape))
     axis = call.attribute("axis", 1)
     axis = axis + len(x.shape) if axis < 0 else axis
     return call.reshape(x, [math.prod(x.shape[:axis]), math.prod(x.shape[axis:])]), 1
 
 
-@lowers("Softmax")
+@lowers("Softmax", folds=False)
 def softmax(call: Call) -> Result:
     """Exponentials, divided by their sum."""
-    x, axis = _along(call)
+    x, axis = softmax_view(call, call.operand(0), call.version)
     if not x.shape:
         return call.reshape(call.build.softmax(call.reshape(x, [1]), axis=0), [])
     filled = call.key_count()
@@ -138,19 +137,19 @@ def softmax(call: Call) -> Result:
     return call.reshape(call.build.softmax(x, axis=axis), call.tensor(0).shape)
 
 
-@lowers("LogSoftmax")
+@lowers("LogSoftmax", folds=False)
 def log_softmax(call: Call) -> Result:
     """The logarithm of softmax."""
-    x, axis = _along(call)
+    x, axis = softmax_view(call, call.operand(0), call.version)
     if not x.shape:
         x, axis = call.reshape(x, [1]), 0
     return call.reshape(call.build.ext.log_softmax(x, axis), call.tensor(0).shape)
 
 
-@lowers("Hardmax")
+@lowers("Hardmax", folds=False)
 def hardmax(call: Call) -> Result:
     """1 at the first of the largest elements along the axis, 0 elsewhere."""
-    x, axis = _along(call)
+    x, axis = softmax_view(call, call.operand(0), call.version)
     if not x.shape:
         return call.filled((), 1, call.tensor(0).dtype)
     where = call.build.arg_max(x, axis, keep_dimensions=True, output_data_type="int32")

@@ -16,7 +16,7 @@ MOST_WEIGHED = 1 << 26
 """Most elements that an intermediate result of `_weighed_regions` may have."""
 
 
-@lowers("RoiAlign")
+@lowers("RoiAlign", folds=False)
 def roi_align(call: Call) -> Result:
     """Means, or maxima, of values at regular positions within the cells of regions."""
     x, build = call.operand(0), call.build

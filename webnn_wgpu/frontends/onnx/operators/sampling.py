@@ -173,3 +173,21 @@ def grid_sample(call: Call) -> Result:
         padding_mode=call.attribute("padding_mode", "zeros"),
         align_corners=bool(call.attribute("align_corners", 0)),
     )
+
+
+@lowers("AffineGrid")
+def affine_grid(call: Call) -> Result:
+    """Positions that affine maps give to the elements of images or volumes. ONNX's own body cannot do a single image."""
+    theta, sizes = call.tensor(0), call.ints(1) or []
+    count = len(sizes) - 2
+    if count not in (2, 3) or theta.shape != (sizes[0], count, count + 1):
+        call.fail(f"maps of shape {theta.shape} do not fit a size of {sizes}")
+    columns = call.build.split(call.cast(call.operand(0), "float32"), count + 1, axis=2)
+    *factors, grid = (call.reshape(column, [sizes[0], *[1] * count, count]) for column in columns)
+    # A map's first column is that of the last dimension.
+    for axis, factor in zip(range(count, 0, -1), factors, strict=True):
+        size = sizes[1 + axis]
+        places = np.linspace(-1, 1, size) if call.attribute("align_corners", 0) else (2 * np.arange(size) + 1) / size - 1
+        along = [size if i == axis else 1 for i in range(count + 2)]
+        grid = call.build.add(grid, call.build.mul(factor, call.constant(places.reshape(along), "float32")))
+    return grid
