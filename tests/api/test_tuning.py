@@ -150,6 +150,8 @@ def test_plan_and_build_async(context: wn.MLContext) -> None:
 def test_arguments(context: wn.MLContext, tmp_path: Path) -> None:
     with pytest.raises(wn.MLTypeError, match="tuning must be a Tuning, a file or False; got int"):
         graph(context, tuning=[5])
+    with pytest.raises(wn.MLTypeError, match="tuning must be a Tuning, a file or False; got int"):
+        graph(context, tuning=5)
     with pytest.raises(FileNotFoundError):
         graph(context, tuning=tmp_path / "nothing.json")
     with pytest.raises(FileNotFoundError):

@@ -21,6 +21,7 @@ from webnn_wgpu.cli.app import app
 from webnn_wgpu.cli.diff import difference
 from webnn_wgpu.cli.run import classes
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes import PASSES
 
 
 def call(*arguments: Any, exit_code: int = 0) -> Result:
@@ -196,6 +197,17 @@ def test_info(model: Path) -> None:
     assert found["inputs"] == [{"name": "x", "type": "float32", "shape": ["N", 4], "taken": [1, 4]}]
 
 
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_info_of_the_passes(model: Path, device: str) -> None:
+    assert "fold_constants" not in call("info", model, "--device", device).stdout
+    written = call("info", model, "--passes", "--device", device).stdout
+    for each in PASSES:
+        assert re.search(rf"^  {each.name} +\d+ -> \d+ nodes +{re.escape(each.reason)}$", written, re.MULTILINE), each.name
+    (reports,) = json.loads(call("info", model, "--passes", "--json", "--device", device).stdout)["passes"]
+    fused = next(report for report in reports if report["name"] == "fuse_epilogues")
+    assert fused["nodes_after"] < fused["nodes_before"]
+
+
 def test_info_without_a_device(model: Path) -> None:
     assert json.loads(call("info", model, "--json", "--device", "reference").stdout)["memory"] is None
 
@@ -238,6 +250,17 @@ def test_bench_records_what_a_reader_needs(model: Path, tmp_path: Path) -> None:
     compared = call("bench", "--compare", tmp_path / "a.json", tmp_path / "b.json").stdout
     assert re.search(r"wall p50 +[\d.]+ +[\d.]+ +[\d.]+", compared)
     assert re.search(r"inputs +\{'x': 'float32\[2, 4\]'\} \| \{'x': 'float32\[3, 4\]'\}", compared)
+
+
+def test_bench_says_beforehand_what_it_cannot_do(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    result = call("bench", model, "--json", tmp_path / "file" / "a.json", exit_code=2)
+    assert "cannot be written" in result.stderr
+    assert not result.stdout
+    assert "run_delay" in call("bench", model, "--run_delay", "-1", exit_code=2).stderr
+    for text in ('{"wall_ms": {"p50": 1}}', '{"wall_ms": 1}', "[]", "5"):
+        (tmp_path / "a.json").write_text(text, encoding="utf-8")
+        assert "a.json is no record" in call("bench", "--compare", tmp_path / "a.json", tmp_path / "a.json", exit_code=1).stderr
 
 
 def test_bench_for_a_time(model: Path) -> None:

@@ -54,3 +54,5 @@ def test_the_slowest_alone(model: Path) -> None:
 def test_what_cannot_be_compared_with(model: Path, tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{}", encoding="utf-8")
     assert "the text is no profile" in call(model, "--compare", tmp_path / "other.json", exit_code=1).output
+    (tmp_path / "other.json").write_bytes(b"\xff\xfe")
+    assert "the text is no profile" in call(model, "--compare", tmp_path / "other.json", exit_code=1).output

@@ -60,3 +60,12 @@ def test_what_makes_no_sense(model: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.json"
     other.write_text("{}", encoding="utf-8")
     assert f"{other} is no tuning: no tuning of schema 1" in call("--show", other, exit_code=1).output
+
+
+def test_what_cannot_be_kept_is_said(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert "cannot be written" in call(model, "-o", tmp_path / "file" / "m.json", exit_code=2).output
+    (tmp_path / "user").write_text("a file where a folder is needed", encoding="utf-8")
+    assert "not kept" in call(model, "-f", "N=2").stdout
+    monkeypatch.setenv("WEBNN_WGPU_CACHE", "off")
+    assert call(model, "-f", "N=2").stdout.startswith("not kept")

@@ -54,4 +54,5 @@ def test_graphs_with_the_host_between_them(tmp_path: Path) -> None:
 
 
 def test_a_page_that_cannot_be_written(model: Path, tmp_path: Path) -> None:
-    assert "No such file" in call(model, "-o", tmp_path / "missing" / "page.html", exit_code=1).output
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    assert "cannot be written" in call(model, "-o", tmp_path / "file" / "page.html", exit_code=2).output

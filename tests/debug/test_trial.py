@@ -105,6 +105,9 @@ def test_a_watched_file_is_taken_when_it_is_saved(context: wn.MLContext, tmp_pat
     with pytest.warns(RuntimeWarning, match=r"override\('neg_0'\): the source does not compile: .*own.wgsl:\d+:\d+: no def"):
         assert result() == [3, -6, 9]
     assert result() == [3, -6, 9]  # it is told once
+    file.write_bytes(b"\xff\xfe of another encoding")
+    with pytest.warns(RuntimeWarning, match=r"own.wgsl is no text in UTF-8"):
+        assert result() == [3, -6, 9]
     file.unlink()
     assert result() == [3, -6, 9]
     save(file, wgsl.replace("-(x0)", "4.0 * x0"))

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from ..core.errors import MLTypeError
+from ..core.errors import MLTypeError, OperationError
 from ..ir.graph import Graph, Origin
 from ..kernels.dbg import without_dbg
 from ..kernels.own import declaring, lacking
@@ -43,6 +43,21 @@ def _is_wgsl(given: str | os.PathLike[str]) -> bool:
     return isinstance(given, str) and "{" in given
 
 
+def source_text(given: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return the WGSL that a caller means, by a path or, where a string holds a brace, itself; and what messages call it.
+
+    Raises:
+        OperationError: the file holds no text.
+        OSError: there is no such file.
+    """
+    if _is_wgsl(given):
+        return str(given), OWN_SOURCE
+    try:
+        return Path(given).read_text(encoding="utf-8"), str(given)
+    except UnicodeDecodeError as error:
+        raise OperationError(f"{given} is no text in UTF-8", got=str(error)) from error
+
+
 @dataclass(frozen=True)
 class Override:
     """A source in the place of a kernel's own.
@@ -61,7 +76,7 @@ class Override:
 
         What was declared for a kernel of the program's own, `wgsl_op`'s constants for one, is there for its successor too.
         """
-        text, file = (str(given), OWN_SOURCE) if _is_wgsl(given) else (Path(given).read_text(encoding="utf-8"), str(given))
+        text, file = source_text(given)
         missing = lacking(text, spec.given)
         return cls(declaring(text, missing) if missing else text, file)
 

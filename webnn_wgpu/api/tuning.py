@@ -71,7 +71,7 @@ def sources_of(tuning: TuningSource, operator: str) -> Sources:
         return None
     if tuning is None or tuning is True:
         return ()
-    if isinstance(tuning, Tuning | str | os.PathLike):
+    if isinstance(tuning, Tuning | str | bytes | os.PathLike) or not isinstance(tuning, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
         tuning = (tuning,)
     found: list[Tuning | Path] = []
     for source in tuning:

@@ -30,6 +30,7 @@ from .models import (
     options,
     shape_options,
     values,
+    written_file,
 )
 from .progress import loading
 from .text import write_section
@@ -60,7 +61,7 @@ compatible = tuple(
 
 @click.command()
 @click.argument("model", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("output", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("output", required=False, type=written_file)
 @options(input_options, fallback_option, device_option)
 @click.option("--graph", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="MODEL, as benchmark_model has it.")
 @click.option("-r", "--runs", "--num_runs", default=50, show_default=True, type=click.IntRange(1), help="Runs to measure.")
@@ -73,15 +74,15 @@ compatible = tuple(
     show_default=True,
     help="Measure -r runs, or for -t seconds.",
 )
-@click.option("-t", "--seconds", "--min_secs", default=10.0, show_default=True, help="Of -m duration.")
-@click.option("--run_delay", default=0.0, help="Seconds between runs.")
+@click.option(
+    "-t", "--seconds", "--min_secs", default=10.0, show_default=True, type=click.FloatRange(0), help="Of -m duration."
+)
+@click.option("--run_delay", default=0.0, type=click.FloatRange(0), help="Seconds between runs.")
 @click.option("-I", "random_inputs", is_flag=True, help="Random inputs, which is what inputs get anyway.")
 @click.option("--input_layer", help="Names of inputs, in the order of --input_layer_shape.")
 @click.option("--input_layer_shape", help="Their shapes, as benchmark_model has them: 1,224,224,3:1,10.")
 @options(shape_options)
-@click.option(
-    "--json", "json_path", type=click.Path(dir_okay=False, path_type=Path), help="Write the record to a file; - prints it."
-)
+@click.option("--json", "json_path", type=written_file, help="Write the record to a file; - prints it.")
 @click.option(
     "--compare", nargs=2, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare two records instead."
 )
@@ -257,29 +258,31 @@ def gpu_time(record: Mapping[str, Any]) -> str:
 def compare(first: Path, second: Path) -> None:
     """Print two records side by side, and what of their circumstances differs."""
     records: list[dict[str, Any]] = []
+    times: list[dict[str, float | None]] = []
     for path in (first, second):
         try:
             records.append(json.loads(path.read_text(encoding="utf-8")))
-            _ = records[-1]["wall_ms"]["p50"]
-        except (ValueError, KeyError, TypeError) as error:
+            times.append(_times(records[-1]))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise WebNNError(f"{path} is no record of this command: {type(error).__name__}: {error}") from error
     one, two = records
     table = Table(box=box.SIMPLE_HEAD)
     for title in ("ms", first.name, second.name, "second / first"):
         table.add_column(title, justify="left" if title == "ms" else "right", no_wrap=True)
-
-    def row(name: str, a: float | None, b: float | None) -> None:
+    for name, a in times[0].items():
+        b = times[1].get(name)
         if a is not None and b is not None:
             table.add_row(name, f"{a:.3f}", f"{b:.3f}", f"{b / a:.3f}" if a else "")
-
-    for name in ("load_ms", "first_run_ms"):
-        row(name.removesuffix("_ms").replace("_", " "), one[name], two[name])
-    for name in one["wall_ms"]:
-        row(f"wall {name}", one["wall_ms"][name], two["wall_ms"].get(name))
-    row("CPU", one["cpu_ms"], two["cpu_ms"])
-    row("GPU", one["gpu_ms"], two["gpu_ms"])
     console = Console()
     console.print(table)
     kept: Sequence[str] = ("model", "sha256", "adapter", "versions", "inputs", "placement", "runs", "warmup")
     changed = [(name, f"{one.get(name)} | {two.get(name)}") for name in kept if one.get(name) != two.get(name)]
     write_section(console, "What else differs", changed)
+
+
+def _times(record: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return all times of a record by what they are called; None where one was not measured."""
+    walls = {f"wall {name}": ms for name, ms in record["wall_ms"].items()}
+    times = {"load": record["load_ms"], "first run": record["first_run_ms"], **walls}
+    times |= {"CPU": record["cpu_ms"], "GPU": record["gpu_ms"]}
+    return {name: None if ms is None else float(ms) for name, ms in times.items()}

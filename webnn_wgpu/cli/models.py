@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -26,6 +27,29 @@ DEVICES: dict[str, dict[str, Any]] = {
 """The choices of --device, as options of `ML.create_context`."""
 
 Command = Callable[..., Any]
+
+
+class _Written(click.Path):
+    """A file that is written in the end, or `-`; where it cannot be, that is said before anything is measured."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(value)
+        super().convert(value, param, ctx)
+        if str(path) == "-":
+            return path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            self.fail(f"{path} cannot be written: {error}", param, ctx)
+        if not os.access(path if path.exists() else path.parent, os.W_OK):
+            self.fail(f"{path} cannot be written: no permission", param, ctx)
+        return path
+
+
+written_file = _Written()
 
 model_argument = click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 device_option = click.option(
@@ -161,7 +185,7 @@ def failing_well(command: Command) -> Command:
             if package not in ("onnx", "onnx-ir"):
                 raise
             raise click.ClickException(f"models need the package '{package}': pip install 'webnn-wgpu[onnx]'") from error
-        except (WebNNError, OSError) as error:
+        except (WebNNError, OSError, MemoryError) as error:
             raise click.ClickException(str(error)) from error
 
     return wrapped

@@ -20,19 +20,18 @@ from .models import (
     options,
     shape_options,
     values,
+    written_file,
 )
 from .progress import loading
-
-_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
 @options(model_argument, input_options, shape_options, fallback_option, device_option)
 @click.option("-r", "--runs", default=5, show_default=True, type=click.IntRange(1), help="Runs; times are medians.")
 @click.option("--top", default=20, show_default=True, type=click.IntRange(0), help="Slowest kernels to print.")
-@click.option("--html", type=_FILE, help="Write a report with tables and plots.")
-@click.option("--trace", type=_FILE, help="Write a trace for ui.perfetto.dev and chrome://tracing.")
-@click.option("--json", "json_path", type=_FILE, help="Write the profile as JSON, for --compare.")
+@click.option("--html", type=written_file, help="Write a report with tables and plots.")
+@click.option("--trace", type=written_file, help="Write a trace for ui.perfetto.dev and chrome://tracing.")
+@click.option("--json", "json_path", type=written_file, help="Write the profile as JSON, for --compare.")
 @click.option("--plots", type=click.Path(file_okay=False, path_type=Path), help="Write the plots as SVG into this folder.")
 @click.option("--compare", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="An earlier profile's JSON.")
 @failing_well
@@ -57,7 +56,8 @@ def profile(
     from webnn_wgpu.frontends.onnx import load
     from webnn_wgpu.frontends.onnx.timing import watched
 
-    earlier = None if compare is None else GraphProfile.from_json(compare.read_text(encoding="utf-8"))
+    # What is no UTF-8 is no profile either.
+    earlier = None if compare is None else GraphProfile.from_json(compare.read_text(encoding="utf-8", errors="replace"))
     given = values(model, rest)
     with open_context(device) as context, loading(model) as progress:
         loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)

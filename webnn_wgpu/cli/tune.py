@@ -9,7 +9,7 @@ import click
 from rich.console import Console
 
 from webnn_wgpu import MLContext, Tuning
-from webnn_wgpu.kernels.tuning import tuning_files, tuning_for
+from webnn_wgpu.kernels.tuning import keep, tuning_files, tuning_for
 
 from .models import (
     device_option,
@@ -20,6 +20,7 @@ from .models import (
     options,
     shape_options,
     values,
+    written_file,
 )
 from .progress import loading, progress_bar
 from .text import write_section
@@ -31,7 +32,7 @@ from .text import write_section
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=written_file,
     help="Write what was measured there, and not to the user's cache; NAME.tuning.json beside NAME.onnx is found by itself.",
 )
 @click.option("--show", is_flag=True, help="Measure nothing: print what a file says, or what is known of the device.")
@@ -55,10 +56,11 @@ def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, dev
         with loading(model) as progress:
             loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
         with loaded, progress_bar("Measuring") as progress:
-            found = loaded.tune(given.feeds(loaded.inputs), save=output is None, progress=progress)
+            found = loaded.tune(given.feeds(loaded.inputs), save=False, progress=progress)
         if output is not None:
             found.save(output)
-        write(f"written: {output or tuning_files(context.caps)[0]}", found)
+        file = output or keep(found, context.caps)
+        write(f"written: {file}" if file else "not kept: no cache can be written to, and no -o FILE is given", found)
 
 
 def shown(file: Path | None, context: MLContext) -> list[tuple[str, Tuning]]:

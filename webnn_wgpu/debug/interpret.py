@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from ..api.graph import MLGraph
-from ..api.kernels import Kernel, first_few
+from ..api.kernels import Kernel, first_few, source_text
 from ..api.notebooks import table_html
 from ..api.own_kernels import completed, data_types_of, grid_of
 from ..api.tables import rich_table
@@ -210,10 +210,10 @@ def interpret(
         return _of_graph(session, what, feeds, kernel)
     if isinstance(what, Kernel):
         return _of_kernel(session, what, feeds)
-    path = None if isinstance(what, str) and "{" in what else Path(what)
     # Statements that trace are for the device.
-    source = map_of_source(str(what) if path is None else path.read_text(encoding="utf-8"), str(path or OWN_SOURCE))
-    return _of_source(session, source, "" if path is None else path.name, feeds, grid, constants or {})
+    text, file = source_text(what)
+    name = "" if file == OWN_SOURCE else Path(file).name
+    return _of_source(session, map_of_source(text, file), name, feeds, grid, constants or {})
 
 
 def _of_graph(session: _Session, graph: MLGraph, feeds: Any, chosen: str | None) -> Interpretation:

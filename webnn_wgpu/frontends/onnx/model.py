@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
@@ -66,7 +67,8 @@ class Model:
             raise MLTypeError("unknown fallback", operator="load", got=repr(fallback), allowed=", ".join(FALLBACKS))
         self.context = context
         self.name = name
-        self.dims = dict(override_dims or {})
+        self.dims = {symbol: _count(size, f"override_dims['{symbol}']", 0) for symbol, size in (override_dims or {}).items()}
+        cache_size = _count(cache_size, "cache_size", 1)
         self._progress = progress
         graph = model.graph
         wide = not context.accelerated if wide_float16 is None else wide_float16
@@ -210,10 +212,13 @@ class Model:
         return [self._check_feed(info, feeds, sizes) for info in self.inputs]
 
     def _check_feed(self, info: ValueInfo, feeds: Mapping[str, Any], sizes: dict[str, int]) -> Array:
-        if info.name not in feeds:
+        if feeds.get(info.name) is None:
             raise MLTypeError("missing input", operator="run", got=f"no '{info.name}'", allowed=str(info))
         value = feeds[info.name]
-        array = np.asarray(value, None if hasattr(value, "dtype") else info.dtype)
+        try:
+            array = np.asarray(value, None if hasattr(value, "dtype") else info.dtype)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise MLTypeError("wrong input", operator="run", got=f"{info.name}: {error}", allowed=str(info)) from error
         if array.dtype != info.dtype:
             raise MLTypeError("wrong type of input", operator="run", got=f"{info.name}: {array.dtype}", allowed=str(info))
         if info.shape is not None:
@@ -308,6 +313,17 @@ class Model:
 
     def __repr__(self) -> str:
         return f"Model({self.name}: {', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))})"
+
+
+def _count(value: Any, what: str, least: int) -> int:
+    """Return a whole number, of numpy's too."""
+    try:
+        number = index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise MLTypeError(f"{what} must be a whole number", operator="load", got=repr(value), allowed=f"{least} and more")
+    return number
 
 
 def load_onnx(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
-from webnn_wgpu.api.tuning import Tuning, TuningSource
+from webnn_wgpu.api.tuning import TuningSource
 
 
 def with_file_beside(tuning: TuningSource, source: object) -> TuningSource:
@@ -22,5 +23,5 @@ def with_file_beside(tuning: TuningSource, source: object) -> TuningSource:
         return tuning
     if tuning is None or tuning is True:
         return file
-    given = (tuning,) if isinstance(tuning, (Tuning, str, os.PathLike)) else tuning
+    given = tuning if isinstance(tuning, Sequence) and not isinstance(tuning, (str, bytes)) else (tuning,)
     return [*given, file]
