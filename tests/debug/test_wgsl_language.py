@@ -197,6 +197,7 @@ def test_what_is_not_wgsl() -> None:
     assert "max takes other arguments than vec2<f32>, vec3<f32>" in message("y[0] = max(vec2f(1), vec3f(1)).x;")
     assert "the const_assert does not hold" in message("const_assert 1 > 2;")
     assert "f32 where u32 is wanted for the parameter a of g" in message("g(1f);", "fn g(a: u32) { }\n")
+    assert "f calls itself, which no function of WGSL may" in message("f();", "fn f() { g(); }\nfn g() { f(); }\n")
 
 
 def test_what_is_not_covered_is_named() -> None:

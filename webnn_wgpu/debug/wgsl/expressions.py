@@ -61,6 +61,10 @@ class Frame:
     caller: Frame | None = None
     result: Value = None
 
+    def within(self, function: Function) -> bool:
+        """Return whether this is a frame of a function, or has one among its callers."""
+        return self.function is function or (self.caller is not None and self.caller.within(function))
+
     @property
     def calls(self) -> tuple[int, ...]:
         """Lines of the calls that lead here, the outermost first."""

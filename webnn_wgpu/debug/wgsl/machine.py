@@ -113,6 +113,8 @@ class Machine(Intrinsics):
         """Call a function of the module."""
         if len(arguments) != len(function.parameters):
             raise Fault(f"{function.name} has {len(function.parameters)} parameters; {len(arguments)} arguments are given")
+        if self.frame.within(function):
+            raise Fault(f"{function.name} calls itself, which no function of WGSL may, also by way of others")
         frame = Frame(function, call=node, caller=self.frame)
         for parameter, argument in zip(function.parameters, arguments, strict=True):
             try:

@@ -80,6 +80,7 @@ def lowers(
     def register(lower: Lower) -> Lower:
         for name in names:
             versions = _HANDLERS.setdefault((domain, name), [])
+            assert since not in (h.since for h in versions), f"{name} is lowered twice"
             versions.append(Handler(lower, since, empty, moves, folds))
             versions.sort(key=lambda h: -h.since)
         return lower

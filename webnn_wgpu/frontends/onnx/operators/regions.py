@@ -208,20 +208,3 @@ def _added(call: Call, parts: MLOperand) -> MLOperand:
     narrow = parts.data_type
     held = call.cast(parts, "int32") if narrow in ("int8", "uint8") else parts
     return call.cast(call.build.reduce_sum(held, axes=[len(parts.shape) - 1]), narrow)
-
-
-@lowers("MaxUnpool", moves=True)
-def max_unpool(call: Call) -> Result:
-    """What max pooling kept, put where it was; 0 elsewhere."""
-    x = call.tensor(0)
-    kernel = call.attribute("kernel_shape")
-    strides, pads = call.attribute("strides") or [1] * len(kernel), call.attribute("pads") or [0] * (2 * len(kernel))
-    inner = [(d - 1) * strides[i] - pads[i] - pads[len(kernel) + i] + kernel[i] for i, d in enumerate(x.shape[2:])]
-    shape = [*x.shape[:2], *inner]
-    zeros = call.build.expand(call.like(0, call.operand(0)), [math.prod(shape)])
-    flat, places = call.reshape(call.operand(0), [x.size]), call.reshape(call.operand(1), [x.size])
-    filled = call.reshape(call.build.scatter_elements(zeros, places, flat, axis=0), shape)
-    wanted = call.ints(2) or shape
-    if wanted == shape:
-        return filled
-    return call.build.pad(filled, [0] * len(shape), [w - s for w, s in zip(wanted, shape, strict=True)])
