@@ -88,7 +88,6 @@ class _Files:
     """
 
     def __init__(self, model: Path) -> None:
-        self.name = model.name
         self._folders = tuple(dict.fromkeys((model.absolute().parent, model.resolve().parent)))
         self._inside = tuple(folder.resolve() for folder in self._folders)
         self._mapped: dict[Path, mmap.mmap] = {}
