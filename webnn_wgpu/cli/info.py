@@ -39,18 +39,10 @@ BUFFER = "max-buffer-size"
 @options(model_argument, shape_options, device_option, json_option)
 @click.option("--passes", is_flag=True, help="Tell what each optimisation pass does to the model, and why.")
 @failing_well
-def info(
-    model: Path,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, Sequence[int]],
-    simplify: Any,
-    device: str,
-    as_json: bool,
-    passes: bool,
-) -> None:
+def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) -> None:
     """Say what the ONNX file MODEL holds and what memory it would take, before anything is allocated."""
     with open_context(device) as context:
-        found = _analysed(model, context, dims, shapes, simplify)
+        found = _analysed(model, context, **shaping)
         limits = met_limits(found, context)
         if as_json:
             record = record_of(found, context)
@@ -83,15 +75,7 @@ def info(
 @click.pass_context
 @failing_well
 def check(
-    click_context: click.Context,
-    model: Path,
-    dims: Mapping[str, int],
-    shapes: Mapping[str, Sequence[int]],
-    simplify: Any,
-    device: str,
-    as_json: bool,
-    fallback: str,
-    every: bool,
+    click_context: click.Context, model: Path, device: str, as_json: bool, fallback: str, every: bool, **shaping: Any
 ) -> None:
     """Say for each operator of the ONNX file MODEL where it would run, and why. Nothing is run.
 
@@ -99,7 +83,7 @@ def check(
     what the host computes ("later") are settled only by a run.
     """
     with open_context(device) as context:
-        found = _analysed(model, context, dims, shapes, simplify)
+        found = _analysed(model, context, **shaping)
         passed = not found.problem and not found.placement.on("unsupported")
         if fallback == "error":
             passed = passed and not found.placement.on("host")
@@ -120,8 +104,9 @@ def check(
 
 
 def _analysed(
-    model: Path, context: MLContext, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], simplify: Any
+    model: Path, context: MLContext, *, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], simplify: Any
 ) -> Analysis:
+    """Analyse a model for what `shape_options` were given."""
     from webnn_wgpu.frontends.onnx import analyse
 
     found = analyse(model, context, override_dims=dims, input_shapes=shapes, simplify=simplify)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -19,7 +19,7 @@ class Scarce(Generic[T]):
     """
 
     def __init__(self, few: int) -> None:
-        self.alive: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.alive: weakref.WeakSet[T] = weakref.WeakSet()
         self._few = self._most = few
 
     def add(self, each: T) -> None:

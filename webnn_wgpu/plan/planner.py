@@ -264,9 +264,9 @@ class _Planner:
 
     def _place(self, value: int, place: Resource) -> Resource:
         """Return where a value lies, given where that lies whose memory it shares."""
-        viewed = self._viewed(value)
         if not self._is_piece(value):
             return place
+        viewed = self._viewed(value)
         return replace(place, offset_bytes=place.offset_bytes + self._before(viewed), size_bytes=self._size(viewed))
 
     def _type(self, operand: Operand) -> str:
