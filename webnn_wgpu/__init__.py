@@ -22,6 +22,7 @@ from .api.graph import MLGraph
 from .api.limits import MLOpSupportLimits
 from .api.ml import ML, ml
 from .api.operand import MLOperand
+from .api.optional import needed_by
 from .api.own_kernels import run_wgsl
 from .api.peak import measured_peak
 from .api.promise import MLPromise
@@ -41,29 +42,22 @@ from .core.errors import (
     UnknownError,
     WebNNError,
 )
-from .core.imports import uncollected
 
 if TYPE_CHECKING:
-    from .frontends.onnx import Model, analyse, load, load_onnx
+    from .frontends.loading import load, load_onnx
+    from .frontends.onnx import Model, analyse
 
 __version__ = "0.1.0"
 
-_FRONTENDS = dict.fromkeys(("Model", "analyse", "load", "load_onnx"), "onnx")
-"""Names that need an optional dependency, and the frontend that has them: imported when they are first used."""
+_FRONTENDS = {"load": "loading", "load_onnx": "loading", "Model": "onnx", "analyse": "onnx"}
+"""Names of frontends, and the modules that have them: imported when they are first used, as some need other packages."""
 
 
 def __getattr__(name: str) -> Any:
     if name not in _FRONTENDS:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    try:
-        with uncollected():
-            return getattr(import_module(f".frontends.{_FRONTENDS[name]}", __name__), name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith(__name__):
-            raise
-        raise NotSupportedError(
-            f"{name} needs the package '{error.name}'", hint=f"pip install 'webnn-wgpu[{_FRONTENDS[name]}]'"
-        ) from error
+    with needed_by(name, "onnx"):
+        return getattr(import_module(f".frontends.{_FRONTENDS[name]}", __name__), name)
 
 
 __all__ = [

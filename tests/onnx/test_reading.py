@@ -296,7 +296,9 @@ def test_loading_without_the_onnx_package(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "onnx_ir", None)
     with pytest.raises(wn.NotSupportedError, match=r"needs the package 'onnx_ir'. pip install 'webnn-wgpu\[onnx\]'"):
-        assert wn.load_onnx
+        wn.load_onnx(b"")
+    with pytest.raises(wn.NotSupportedError, match=r"Model needs the package 'onnx_ir'"):
+        assert wn.Model
 
 
 @pytest.mark.parametrize("text", ["Relu", "hidden", "given", "result", "first_node"])

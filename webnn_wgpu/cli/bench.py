@@ -165,7 +165,7 @@ def measure(
         warmup: runs before them, the first one not counted.
         delay: seconds between runs.
     """
-    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu import load
 
     with loading(path) as progress:
         start = time.perf_counter()

@@ -93,7 +93,7 @@ def diff(
     With --bisect also each kernel with what the numpy reference makes of the operands that it had and, with onnxruntime, each
     node. Exits with 0 if all are within tolerance, else with 1.
     """
-    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu import load
 
     given = values(model, rest)
     name, expect = other(against, fallback)
@@ -156,8 +156,7 @@ def other(against: str | None, fallback: Any) -> tuple[str, Expect]:
     if against == "reference":
 
         def by_reference(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
-            from webnn_wgpu import ml
-            from webnn_wgpu.frontends.onnx import load
+            from webnn_wgpu import load, ml
 
             with ml.create_context(**DEVICES["reference"]) as context, load(model, context, fallback=fallback) as loaded:
                 return loaded.run(feeds)

@@ -54,9 +54,9 @@ def interpret(
     The kernels before it run on the device. With --break or --invocation one invocation stops, and a prompt asks what to do.
     Exits with 1 if something is found.
     """
+    from webnn_wgpu import load
     from webnn_wgpu.debug import Prompt
     from webnn_wgpu.debug import interpret as run
-    from webnn_wgpu.frontends.onnx import load
     from webnn_wgpu.frontends.onnx.timing import watched
 
     given = values(model, rest)

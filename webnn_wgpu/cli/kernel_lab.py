@@ -61,7 +61,7 @@ def kernel_lab(
     The kernel's source is written to a file unless that exists. Each time it is saved it is compiled, its results are compared
     with the original's on the same inputs, and both are timed; what does not compile is told with its line.
     """
-    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu import load
 
     given = values(model, rest)
     with open_context(device) as context, ExitStack() as stack:

@@ -29,7 +29,7 @@ from .progress import loading
 @failing_well
 def kernels(model: Path, show: str | None, dump: Path | None, fallback: Any, device: str, simplify: Any, **rest: Any) -> None:
     """List the kernels that a run of the ONNX file MODEL starts, in order, with the operators they compute."""
-    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu import load
     from webnn_wgpu.frontends.onnx.timing import watched
 
     given = values(model, rest)

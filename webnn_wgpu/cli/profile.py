@@ -53,7 +53,7 @@ def profile(
 
     Of a model with several graphs, between which the host computes, it is the kernels of all.
     """
-    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu import load
     from webnn_wgpu.frontends.onnx.timing import watched
 
     # What is no UTF-8 is no profile either.

@@ -52,7 +52,7 @@ def run(
     **rest: Any,
 ) -> None:
     """Run the ONNX file MODEL once and print its outputs."""
-    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu import load
 
     given = values(model, rest)
     names = None if labels is None else read_labels(labels)

@@ -49,7 +49,7 @@ def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, dev
         return
     if model is None:
         raise click.UsageError("name a MODEL, or --show what is known")
-    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu import load
 
     given = values(model, rest)
     with open_context(device) as context:

@@ -43,9 +43,8 @@ def view(
     **rest: Any,
 ) -> None:
     """Write a page that shows the ONNX file MODEL as it was built and as it runs, with all kernels, memory and passes."""
-    from webnn_wgpu import debug
+    from webnn_wgpu import debug, load
     from webnn_wgpu.exporters.graphviz import to_dot
-    from webnn_wgpu.frontends.onnx import load
     from webnn_wgpu.frontends.onnx.timing import watched
 
     given = values(model, rest)

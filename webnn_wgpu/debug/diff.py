@@ -96,7 +96,7 @@ def _diff_model(
     model: Model | str | os.PathLike[str], feeds: Mapping[str, Any], against: Any, folder: str | os.PathLike[str] | None
 ) -> GraphDiff:
     """Compare the graphs of an ONNX model, or its nodes."""
-    from webnn_wgpu.frontends.onnx import load
+    from webnn_wgpu import load
 
     from .onnx_nodes import diff_nodes, graphs_of
 

@@ -12,9 +12,8 @@ import numpy as np
 import onnx
 import onnx_ir
 
-from webnn_wgpu import MLGraph, NotSupportedError
+from webnn_wgpu import MLGraph, NotSupportedError, load_onnx
 from webnn_wgpu.core.data_types import Array
-from webnn_wgpu.frontends.onnx import load_onnx
 from webnn_wgpu.frontends.onnx.timing import watched
 from webnn_wgpu.testing.judging import Judgement
 

@@ -1,4 +1,4 @@
-"""ONNX models on WebNN: `load`, `load_onnx`, `analyse` and what they return."""
+"""ONNX models on WebNN: `load_model`, `analyse` and what they return."""
 
 from . import quick_import as quick_import  # isort: skip  # first: whatever imports onnx_ir then finds it imported
 from .analysis import Analysis, Memory, analyse
@@ -6,7 +6,7 @@ from .decoding import State
 from .description import Placement, ValueInfo
 from .dims import Dimension, default_size, settle, sidecar
 from .lowering import Placed
-from .model import Fallback, Model, Simplifier, load, load_onnx
+from .model import Fallback, Model, Simplifier, load_model
 from .timing import Profile, Span
 
 __all__ = [
@@ -24,8 +24,7 @@ __all__ = [
     "ValueInfo",
     "analyse",
     "default_size",
-    "load",
-    "load_onnx",
+    "load_model",
     "settle",
     "sidecar",
 ]

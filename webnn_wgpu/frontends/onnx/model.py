@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import index
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 import onnx_ir
 
-from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError, ml
+from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError
 from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import Tuning, TuningSource, tune_graphs
 
@@ -326,67 +326,21 @@ def _count(value: Any, what: str, least: int) -> int:
     return number
 
 
-def load_onnx(
+def load_model(
     source: str | os.PathLike[str] | bytes | onnx.ModelProto,
-    context: MLContext | None = None,
+    opened: Callable[[], MLContext],
     *,
-    fallback: Fallback = "warn",
-    override_dims: Mapping[str, int] | None = None,
-    cache_size: int = 8,
-    kv_cache: int | None = None,
-    wide_float16: bool | None = None,
     simplify: Simplifier | None = None,
+    override_dims: Mapping[str, int] | None = None,
     tuning: TuningSource = None,
-    progress: Progress | None = None,
+    **options: Any,
 ) -> Model:
-    """Load an ONNX model.
-
-    Args:
-        source: path of a file, the bytes of one, or a parsed model. A file `NAME.dims.json` beside `NAME.onnx` pins symbolic
-            dimensions: `{"batch": 1}`.
-        context: where to run; the default context by default.
-        fallback: "warn" runs on the host what cannot run on the device, and logs a warning that names it; "host" logs it as
-            information; "error" refuses such models.
-        override_dims: sizes of symbolic dimensions, by name.
-        cache_size: number of sets of input shapes whose graphs are kept.
-        kv_cache: keeps the caches of a decoder (`past_key_values` and `present`, whatever their names) on the device, with room
-            for so many tokens. They are inputs and outputs no longer but in a `Model.state`, which every `run` adds to.
-        wide_float16: whether float16 values between nodes are kept as float32, as onnxruntime's CPU does: see
-            `MLGraphBuilder.build`. By default so on software adapters, where it is faster too. Without effect with `kv_cache`.
-        simplify: "onnxslim" lets that package, to be installed beside this one, simplify the model first.
-        tuning: as for `MLGraphBuilder.build`; what it does not say a file `NAME.tuning.json` beside `NAME.onnx` may.
-        progress: called as `progress(done, total, what)`: with numbers of nodes and "reading nodes", and then as
-            `MLGraphBuilder.build` does.
-
-    Returns:
-        The model, compiled already if the shapes of its inputs are known.
-
-    Raises:
-        FileNotFoundError: no such file.
-        NotSupportedError: not an ONNX model, a broken one, or one with an operator that cannot run.
-
-    Example:
-        >>> wn.load_onnx(mlp)
-        Model(mlp: x: float32[N, 4] -> y: float32[N, 3])
-    """
+    """Load an ONNX model as `webnn_wgpu.load_onnx` does, on a context that is only asked for once the model is read."""
     with watched() as watch:
         with span("load", "the file"):
             model, name = open_model(source, simplify)
         dims = {**sidecar(source), **(override_dims or {})}
-        if context is None:
-            context = ml.create_context()
-        loaded = Model(
-            model,
-            name,
-            context,
-            fallback=fallback,
-            override_dims=dims,
-            cache_size=cache_size,
-            kv_cache=kv_cache,
-            wide_float16=wide_float16,
-            tuning=with_file_beside(tuning, source),
-            progress=progress,
-        )
+        loaded = Model(model, name, opened(), override_dims=dims, tuning=with_file_beside(tuning, source), **options)
     loaded._loading = tuple(watch.spans)
     return loaded
 
@@ -399,44 +353,3 @@ def open_model(
         return read(source)
     model, name = read(simplified(source, simplify))
     return model, Path(source).name if isinstance(source, (str, os.PathLike)) else name
-
-
-def load(
-    path: str | os.PathLike[str],
-    context: MLContext | None = None,
-    *,
-    fallback: Fallback = "warn",
-    override_dims: Mapping[str, int] | None = None,
-    cache_size: int = 8,
-    kv_cache: int | None = None,
-    wide_float16: bool | None = None,
-    simplify: Simplifier | None = None,
-    tuning: TuningSource = None,
-    progress: Progress | None = None,
-) -> Model:
-    """Load a model file; its kind is told by its suffix. See `load_onnx` for the arguments.
-
-    Raises:
-        FileNotFoundError: no such file.
-        NotSupportedError: a kind of file that cannot be read, or a reason that `load_onnx` has.
-
-    Example:
-        >>> wn.load("model.tflite")
-        Traceback (most recent call last):
-        webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.tflite'; allowed: .onnx
-    """
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".onnx", ".pb"):
-        raise NotSupportedError("models of this kind cannot be read", operator="load", got=repr(suffix), allowed=".onnx")
-    return load_onnx(
-        path,
-        context,
-        fallback=fallback,
-        override_dims=override_dims,
-        cache_size=cache_size,
-        kv_cache=kv_cache,
-        wide_float16=wide_float16,
-        simplify=simplify,
-        tuning=tuning,
-        progress=progress,
-    )

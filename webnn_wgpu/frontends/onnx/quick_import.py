@@ -14,7 +14,14 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
 
-_LATER = ("sympy", "onnx_ir._symbolic_shapes", "onnx.compose", "onnx.gen_proto", "google.protobuf.json_format")
+_LATER = (
+    "sympy",
+    "onnx_ir._symbolic_shapes",
+    "onnx.compose",
+    "onnx.gen_proto",
+    "google.protobuf.json_format",
+    "google.protobuf.text_format",
+)
 
 
 class _Later(MetaPathFinder):

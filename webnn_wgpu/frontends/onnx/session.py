@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from webnn_wgpu import MLContext, MLPromise, MLTypeError
+from webnn_wgpu import MLContext, MLPromise, MLTypeError, ml
 
 from .description import ValueInfo
-from .model import Fallback, Model, load_onnx
+from .model import Fallback, Model, load_model
 from .ort_values import IOBinding, OrtValue, type_name
 from .session_options import DISABLE_HOST, RunOptions, SessionOptions
 from .types import Array
@@ -90,7 +90,9 @@ class InferenceSession:
         if self._options.get_session_config_entry(DISABLE_HOST) == "1":
             fallback = "error"
         self._fallback = fallback
-        self._model = load_onnx(path_or_bytes, context, fallback=fallback, override_dims=self._options.dims)
+        self._model = load_model(
+            path_or_bytes, lambda: context or ml.create_context(), fallback=fallback, override_dims=self._options.dims
+        )
 
     # what it is ---------------------------------------------------------------------------------------------------
 
