@@ -62,6 +62,15 @@ def wrapped_buffer_destroyed(w: Workplace) -> None:
     w.context.destroy()
 
 
+def buffer_destroyed_before_it_is_wrapped(w: Workplace) -> None:
+    for usage in (w.own.usage, wgpu.BufferUsage.STORAGE):
+        gone = w.gpu.create_buffer(size=w.own.size, usage=usage)
+        gone.destroy()
+        for _ in range(2):
+            tried(lambda gone=gone: w.context.wrap_buffer(gone, [4, 8], "float32"))
+        tried(lambda gone=gone: wn.run_wgsl(SET, gone, workgroups=1))
+
+
 def buffer_mapped_from_the_start(w: Workplace) -> None:
     mapped = w.gpu.create_buffer(size=128, usage="STORAGE | COPY_SRC", mapped_at_creation=True)
     tried(lambda: w.context.wrap_buffer(mapped, [4, 8], "float32"))
@@ -172,6 +181,7 @@ ABUSES: dict[str, Callable[[Workplace], None]] = {
     f.__name__: f
     for f in (
         wrapped_buffer_destroyed,
+        buffer_destroyed_before_it_is_wrapped,
         buffer_mapped_from_the_start,
         tensors_buffer_destroyed,
         everything_destroyed_before_the_submit,

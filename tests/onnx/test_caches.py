@@ -320,6 +320,35 @@ def test_truncated_reset_and_apart(model: wn.Model) -> None:
         assert repr(other) == "State(1 of 12 rows)"
         with pytest.raises(wn.MLTypeError, match=r"truncate: there are not so many rows; got 5; allowed: 0\.\.1"):
             other.truncate(5)
+        for wrong in (0.5, True, "a", None):
+            with pytest.raises(wn.MLTypeError, match=r"truncate: there are not so many rows; got .*; allowed: 0\.\.1"):
+                other.truncate(wrong)
+        other.truncate(np.int64(1))
+        assert repr(other) == "State(1 of 12 rows)"
+
+
+def test_a_run_has_new_tokens(model: wn.Model) -> None:
+    with model.state() as state:
+        model.run(tokens(1, 2), state=state)
+        with pytest.raises(
+            wn.MLTypeError, match=r"run: an input has no elements; got input_ids: \[1, 0\]; allowed: a new token"
+        ):
+            model.run({"input_ids": np.zeros((1, 0), np.int64), "attention_mask": [[1, 1]]}, state=state)
+        assert state.length == 2
+
+
+def test_states_of_other_models_are_refused(context: wn.MLContext, model: wn.Model) -> None:
+    with wn.load_onnx(gpt(), context, kv_cache=12) as other, other.state() as state:
+        for wrong in (state, {}, 3, False):
+            with pytest.raises(wn.MLTypeError, match=r"run: not a state of this model; got .*; allowed: what Model.state\(\)"):
+                model.run(tokens(1), state=wrong)
+        assert state.length == 0
+
+
+@pytest.mark.parametrize("rows", [0, 1.5, "8", True])
+def test_room_is_for_a_whole_number_of_rows(context: wn.MLContext, rows: object) -> None:
+    with pytest.raises(wn.MLTypeError, match=r"load: a cache must have room for a row; got kv_cache=.*; allowed: 1 and more"):
+        wn.load_onnx(gpt(), context, kv_cache=rows)
 
 
 def test_as_many_rows_as_there_is_room_for(model: wn.Model) -> None:

@@ -5,6 +5,7 @@ import logging
 import os
 import subprocess
 import sys
+import threading
 import weakref
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import webnn_wgpu as wn
 from tests.runtime.counting import counted
 from tests.runtime.graphs import ROWS, expected, network
 from tests.support import open_profile
+from webnn_wgpu.runtime import destroying
 from webnn_wgpu.runtime.device import Device, adapters, open_device
 
 
@@ -182,3 +184,33 @@ def test_a_forked_process_is_told() -> None:
     assert first.startswith("DeviceLostError compute: the process was forked")
     assert second.startswith("NotSupportedError create_context: the process was forked")
     assert end == "ended [1. 1. 1. 1.]"
+
+
+def test_a_device_is_destroyed_between_two_submits_and_not_within_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = Device.of(adapters()[0].request_device_sync())
+    with device.lock:
+        others = threading.Thread(target=device.gpu.destroy)
+        others.start()
+        others.join(0.2)
+        assert others.is_alive()
+        assert not device.lost
+    others.join()
+    assert device.lost
+    # A thread that never lets go keeps nobody from destroying a device.
+    monkeypatch.setattr(destroying, "_PATIENCE_S", 0.01)
+    device = Device.of(adapters()[0].request_device_sync())
+    with device.lock:
+        others = threading.Thread(target=device.gpu.destroy)
+        others.start()
+        others.join()
+        assert device.lost
+
+
+def test_nothing_keeps_a_device_that_nobody_has() -> None:
+    gpu = adapters()[0].request_device_sync()
+    Device.of(gpu)
+    gone = weakref.ref(gpu)
+    gpu.destroy()
+    del gpu
+    gc.collect()
+    assert gone() is None

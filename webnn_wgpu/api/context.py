@@ -411,7 +411,8 @@ class MLContext(Interop, Textures, Recovery):
 
         The first run measures: every kernel is a submit of its own, and is waited for. Later runs submit as many kernels at
         once as take up the bound, and wait for none. Until the last step was taken, or the iterator closed, other runs of the
-        graph are refused, and what the outputs hold is not defined.
+        graph are refused, and what the outputs hold is not defined. What was encoded of the graph before must not be submitted
+        in between: it uses the same memory for intermediate results.
 
         Args:
             graph: a graph of this context.

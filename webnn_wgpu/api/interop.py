@@ -109,7 +109,7 @@ class Interop(ContextState):
         The run takes effect when the caller's command buffer does, and runs take effect one after the other. So a graph may be
         encoded any number of times, also several times into one encoder, although its runs share the memory of intermediate
         results. `write_tensor`, `dispatch` and `compute` submit at once: they take effect before what was encoded earlier but
-        not yet submitted.
+        not yet submitted. Submit it before the first step of `dispatch_steps` of the graph or after the last, not in between.
 
         Graph and tensors may be destroyed before the submit: their memory goes with the command buffer. Buffers given to
         `wrap_buffer` must neither be destroyed nor mapped before it; wgpu-native ends the process then.

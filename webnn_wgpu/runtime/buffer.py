@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import weakref
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import wgpu
 from ..core.data_types import Array
 from ..core.errors import InvalidStateError, MLTypeError
 from ..kernels.element import STORAGE_ALIGNMENT_BYTES, padded_bytes
+from .destroying import destroy_under
 
 if TYPE_CHECKING:
     from .device import Device
@@ -85,6 +85,8 @@ class Buffer:
         device.check()
         made = cls(device, gpu, offset_bytes, size, borrowed=True)
         made.check()
+        with device.lock, device.translated("wrapping a buffer"):
+            _check_once(device, gpu)
         return made
 
     @property
@@ -148,22 +150,31 @@ class Buffer:
                     self.gpu.destroy()
 
 
+def _check_once(device: Device, gpu: Any) -> None:
+    """Raise InvalidStateError if a buffer was destroyed before it was watched: wgpu tells by refusing to bind it.
+
+    Copying from it would end the process.
+    """
+    layout = device.shared.get("bindable")
+    if layout is None:
+        binding = {"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "storage"}}
+        layout = device.shared["bindable"] = device.gpu.create_bind_group_layout(entries=[binding])
+    resource = {"buffer": gpu, "offset": 0, "size": STORAGE_ALIGNMENT_BYTES}
+    try:
+        device.gpu.create_bind_group(layout=layout, entries=[{"binding": 0, "resource": resource}])
+    except wgpu.GPUValidationError as error:
+        gpu.__dict__[_FREED].set()
+        raise InvalidStateError("the buffer was destroyed", label=gpu.label) from error
+
+
 def _watched(gpu: Any, lock: Any) -> threading.Event:
     """Return what is set once a buffer is destroyed: wgpu itself does not tell."""
     with lock:
         known: threading.Event | None = gpu.__dict__.get(_FREED)
         if known is not None:
             return known
-        freed, weak = threading.Event(), weakref.ref(gpu)
-
-        def destroy() -> None:
-            found = weak()
-            with lock:
-                freed.set()
-                if found is not None:
-                    type(found).destroy(found)
-
-        gpu.destroy = destroy
+        freed = threading.Event()
+        destroy_under(lock, gpu, freed.set)
         gpu.__dict__[_FREED] = freed
         return freed
 

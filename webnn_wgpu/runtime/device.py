@@ -30,6 +30,7 @@ from ..core.errors import (
 from ..core.garbage import Scarce
 from ..kernels.element import padded_bytes
 from .buffer import Buffer
+from .destroying import destroy_under
 from .native_header import import_native
 
 logger = logging.getLogger("webnn_wgpu")
@@ -74,6 +75,7 @@ class Device:
             _opened.add(gpu)
         self._native: Any = gpu  # polling and releasing are not part of wgpu's public API
         self.lock = threading.RLock()
+        destroy_under(self.lock, gpu)
         self._gone = False
         self.users = 0
         with self.translated("opening the device"):

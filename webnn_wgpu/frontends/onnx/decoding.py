@@ -13,6 +13,7 @@ import numpy as np
 import onnx_ir
 
 from webnn_wgpu import InvalidStateError, MLContext, MLGraph, MLTensor, MLTypeError, NotSupportedError
+from webnn_wgpu.api.arrays import is_integer
 
 from .caches import Cache, InPlace, declared_size, find_caches, growing_axes
 from .growth import Growth, filled_up, resized
@@ -47,9 +48,9 @@ class State:
         State(2 of 32 rows)
     """
 
-    def __init__(self, context: MLContext, capacity: int) -> None:
-        self.capacity = capacity
-        self._context = context
+    def __init__(self, decoder: Decoder) -> None:
+        self.capacity = decoder.rows
+        self._decoder = decoder
         self._length = 0
         self._tensors: dict[str, MLTensor] = {}
         self._destroyed = False
@@ -65,9 +66,9 @@ class State:
         Raises:
             MLTypeError: there are not so many.
         """
-        if not 0 <= length <= self._length:
-            raise MLTypeError("there are not so many rows", operator="truncate", got=str(length), allowed=f"0..{self._length}")
-        self._length = length
+        if not is_integer(length) or not 0 <= length <= self._length:
+            raise MLTypeError("there are not so many rows", operator="truncate", got=repr(length), allowed=f"0..{self._length}")
+        self._length = int(length)
 
     def reset(self) -> None:
         """Forget all rows."""
@@ -127,8 +128,10 @@ class Decoder:
     def __init__(
         self, module: Module, context: MLContext, rows: int, dims: Mapping[str, int] | None = None, kept: int = 8
     ) -> None:
-        if rows < 1:
-            raise MLTypeError("a cache must have room for a row", operator="load", got=f"kv_cache={rows}", allowed=">= 1")
+        if not is_integer(rows) or rows < 1:
+            raise MLTypeError(
+                "a cache must have room for a row", operator="load", got=f"kv_cache={rows!r}", allowed="1 and more"
+            )
         self.module, self.context, self.rows, self.kept = module, context, rows, kept
         self._dims = dict(dims or {})
         graph = module.model.graph
@@ -151,13 +154,17 @@ class Decoder:
         """Run the model once and leave its new rows in the caches.
 
         Raises:
-            MLTypeError: the caches have no room, or were made for other shapes.
+            MLTypeError: the caches have no room, were made for other shapes, or are none of this model.
             InvalidStateError: the state was destroyed.
         """
         with self._lock:
             return self._run(feeds, state, progress)
 
     def _run(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> list[Array]:
+        if not isinstance(state, State) or state._decoder is not self:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise MLTypeError(
+                "not a state of this model", operator="run", got=repr(state), allowed="what Model.state() returns"
+            )
         if state._destroyed:
             raise InvalidStateError("the state was destroyed", operator="run")
         step = self._step(feeds, state, progress)
@@ -217,6 +224,10 @@ class Decoder:
         key: list[object] = [self._tells_first and not state.length]
         for value in self.inputs:
             sizes = list(feeds[value].shape)
+            if 0 in sizes:
+                raise MLTypeError(
+                    "an input has no elements", operator="run", got=f"{value.name}: {sizes}", allowed="a new token and more"
+                )
             for axis in self._growing[value]:
                 sizes[axis] -= state.length
                 wanted = self._declared(value, axis, feeds, state)

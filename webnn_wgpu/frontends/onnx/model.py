@@ -96,7 +96,7 @@ class Model:
         Raises:
             NotSupportedError: the model was loaded without `kv_cache`.
         """
-        return State(self.context, self._decoder("state").rows)
+        return State(self._decoder("state"))
 
     def run(
         self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None, *, state: State | None = None
@@ -112,7 +112,7 @@ class Model:
             The outputs by name, in the model's order.
 
         Raises:
-            MLTypeError: a missing or unknown input, a wrong type or shape, or no room left in the caches.
+            MLTypeError: a missing or unknown input, a wrong type or shape, no room left in the caches, or another model's.
             NotSupportedError: an operator that cannot run; the message names node, operator, operator set and reason.
 
         Example:
