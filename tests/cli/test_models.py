@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,59 @@ def test_run_on_inputs_of_ones_own(model: Path, tmp_path: Path, form: str) -> No
 )
 def test_inputs_that_make_no_sense(model: Path, given: str, message: str) -> None:
     assert message in call("run", model, "-i", given, exit_code=2).stderr
+
+
+@pytest.mark.parametrize("content", ["text", "nothing", "objects", "a broken archive", "an archive of texts"])
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_files_that_hold_no_array(model: Path, tmp_path: Path, content: str, suffix: str) -> None:
+    path = tmp_path / f"x.{suffix}"
+    if content == "objects":
+        with path.open("wb") as file:
+            np.save(file, np.array([None, "a"], object), allow_pickle=True)
+    elif content == "an archive of texts":
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("x", "text")
+    else:
+        path.write_bytes({"text": b"1, 2, 3, 4\n", "nothing": b"", "a broken archive": b"PK\x03\x04 and no more"}[content])
+    lines = call("run", model, "-i", f"x={path}", exit_code=2).stderr.splitlines()
+    assert lines[-1].startswith(f"Error: Invalid value for -i: {path} holds no array")
+
+
+def test_integers_are_what_was_written(tmp_path: Path) -> None:
+    text = "g (int64[4] x) => (int64[4] y) { y = Identity(x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")
+    call("run", tmp_path / "m.onnx", "-i", "x=9007199254740993,-9223372036854775808,2.0,1e3", "-o", tmp_path)
+    assert np.load(tmp_path / "y.npy").tolist() == [2**53 + 1, -(2**63), 2, 1000]
+    for given, message in (
+        ("1.5,1,2,3", "1.5 is no integer, which x: int64[4] takes"),
+        ("nan", "nan is no integer"),
+        ("-inf", "-inf is no integer"),
+        ("9223372036854775808", "9223372036854775808 is out of the range of x: int64[4]"),
+        ("1e999999", "1e999999 is out of the range"),
+        (f"1e{10**20}", f"1e{10**20} is no integer"),
+    ):
+        assert message in call("run", tmp_path / "m.onnx", "-i", f"x={given}", exit_code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [("run", "--seed=-1"), ("run", "--top=-1"), ("diff", "--rtol=-1"), ("diff", "--atol=nan")]
+)
+def test_numbers_that_make_no_sense(model: Path, command: str, option: str) -> None:
+    assert f"Invalid value for '{option.partition('=')[0]}'" in call(command, model, option, exit_code=2).stderr
+
+
+def test_labels_that_are_no_text(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_bytes("é".encode("latin-1"))
+    assert "labels.txt is not UTF-8" in call("run", model, "--labels", tmp_path / "labels.txt", exit_code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "command", ["profile --json", "profile --html", "profile --trace", "view -o", "view --export-dot", "tune -o"]
+)
+def test_only_what_says_so_prints_to_a_dash(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "this is not printed: name a file" in call(*command.split(), "-", model, exit_code=2).stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_run_on_text(folder: Path, tmp_path: Path) -> None:
@@ -297,6 +351,13 @@ def test_diff(model: Path, against: str) -> None:
     assert "close" in call("diff", model, "--against", against).stdout
 
 
+def test_the_reference_has_the_same_sizes(tmp_path: Path) -> None:
+    onnx.save(mlp(), tmp_path / "m.onnx")
+    (tmp_path / "m.dims.json").write_text('{"N": 3}', encoding="utf-8")
+    found = json.loads(call("diff", tmp_path / "m.onnx", "--against", "reference", "-f", "N=2", "--json").stdout)
+    assert [(output["shape"], output["close"]) for output in found["outputs"]] == [([2, 3], True)]
+
+
 def test_diff_fails_beyond_tolerance(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from webnn_wgpu.frontends.onnx import Model
 
@@ -333,3 +394,23 @@ def test_differences() -> None:
     assert not difference("y", b.astype(np.float64), b, 1e-3, 0).close
     assert difference("y", b[:2], b, 1e-3, 0).note == "another shape"
     assert difference("y", np.zeros((0, 2)), np.zeros((0, 2)), 0, 0).close
+
+
+def test_differences_of_integers_are_exact() -> None:
+    large = difference("y", np.array([2**60 + 1]), np.array([2**60]), 0, 0)
+    assert (large.close, large.absolute, large.scaled) == (False, 1, 2**-60)
+    assert difference("y", np.array([2**60 + 1]), np.array([2**60]), 0, 1).close
+    ends = np.array([-(2**63), 2**63 - 1])
+    assert difference("y", ends, ends, 0, 0).close
+    assert difference("y", ends, ends[::-1], 0, 0).absolute == 2**64
+    assert difference("y", np.uint64([2**64 - 1]), np.uint64([2**64 - 2]), 0, 0).absolute == 1
+    assert difference("y", np.int8([-128, 5]), np.int8([127, 5]), 0, 0).absolute == 255
+    assert not difference("y", np.int32([1]), np.array([1], np.int64), 0, 0).close
+
+
+def test_diff_of_what_runs_on_the_host_alone(folder: Path) -> None:
+    written = call(
+        "diff", folder / "nonzero.onnx", "--fallback", "host", "--against", "reference", "--bisect", exit_code=1
+    ).stderr
+    assert "diff: the model has no graph that runs on the device" in written
+    assert "kv_cache" not in written

@@ -62,6 +62,21 @@ def test_what_makes_no_sense(model: Path, tmp_path: Path) -> None:
     assert f"{other} is no tuning: no tuning of schema 1" in call("--show", other, exit_code=1).output
 
 
+def test_the_body_of_a_loop_whose_rounds_the_host_counts(model: Path, tmp_path: Path) -> None:
+    del model  # for its few rounds
+    text = "g (float[4] x, int64 n) => (float[4] y) { y = Loop(n, , x) <body = b (int64 i, bool c, float[4] v)"
+    text += " => (bool d, float[4] w) { d = Identity(c) w = Softmax(v) }> }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "loop.onnx")
+    call(tmp_path / "loop.onnx", "-i", "n=3", "--fallback", "host", "-o", tmp_path / "loop.tuning.json")
+    assert [name.partition(":")[0] for name in Tuning.load(tmp_path / "loop.tuning.json").choices] == ["softmax"]
+
+
+def test_a_model_without_graphs(tmp_path: Path) -> None:
+    text = "g (float[4] x) => (float[4] y) { y = Identity(x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "same.onnx")
+    assert "tune: the model has no graph that runs on the device" in call(tmp_path / "same.onnx", exit_code=1).output
+
+
 def test_what_cannot_be_kept_is_said(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert "cannot be written" in call(model, "-o", tmp_path / "file" / "m.json", exit_code=2).output

@@ -53,6 +53,25 @@ def test_graphs_with_the_host_between_them(tmp_path: Path) -> None:
     assert '["NonZero"' in page.read_text(encoding="utf-8")
 
 
+def test_the_body_of_a_loop_whose_rounds_the_host_counts(tmp_path: Path) -> None:
+    text = "g (float[4] x, int64 n) => (float[4] y) { y = Loop(n, , x) <body = b (int64 i, bool c, float[4] v)"
+    text += " => (bool d, float[4] w) { d = Identity(c) w = Sin(v) }> }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "loop.onnx")
+    page, dot = tmp_path / "page.html", tmp_path / "graph.dot"
+    call(tmp_path / "loop.onnx", "-i", "n=3", "--fallback", "host", "-o", page, "--profile", "--diff", "--export-dot", dot)
+    text = page.read_text(encoding="utf-8")
+    assert "all agree" in text
+    assert '["Loop"' in text
+    assert dot.read_text(encoding="utf-8").startswith("digraph webnn {")
+
+
+def test_a_model_without_graphs(tmp_path: Path) -> None:
+    text = "g (float[4] x) => (float[4] y) { y = Identity(x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "same.onnx")
+    message = "same.onnx has no graph that runs on the device"
+    assert message in call(tmp_path / "same.onnx", "-o", tmp_path / "page.html", exit_code=1).output
+
+
 def test_a_page_that_cannot_be_written(model: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("", encoding="utf-8")
     assert "cannot be written" in call(model, "-o", tmp_path / "file" / "page.html", exit_code=2).output

@@ -28,9 +28,9 @@ from .models import (
     input_options,
     open_context,
     options,
+    printed_file,
     shape_options,
     values,
-    written_file,
 )
 from .progress import loading
 from .text import write_section
@@ -61,7 +61,7 @@ compatible = tuple(
 
 @click.command()
 @click.argument("model", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.argument("output", required=False, type=written_file)
+@click.argument("output", required=False, type=printed_file)
 @options(input_options, fallback_option, device_option)
 @click.option("--graph", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="MODEL, as benchmark_model has it.")
 @click.option("-r", "--runs", "--num_runs", default=50, show_default=True, type=click.IntRange(1), help="Runs to measure.")
@@ -82,7 +82,7 @@ compatible = tuple(
 @click.option("--input_layer", help="Names of inputs, in the order of --input_layer_shape.")
 @click.option("--input_layer_shape", help="Their shapes, as benchmark_model has them: 1,224,224,3:1,10.")
 @options(shape_options)
-@click.option("--json", "json_path", type=written_file, help="Write the record to a file; - prints it.")
+@click.option("--json", "json_path", type=printed_file, help="Write the record to a file; - prints it.")
 @click.option(
     "--compare", nargs=2, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare two records instead."
 )

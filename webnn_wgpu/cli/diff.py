@@ -63,11 +63,26 @@ class Difference:
     note: str = ""
 
 
+def _tolerance(_context: click.Context, parameter: click.Parameter, value: float) -> float:
+    if math.isnan(value):  # which is in every range
+        raise click.BadParameter("nan is no tolerance", param=parameter)
+    return value
+
+
 @click.command()
 @options(model_argument, input_options, shape_options, fallback_option, device_option, json_option)
 @click.option("--against", type=click.Choice(AGAINST), help="onnxruntime's CPU, the onnx package's reference, or numpy here.")
-@click.option("--rtol", default=1e-3, show_default=True, help="Tolerance in terms of the expected element.")
-@click.option("--atol", default=1e-4, show_default=True, help="Tolerance beside it.")
+@click.option(
+    "--rtol",
+    default=1e-3,
+    show_default=True,
+    type=click.FloatRange(0),
+    callback=_tolerance,
+    help="Tolerance in terms of the expected element.",
+)
+@click.option(
+    "--atol", default=1e-4, show_default=True, type=click.FloatRange(0), callback=_tolerance, help="Tolerance beside it."
+)
 @click.option("--bisect", is_flag=True, help="Compare operator by operator too, and name the first that is wrong.")
 @click.option(
     "--repro", type=click.Path(file_okay=False, path_type=Path), help="Where --bisect writes programs that show what is wrong."
@@ -96,9 +111,10 @@ def diff(
     from webnn_wgpu import load
 
     given = values(model, rest)
-    name, expect = other(against, fallback)
+    read: dict[str, Any] = {"fallback": fallback, "override_dims": given.sizes, "simplify": simplify}
+    name, expect = other(against, read)
     with open_context(device) as context, loading(model) as progress:
-        with load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress) as loaded:
+        with load(model, context, **read, progress=progress) as loaded:
             feeds = given.feeds(loaded.inputs)
             results = loaded.run(feeds)
             placement = loaded.placement.summary()
@@ -141,8 +157,13 @@ def _recorded(wrong: Any) -> dict[str, Any]:
 Expect = Callable[[Path, Mapping[str, Array]], dict[str, Array]]
 
 
-def other(against: str | None, fallback: Any) -> tuple[str, Expect]:
-    """Return the implementation of a name, and its name; by default onnxruntime where it is installed."""
+def other(against: str | None, read: Mapping[str, Any]) -> tuple[str, Expect]:
+    """Return the implementation of a name, and its name; by default onnxruntime where it is installed.
+
+    Args:
+        against: the name.
+        read: how `load` reads the model, for an implementation that has it read.
+    """
     if against in (None, "onnxruntime"):
         from webnn_wgpu.debug.onnx_nodes import onnxruntime, run_onnxruntime
 
@@ -158,7 +179,7 @@ def other(against: str | None, fallback: Any) -> tuple[str, Expect]:
         def by_reference(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
             from webnn_wgpu import load, ml
 
-            with ml.create_context(**DEVICES["reference"]) as context, load(model, context, fallback=fallback) as loaded:
+            with ml.create_context(**DEVICES["reference"]) as context, load(model, context, **read) as loaded:
                 return loaded.run(feeds)
 
         return "the numpy reference", by_reference
@@ -177,16 +198,24 @@ def other(against: str | None, fallback: Any) -> tuple[str, Expect]:
 
 
 def difference(name: str, result: Array, expected: Array, rtol: float, atol: float) -> Difference:
-    """Compare two arrays; NaN equals NaN, and infinities equal themselves."""
+    """Compare two arrays; NaN equals NaN, infinities equal themselves, and integers of one type are compared exactly."""
     shapes = (list(result.shape), list(expected.shape))
     if shapes[0] != shapes[1]:
         return Difference(name, *shapes, math.nan, math.nan, math.nan, math.nan, False, "another shape")
     a, b = result.astype(np.float64).ravel(), expected.astype(np.float64).ravel()
     note = "" if result.dtype == expected.dtype else f"{result.dtype}, not {expected.dtype}"
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
     with np.errstate(invalid="ignore", divide="ignore"):
-        apart = np.where(same, 0.0, np.abs(a - b))
-        apart = np.where(np.isnan(apart), np.inf, apart)
+        if not note and result.dtype.kind in "iu":
+            # As float64, large ones that differ may be the same. Differences of 64 bits wrap to what they are.
+            more, less = (f(result, expected).ravel().astype(np.uint64) for f in (np.maximum, np.minimum))
+            apart = (more - less).astype(np.float64)
+            same = apart == 0
+            close = same | (apart <= atol + rtol * np.abs(b))
+        else:
+            same = (a == b) | (np.isnan(a) & np.isnan(b))
+            apart = np.where(same, 0.0, np.abs(a - b))
+            apart = np.where(np.isnan(apart), np.inf, apart)
+            close = np.isclose(a, b, rtol, atol, equal_nan=True)
         relative = np.where(same, 0.0, apart / np.abs(b))
         finite = np.isfinite(a) & np.isfinite(b)
         lengths = np.linalg.norm(a[finite]) * np.linalg.norm(b[finite])
@@ -200,7 +229,7 @@ def difference(name: str, result: Array, expected: Array, rtol: float, atol: flo
         float(np.nan_to_num(relative, nan=np.inf).max(initial=0.0)),
         absolute / float(largest) if largest else absolute,
         cosine,
-        bool(np.isclose(a, b, rtol, atol, equal_nan=True).all()) and not note,
+        bool(close.all()) and not note,
         note,
     )
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import zipfile
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,14 +92,8 @@ class Values:
         path = Path(text)
         if path.suffix.lower() in (".npy", ".npz", *PICTURES) and not path.is_file():
             raise click.BadParameter(f"{text}: no such file", param_hint="-i")
-        if path.suffix.lower() == ".npy":
-            return {info.name: converted(np.load(path, allow_pickle=False), info)}
-        if path.suffix.lower() == ".npz":
-            with np.load(path, allow_pickle=False) as arrays:
-                key = info.name if info.name in arrays.files else arrays.files[0] if len(arrays.files) == 1 else None
-                if key is None:
-                    raise click.BadParameter(f"{text} has no array {info.name!r}: {', '.join(arrays.files)}", param_hint="-i")
-                return {info.name: converted(arrays[key], info)}
+        if path.suffix.lower() in (".npy", ".npz"):
+            return {info.name: converted(array_in(path, info.name), info)}
         if path.suffix.lower() in PICTURES:
             shape = self.shapes.get(info.name) or info.shape or (1, 3, *self.preprocessing.size)
             shape = tuple(self.sizes.get(d, d) if isinstance(d, str) else d for d in shape)
@@ -106,8 +103,11 @@ class Values:
             return {info.name: self._numbers(info, numbers)}
         return self._tokens(info, text, inputs)
 
-    def _numbers(self, info: ValueInfo, values: Sequence[float]) -> Array:
-        array = np.array(values).astype(info.dtype)
+    def _numbers(self, info: ValueInfo, texts: Sequence[str]) -> Array:
+        if info.dtype.kind in "iu":
+            array = np.array([integer(text, info) for text in texts], info.dtype)
+        else:
+            array = np.array([float(text) for text in texts]).astype(info.dtype)
         shape = self.shapes.get(info.name)
         if shape is None and info.shape is not None:
             sizes = [self.sizes.get(d, -1) if isinstance(d, str) else -1 if d is None else d for d in info.shape]
@@ -152,12 +152,46 @@ class Values:
         }
 
 
-def numbers_in(text: str) -> list[float] | None:
-    """Return the numbers of a text that holds nothing else."""
+def array_in(path: Path, name: str) -> Array:
+    """Return the array of a .npy or .npz file; of several the one of a name."""
     try:
-        return [float(part) for part in re.split(r"[,;\s]+", text.strip()) if part]
+        array: Any = np.load(path, allow_pickle=False)
+        if not isinstance(array, np.ndarray):  # an archive, whatever it is called
+            with array as arrays:
+                key = name if name in arrays.files else arrays.files[0] if len(arrays.files) == 1 else None
+                if key is None:
+                    raise click.BadParameter(f"{path} has no array {name!r}: {', '.join(arrays.files)}", param_hint="-i")
+                array = arrays[key]
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        raise click.BadParameter(f"{path} holds no array: {error}", param_hint="-i") from error
+    if not isinstance(array, np.ndarray):  # numpy returns members of other kinds as bytes
+        raise click.BadParameter(f"{path} holds no array", param_hint="-i")
+    return array  # pyright: ignore[reportUnknownVariableType] - of any type
+
+
+def numbers_in(text: str) -> list[str] | None:
+    """Return the numbers of a text that holds nothing else, as they are written."""
+    parts = [part for part in re.split(r"[,;\s]+", text.strip()) if part]
+    try:
+        for part in parts:
+            float(part)
     except ValueError:
         return None
+    return parts
+
+
+def integer(text: str, info: ValueInfo) -> int:
+    """Return the integer that a number is, which may be written as 2.0 or 1e3."""
+    limits = np.iinfo(info.dtype)
+    try:
+        number = Decimal(text)
+    except InvalidOperation:  # floats may have exponents that decimals may not
+        number = Decimal("nan")
+    if not number.is_finite() or number != number.to_integral_value():
+        raise click.BadParameter(f"{text} is no integer, which {info} takes", param_hint="-i")
+    if not int(limits.min) <= number <= int(limits.max):
+        raise click.BadParameter(f"{text} is out of the range of {info}", param_hint="-i")
+    return int(number)
 
 
 def converted(array: Array, info: ValueInfo) -> Array:

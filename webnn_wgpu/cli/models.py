@@ -30,15 +30,18 @@ Command = Callable[..., Any]
 
 
 class _Written(click.Path):
-    """A file that is written in the end, or `-`; where it cannot be, that is said before anything is measured."""
+    """A file that is written in the end, or `-` where that is printed; what cannot be is said before anything is measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, printed: bool = False) -> None:
         super().__init__(dir_okay=False, path_type=Path)
+        self.printed = printed
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(value)
         super().convert(value, param, ctx)
-        if str(path) == "-":
+        if str(value) == "-":
+            if not self.printed:
+                self.fail("this is not printed: name a file (./- is one)", param, ctx)
             return path
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -50,6 +53,7 @@ class _Written(click.Path):
 
 
 written_file = _Written()
+printed_file = _Written(printed=True)
 
 model_argument = click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 device_option = click.option(
@@ -107,7 +111,7 @@ input_options = (
         help="A .npy or .npz file, a picture, numbers, or a text. Inputs that get none are random. Without NAME= it is"
         " for the first input.",
     ),
-    click.option("--seed", default=0, show_default=True, help="Of random inputs."),
+    click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of random inputs."),
     click.option(
         "--tokenizer",
         type=click.Path(dir_okay=False, path_type=Path),

@@ -37,7 +37,7 @@ SHOWN = 6
 @click.option(
     "--labels", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Names of classes, one a line or JSON."
 )
-@click.option("--top", default=5, show_default=True, help="Classes to print, with --labels.")
+@click.option("--top", default=5, show_default=True, type=click.IntRange(1), help="Classes to print, with --labels.")
 @click.option("--profile", is_flag=True, help="Run once more, step by step, and print what took how long.")
 @failing_well
 def run(
@@ -91,7 +91,10 @@ def described(array: Array) -> str:
 
 def read_labels(path: Path) -> dict[int, str]:
     """Return the names of classes in a file: one a line, or a JSON list, or a JSON object by number."""
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise click.BadParameter(f"{path} is not UTF-8: {error}", param_hint="--labels") from error
     if path.suffix.lower() != ".json":
         return dict(enumerate(line.strip() for line in text.splitlines()))
     try:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+from webnn_wgpu import MLGraph
 
 from .models import (
     device_option,
@@ -20,6 +23,18 @@ from .models import (
     written_file,
 )
 from .progress import loading
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass
+class _Run:
+    """A model with the graphs that it ran: bodies of loops whose rounds the host counts are among them."""
+
+    name: str
+    graphs: Sequence[MLGraph]
+    placement: Sequence[Any]
 
 
 @click.command()
@@ -53,10 +68,14 @@ def view(
         loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
-            profiles = [graph.profile(watch.inputs[graph], runs=3) for graph in loaded.graphs] if profile else None
-            diffs = [debug.diff(graph, watch.inputs[graph]) for graph in loaded.graphs] if compared else None
-            debug.view(loaded, target, profile=profiles, diff=diffs)
-            dots = [to_dot(graph) for graph in loaded.graphs] if export_dot else []
+            graphs = [graph for graph in watch.inputs if not graph.destroyed]
+            if not graphs:
+                raise click.ClickException(f"{model.name} has no graph that runs on the device")
+            shown = _Run(loaded.name, graphs, loaded.placement)
+            profiles = [graph.profile(watch.inputs[graph], runs=3) for graph in graphs] if profile else None
+            diffs = [debug.diff(graph, watch.inputs[graph]) for graph in graphs] if compared else None
+            debug.view(shown, target, profile=profiles, diff=diffs)
+            dots = [to_dot(graph) for graph in graphs] if export_dot else []
     click.echo(f"written: {target}")
     for i, dot in enumerate(dots):
         assert export_dot is not None

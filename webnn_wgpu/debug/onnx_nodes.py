@@ -74,6 +74,8 @@ def graphs_of(model: Model, feeds: Mapping[str, Any]) -> dict[MLGraph, Mapping[s
     with watched() as watch:
         model.run(feeds)
     if not watch.inputs:
+        if not model.graphs:
+            raise NotSupportedError("the model has no graph that runs on the device", operator="diff", got=repr(model))
         raise NotSupportedError(
             "the model has run no graph that can be looked at",
             operator="diff",

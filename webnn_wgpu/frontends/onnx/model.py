@@ -199,8 +199,14 @@ class Model:
             >>> [name.partition(":")[0] for name in tuning.choices]
             ['gemm', 'gemm']
         """
-        self.run(feeds)
-        return tune_graphs(self._program.graphs() or [self.graph], save, progress)
+        with watched() as watch:
+            self.run(feeds)
+        # Bodies of loops whose rounds the host counts are only among those that ran.
+        ran = [graph for graph in watch.inputs if not graph.destroyed]
+        graphs = list(dict.fromkeys([*self._program.graphs(), *ran]))
+        if not graphs:
+            raise NotSupportedError("the model has no graph that runs on the device", operator="tune", got=repr(self))
+        return tune_graphs(graphs, save, progress)
 
     def _check_feeds(self, feeds: Mapping[str, Any]) -> list[Array]:
         unknown = set(feeds).difference(i.name for i in self.inputs)
