@@ -414,3 +414,14 @@ def test_diff_of_what_runs_on_the_host_alone(folder: Path) -> None:
     ).stderr
     assert "diff: the model has no graph that runs on the device" in written
     assert "kv_cache" not in written
+
+
+def test_integers_of_a_file_stay_what_they_are(tmp_path: Path) -> None:
+    text = "g (int32[2] x) => (int32[2] y) { y = Identity(x) }"
+    onnx.save(onnx.parser.parse_model(f'<ir_version: 10, opset_import: ["" : 21]> {text}'), tmp_path / "m.onnx")
+    np.save(tmp_path / "x.npy", np.array([2**31 - 1, -(2**31)], np.int64))
+    call("run", tmp_path / "m.onnx", "-i", f"x={tmp_path / 'x.npy'}", "-o", tmp_path / "out")
+    assert np.load(tmp_path / "out" / "y.npy").tolist() == [2**31 - 1, -(2**31)]
+    np.save(tmp_path / "x.npy", np.array([2**31, 0], np.int64))
+    lines = call("run", tmp_path / "m.onnx", "-i", f"x={tmp_path / 'x.npy'}", exit_code=2).stderr.splitlines()
+    assert lines[-1].endswith("an element of the file is out of the range of x: int32[2]")

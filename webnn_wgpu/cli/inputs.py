@@ -195,10 +195,13 @@ def integer(text: str, info: ValueInfo) -> int:
 
 
 def converted(array: Array, info: ValueInfo) -> Array:
-    """Return an array of a file in the input's type, if no element changes by that."""
+    """Return an array of a file in the input's type, if nothing is lost by that but precision."""
     if array.dtype == info.dtype or not np.can_cast(array.dtype, info.dtype, "same_kind"):
         return array
-    return array.astype(info.dtype)
+    found = array.astype(info.dtype)
+    if info.dtype.kind in "iu" and not np.array_equal(found, array):
+        raise click.BadParameter(f"an element of the file is out of the range of {info}", param_hint="-i")
+    return found
 
 
 def made_up(info: ValueInfo, shape: tuple[int, ...], random: np.random.Generator) -> Array:
