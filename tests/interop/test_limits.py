@@ -45,13 +45,17 @@ def make_tensor(context: wn.MLContext) -> None:
     context.create_tensor([1025], "float32")
 
 
-def make_picture(context: wn.MLContext) -> None:
+def make_picture(context: wn.MLContext, size: tuple[int, int] = (64, 64)) -> None:
     texture = context.device.create_texture(size=(8, 8), format="rgba8unorm", usage="TEXTURE_BINDING")
     with counted() as calls:
         try:
-            context.tensor_from_texture(texture, size=(64, 64))
+            context.tensor_from_texture(texture, size=size)
         finally:
             assert not any(calls[name] for name in CREATING)
+
+
+def make_picture_of_two_bindings(context: wn.MLContext) -> None:
+    make_picture(context, (12, 16))
 
 
 @pytest.mark.parametrize(
@@ -61,6 +65,7 @@ def make_picture(context: wn.MLContext) -> None:
         (build_indivisible, r"arg_max\('wide'\): a tensor is larger than the device can bind", "2048"),
         (make_tensor, "create_tensor", "4096"),
         (make_picture, "tensor_from_texture", "4096"),
+        (make_picture_of_two_bindings, "tensor_from_texture: the tensor is larger than the device can bind", "2048"),
     ],
     ids=lambda given: getattr(given, "__name__", ""),
 )
@@ -103,3 +108,14 @@ def test_outputs_that_fit_into_no_buffer_together(small: wn.MLContext) -> None:
     for _ in range(2):
         with pytest.raises(wn.OutOfMemoryError, match=r"compute\('what is read back'\).* got 5632 bytes; .* 4096"):
             small.compute(graph, {"x": given})
+
+
+def test_a_tensor_larger_than_a_binding_is_not_drawn(small: wn.MLContext) -> None:
+    tensor = small.create_tensor([24, 24], "float32")
+    texture = small.device.create_texture(size=(8, 8), format="rgba8unorm", usage="RENDER_ATTACHMENT")
+    with (
+        counted() as calls,
+        pytest.raises(wn.OutOfMemoryError, match=r"^tensor_to_texture: .*; got float32\[24, 24\], 2304 bytes"),
+    ):
+        small.tensor_to_texture(tensor, texture)
+    assert not any(calls[name] for name in CREATING)

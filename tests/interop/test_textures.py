@@ -186,6 +186,53 @@ def test_drawn_in_another_size(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
     np.testing.assert_array_equal(pixels(gpu, target, np.float32)[..., :3], wanted)
 
 
+def row(gpu: wgpu.GPUDevice, width: int) -> wgpu.GPUTexture:
+    return texture(gpu, np.arange(width, dtype=np.float32)[None], "r32float")
+
+
+def test_ties_of_the_nearest_are_those_of_exact_arithmetic(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
+    large = [(2, 41), (300, 54), (8192, 8191), (8191, 8192), (8191, 200003)]
+    for texels, size in [(c, s) for c in range(1, 13) for s in range(1, 24)] + large:
+        wanted = (2 * np.arange(size) + 1) * texels // (2 * size)
+        x = own.tensor_from_texture(row(gpu, texels), size=(1, size), filter="nearest", channel_order="r")
+        np.testing.assert_array_equal(own.read_tensor(x).reshape(-1), wanted, f"{texels} texels to {size} elements")
+        if size > 8192:
+            continue
+        target = row(gpu, size)
+        own.tensor_to_texture(grid(own, [np.arange(texels)]), target, filter="nearest")
+        data: Any = gpu.queue.read_texture({"texture": target}, {"bytes_per_row": 4 * size}, (size, 1, 1))
+        np.testing.assert_array_equal(np.frombuffer(data, np.float32), wanted, f"{texels} elements to {size} texels")
+
+
+def test_ties_of_the_nearest_within_a_crop_and_along_columns(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
+    x = own.tensor_from_texture(row(gpu, 5), size=(1, 41), crop=(0, 2, 1, 2), filter="nearest", channel_order="r")
+    wanted = 2 + (2 * np.arange(41) + 1) * 2 // 82
+    np.testing.assert_array_equal(own.read_tensor(x).reshape(-1), wanted)
+    column = texture(gpu, np.arange(5, dtype=np.float32)[:, None], "r32float")
+    x = own.tensor_from_texture(column, size=(41, 1), crop=(2, 0, 2, 1), filter="nearest", channel_order="r")
+    np.testing.assert_array_equal(own.read_tensor(x).reshape(-1), wanted)
+    target = texture(gpu, np.zeros((41, 1), np.float32), "r32float")
+    own.tensor_to_texture(grid(own, [[0], [1]]), target, filter="nearest")
+    data: Any = gpu.queue.read_texture({"texture": target}, {"bytes_per_row": 4}, (1, 41, 1))
+    np.testing.assert_array_equal(np.frombuffer(data, np.float32), wanted - 2)
+
+
+def test_a_picture_larger_than_a_binding(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
+    with pytest.raises(wn.OutOfMemoryError) as raised:
+        own.tensor_from_texture(texture(gpu), size=(4096, 4096))
+    assert str(raised.value) == (
+        "tensor_from_texture: the tensor is larger than the device can bind; got float32[1, 3, 4096, 4096], 201326592 bytes; "
+        "allowed: max-storage-buffer-binding-size 134217728 bytes"
+    )
+
+
+def test_numpy_bools(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
+    plain, smooth = (
+        own.read_tensor(own.tensor_from_texture(texture(gpu), size=(7, 7), antialias=np.bool_(v))) for v in (False, True)
+    )
+    assert not np.array_equal(plain, smooth)
+
+
 def test_a_frame_is_one_submit(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
     builder = own.create_graph_builder()
     x = builder.input("x", [1, 3, HEIGHT, WIDTH], "float32")
@@ -246,9 +293,18 @@ def test_wrong_textures(own: wn.MLContext, reference: wn.MLContext, gpu: wgpu.GP
         ({"layout": "hwc"}, "Invalid layout; got 'hwc'; allowed: nchw, nhwc"),
         ({"channel_order": "rgbx"}, "channel_order must be different letters of rgba; got 'rgbx'"),
         ({"channel_order": "rr"}, "channel_order must be different letters of rgba; got 'rr'"),
+        ({"channel_order": None}, "channel_order must be different letters of rgba; got None; allowed: rgb, bgr"),
+        ({"channel_order": 5}, "channel_order must be different letters of rgba; got 5"),
         ({"mean": [1, 2]}, r"mean must be a finite number, or 3 of them; got \[1, 2\]"),
         ({"std": [1, 0, 1]}, "std must not be 0"),
         ({"std": float("nan")}, "std must be a finite number"),
+        ({"mean": 10**400}, "mean must be a finite number, or 3 of them; got 10000"),
+        ({"mean": 1e200}, r"mean, std must make finite factors in float32; got mean=1e\+200, std=1.0; allowed: .*3.40282e\+38"),
+        ({"std": 1e-45}, "mean, std must make finite factors in float32; got mean=0.0, std=1e-45"),
+        ({"std": [1, 1, 1e-320]}, "mean, std must make finite factors"),
+        ({"mean": 1e20, "std": 1e-20}, "mean, std must make finite factors"),
+        ({"antialias": np.array([1, 2])}, r"antialias must be a bool; got array\(\[1, 2\]\); allowed: True, False"),
+        ({"antialias": "no"}, "antialias must be a bool; got 'no'"),
         ({"data_type": "uint8"}, "data_type must be a float type; got 'uint8'; allowed: float32, float16"),
         ({"filter": "cubic"}, "Invalid filter; got 'cubic'; allowed: linear, nearest"),
         ({"color_space": "p3"}, "Invalid color_space; got 'p3'; allowed: srgb, linear"),
@@ -279,11 +335,24 @@ def test_wrong_targets(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
         ([2, 3, 4, 4], {}, r"the tensor must be one picture; got float32\[2, 3, 4, 4\]; allowed: \[1, 1..4, height, width\]"),
         ([4, 4, 5], {"layout": "nhwc"}, r"the tensor must be one picture; .*allowed: \[1, height, width, 1..4\]"),
         ([7], {}, "the tensor must be one picture"),
+        ([], {}, r"the tensor must be one picture; got float32\[\]"),
         ([3, 4, 4], {"channel_order": "rg"}, "channel_order must name every channel; got 'rg'; allowed: 3 letters"),
+        ([3, 4, 4], {"channel_order": 5}, "channel_order must be different letters of rgba; got 5"),
+        ([3, 4, 4], {"mean": 1e200}, r"mean, std must make finite factors in float32; got mean=1e\+200, std=1.0; allowed"),
+        ([3, 4, 4], {"std": -1e39}, "mean, std must make finite factors"),
         ([3, 4, 4], {"colormap": "gray"}, "a colormap is for tensors of one channel"),
         ([4, 4], {"colormap": "jet"}, "colormap must be a name or an array of colors; got 'jet'; allowed: gray, viridis"),
         ([4, 4], {"colormap": [[1, 2, 3]]}, "a colormap's colors must be floats from 0 to 1; got int64"),
+        ([4, 4], {"colormap": [[0.1, 0.2], [0.3]]}, "a colormap's colors must be an array: .*; allowed: "),
+        (
+            [4, 4],
+            {"colormap": [[1, 0.5, float("nan")]] * 2},
+            r"a colormap's colors must be floats from 0 to 1; got nan",
+        ),
+        ([4, 4], {"colormap": [[1, 0.5, 0], [0, 0, 1.5]]}, "a colormap's colors must be floats from 0 to 1; got 1.5"),
         ([4, 4], {"value_range": (1, 1)}, "the ends of value_range must differ"),
+        ([4, 4], {"value_range": (-1e308, 1e308)}, "the ends of value_range must differ, by a finite number"),
+        ([4, 4], {"value_range": (0, 1e-320)}, r"mean, std, value_range must make finite factors.* value_range=\(0, 1e-320\)"),
         ([4, 4], {"value_range": "01x"}, "value_range must be"),
     ],
 )

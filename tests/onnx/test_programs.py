@@ -95,6 +95,15 @@ def test_bad_inputs_are_named(context, feeds, message):
         wn.load_onnx(parsed(SYMBOLIC), context).run(feeds)
 
 
+def test_outputs_are_asked_for_by_a_list_of_names(context):
+    model = wn.load_onnx(parsed(SYMBOLIC), context)
+    feeds = {"x": np.ones((1, 3), np.float32)}
+    name = model.outputs[0].name
+    assert list(model.run(feeds, outputs=(name,))) == [name]
+    with pytest.raises(wn.MLTypeError, match=rf"run: outputs must be a list of names; got '{name}'; allowed: some of "):
+        model.run(feeds, outputs=name)
+
+
 def test_shape_arithmetic_is_folded(context):
     text = """g (float[N, 4] x) => (float[M, K] y)
     <int64[1] minus = {-1}, int64[1] zero = {0}, int64 one = {1}, int64[1] two = {2}>

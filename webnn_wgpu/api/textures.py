@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from ..core.errors import quoted
+import numpy as np
+
+from ..core.errors import OutOfMemoryError, quoted
 from ..ir.types import TensorType
+from ..kernels.element import padded_bytes
 from ..runtime.textures import Crop, Picture
 from .arrays import Fail, failing, is_integer, tensor_type
 from .backend import DeviceBackend, no_device
@@ -18,6 +21,7 @@ from .tensor import MLTensor
 if TYPE_CHECKING:
     from .context import MLContext
 
+_LARGEST = float(np.finfo(np.float32).max)
 _COMPONENTS = "rgba"
 _ORDERS = {1: "r", 2: "rg", 3: "rgb", 4: "rgba"}
 
@@ -69,6 +73,7 @@ class Textures(ContextState):
         Raises:
             MLTypeError: another device's texture, one without the usage, of integers or depths, or an argument is wrong.
             InvalidStateError: the texture or tensor was destroyed, or nothing can be recorded into the encoder.
+            OutOfMemoryError: the tensor is larger than one storage binding, or the device cannot hold it.
             NotSupportedError: the context has no device.
 
         Numerics: weights and sums in float32. The numbers that formats of 8 bits store are found exactly, also in `-srgb`
@@ -94,24 +99,30 @@ class Textures(ContextState):
             rows, columns = _integers(size, 2, "size", fail) if size is not None else part
             if data_type not in ("float32", "float16"):
                 raise fail("data_type must be a float type", got=repr(data_type), allowed="float32, float16")
-            means, stds = (_numbers(given, len(channel_order), name, fail) for name, given in (("mean", mean), ("std", std)))
+            smooth = _bool(antialias, "antialias", fail)
+            components = _components(channel_order, fail)
+            means, stds = (_numbers(given, len(components), name, fail) for name, given in (("mean", mean), ("std", std)))
             if 0.0 in stds:
                 raise fail("std must not be 0", got=repr(std))
+            scales, offsets = [1 / s for s in stds], [-m / s for m, s in zip(means, stds, strict=True)]
+            _check_factors(scales, offsets, {"mean": mean, "std": std}, fail)
             picture = Picture(
                 data_type,
                 rows,
                 columns,
-                _components(channel_order, fail),
+                components,
                 _one_of(layout, "layout", ("nchw", "nhwc"), fail) == "nhwc",
-                tuple(1 / s for s in stds),
-                tuple(-m / s for m, s in zip(means, stds, strict=True)),
+                tuple(scales),
+                tuple(offsets),
                 _one_of(color_space, "color_space", ("srgb", "linear"), fail) == "linear",
                 _one_of(filter, "filter", ("linear", "nearest"), fail) == "nearest",
             )
-            channels = len(picture.components)
+            channels = len(components)
             shape = [1, rows, columns, channels] if picture.channels_last else [1, channels, rows, columns]
-            target = self._target(into, tensor_type(data_type, shape, fail), fail)
-            backend.textures.read(texture, Crop(top, left, *part), target._storage, picture, bool(antialias), encoder)
+            wanted = tensor_type(data_type, shape, fail)
+            _check_bound(wanted, backend, "tensor_from_texture")
+            target = self._target(into, wanted, fail)
+            backend.textures.read(texture, Crop(top, left, *part), target._storage, picture, smooth, encoder)
             return target
 
     def tensor_to_texture(
@@ -153,6 +164,7 @@ class Textures(ContextState):
             MLTypeError: another device's texture, one without the usage, or an argument is wrong.
             MLTensorStateError: the tensor was destroyed.
             InvalidStateError: the texture was destroyed, or nothing can be recorded into the encoder.
+            OutOfMemoryError: the tensor is larger than one storage binding.
             OperationError: the texture's format cannot be drawn to.
             NotSupportedError: the context has no device.
 
@@ -172,25 +184,28 @@ class Textures(ContextState):
                 raise fail("the tensor must be of floats or bytes", got=repr(tensor), allowed="float32, float16, uint8")
             last = _one_of(layout, "layout", ("nchw", "nhwc"), fail) == "nhwc"
             channels, height, width = _sizes(given, last, fail)
-            if channel_order is None:
-                channel_order = _ORDERS[channels]
-            if len(channel_order) != channels:
+            components = _components(_ORDERS[channels] if channel_order is None else channel_order, fail)
+            if len(components) != channels:
                 raise fail("channel_order must name every channel", got=repr(channel_order), allowed=f"{channels} letters")
             means, stds = (_numbers(n, channels, name, fail) for name, n in (("mean", mean), ("std", std)))
             if colormap is not None and channels != 1:
                 raise fail("a colormap is for tensors of one channel", got=repr(tensor))
             unit = 1 / 255 if given.data_type == "uint8" else 1.0
             scales, offsets = [s * unit for s in stds], list(means)
+            used = {"mean": mean, "std": std}
             if channels == 1:
                 low, high = _numbers(value_range, 2, "value_range", fail)
-                if low == high:
-                    raise fail("the ends of value_range must differ", got=repr(value_range))
+                if low == high or math.isinf(high - low):
+                    raise fail("the ends of value_range must differ, by a finite number", got=quoted(value_range))
+                used["value_range"] = value_range
                 scales, offsets = [scales[0] / (high - low)], [(offsets[0] - low) / (high - low)]
+            _check_factors(scales, offsets, used, fail)
+            _check_bound(given, backend, "tensor_to_texture")
             picture = Picture(
                 given.data_type,
                 height,
                 width,
-                (0,) if channels == 1 else _components(channel_order, fail),
+                (0,) if channels == 1 else components,
                 last,
                 tuple(scales),
                 tuple(offsets),
@@ -222,9 +237,8 @@ def _sizes(given: TensorType, channels_last: bool, fail: Fail) -> tuple[int, int
     shape = given.shape
     if len(shape) == 2:
         return (1, *shape)
-    image = shape[1:] if len(shape) == 4 else shape
-    channels = image[-1] if channels_last else image[0]
-    if len(image) != 3 or (len(shape) == 4 and shape[0] != 1) or channels not in _ORDERS:
+    image = shape[1:] if len(shape) == 4 and shape[0] == 1 else shape
+    if len(image) != 3 or (channels := image[2 if channels_last else 0]) not in _ORDERS:
         raise fail(
             "the tensor must be one picture",
             got=str(given),
@@ -246,6 +260,12 @@ def _one_of(value: Any, name: str, allowed: tuple[str, ...], fail: Fail) -> str:
     return value
 
 
+def _bool(value: Any, name: str, fail: Fail) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise fail(f"{name} must be a bool", got=quoted(value), allowed="True, False")
+    return bool(cast("Any", value))
+
+
 def _integers(values: Any, count: int, name: str, fail: Fail) -> list[int]:
     given = list(cast("list[Any]", values)) if isinstance(values, list | tuple) else []
     if len(given) != count or not all(is_integer(n) and -(2**31) <= n < 2**31 for n in given):
@@ -257,8 +277,32 @@ def _numbers(values: Any, count: int, name: str, fail: Fail) -> list[float]:
     """Return `count` numbers: those of a list, or one number as often."""
     try:
         given = [float(values)] * count if not hasattr(values, "__len__") else [float(v) for v in values]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         given = []
     if len(given) != count or not all(math.isfinite(v) for v in given):
-        raise fail(f"{name} must be a finite number, or {count} of them", got=repr(values))
+        raise fail(f"{name} must be a finite number, or {count} of them", got=quoted(values))
     return given
+
+
+def _check_factors(scales: Sequence[float], offsets: Sequence[float], named: Mapping[str, Any], fail: Fail) -> None:
+    """Refuse numbers by which elements would become infinite or NaN in the kernel, which computes in float32."""
+    if not all(abs(v) <= _LARGEST for v in (*scales, *offsets)):
+        raise fail(
+            f"{', '.join(named)} must make finite factors in float32",
+            got=", ".join(f"{name}={quoted(value)}" for name, value in named.items()),
+            allowed=f"factors and offsets of at most {_LARGEST:.6g}",
+        )
+
+
+def _check_bound(given: TensorType, backend: DeviceBackend, operator: str) -> None:
+    """Raise OutOfMemoryError for a tensor that does not fit into one storage binding, as kernel and draw call need it."""
+    size = padded_bytes(given.size_bytes)
+    for verb, name in (("hold", "max-buffer-size"), ("bind", "max-storage-buffer-binding-size")):
+        limit = backend.device.caps.limit(name)
+        if size > limit:
+            raise OutOfMemoryError(
+                f"the tensor is larger than the device can {verb}",
+                operator=operator,
+                got=f"{given}, {size} bytes",
+                allowed=f"{name} {limit} bytes",
+            )

@@ -173,6 +173,8 @@ class TextureKernels:
         fields: Fields = {
             "step_x": ("f32", picture.width / width),
             "step_y": ("f32", picture.height / height),
+            "target_width": ("u32", width),
+            "target_height": ("u32", height),
             **picture.fields,
         }
         decode = texture.format.endswith("-srgb") and not picture.linear

@@ -120,6 +120,14 @@ class Model:
             dict_keys(['y'])
         """
         arrays = self._check_feeds(feeds)
+        if isinstance(outputs, str):
+            # Else its letters would be the names.
+            raise MLTypeError(
+                "outputs must be a list of names",
+                operator="run",
+                got=repr(outputs),
+                allowed=f"some of {[o.name for o in self.outputs]}",
+            )
         wanted = None if outputs is None else set(outputs)
         for name in wanted or ():
             if name not in {o.name for o in self.outputs}:
