@@ -1,5 +1,7 @@
-"""The default context, which `load_onnx` opens while it imports what reads models."""
+"""`load_onnx`: the default context, which it opens while it imports what reads models, and what it cannot run."""
 
+import numpy as np
+import onnx
 import pytest
 
 import webnn_wgpu as wn
@@ -46,3 +48,14 @@ def test_without_an_adapter_that_is_what_is_said(monkeypatch):
     monkeypatch.setattr(wn.ML, "create_context", create_context)
     with pytest.raises(wn.NotSupportedError, match="no WebGPU adapter was found"):
         wn.load_onnx(mlp())
+
+
+def test_an_input_without_elements_is_the_reason_where_only_the_device_knows_the_operator(context):
+    gelu = onnx.helper.make_node("Gelu", ["x"], ["y"], domain="com.microsoft")
+    values = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, ["N", 4]) for name in ("x", "y")]
+    graph = onnx.helper.make_graph([gelu], "g", values[:1], values[1:])
+    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("com.microsoft", 1)]
+    with wn.load_onnx(onnx.helper.make_model(graph, opset_imports=opsets), context) as model:
+        assert model.run({"x": np.ones((1, 4), np.float32)})["y"].shape == (1, 4)
+        with pytest.raises(wn.NotSupportedError, match=r"Gelu.*: an input has no elements, and onnx's reference"):
+            model.run({"x": np.ones((0, 4), np.float32)})

@@ -214,3 +214,14 @@ def test_nothing_keeps_a_device_that_nobody_has() -> None:
     del gpu
     gc.collect()
     assert gone() is None
+
+
+def test_only_the_first_wrap_of_a_buffer_asks_whether_it_is_there(context: wn.MLContext) -> None:
+    own = context.device.create_buffer(size=64, usage="STORAGE | COPY_SRC | COPY_DST")
+    for expected_calls in (1, 0):
+        with counted() as calls:
+            context.wrap_buffer(own, [8], "float32")
+        assert calls["wgpuDeviceCreateBindGroup"] == expected_calls
+    own.destroy()
+    with pytest.raises(wn.InvalidStateError, match="the buffer was destroyed"):
+        context.wrap_buffer(own, [8], "float32")

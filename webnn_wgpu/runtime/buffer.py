@@ -83,10 +83,12 @@ class Buffer:
                 allowed=f"a buffer of at least {offset_bytes + size} bytes",
             )
         device.check()
+        unknown = _FREED not in gpu.__dict__
         made = cls(device, gpu, offset_bytes, size, borrowed=True)
         made.check()
-        with device.lock, device.translated("wrapping a buffer"):
-            _check_once(device, gpu)
+        if unknown:
+            with device.lock, device.translated("wrapping a buffer"):
+                _check_not_destroyed(device, gpu)
         return made
 
     @property
@@ -150,7 +152,7 @@ class Buffer:
                     self.gpu.destroy()
 
 
-def _check_once(device: Device, gpu: Any) -> None:
+def _check_not_destroyed(device: Device, gpu: Any) -> None:
     """Raise InvalidStateError if a buffer was destroyed before it was watched: wgpu tells by refusing to bind it.
 
     Copying from it would end the process.
