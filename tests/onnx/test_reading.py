@@ -227,6 +227,15 @@ def test_broken_models_are_refused(context, change, message):
         wn.load_onnx(broken(change), context).run({"x": np.ones(2, np.float32)})
 
 
+def test_an_input_that_is_an_output_without_a_type_keeps_its_own(context):
+    model = parsed(RELU)
+    model.graph.output.add(name="x")
+    x = np.float32([-1, 2])
+    given = wn.load_onnx(model, context).run({"x": x})
+    np.testing.assert_array_equal(given["x"], x)
+    np.testing.assert_array_equal(given["y"], [0, 2])
+
+
 def test_functions_that_call_themselves_are_refused(context):
     text = """<ir_version: 10, opset_import: ["" : 21, "f" : 1]> g (float[2] x) => (float[2] y) { y = f.a (x) }
     <domain: "f", opset_import: ["" : 21, "f" : 1]> a (x) => (y) { y = f.b (x) }

@@ -134,7 +134,7 @@ def test_notebooks_show_a_page_in_a_frame(graph: wn.MLGraph) -> None:
 
 def test_a_model_with_where_its_nodes_run() -> None:
     with wn.load_onnx(bert()) as model:
-        with pytest.raises(wn.MLTypeError, match=r"view: the model has no graph yet"):
+        with pytest.raises(wn.MLTypeError, match=r"view: the model has no graph of its own yet"):
             debug.view(model)
         model.run({"input_ids": [[5, 6, 7]], "attention_mask": [[1, 1, 1]]})
         shown = data(debug.view(model))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 import time
 from collections.abc import Mapping, Sequence
@@ -59,6 +60,12 @@ compatible = tuple(
 )
 
 
+def _finite(_context: click.Context, parameter: click.Parameter, seconds: float) -> float:
+    if not math.isfinite(seconds):  # nan is in every range
+        raise click.BadParameter(f"{seconds} seconds never pass", param=parameter)
+    return seconds
+
+
 @click.command()
 @click.argument("model", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.argument("output", required=False, type=printed_file)
@@ -75,9 +82,16 @@ compatible = tuple(
     help="Measure -r runs, or for -t seconds.",
 )
 @click.option(
-    "-t", "--seconds", "--min_secs", default=10.0, show_default=True, type=click.FloatRange(0), help="Of -m duration."
+    "-t",
+    "--seconds",
+    "--min_secs",
+    default=10.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    callback=_finite,
+    help="Of -m duration.",
 )
-@click.option("--run_delay", default=0.0, type=click.FloatRange(0), help="Seconds between runs.")
+@click.option("--run_delay", default=0.0, type=click.FloatRange(0), callback=_finite, help="Seconds between runs.")
 @click.option("-I", "random_inputs", is_flag=True, help="Random inputs, which is what inputs get anyway.")
 @click.option("--input_layer", help="Names of inputs, in the order of --input_layer_shape.")
 @click.option("--input_layer_shape", help="Their shapes, as benchmark_model has them: 1,224,224,3:1,10.")

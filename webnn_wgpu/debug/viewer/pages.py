@@ -95,7 +95,11 @@ def view(
     """
     graphs = [graph] if isinstance(graph, MLGraph) else list(graph.graphs)
     if not graphs:
-        raise MLTypeError("the model has no graph yet", operator="view", hint="Run it, or pin its symbolic dimensions")
+        raise MLTypeError(
+            "the model has no graph of its own yet",
+            operator="view",
+            hint="Run it, or pin its symbolic dimensions. Graphs of loops' bodies alone are shown by `webnn-wgpu view`",
+        )
     profiles = [profile] if isinstance(profile, GraphProfile) else list(profile or ())
     diffs = [diff] if isinstance(diff, GraphDiff) else list(diff or ())
     for name, given in (("profile", profiles), ("diff", diffs)):

@@ -62,6 +62,9 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
             )
     try:
         model = onnx_ir.from_proto(proto)
+        for value, declared in zip(model.graph.inputs, proto.graph.input, strict=True):
+            if value.type is None:  # An output of that name without a type takes an input's away.
+                onnx_ir.serde.deserialize_value_info_proto(declared, value)
         _inline(model, name)
         model.graph.sort()
         _check(model.graph, name, set())
