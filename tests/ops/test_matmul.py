@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, assert_signed, check_fused, whole_numbers
-from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
+from tests.support import PROFILES, Sketch, check_op, op_graph, open_profile, random_array, run_graph
 from tests.unit.test_tuning import asked
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
@@ -158,6 +158,11 @@ class Ending:
         biased = self.chain.apply("add", [self.product, self.chain.constant(self.random(self.shape[-1]))])
         return self.chain.apply("gelu", [biased])
 
+    def vectors(self) -> int:
+        """One for each matrix."""
+        biased = self.chain.apply("add", [self.chain.constant(self.random(*self.shape[:-2], 1, self.shape[-1])), self.product])
+        return self.chain.apply("mul", [biased, self.chain.input(self.random(*self.shape[:-2], 1, self.shape[-1]))])
+
     def one_and_all(self) -> int:
         scaled = self.chain.apply("mul", [self.chain.input(self.random(1, 1)), self.product])
         return self.chain.apply("sub", [self.chain.input(self.random(*self.shape)), scaled])
@@ -172,15 +177,30 @@ class Ending:
 
 
 @VARIANT
-@pytest.mark.parametrize("kind", ["nothing", "uniforms", "columns", "one_and_all", "bytes", "cast"])
+@pytest.mark.parametrize("kind", ["nothing", "uniforms", "columns", "vectors", "one_and_all", "bytes", "cast"])
 def test_epilogue_changes_no_number(device: Device, variant: str, kind: str) -> None:
     rng = np.random.default_rng(8)
-    for data_type, shape in itertools.product(("float32", "float16"), ((9, 12), (2, 5, 7))):
+    for data_type, shape in itertools.product(("float32", "float16"), ((9, 12), (2, 5, 7), (3, 9, 12))):
         chain = Chain()
         a = chain.input(random_array(rng, data_type, (*shape[:-1], 8), 1))
         b = chain.constant(random_array(rng, data_type, (*shape[:-2], 8, shape[-1]), 1))
         output = getattr(Ending(chain, chain.apply("matmul", [a, b]), rng), kind)()
         check_fused(device, chain, output, {"matmul": variant})
+
+
+def test_a_vector_for_each_matrix_of_rows_that_one_factor_multiplies(device: Device) -> None:
+    """The rows of such matrices are taken as one's, which has no such vectors."""
+    rng = np.random.default_rng(10)
+    for variant in VARIANTS:
+        s = Sketch()
+        product = s.apply("matmul", s.input(normal(rng, 2, 5, 8)), s.constant(normal(rng, 8, 4)))
+        graph = s.graph(s.apply("add", product, s.constant(normal(rng, 2, 1, 4))))
+        actual = run_graph(device, graph, s.feeds, forced={"matmul": variant})
+        np.testing.assert_allclose(actual["0"], interpret(graph, s.feeds)["0"], rtol=0, atol=1e-5)
+
+
+def normal(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.standard_normal(shape).astype(np.float32)
 
 
 sizes = st.integers(1, 40)

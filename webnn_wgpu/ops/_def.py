@@ -247,7 +247,8 @@ class Epilogue:
         expression: its first argument is the element; the others are elements of `operands`.
         uniforms: the expression's uniforms as (name, type, value).
         operands: values the other arguments are read from. Each has the output's shape, is a vector along the dimension of
-            the output that the operator's `epilogue_axis` names (other dimensions are absent or 1), or has one element.
+            the output that the operator's `epilogue_axis` names (other dimensions are absent or 1), has such a vector for each
+            matrix of the output, where `epilogue_vectors` says so, or has one element.
         output: the value that is stored instead of the node's own output.
     """
 
@@ -304,6 +305,7 @@ class OpDef:
         epilogue: whether `lower` applies `Lowering.epilogue`, so that element-wise operators can be fused behind it, and puts
             the result where `Lowering.part` says.
         epilogue_axis: along which dimension of the output, counted from its end (-1), a vector that an epilogue reads may lie.
+        epilogue_vectors: whether an epilogue may read a vector for each matrix of a node's output as well: [..., 1, columns].
         parts: for operators that put their operands side by side, of which part of the output each is a copy; () where the
             operands' makers cannot write there themselves.
         runs: for operators that cut their first operand, where in it each output begins, in elements; () where an output is
@@ -331,6 +333,7 @@ class OpDef:
     elementwise: FormulaFor | None = None
     epilogue: bool = False
     epilogue_axis: Callable[[Attrs], int] = lambda attrs: -1
+    epilogue_vectors: Callable[[Graph, Node], bool] = lambda graph, node: False
     parts: Callable[[Graph, Node], Sequence[Part]] | None = None
     runs: Callable[[Graph, Node], Sequence[int]] | None = None
     reads_parts: bool = False

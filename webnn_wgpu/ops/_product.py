@@ -438,7 +438,7 @@ def finish(
             own = low.graph.type(value)
             reads.append(read(own.shape))
             kernel.reads[f"extra{i}"] = reads[-1]
-            kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] in ("full", "columns")), value)
+            kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] not in ("rows", "one")), value)
         kernel.fields += epilogue.uniforms
         if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (scaled or addend):
             kernel.uniform(OPAQUE_ZERO, 0)
@@ -459,4 +459,6 @@ def _read(shape: Sequence[int], size: ProductSize) -> str:
         return "one"
     if count == size.matrices * size.M * size.N:
         return "full"
-    return "columns" if shape[-1] == size.N else "rows"
+    if shape[-1] != size.N:
+        return "rows"
+    return "vectors" if count > size.N else "columns"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from ..core.data_types import FLOATS
-from ..ir.graph import Array, Attrs
+from ..ir.graph import Array, Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
 from ._def import Call, Lowering, OpDef, Operand
@@ -46,6 +47,11 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return product_calls(low, a, b)
 
 
+def _several_matrices(graph: Graph, node: Node) -> bool:
+    """Return whether each matrix of the result is one of the kernel's: with one right factor their rows are taken as one's."""
+    return math.prod(graph.type(node.operands[1]).shape[:-2]) > 1
+
+
 OPS = (
     OpDef(
         "matmul",
@@ -56,5 +62,6 @@ OPS = (
         templates=TEMPLATES,
         spec="#api-mlgraphbuilder-matmul",
         epilogue=True,
+        epilogue_vectors=_several_matrices,
     ),
 )

@@ -144,7 +144,9 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     if output.shape != graph.type(group[0].outputs[0]).shape or output.data_type not in ("float32", "float16"):
         return False
     axis = OPS[group[0].op].epilogue_axis(group[0].attrs)
-    vector: tuple[int, ...] = (output.shape[axis],) + (1,) * (-1 - axis)
+    vectors: list[tuple[int, ...]] = [(output.shape[axis],) + (1,) * (-1 - axis)]
+    if OPS[group[0].op].epilogue_vectors(graph, group[0]):
+        vectors.append((*output.shape[:-2], 1, output.shape[-1]))
     extra = [v for v in _reads([*group, follower]) if v not in group[0].operands]
     if len(extra) + len(group[0].operands) > MAX_INPUTS:
         return False
@@ -153,9 +155,9 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
         if value in made:
             continue
         shape = graph.type(value).shape
-        while shape and shape[0] == 1 and shape not in (vector, output.shape):
+        while shape and shape[0] == 1 and shape not in (*vectors, output.shape):
             shape = shape[1:]
-        if value in group[0].operands or shape not in ((), vector, output.shape):
+        if value in group[0].operands or shape not in ((), *vectors, output.shape):
             return False
     return True
 

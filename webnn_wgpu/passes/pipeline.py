@@ -18,6 +18,7 @@ from .layout import keep_channels_last
 from .movement import merge_movement
 from .normalization import recognise_normalization
 from .numbers import take_numbers_along
+from .products import merge_products
 from .quantized import merge_quantization, recognise_matmul_nbits
 from .rotary import recognise_rotary_embedding
 from .widen import widen_float16
@@ -91,6 +92,12 @@ PASSES = (
         "recognise_rotary_embedding",
         recognise_rotary_embedding,
         "pairs are turned where they are, and tables hold each angle once",
+        exact=False,
+    ),
+    Pass(
+        "merge_products",
+        merge_products,
+        "queries, keys and values are one product of the same rows: fewer kernels, each with more work",
         exact=False,
     ),
     Pass("merge_movement", merge_movement, "what moves twice can move once, and sizes of 1 need no moving"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import mmap
 import weakref
 from typing import Any
 
@@ -11,16 +10,13 @@ import numpy as np
 import wgpu
 
 from ..core.data_types import Array, tensor_bytes
+from ..core.mapped import release_pages
 from ..kernels.spec import Packing
 from .buffer import Buffer
 from .device import Device
 
 _STAGED_BYTES = 8 * 1024 * 1024
 """Bytes that may wait in staging memory: what is uploaded takes as much again until the queue has copied it."""
-
-_MAPPED_AROUND = 64 * 1024
-"""Bytes of a file that Linux maps around one that is touched (fault_around_bytes)."""
-
 
 TEXTURE_USAGE = wgpu.TextureUsage.STORAGE_BINDING | wgpu.TextureUsage.TEXTURE_BINDING
 """How kernels read textures: one each way, as a rule."""
@@ -70,7 +66,7 @@ class WeightStore:
             found = self._weights.get(key)
             if found is None:
                 found = self._weights[key] = self._upload(array, packing, label)
-            _release_pages(array)
+            release_pages(array)
             return found
 
     def _upload(self, array: Array, packing: Packing | None, label: str) -> Weight:
@@ -117,24 +113,3 @@ class WeightStore:
 def _digest(array: Array) -> bytes:
     flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return hashlib.blake2b(flat.data, digest_size=16).digest()
-
-
-def _release_pages(array: Array) -> None:
-    """Let go of the pages that an array keeps of a file mapped for reading only, and of those that Linux has mapped with them.
-
-    Touching them loads them anew.
-    """
-    owner: Any = array
-    while isinstance(owner, np.ndarray):
-        owner = owner.base
-    if isinstance(owner, memoryview):
-        owner = owner.obj
-    if not isinstance(owner, mmap.mmap) or not hasattr(owner, "madvise") or not array.flags.c_contiguous:
-        return
-    whole: Array = np.frombuffer(owner, np.uint8)
-    if whole.flags.writeable:
-        return
-    first = array.ctypes.data - whole.ctypes.data
-    begin = max(first - _MAPPED_AROUND, 0) // mmap.PAGESIZE * mmap.PAGESIZE
-    end = min(first + array.nbytes + _MAPPED_AROUND, whole.nbytes)
-    owner.madvise(mmap.MADV_DONTNEED, begin, end - begin)
