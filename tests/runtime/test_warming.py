@@ -26,7 +26,7 @@ from webnn_wgpu.runtime.program import Program
 def many_cores(monkeypatch, tmp_path):
     monkeypatch.setattr(cache, "cache_folder", lambda: tmp_path)
     monkeypatch.delenv("WEBNN_WGPU_CACHE", raising=False)
-    monkeypatch.setattr(warming, "_processors", lambda: 3)
+    monkeypatch.setattr(warming, "processors", lambda: 3)
     monkeypatch.delenv("MESA_SHADER_CACHE_DISABLE", raising=False)
     monkeypatch.delenv("MESA_GLSL_CACHE_DISABLE", raising=False)
 
@@ -251,7 +251,7 @@ def test_a_lane_takes_the_longest_kernel_that_waits(monkeypatch, context):
         go_on.wait(60)
 
     monkeypatch.setattr(warming._Lanes, "_compile", compile_)
-    monkeypatch.setattr(warming, "_processors", lambda: 2)
+    monkeypatch.setattr(warming, "processors", lambda: 2)
     lanes = warming._Lanes(Device.of(context.device))
     lanes.start("first", (), 1)
     assert begun.wait(60)

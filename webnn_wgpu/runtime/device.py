@@ -31,6 +31,7 @@ from ..core.garbage import Scarce
 from ..kernels.element import padded_bytes
 from .buffer import Buffer
 from .destroying import destroy_under
+from .llvmpipe import spare_threads
 from .native_header import import_native
 
 logger = logging.getLogger("webnn_wgpu")
@@ -312,7 +313,8 @@ def all_adapters() -> list[wgpu.GPUAdapter]:
     import_native()
     _leave_out_opengl()
     _watch_forks()
-    return wgpu.gpu.enumerate_adapters_sync()
+    with spare_threads():
+        return wgpu.gpu.enumerate_adapters_sync()
 
 
 def _leave_out_opengl() -> None:

@@ -30,6 +30,7 @@ from ..kernels.sources import source_of, templates_digest
 from ..kernels.spec import KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch
 from .device import Device
+from .llvmpipe import processors
 from .messages import compiler_message
 from .pipelines import Pipeline, PipelineCache
 
@@ -215,7 +216,7 @@ class _Lanes:
         self._lock = threading.Lock()
         self._idle: SimpleQueue[Device] = SimpleQueue()
         # One processor is left to the host, and to the program's device.
-        self._pool = ThreadPoolExecutor(min(_processors() - 1, _MOST_LANES), "webnn_wgpu-compile")
+        self._pool = ThreadPoolExecutor(min(processors() - 1, _MOST_LANES), "webnn_wgpu-compile")
         self._pool.submit(self._open_one)  # while the host renders the first kernel
 
     def start(self, spec: KernelSpec, uses: Sequence[Use], length: int) -> _Job:
@@ -378,9 +379,4 @@ def _compiles_side_by_side(device: Device) -> bool:
     """Whether the driver compiles when a kernel is first dispatched, and what it compiles for one device serves another."""
     switch = os.environ.get("MESA_SHADER_CACHE_DISABLE", os.environ.get("MESA_GLSL_CACHE_DISABLE", ""))
     cached = switch.lower() not in ("1", "true", "yes", "y", "on")
-    return device.caps.device.startswith("llvmpipe") and cached and _processors() > 1
-
-
-def _processors() -> int:
-    """Return how many processors this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return device.caps.device.startswith("llvmpipe") and cached and processors() > 1
