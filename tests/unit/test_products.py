@@ -78,7 +78,18 @@ def test_others_among_them_stay() -> None:
 
 @pytest.mark.parametrize(
     "what",
-    ["an output", "a view that is one", "element-wise", "unaligned", "large", "no constant", "several matrices", "other rows"],
+    [
+        "an output",
+        "a view that is one",
+        "joined",
+        "a view that is joined",
+        "element-wise",
+        "unaligned",
+        "large",
+        "no constant",
+        "several matrices",
+        "other rows",
+    ],
 )
 def test_products_that_stay_apart(what: str) -> None:
     s = Sketch()
@@ -95,6 +106,10 @@ def test_products_that_stay_apart(what: str) -> None:
         ends.append(results[1])
     elif what == "a view that is one":
         ends.append(s.apply("reshape", results[1], new_shape=[rows * columns]))
+    elif what == "joined":
+        ends.append(s.apply("concat", *results, axis=2))
+    elif what == "a view that is joined":
+        ends.append(s.apply("concat", *(s.apply("reshape", value, new_shape=[rows, columns]) for value in results), axis=0))
     elif what == "element-wise":
         ends.append(s.apply("neg", results[1]))
     unchanged(merge_products, s.graph(*ends))

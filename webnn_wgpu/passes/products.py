@@ -118,14 +118,15 @@ def _product(r: Rewriter, node: Node) -> _Product | None:
 
 def _readable(r: Rewriter, value: int) -> bool:
     """Return whether all that read a value can read it where it lies: what can be fused behind a product wants it alone."""
-    readers = r.readers(value)
-    return _inside(r, value) and all(OPS[reader.op].elementwise is None for reader in readers)
+    return _stays(r, value) and all(OPS[reader.op].elementwise is None for reader in r.readers(value))
 
 
-def _inside(r: Rewriter, value: int) -> bool:
-    """Return whether neither a value nor a view of it is an output, which has memory of its own."""
+def _stays(r: Rewriter, value: int) -> bool:
+    """Return whether neither a value nor a view of it lies elsewhere: an output, or what is written where it is joined."""
     readers = r.readers(value)
-    return r.inner(value, len(readers)) and all(_inside(r, v) for node in readers if OPS[node.op].view for v in node.outputs)
+    if not r.inner(value, len(readers)) or any(OPS[reader.op].parts for reader in readers):
+        return False
+    return all(_stays(r, view) for reader in readers if OPS[reader.op].view for view in reader.outputs)
 
 
 def _bindable(r: Rewriter, product: _Product, columns: int) -> bool:
