@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 ROWS, K, N = 8, 12, 16
 """What is computed from these begins where a binding may: 512 bytes after what is before it."""
 
-MERGED = ["matmul", "add", "split", "reshape"]
-
 
 def project(s: Sketch, a: int, *, K: int = K, N: int = N, bias: str = "", seed: int = 0, dtype: Any = np.float32) -> int:
     """Return a product with weights of its own, and a bias: a vector "behind" it or "before" it in the sum."""

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.caps import DEFAULT_LIMITS
 from ..core.mapped import release_pages
 from ..ir.graph import Array, Graph, Node
 from ..ops import OPS
 from .rewriting import Rewriter, rewrite
-
-ALIGNED_BYTES = 256
-"""What lies at multiples of this can be bound by itself on every device."""
 
 MOST_JOINED_BYTES = 2 << 20
 """Weights that would take more than this are not joined: that takes a copy of them, and their products take long anyway."""
@@ -130,9 +128,9 @@ def _stays(r: Rewriter, value: int) -> bool:
 
 
 def _bindable(r: Rewriter, product: _Product, columns: int) -> bool:
-    """Return whether each of the results, of so many columns, ends where another may begin."""
+    """Return whether each of the results, of so many columns, ends where another may begin on every device."""
     rows = math.prod(r.shape(product.a)[:-1])
-    return rows * columns * r.type(product.a).numpy.itemsize % ALIGNED_BYTES == 0
+    return rows * columns * r.type(product.a).numpy.itemsize % DEFAULT_LIMITS["min-storage-buffer-offset-alignment"] == 0
 
 
 def _add(
