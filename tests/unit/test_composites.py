@@ -72,10 +72,22 @@ def heads(s: Sketch, x: int, length: int, permutation: Sequence[int] = (0, 2, 1,
     return s.apply("transpose", s.apply("reshape", x, new_shape=[B, length, H, D]), permutation=permutation)
 
 
+def swapped(s: Sketch, x: int, shape: Sequence[int]) -> int:
+    """Swap the last two dimensions as PyTorch's exporter with `dynamo=True` does."""
+    *_, columns, rows = shape
+    joined = s.apply("reshape", x, new_shape=[s.type(x).num_elements // (rows * columns), rows, columns])
+    return s.apply("reshape", s.apply("transpose", joined, permutation=[0, 2, 1]), new_shape=shape)
+
+
 def attention(s: Sketch, form: str = "", mask: Array | None = None) -> int:
     q, k, v = (s.input(normal(B, n, H * D, seed=i)) for i, n in enumerate((S, T, T)))
     query, value = heads(s, q, S), heads(s, v, T)
-    key = s.apply("transpose", heads(s, k, T), permutation=[0, 1, 3, 2]) if "twice" in form else heads(s, k, T, (0, 2, 3, 1))
+    if "twice" in form:
+        key = s.apply("transpose", heads(s, k, T), permutation=[0, 1, 3, 2])
+    elif "joined" in form:
+        key = swapped(s, heads(s, k, T), [B, H, D, T])
+    else:
+        key = heads(s, k, T, (0, 2, 3, 1))
     if "both scaled" in form:
         query, key = s.apply("mul", query, number(s, D**-0.25)), s.apply("mul", number(s, D**-0.25), key)
     scores = s.apply("matmul", query, key)
@@ -92,14 +104,16 @@ def attention(s: Sketch, form: str = "", mask: Array | None = None) -> int:
     return s.apply("reshape", out, new_shape=[B, S, H * D])
 
 
-@pytest.mark.parametrize("form", ["", "div", "mul", "twice", "both scaled", "div, mask", "mask first", "mul, mask"])
+@pytest.mark.parametrize(
+    "form", ["", "div", "mul", "twice", "joined", "both scaled", "both scaled, joined", "div, mask", "mask first", "mul, mask"]
+)
 def test_attention_is_recognised(form: str) -> None:
     s = Sketch()
     mask = np.where(np.arange(T) < 5, 0, -3.4e38).astype(np.float32).reshape(1, 1, 1, T) if "mask" in form else None
     graph = s.graph(attention(s, form, mask))
     after = check(recognise_attention, graph, s.feeds, ["x.attention", "reshape", "reshape"])
     assert after.nodes[0].inputs[:3] == tuple(graph.inputs[str(i)] for i in range(3))
-    assert after.nodes[0].attrs["scale"] == pytest.approx(1 if form in ("", "twice", "mask first") else 0.5, rel=1e-6)
+    assert after.nodes[0].attrs["scale"] == pytest.approx(1 if form in ("", "twice", "joined", "mask first") else 0.5, rel=1e-6)
 
 
 @pytest.mark.parametrize("shape", [(T,), (S, T), (1, 1, S, T), (B, 1, 1, T), (B, H, S, T), (1, H, 1, 1)])
@@ -168,29 +182,70 @@ def test_weights_whose_nan_becomes_0() -> None:
     check(recognise_attention, s.graph(s.apply("matmul", weights, v)), s.feeds, ["x.attention"])
 
 
+@pytest.mark.parametrize("joined", [True, False])
 @pytest.mark.parametrize("shared", [1, 2, 4])
 @pytest.mark.parametrize("values", [True, False])
-def test_heads_repeated_for_the_queries_that_share_them(shared: int, values: bool) -> None:
+def test_heads_repeated_for_the_queries_that_share_them(shared: int, values: bool, joined: bool) -> None:
     s = Sketch()
     heads = 4
 
-    def repeated(x: int) -> int:
+    def expanded(x: int) -> int:
         count, length, size = s.type(x).shape[1:]
-        expanded = s.apply(
-            "expand",
-            s.apply("reshape", x, new_shape=[B, count, 1, length, size]),
-            new_shape=[B, count, heads // count, length, size],
-        )
-        return s.apply("reshape", expanded, new_shape=[B, heads, length, size])
+        one = s.apply("reshape", x, new_shape=[B, count, 1, length, size])
+        return s.apply("expand", one, new_shape=[B, count, heads // count, length, size])
+
+    def repeated(x: int) -> int:
+        return s.apply("reshape", expanded(x), new_shape=[B, heads, *s.type(x).shape[2:]])
 
     q, k = s.input(normal(B, heads, S, D)), s.input(normal(B, shared, T, D, seed=1))
     v = s.input(normal(B, shared if values else heads, T, D, seed=2))
-    scores = s.apply("matmul", q, s.apply("transpose", repeated(k), permutation=[0, 1, 3, 2]))
-    graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), repeated(v) if values else v))
+    if joined:
+        key = swapped(s, expanded(k), [B, heads, D, T])
+    else:
+        key = s.apply("transpose", repeated(k), permutation=[0, 1, 3, 2])
+    weights = s.apply("softmax", s.apply("matmul", q, key), axis=3)
+    graph = s.graph(s.apply("matmul", weights, repeated(v) if values else v))
     after = check(
         recognise_attention, graph, s.feeds, ["x.attention"] if values else ["reshape", "expand", "reshape", "x.attention"]
     )
     assert after.nodes[-1].attrs["kv_heads"] == (shared if values else heads)
+
+
+@pytest.mark.parametrize("form", ["", "joined", "mask", "rows"])
+def test_one_head_of_keys_and_values_for_all_queries(form: str) -> None:
+    s = Sketch()
+    q = heads(s, s.input(normal(B, S, H * D)), S) if form == "rows" else s.input(normal(B, H, S, D))
+    k, v = (s.input(normal(B, 1, T, D, seed=i)) for i in (1, 2))
+    key = swapped(s, k, [B, 1, D, T]) if form == "joined" else s.apply("transpose", k, permutation=[0, 1, 3, 2])
+    scores = s.apply("matmul", q, key)
+    if form == "mask":
+        scores = s.apply("add", scores, s.input(normal(B, H, S, T, seed=3)))
+    out = s.apply("matmul", s.apply("softmax", scores, axis=3), v)
+    if form == "rows":
+        out = s.apply("transpose", out, permutation=[0, 2, 1, 3])
+    after = check(recognise_attention, s.graph(out), s.feeds, ["x.attention", "reshape"] if form == "rows" else ["x.attention"])
+    assert (after.nodes[0].attrs["heads"], after.nodes[0].attrs["kv_heads"]) == (H, 1)
+
+
+@pytest.mark.parametrize(("keys", "values"), [(1, H), (H, 1)])
+def test_keys_shared_as_values_are_not(keys: int, values: int) -> None:
+    s = Sketch()
+    q, k, v = (s.input(normal(B, h, n, D, seed=i)) for i, (h, n) in enumerate(((H, S), (keys, T), (values, T))))
+    scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
+    unchanged(recognise_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)))
+
+
+@pytest.mark.parametrize(
+    ("permutation", "shape"), [((0, 2, 1), [2, H, D, T]), ((0, 2, 1), [6, D, T]), ((1, 0, 2), [2, 3, T, D])]
+)
+def test_dimensions_are_swapped_at_once(permutation: Sequence[int], shape: list[int]) -> None:
+    s = Sketch()
+    joined = s.apply("reshape", s.input(normal(2, H, T, D)), new_shape=[2 * H, T, D])
+    graph = s.graph(s.apply("reshape", s.apply("transpose", joined, permutation=permutation), new_shape=shape))
+    if permutation == (0, 2, 1) and len(shape) == 4:
+        check(recognise_attention, graph, s.feeds, ["transpose"])
+    else:
+        unchanged(recognise_attention, graph)
 
 
 def test_attention_whose_heads_stay_apart() -> None:

@@ -27,7 +27,7 @@ WIDEST = 256
 
 def recognise_attention(graph: Graph) -> Graph:
     """Replace softmax between two matrix products by attention."""
-    return rewrite(graph, _attention)
+    return rewrite(graph, _swap_at_once, _attention)
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,11 @@ class _Heads:
         """All of them, the first first."""
         return (*self.views, *self.transposes[::-1])
 
+    def shape(self, r: Rewriter) -> tuple[int, ...]:
+        """Return the shape once they are permuted."""
+        shape = r.shape(self.value)
+        return tuple(shape[d] for d in self.permutation)
+
     @property
     def rows(self) -> bool:
         """Whether it is [batch, length, heads, size]."""
@@ -85,6 +90,26 @@ class _Heads:
     def plain(self) -> bool:
         """Whether it has the matrices one behind the other."""
         return self.permutation == tuple(range(len(self.permutation)))
+
+
+def _swap_at_once(r: Rewriter, node: Node) -> bool:
+    """Swap the last two dimensions of a value with one transpose where all others were made one for it.
+
+    So PyTorch's exporter with `dynamo=True` transposes the keys.
+    """
+    swap = r.made(node.operands[0], "transpose") if node.op == "reshape" else None
+    join = r.made(swap.operands[0], "reshape") if swap is not None else None
+    if swap is None or join is None or swap.attrs["permutation"] != (0, 2, 1):
+        return False
+    *batch, columns, rows = r.shape(node.outputs[0])
+    if len(batch) < 2 or r.shape(join.outputs[0]) != (math.prod(batch), rows, columns):
+        return False
+    nodes = (join, swap, node)
+    value = r.reshaped(join.operands[0], (*batch, rows, columns), nodes)
+    rank = len(batch) + 2
+    permutation = (*range(rank - 2), rank - 1, rank - 2)
+    r.add("transpose", (value,), {"permutation": permutation}, nodes, node.outputs[0])
+    return True
 
 
 def _attention(r: Rewriter, node: Node) -> bool:
@@ -103,21 +128,22 @@ def _attention(r: Rewriter, node: Node) -> bool:
         return False
     *batch, length, size = r.shape(scores.query)
     columns, keys = r.shape(product.outputs[0])[-1], r.shape(softmax.outputs[0])[-1]
-    same = r.shape(product.operands[1]) == (*batch, keys, columns)
-    if not same or size % 4 or columns % 4 or max(size, columns) > WIDEST:
+    shared = scores.key.shape(r)[:-2]
+    fits = r.shape(product.operands[1]) == (*shared, keys, columns)
+    if not fits or size % 4 or columns % 4 or max(size, columns) > WIDEST:
         return False
-    heads = batch[1] if rank == 4 else 1
+    heads, kv_heads = (batch[1], shared[1]) if rank == 4 else (1, 1)
     nodes = (*query.nodes, *scores.nodes, softmax, *guard, *value.nodes, product)
-    attrs = {"heads": heads, "kv_heads": heads, "scale": scores.scale}
+    attrs = {"heads": heads, "kv_heads": kv_heads, "scale": scores.scale}
     mask = scores.mask.make(r, scores.query, nodes) if isinstance(scores.mask, _Bias) else scores.mask
     own_keys, own_values = _own_heads(r, scores.key), _own_heads(r, value)
     if own_keys is not None and own_values is not None and own_keys.count == own_values.count:
         nodes = (*own_keys.nodes, *own_values.nodes, *nodes)
         attrs["kv_heads"] = own_keys.count
-        shared = [r.reshaped(x.value, x.shape, nodes) for x in (own_keys, own_values)]
+        given = [r.reshaped(x.value, x.shape, nodes) for x in (own_keys, own_values)]
     else:
-        shared = [_operand(r, x, nodes) for x in (scores.key, value)]
-    others = (*shared, mask, scores.length)
+        given = [_operand(r, x, nodes) for x in (scores.key, value)]
+    others = (*given, mask, scores.length)
     if rows:
         made = r.add("x.attention", (_operand(r, query, nodes), *others), attrs, nodes)
         shape = (batch[0], length, heads, columns)
@@ -192,10 +218,12 @@ def _scores(r: Rewriter, value: int) -> _Scores | None:
     key, key_scale, key_scaling = _unscaled(r, product.operands[1])
     scale *= query_scale * key_scale
     heads = _heads(r, key)
-    *batch, last, before = heads.permutation
-    heads = replace(heads, permutation=(*batch, before, last))
-    same = r.shape(query)[:-2] == r.shape(key)[:-2]
-    if not same or not math.isfinite(scale) or not (heads.plain or heads.rows):
+    *others, last, before = heads.permutation
+    heads = replace(heads, permutation=(*others, before, last))
+    batch, shared = r.shape(query)[:-2], r.shape(key)[:-2]
+    # All queries may share one head of keys.
+    fits = shared in (batch, (*batch[:1], *(1 for _ in batch[1:])))
+    if not fits or not math.isfinite(scale) or not (heads.plain or heads.rows):
         return None
     nodes = (*query_scaling, *key_scaling, *heads.nodes, product, *scaling, *masking, *ending)
     return _Scores(query, heads, scale, mask, length, nodes)
