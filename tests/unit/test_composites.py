@@ -426,6 +426,16 @@ def test_tables_that_positions_choose_from() -> None:
     assert "concat" not in ops
 
 
+def test_heads_are_turned_before_they_are_told_apart() -> None:
+    s = Sketch()
+    x = heads(s, s.input(normal(B, T, H * D)), T)
+    cos, sin = (s.constant(f(angles(B, 1, T, D))) for f in (np.cos, np.sin))
+    after = check(
+        recognise_rotary_embedding, s.graph(rotary(s, x, cos, sin)), s.feeds, ["x.rotary_embedding", "reshape", "transpose"]
+    )
+    assert after.nodes[0].attrs["heads"] == H
+
+
 @pytest.mark.parametrize("what", ["another order", "no neg", "angles once", "angles of each head", "shared turn"])
 def test_what_is_no_rotary_embedding(what: str) -> None:
     s = Sketch()
@@ -435,6 +445,33 @@ def test_what_is_no_rotary_embedding(what: str) -> None:
         table = np.random.default_rng(6).uniform(0, 6, table.shape).astype(np.float32)
     y = rotary(s, x, s.constant(np.cos(table)), s.constant(np.sin(table)), what)
     unchanged(recognise_rotary_embedding, s.graph(y, *[n.outputs[0] for n in s.nodes[-2:-1] if what == "shared turn"]))
+
+
+@pytest.mark.parametrize("shared", [1, 2])
+def test_heads_that_are_turned_and_shared_are_not_moved(shared: int, device: Device) -> None:
+    s = Sketch()
+    count = 4
+
+    def apart(heads: int, seed: int) -> int:
+        rows = s.apply("reshape", s.input(normal(B, T, heads * 8, seed=seed)), new_shape=[B, T, heads, 8])
+        return s.apply("transpose", rows, permutation=[0, 2, 1, 3])
+
+    def expanded(x: int) -> int:
+        one = s.apply("reshape", x, new_shape=[B, shared, 1, T, 8])
+        return s.apply("expand", one, new_shape=[B, shared, count // shared, T, 8])
+
+    cos, sin = (s.constant(f(angles(1, 1, T, 8))) for f in (np.cos, np.sin))
+    q, k, v = (apart(heads, seed) for seed, heads in enumerate((count, shared, shared)))
+    q, k = (rotary(s, x, cos, sin) for x in (q, k))
+    value = s.apply("reshape", expanded(v), new_shape=[B, count, T, 8])
+    weights = s.apply("softmax", s.apply("matmul", q, swapped(s, expanded(k), [B, count, 8, T])), axis=3)
+    out = s.apply("transpose", s.apply("matmul", weights, value), permutation=[0, 2, 1, 3])
+    graph = s.graph(s.apply("reshape", out, new_shape=[B, T, count * 8]))
+    after, _ = run_passes(graph)
+    assert sorted({node.op for node in after.nodes} - {"reshape"}) == ["x.attention", "x.rotary_embedding"]
+    (wanted,) = interpret(graph, s.feeds).values()
+    for found in (*interpret(after, s.feeds).values(), *run_graph(device, graph, s.feeds).values()):
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5)
 
 
 def test_a_transformer_layer_is_few_operators(device: Device) -> None:

@@ -140,7 +140,9 @@ def _attention(r: Rewriter, node: Node) -> bool:
     if own_keys is not None and own_values is not None and own_keys.count == own_values.count:
         nodes = (*own_keys.nodes, *own_values.nodes, *nodes)
         attrs["kv_heads"] = own_keys.count
-        given = [r.reshaped(x.value, x.shape, nodes) for x in (own_keys, own_values)]
+        own = [_heads(r, r.reshaped(x.value, x.shape, nodes)) for x in (own_keys, own_values)]
+        nodes = (*(each for x in own for each in x.nodes), *nodes)
+        given = [_operand(r, x, nodes) for x in own]
     else:
         given = [_operand(r, x, nodes) for x in (scores.key, value)]
     others = (*given, mask, scores.length)

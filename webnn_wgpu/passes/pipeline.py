@@ -84,16 +84,16 @@ PASSES = (
         exact=False,
     ),
     Pass(
-        "recognise_attention", recognise_attention, "no matrix of scores in memory, and no transposes around heads", exact=False
-    ),
-    Pass("recognise_normalization", recognise_normalization, "one kernel instead of eight", exact=False),
-    Pass("recognise_gelu", recognise_gelu, "one formula instead of five, which loses no digits below zero", exact=False),
-    Pass(
         "recognise_rotary_embedding",
         recognise_rotary_embedding,
         "pairs are turned where they are, and tables hold each angle once",
         exact=False,
     ),
+    Pass(
+        "recognise_attention", recognise_attention, "no matrix of scores in memory, and no transposes around heads", exact=False
+    ),
+    Pass("recognise_normalization", recognise_normalization, "one kernel instead of eight", exact=False),
+    Pass("recognise_gelu", recognise_gelu, "one formula instead of five, which loses no digits below zero", exact=False),
     Pass(
         "merge_products",
         merge_products,

@@ -85,10 +85,14 @@ class Rewriter:
         return value
 
     def reshaped(self, value: int, shape: Sequence[int], sources: Sequence[Node]) -> int:
-        """Return a value of another shape, the constant or a view of it, or what it was a view of."""
+        """Return a value of another shape, the constant or a view of it, or what it was a view of.
+
+        Views in between that nothing reads any more go.
+        """
         shape = tuple(shape)
         while (view := self.made(value, "reshape")) is not None and self.shape(value) != shape:
             value = view.operands[0]
+            self._replaced.add(view.id)
         if self.shape(value) == shape:
             return value
         if value in self.constants:

@@ -5,10 +5,13 @@ turned(x) is the second half of x's last dimension, negated, before the first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ..core.data_types import FLOATS
 from ..ir.graph import Graph, Node
+from .attention import HEADS_LAST
 from .rewriting import Rewriter, rewrite
 
 _BY_ELEMENT = ("cos", "sin", "cast", "identity")
@@ -37,10 +40,25 @@ def _rotary(r: Rewriter, node: Node, halves: dict[int, int]) -> bool:
             cos = direct.operands[direct.operands[0] == x]
             if all(_is_table(r, table, shape) for table in (cos, sin)) and r.shape(cos) == r.shape(sin):
                 tables = [_by_row(r, _half(r, table, halves, direct), direct) for table in (cos, sin)]
-                options = {"heads": None, "interleaved": False, "rotary_dim": shape[3]}
-                r.add("x.rotary_embedding", (x, *tables), options, (*nodes, direct, turned, node), node.outputs[0])
+                _turn(r, x, tables, (*nodes, direct, turned, node))
                 return True
     return False
+
+
+def _turn(r: Rewriter, x: int, tables: Sequence[int], nodes: tuple[Node, ...]) -> None:
+    """Add the operator: before the transpose that tells heads apart, if there is one, which attention then does without."""
+    _, heads, length, size = r.shape(x)
+    options = {"heads": heads, "interleaved": False, "rotary_dim": size}
+    apart = r.made(x, "transpose")
+    if apart is None or apart.attrs["permutation"] != HEADS_LAST:
+        r.add("x.rotary_embedding", (x, *tables), options, nodes, nodes[-1].outputs[0])
+        return
+    rows, view = r.shape(apart.operands[0]), r.made(apart.operands[0], "reshape")
+    nodes = (*(() if view is None else (view,)), apart, *nodes)
+    turned = r.reshaped(apart.operands[0], (rows[0], length, heads * size), nodes)
+    turned = r.add("x.rotary_embedding", (turned, *tables), options, nodes)
+    split = r.add("reshape", (turned,), {"new_shape": rows}, nodes)
+    r.add("transpose", (split,), {"permutation": HEADS_LAST}, nodes, nodes[-1].outputs[0])
 
 
 def _turned(r: Rewriter, value: int) -> tuple[int, tuple[Node, ...]] | None:
