@@ -6,7 +6,7 @@ import gc
 import logging
 import threading
 from collections import Counter
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 
 import numpy as np
 import pytest
@@ -203,38 +203,56 @@ def test_pipelines_of_what_lanes_have_compiled_come_first_and_of_what_they_compi
 @pytest.mark.parametrize(
     ("lanes", "few", "expected"),
     [
-        (True, True, ["pipelines", "lanes", "uploaded"]),
-        (True, False, ["uploaded", "pipelines", "lanes"]),
-        (False, True, ["pipelines", "uploaded"]),
-        (False, False, ["pipelines", "uploaded"]),
+        ("done", True, ["pipelines", "lanes", "uploaded"]),
+        ("busy", True, ["pipelines", "uploaded", "lanes"]),
+        ("done", False, ["uploaded", "pipelines", "lanes"]),
+        ("busy", False, ["uploaded", "pipelines", "lanes"]),
+        ("none", True, ["pipelines", "uploaded"]),
+        ("none", False, ["pipelines", "uploaded"]),
     ],
 )
 def test_weights_are_uploaded_while_kernels_are_compiled_but_few_when_lanes_have_given_memory_back(
     monkeypatch, lanes, few, expected
 ):
     order: list[str] = []
-    begin, close, upload = warming.WarmUp.order, warming._Lanes.close, Program._upload
+    begin, close = warming.WarmUp.order, warming._Lanes.close
+    compile_on, upload = warming._compile_on, Program._upload
+    begun, go_on = threading.Event(), threading.Event()
 
-    def begun(self):
+    def made(self):
         order.append("pipelines")
-        return begin(self)
+        if lanes == "busy":
+            assert begun.wait(60)
+        yield from begin(self)
+        if lanes == "done":
+            wait(job.compiled for job in self._jobs.values())
+        assert self.lanes_are_busy == (lanes == "busy")
+
+    def compiled(*arguments):
+        begun.set()
+        if lanes == "busy":
+            assert go_on.wait(60)
+        compile_on(*arguments)
 
     def closed(self):
         if "lanes" not in order:
             order.append("lanes")
+        go_on.set()
         close(self)
 
     def uploaded(self, progress):
         order.append("uploaded")
         upload(self, progress)
 
-    monkeypatch.setattr(warming.WarmUp, "order", begun)
-    monkeypatch.setattr(warming._Lanes, "close", closed)
-    monkeypatch.setattr(Program, "_upload", uploaded)
-    monkeypatch.setattr(program, "_SOON_UPLOADED_BYTES", 1 << 20 if few else 0)
-    if not lanes:
-        monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
-    found = results(fresh_context())
+    with monkeypatch.context() as patched:
+        patched.setattr(warming.WarmUp, "order", made)
+        patched.setattr(warming, "_compile_on", compiled)
+        patched.setattr(warming._Lanes, "close", closed)
+        patched.setattr(Program, "_upload", uploaded)
+        patched.setattr(program, "_SOON_UPLOADED_BYTES", 1 << 20 if few else 0)
+        if lanes == "none":
+            patched.setenv("MESA_SHADER_CACHE_DISABLE", "true")
+        found = results(fresh_context())
     assert order == expected
     monkeypatch.setenv("MESA_SHADER_CACHE_DISABLE", "true")
     for name, array in results(fresh_context()).items():
