@@ -161,7 +161,9 @@ def run_campaign(
     """
     report, start = Report(seed), time.perf_counter()
     for profile in profiles:
-        spoil_workgroup_memory(open_profile(profile))  # by a kernel that stays: it is none of the graphs'
+        device = open_profile(profile)
+        device.check()  # with a buffer that stays, and
+        spoil_workgroup_memory(device)  # by a kernel that stays: they are none of the graphs'
     _forget_kernels(profiles)
     before = _objects()
     for index in range(first, first + count):
