@@ -129,19 +129,82 @@ def test_columns_that_are_split_are_products(shape: Sequence[int], bias: str) ->
     check(merge_products, s.graph(*(turned(s, part) for part in parts)), s.feeds, ops)
 
 
-@pytest.mark.parametrize("what", ["a single row", "other parts", "rows", "an output", "element-wise", "read whole"])
-def test_columns_that_stay(what: str) -> None:
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("what", ["sizes", "an output", "element-wise"])
+def test_columns_that_are_products_of_their_own(what: str, bias: bool) -> None:
     s = Sketch()
-    a = s.input(normal(1, 1 if what == "a single row" else ROWS, K))
-    product = project(s, a, N=4 * N, bias="behind")
-    splits, axis = ([ROWS // 2] * 2, 1) if what == "rows" else ([N, 3 * N] if what == "other parts" else [2 * N] * 2, 2)
-    first, second = s.apply_all("split", (product,), splits=splits, axis=axis)
+    product = project(s, s.input(normal(2, ROWS, K)), N=4 * N, bias="behind" if bias else "")
+    splits = [N, 3 * N] if what == "sizes" else [2 * N] * 2
+    first, second = s.apply_all("split", (product,), splits=splits, axis=2)
     ends = [turned(s, first), s.apply("neg", second) if what == "element-wise" else turned(s, second)]
     if what == "an output":
         ends.append(first)
-    elif what == "read whole":
+    ops = ["matmul", "add", "reshape"] if bias else ["matmul", "reshape"]
+    check(merge_products, s.graph(*ends), s.feeds, [*ops, *ops, *(s.nodes[-2 + i].op for i in range(2))])
+
+
+@pytest.mark.parametrize("form", ["slice", "heads", "reshaped split"])
+def test_columns_that_are_cut_are_products(form: str) -> None:
+    s = Sketch()
+    product = project(s, s.input(normal(2, ROWS, K)), N=3 * N, bias="behind")
+    if form == "slice":
+        parts = [s.apply("slice", product, starts=(0, 0, i * N), sizes=(2, ROWS, N)) for i in (2, 0, 1)]
+    elif form == "heads":
+        apart = s.apply("reshape", product, new_shape=[2, ROWS, 4, 3 * N // 4])
+        parts = [s.apply("slice", apart, starts=(0, 0, 0, i * N // 4), sizes=(2, ROWS, 4, N // 4)) for i in range(3)]
+    else:
+        apart = s.apply("reshape", product, new_shape=[2 * ROWS, 3, N])
+        parts = s.apply_all("split", (apart,), splits=[1, 1, 1], axis=1)
+    graph = s.graph(*(turned(s, part) for part in parts))
+    check(merge_products, graph, s.feeds, ["reshape", "matmul", "add", "split", *["reshape"] * 3, *["softmax"] * 3])
+
+
+@pytest.mark.parametrize("what", ["a single row", "rows", "read whole", "twice", "many", "large"])
+def test_columns_that_stay(what: str) -> None:
+    s = Sketch()
+    columns = MOST_JOINED_BYTES // 4 if what == "large" else 4 * N
+    a = s.input(normal(1, 1 if what == "a single row" else ROWS, K))
+    product = project(s, a, N=columns, bias="behind")
+    if what == "large":
+        apart = s.apply("reshape", product, new_shape=[1, ROWS, columns // 4, 4])
+        parts = [s.apply("slice", apart, starts=(0, 0, 0, i), sizes=(1, ROWS, columns // 4, 2)) for i in (0, 2)]
+    elif what == "twice":
+        parts = [s.apply("slice", product, starts=(0, 0, i), sizes=(1, ROWS, 3 * N)) for i in (0, N)]
+    elif what == "rows":
+        parts = s.apply_all("split", (product,), splits=[ROWS // 2] * 2, axis=1)
+    else:
+        parts = s.apply_all("split", (product,), splits=8 if what == "many" else 2, axis=2)
+    ends = [s.apply("neg", part) if what == "many" else turned(s, part) for part in parts]
+    if what == "read whole":
         ends.append(turned(s, product))
     unchanged(merge_products, s.graph(*ends))
+
+
+@pytest.mark.parametrize("bias", [(), (N,), (1, N)])
+@pytest.mark.parametrize("transposed", [True, False])
+def test_rows_that_are_joined_for_a_product_stay_apart(bias: tuple[int, ...], transposed: bool) -> None:
+    s = Sketch()
+    joined = s.apply("reshape", s.input(normal(2, ROWS, K)), new_shape=[2 * ROWS, K])
+    operands = [joined, s.constant(normal(N, K) if transposed else normal(K, N))]
+    operands += [s.constant(normal(*bias))] if bias else []
+    product = s.apply("gemm", *operands, b_transpose=transposed)
+    graph = s.graph(s.apply("reshape", product, new_shape=[2, ROWS, N]))
+    check(merge_products, graph, s.feeds, ["matmul", "add"] if bias else ["matmul"])
+
+
+@pytest.mark.parametrize("what", ["alpha", "transposed", "rows of a bias", "no constant", "other columns", "an output"])
+def test_products_of_joined_rows_that_stay(what: str) -> None:
+    s = Sketch()
+    joined = s.apply("reshape", s.input(normal(2, ROWS, K)), new_shape=[2 * ROWS, K])
+    if what == "transposed":
+        joined = s.apply("reshape", joined, new_shape=[K, 2 * ROWS])
+    weights = s.input(normal(K, N)) if what == "no constant" else s.constant(normal(K, N))
+    operands = [joined, weights, *([s.constant(normal(2 * ROWS, N))] if what == "rows of a bias" else [])]
+    options = {"alpha": {"alpha": 2.0}, "transposed": {"a_transpose": True}}.get(what, {})
+    product = s.apply("gemm", *operands, **options)
+    shape = [2, ROWS // 2, 2 * N] if what == "other columns" else [2, ROWS, N]
+    end = s.apply("reshape", product, new_shape=shape)
+    unchanged(merge_products, s.graph(end, product) if what == "an output" else s.graph(end))
 
 
 def heads(s: Sketch, value: int, permutation: Sequence[int]) -> int:

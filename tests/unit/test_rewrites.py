@@ -19,6 +19,8 @@ from webnn_wgpu.passes.quantized import merge_quantization, recognise_matmul_nbi
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webnn_wgpu.runtime.device import Device
 
 # --------------------------------------------------------------------------------------------------------- convolutions
@@ -111,6 +113,47 @@ def test_padding_that_stays(what: str) -> None:
     unchanged(fold_padding, s.graph(y))
 
 
+def normalization(s: Sketch, x: int, axis: int, dtype: Any = np.float32) -> int:
+    size = s.type(x).shape[axis]
+    mean, scale, bias = (s.constant(normal(size, seed=i, dtype=dtype)) for i in range(3))
+    spread = s.constant(np.abs(normal(size, seed=3, dtype=dtype)))
+    return s.apply("batchNormalization", x, mean, spread, scale, bias, axis=axis)
+
+
+@pytest.mark.parametrize("axis", [1, 3])
+def test_batch_normalization_before_an_activation_is_fused_with_it(axis: int) -> None:
+    s = Sketch()
+    graph = s.graph(s.apply("relu", normalization(s, s.input(normal(2, 3, 4, 5)), axis)))
+    check(fold_into_convolutions, graph, s.feeds, ["mul", "add", "relu"])
+    assert [node.op for node in run_passes(graph)[0].nodes] == ["fused"]
+
+
+@pytest.mark.parametrize("op", ["matmul", "gemm"])
+def test_batch_normalization_of_a_product_is_fused_to_it(op: str) -> None:
+    s = Sketch()
+    graph = s.graph(normalization(s, s.apply(op, s.input(normal(5, 8)), s.constant(normal(8, 6))), 1))
+    check(fold_into_convolutions, graph, s.feeds, [op, "mul", "add"])
+    assert [node.op for node in run_passes(graph)[0].nodes] == ["fused"]
+
+
+@pytest.mark.parametrize("what", ["alone", "float16", "an output", "beyond numbers", "no constants"])
+def test_batch_normalization_that_stays(what: str) -> None:
+    s = Sketch()
+    x = s.input(normal(2, 3, 4, 5, dtype=np.float16 if what == "float16" else np.float32))
+    if what == "no constants":
+        y = s.apply("batchNormalization", x, s.input(normal(3)), s.input(np.abs(normal(3))), axis=1)
+    elif what == "beyond numbers":
+        huge = s.constant(np.full(3, 3e38, np.float32))
+        y = s.apply("batchNormalization", x, huge, s.constant(np.zeros(3, np.float32)), huge, axis=1, epsilon=1e-12)
+    else:
+        y = normalization(s, x, 1, np.float16 if what == "float16" else np.float32)
+    if what == "alone":
+        unchanged(fold_into_convolutions, s.graph(y))
+    else:
+        end = s.apply("relu", y)
+        unchanged(fold_into_convolutions, s.graph(end, y) if what == "an output" else s.graph(end))
+
+
 # ------------------------------------------------------------------------------------------------------------- movement
 
 
@@ -129,6 +172,42 @@ def test_movement_back_to_where_it_began_is_none() -> None:
     y = s.apply("transpose", s.apply("transpose", x, permutation=[0, 2, 1]), permutation=[0, 2, 1])
     y = s.apply("reshape", s.apply("reshape", y, new_shape=[6, 4]), new_shape=[2, 3, 4])
     check(merge_movement, s.graph(s.apply("neg", y)), s.feeds, ["neg"], tolerance=None)
+
+
+@pytest.mark.parametrize("op", ["add", "div", "max", "where"])
+def test_what_operators_broadcast_is_not_expanded(op: str) -> None:
+    s = Sketch()
+    x, norm = s.input(normal(2, 3, 4)), s.input(np.abs(normal(2, 3, 1)) + 1)
+    operands = [x, s.apply("expand", norm, new_shape=[2, 3, 4])]
+    if op == "where":
+        operands.insert(0, s.apply("expand", s.input(np.uint8([[1], [0], [1]])), new_shape=[2, 3, 4]))
+    check(merge_movement, s.graph(s.apply(op, *operands)), s.feeds, [op], tolerance=None)
+
+
+@pytest.mark.parametrize("what", ["nothing else has the size", "no element-wise operator", "one operand"])
+def test_what_has_to_be_expanded(what: str) -> None:
+    s = Sketch()
+    x = s.apply("expand", s.input(normal(3, 1)), new_shape=[3, 4])
+    if what == "one operand":
+        end = s.apply("neg", x)
+    elif what == "no element-wise operator":
+        end = s.apply("matmul", x, s.input(normal(4, 5)))
+    else:
+        end = s.apply("add", x, s.input(normal(3, 1)))
+    unchanged(merge_movement, s.graph(end))
+
+
+@pytest.mark.parametrize(
+    ("permutation", "shape"), [((0, 2, 1), [2, 3, 4, 7]), ((0, 2, 1), [6, 4, 7]), ((1, 0, 2), [2, 3, 7, 4])]
+)
+def test_dimensions_are_swapped_at_once(permutation: Sequence[int], shape: list[int]) -> None:
+    s = Sketch()
+    joined = s.apply("reshape", s.input(normal(2, 3, 7, 4)), new_shape=[6, 7, 4])
+    graph = s.graph(s.apply("reshape", s.apply("transpose", joined, permutation=permutation), new_shape=shape))
+    if permutation == (0, 2, 1) and len(shape) == 4:
+        check(merge_movement, graph, s.feeds, ["transpose"], tolerance=None)
+    else:
+        assert [node.op for node in merge_movement(graph).nodes].count("reshape") > 0
 
 
 def test_parts_side_by_side_are_what_was_split() -> None:

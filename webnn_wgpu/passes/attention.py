@@ -1,165 +1,231 @@
-"""Attention as exporters write it: softmax(scale * q k' + mask) v, with the transposes that tell heads apart.
+"""Attention as exporters write it: softmax(scale * q k' + mask) v, with the movements that tell heads apart.
 
-`x.attention` makes no matrix of scores, and reads and writes [batch, length, heads * size], so that the transposes go too.
+`x.attention` makes no matrix of scores, and reads and writes [batch, length, heads * size], so that the movements go too.
 Where every key of a query is masked by -infinity it gives 0, and the operators one by one NaN.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
+from typing import Any
 
 from ..ir.graph import Graph, Node
-from ..ops._shapes import unidirectional
+from .fold import fold_constants
+from .heads import HEADS_LAST, Heads, heads_of
 from .rewriting import Rewriter, rewrite
-
-HEADS_LAST = (0, 2, 1, 3)
-"""The permutation between [batch, heads, length, size] and [batch, length, heads, size]."""
-
-LOWEST = -1e30
-"""Scores of this or less are those of keys that are not seen."""
+from .scores import Scores, mask_of, scores_of
+from .views import view_of
 
 WIDEST = 256
 """Wider heads, and those that are not whole quads, have no fast kernel."""
 
+_LENGTH_FIRST = (2, 0, 1, 3)
+"""The permutation from [batch, heads, length, size] to [length, batch, heads, size]."""
+
 
 def recognise_attention(graph: Graph) -> Graph:
     """Replace softmax between two matrix products by attention."""
-    return rewrite(graph, _swap_at_once, _attention)
+    found = rewrite(graph, _attention)
+    # Several masks of a graph that are constant are one.
+    return graph if found is graph else fold_constants(found)
 
 
 @dataclass(frozen=True)
-class _Scores:
-    """scale * q k' + mask for the first `length` keys, -infinity for the others, and the nodes that compute it."""
-
-    query: int
-    key: _Heads
-    scale: float
-    mask: int | _Bias | None
-    length: int | None
-    nodes: tuple[Node, ...]
-
-
-@dataclass(frozen=True)
-class _Bias:
-    """A mask yet to be made: what is added to scores where a condition holds, and where it does not."""
-
-    condition: int
-    true: float
-    false: float
-
-    def make(self, r: Rewriter, scores: int, nodes: tuple[Node, ...]) -> int:
-        numbers = (r.constant(np.asarray(x, r.type(scores).numpy), scores) for x in (self.true, self.false))
-        return r.add("where", (self.condition, *numbers), {}, nodes)
-
-
-@dataclass(frozen=True)
-class _Heads:
-    """A value that becomes matrices by head, once its dimensions are permuted by `permutation`.
+class _End:
+    """The product with the values, and what brings its heads behind its rows, if anything does.
 
     Attributes:
-        value: the value.
-        permutation: of its dimensions.
-        transposes: the nodes that permute them, the last first.
-        views: the node that told the heads apart.
+        product: the product.
+        view: what tells batch and heads apart in it, if they are one dimension.
+        apart: the transpose.
+        length_first: whether rows are [length, batch] then, not [batch, length].
     """
 
-    value: int
-    permutation: tuple[int, ...]
-    transposes: tuple[Node, ...]
-    views: tuple[Node, ...]
+    product: Node
+    view: Node | None = None
+    apart: Node | None = None
+    length_first: bool = False
 
     @property
-    def nodes(self) -> tuple[Node, ...]:
-        """All of them, the first first."""
-        return (*self.views, *self.transposes[::-1])
-
-    def shape(self, r: Rewriter) -> tuple[int, ...]:
-        """Return the shape once they are permuted."""
-        shape = r.shape(self.value)
-        return tuple(shape[d] for d in self.permutation)
-
-    @property
-    def rows(self) -> bool:
-        """Whether it is [batch, length, heads, size]."""
-        return self.permutation == HEADS_LAST
-
-    @property
-    def plain(self) -> bool:
-        """Whether it has the matrices one behind the other."""
-        return self.permutation == tuple(range(len(self.permutation)))
-
-
-def _swap_at_once(r: Rewriter, node: Node) -> bool:
-    """Swap the last two dimensions of a value with one transpose where all others were made one for it.
-
-    So PyTorch's exporter with `dynamo=True` transposes the keys.
-    """
-    swap = r.made(node.operands[0], "transpose") if node.op == "reshape" else None
-    join = r.made(swap.operands[0], "reshape") if swap is not None else None
-    if swap is None or join is None or swap.attrs["permutation"] != (0, 2, 1):
-        return False
-    *batch, columns, rows = r.shape(node.outputs[0])
-    if len(batch) < 2 or r.shape(join.outputs[0]) != (math.prod(batch), rows, columns):
-        return False
-    nodes = (join, swap, node)
-    value = r.reshaped(join.operands[0], (*batch, rows, columns), nodes)
-    rank = len(batch) + 2
-    permutation = (*range(rank - 2), rank - 1, rank - 2)
-    r.add("transpose", (value,), {"permutation": permutation}, nodes, node.outputs[0])
-    return True
+    def behind(self) -> tuple[Node, ...]:
+        """What follows the product."""
+        return tuple(node for node in (self.view, self.apart) if node is not None)
 
 
 def _attention(r: Rewriter, node: Node) -> bool:
-    # Rows that hold all heads are read and written as they are: then the last node is the transpose behind the product.
-    rows = node.op == "transpose" and node.attrs["permutation"] == HEADS_LAST
-    product = r.made_for_one(node.operands[0], "matmul") if rows else node if node.op == "matmul" else None
-    softmax, guard = _weights(r, product.operands[0]) if product is not None else (None, ())
-    if product is None or softmax is None:
+    end = _end_at(r, node)
+    softmax, guard = _weights(r, end.product.operands[0]) if end is not None else (None, ())
+    if end is None or softmax is None or softmax.attrs["axis"] != len(r.shape(softmax.outputs[0])) - 1:
         return False
-    rank = len(r.shape(product.outputs[0]))
-    scores = _scores(r, softmax.operands[0]) if rank in (3, 4) and softmax.attrs["axis"] == rank - 1 else None
-    if scores is None:
+    scores = scores_of(r, softmax.operands[0])
+    heads = None if scores is None else _operands(r, scores, end)
+    if scores is None or heads is None:
         return False
-    query, value = _heads(r, scores.query), _heads(r, product.operands[1])
-    if rows != (query.rows and _is_transposed(r, product.outputs[0])):
+    query, key, value = heads
+    if query.size % 4 or value.size % 4 or max(query.size, value.size) > WIDEST:
         return False
-    *batch, length, size = r.shape(scores.query)
-    columns, keys = r.shape(product.outputs[0])[-1], r.shape(softmax.outputs[0])[-1]
-    shared = scores.key.shape(r)[:-2]
-    fits = r.shape(product.operands[1]) == (*shared, keys, columns)
-    if not fits or size % 4 or columns % 4 or max(size, columns) > WIDEST:
-        return False
-    heads, kv_heads = (batch[1], shared[1]) if rank == 4 else (1, 1)
-    nodes = (*query.nodes, *scores.nodes, softmax, *guard, *value.nodes, product)
-    attrs = {"heads": heads, "kv_heads": kv_heads, "scale": scores.scale}
-    mask = scores.mask.make(r, scores.query, nodes) if isinstance(scores.mask, _Bias) else scores.mask
-    own_keys, own_values = _own_heads(r, scores.key), _own_heads(r, value)
-    if own_keys is not None and own_values is not None and own_keys.count == own_values.count:
-        nodes = (*own_keys.nodes, *own_values.nodes, *nodes)
-        attrs["kv_heads"] = own_keys.count
-        own = [_heads(r, r.reshaped(x.value, x.shape, nodes)) for x in (own_keys, own_values)]
-        nodes = (*(each for x in own for each in x.nodes), *nodes)
-        given = [_operand(r, x, nodes) for x in own]
+    moved = dict.fromkeys(each for x in heads for each in x.view.nodes)
+    nodes = (*moved, *scores.nodes, softmax, *guard, end.product)
+    if len(r.shape(softmax.outputs[0])) == 3:
+        scores = scores.by_head(query.batch, query.count)
+    mask = mask_of(r, scores, nodes)
+    attrs = {"heads": query.count, "kv_heads": key.count, "scale": scores.scale, "softcap": scores.softcap}
+    if end.apart is None or query.rows is None:
+        given = (_by_head(r, query, nodes), *(_operand(r, x, nodes) for x in (key, value)))
+        _end_by_head(r, end, (*given, mask, scores.length), attrs, nodes)
+        return True
+    # Rows of all batches are rows of as many more heads, if each of those sees the same keys.
+    joined = all(x.rows is not None and x.rows.length_first for x in heads) and scores.length is None
+    joined = joined and (mask is None or all(n == 1 for n in r.shape(mask)[:-2]))
+    if joined:
+        attrs |= {"heads": query.batch * query.count, "kv_heads": key.batch * key.count}
+        given = tuple(r.reshaped(_rows(r, x, nodes), (1, x.length, x.batch * x.count * x.size), nodes) for x in heads)
     else:
-        given = [_operand(r, x, nodes) for x in (scores.key, value)]
-    others = (*given, mask, scores.length)
-    if rows:
-        made = r.add("x.attention", (_operand(r, query, nodes), *others), attrs, nodes)
-        shape = (batch[0], length, heads, columns)
-        r.add("reshape", (made,), {"new_shape": shape}, (*nodes, node), node.outputs[0])
-    else:
-        r.add("x.attention", (scores.query, *others), attrs, nodes, product.outputs[0])
+        given = tuple(_operand(r, x, nodes) for x in heads)
+    made = r.add("x.attention", (*given, mask, scores.length), attrs, nodes)
+    outer = (query.length, query.batch) if joined else (query.batch, query.length)
+    if joined != end.length_first and 1 not in outer:
+        made = r.add("reshape", (made,), {"new_shape": (*outer, query.count * value.size)}, nodes)
+        made = r.add("transpose", (made,), {"permutation": (1, 0, 2)}, nodes)
+    r.add("reshape", (made,), {"new_shape": r.shape(node.outputs[0])}, (*nodes, *end.behind), node.outputs[0])
     return True
 
 
+def _end_at(r: Rewriter, node: Node) -> _End | None:
+    """Return the end of what may be attention, where this node is the last of it."""
+    if node.op == "matmul":
+        return _End(node) if _behind(r, node) is None else None
+    if node.op != "transpose":
+        return None
+    view = r.made(node.operands[0], "reshape")
+    product = r.made(node.operands[0] if view is None else view.operands[0], "matmul")
+    end = None if product is None else _behind(r, product)
+    return end if end is not None and end.apart is node else None
+
+
+def _behind(r: Rewriter, product: Node) -> _End | None:
+    """Return the end of what may be attention, if heads are brought behind rows there."""
+    shape = r.shape(product.outputs[0])
+    view = reader = _only_reader(r, product)
+    if view is not None and view.op == "reshape" and len(shape) == 3:
+        apart = r.shape(view.outputs[0])
+        if len(apart) != 4 or (apart[0] * apart[1], *apart[2:]) != shape:
+            return None
+        reader = _only_reader(r, view)
+    else:
+        view = None
+    if reader is None or reader.op != "transpose":
+        return None
+    permutation = reader.attrs["permutation"]
+    if permutation == (1, 0, 2) and view is None:
+        return _End(product, None, reader, length_first=True)
+    return _End(product, view, reader, permutation == _LENGTH_FIRST) if permutation in (HEADS_LAST, _LENGTH_FIRST) else None
+
+
+def _only_reader(r: Rewriter, node: Node) -> Node | None:
+    return r.readers(node.outputs[0])[0] if r.inner(node.outputs[0]) else None
+
+
+def _end_by_head(
+    r: Rewriter, end: _End, operands: tuple[int | None, ...], attrs: dict[str, Any], nodes: tuple[Node, ...]
+) -> None:
+    """Add attention whose result is by head, and what follows it."""
+    last = end.product if end.apart is None else end.apart
+    output, shape = last.outputs[0], r.shape(end.product.outputs[0])
+    query = operands[0]
+    assert query is not None
+    if end.apart is None and len(r.shape(query)) == len(shape):
+        r.add("x.attention", operands, attrs, nodes, output)
+        return
+    made = r.add("x.attention", operands, attrs, nodes)
+    if end.apart is None:
+        r.add("reshape", (made,), {"new_shape": shape}, nodes, output)
+        return
+    made = r.reshaped(made, shape if end.view is None else r.shape(end.view.outputs[0]), nodes)
+    r.add("transpose", (made,), end.apart.attrs, (*nodes, *end.behind), output)
+
+
+def _operands(r: Rewriter, scores: Scores, end: _End) -> tuple[Heads, Heads, Heads] | None:
+    """Return query, key and value by head."""
+    *outer, length, columns = r.shape(end.product.outputs[0])
+    *shared, size, keys = r.shape(scores.key)
+    query, value = scores.query, end.product.operands[1]
+    # Scores may be told apart by batch behind their product.
+    joined = [math.prod(outer)]
+    shared = list(outer) if len(outer) == 2 and shared == joined else shared
+    if r.shape(query) not in ((*outer, length, size), (*joined, length, size)) or r.shape(value) != (*shared, keys, columns):
+        return None
+    if len(outer) == 2:
+        # All queries may share one head of keys.
+        choices = [(outer[0], outer[1], shared[-1])] if shared in (outer, [outer[0], 1]) else []
+    elif len(outer) == 1:
+        choices = [(*split, split[1]) for split in _splits(r, scores, end, outer[0])] if shared == outer else []
+    else:
+        choices = []
+    for batch, count, kv_count in choices:
+        q = heads_of(r, query, (batch, count, length, size))
+        if q is None or (q.rows is None and (batch, count, kv_count) != choices[-1]):
+            continue
+        of_keys, of_values = (batch, kv_count, keys, size), (batch, kv_count, keys, columns)
+        for once in (True, False):
+            k = heads_of(r, scores.key, of_keys, swapped=True, shared=once)
+            v = heads_of(r, value, of_values, shared=once)
+            if k is not None and v is not None and (not once or (k.count == v.count and _found(r, k) and _found(r, v))):
+                return q, k, v
+    return None
+
+
+def _splits(r: Rewriter, scores: Scores, end: _End, matrices: int) -> list[tuple[int, int]]:
+    """Return the batches and heads that so many matrices may be: the best first, and last those of one head each."""
+    if end.view is not None:
+        batch, count, *_ = r.shape(end.view.outputs[0])
+        return [(batch, count)]
+    first = view_of(r, scores.query).dims[0]
+    apart = [(first[0][0], first[1][0])] if len(first) == 2 else [(1, matrices)]
+    return [*(apart if end.apart is not None else ()), (matrices, 1)]
+
+
+def _found(r: Rewriter, heads: Heads) -> bool:
+    return heads.rows is not None or heads.plain(r)
+
+
+def _operand(r: Rewriter, heads: Heads, nodes: tuple[Node, ...]) -> int:
+    """Return matrices by head as attention takes them: as rows of heads, if they lie so."""
+    if heads.rows is None or (heads.plain(r) and len(r.shape(heads.view.value)) == 4):
+        return _by_head(r, heads, nodes)
+    rows = _rows(r, heads, nodes)
+    return r.add("transpose", (rows,), {"permutation": (1, 0, 2)}, nodes) if heads.rows.length_first else rows
+
+
+def _rows(r: Rewriter, heads: Heads, nodes: tuple[Node, ...]) -> int:
+    assert heads.rows is not None
+    return heads.in_rows(r, heads.rows, nodes)
+
+
+def _by_head(r: Rewriter, heads: Heads, nodes: tuple[Node, ...]) -> int:
+    """Return matrices by head, one behind the other."""
+    if heads.plain(r):
+        whole = heads.view.value
+        # One head each needs no dimension for it.
+        return whole if heads.count == 1 and len(r.shape(whole)) == 3 else r.reshaped(whole, heads.shape, nodes)
+    given = heads.given
+    if not heads.swapped:
+        return r.reshaped(given, heads.shape, nodes)
+    batch, count, length, size = heads.shape
+    swapped = r.reshaped(given, (batch, count, size, length), nodes)
+    return r.add("transpose", (swapped,), {"permutation": (0, 1, 3, 2)}, nodes)
+
+
 def _weights(r: Rewriter, value: int) -> tuple[Node | None, tuple[Node, ...]]:
-    """Return the softmax that made a value, also where NaN becomes 0 behind it, and the nodes that do that.
+    """Return the softmax that made a value, and what is behind it: NaN becomes 0, or batch and heads one dimension.
 
     NaN is what softmax makes of rows all of whose keys are hidden; attention makes 0 of them.
     """
+    view = r.made_for_one(value, "reshape")
+    if view is not None and len(r.shape(value)) == 3 and r.shape(view.operands[0])[2:] == r.shape(value)[1:]:
+        softmax, guard = _weights(r, view.operands[0])
+        return softmax, (*guard, view)
     guard = r.made_for_one(value, "where")
     if guard is None:
         return r.made_for_one(value, "softmax"), ()
@@ -168,169 +234,3 @@ def _weights(r: Rewriter, value: int) -> tuple[Node | None, tuple[Node, ...]]:
     if softmax is None or test is None or test.operands[0] != weights or not r.inner(weights, 2) or r.number(zero) != 0:
         return None, ()
     return softmax, (test, guard)
-
-
-@dataclass(frozen=True)
-class _Own:
-    """Heads as they were before each was repeated for the queries that share it: [batch, count, length, size]."""
-
-    value: int
-    shape: tuple[int, int, int, int]
-    nodes: tuple[Node, ...]
-
-    @property
-    def count(self) -> int:
-        return self.shape[1]
-
-
-def _own_heads(r: Rewriter, heads: _Heads) -> _Own | None:
-    """Return what heads were that have been expanded from [batch, count, 1, length, size]."""
-    view = r.made(heads.value, "reshape")
-    expand = r.made(view.operands[0], "expand") if view is not None else None
-    if view is None or expand is None or not heads.plain or len(r.shape(heads.value)) != 4:
-        return None
-    batch, _, length, size = r.shape(heads.value)
-    before, after = r.shape(expand.operands[0]), r.shape(expand.outputs[0])
-    if len(before) != 5 or len(after) != 5 or before[2] != 1 or (*after[:2], *after[3:]) != (*before[:2], *before[3:]):
-        return None
-    if (before[0], *before[3:]) != (batch, length, size):
-        return None
-    inner = r.made(expand.operands[0], "reshape")
-    nodes = (expand, view) if inner is None else (inner, expand, view)
-    return _Own(expand.operands[0], (batch, before[1], length, size), nodes)
-
-
-def _is_transposed(r: Rewriter, value: int) -> bool:
-    """Return whether a value's only reader brings its heads behind its rows."""
-    reader = r.readers(value)[0] if r.inner(value) else None
-    return reader is not None and reader.op == "transpose" and reader.attrs["permutation"] == HEADS_LAST
-
-
-def _scores(r: Rewriter, value: int) -> _Scores | None:
-    value, length, ending = _unended(r, value)
-    found = _unmasked(r, value)
-    if found is None:
-        return None
-    value, mask, masking = found
-    value, scale, scaling = _unscaled(r, value)
-    product = r.made_for_one(value, "matmul")
-    if product is None:
-        return None
-    query, query_scale, query_scaling = _unscaled(r, product.operands[0])
-    key, key_scale, key_scaling = _unscaled(r, product.operands[1])
-    scale *= query_scale * key_scale
-    heads = _heads(r, key)
-    *others, last, before = heads.permutation
-    heads = replace(heads, permutation=(*others, before, last))
-    batch, shared = r.shape(query)[:-2], r.shape(key)[:-2]
-    # All queries may share one head of keys.
-    fits = shared in (batch, (*batch[:1], *(1 for _ in batch[1:])))
-    if not fits or not math.isfinite(scale) or not (heads.plain or heads.rows):
-        return None
-    nodes = (*query_scaling, *key_scaling, *heads.nodes, product, *scaling, *masking, *ending)
-    return _Scores(query, heads, scale, mask, length, nodes)
-
-
-def _unended(r: Rewriter, value: int) -> tuple[int, int | None, tuple[Node, ...]]:
-    """Return what scores were before the keys from a number on were hidden, that number if any were, and those nodes."""
-    node = r.made_for_one(value, "where")
-    test = r.made(node.operands[0], "lesser") if node is not None else None
-    if node is None or test is None:
-        return value, None, ()
-    (numbers, length), (_, scores, filler) = test.operands, node.operands
-    keys = r.constants.get(numbers)
-    counts = keys is not None and keys.shape == (r.shape(value)[-1],) and np.array_equal(keys, np.arange(keys.size))
-    single = r.type(length).num_elements == 1 and r.type(length).rank <= 1 and r.type(length).data_type in ("int32", "uint32")
-    if not counts or not single or r.shape(scores) != r.shape(value) or r.number(filler) != -math.inf:
-        return value, None, ()
-    return scores, length, (node, test)
-
-
-def _unmasked(r: Rewriter, value: int) -> tuple[int, int | _Bias | None, tuple[Node, ...]] | None:
-    """Return what scores were before they were masked, the mask, and the node that does it; None for another kind of mask."""
-    shape = r.shape(value)
-    node = r.made_for_one(value, "add", "where")
-    if node is None:
-        return value, None, ()
-    if node.op == "where":
-        condition, *_ = node.operands
-        for i in (1, 2):
-            # The numbers where the condition holds are first: these are hidden, or those others.
-            scores, fill = node.operands[i], r.number(node.operands[3 - i])
-            if fill is not None and fill <= LOWEST and r.shape(scores) == shape and _product(r, scores):
-                if not unidirectional(r.shape(condition), _as_rank_4(shape)):
-                    return None
-                mask = _seen(r, condition, hidden=i == 2, infinite=fill == -math.inf)
-                if mask is None:
-                    # Any score is lost beside such a number, so that to add it is to put it in the score's place.
-                    mask = _Bias(condition, 0, fill) if i == 1 else _Bias(condition, fill, 0)
-                return scores, mask, (node,)
-        return None
-    # The scores are what comes of a product, with or without a scale.
-    for scores, mask in (node.operands, node.operands[::-1]):
-        if r.shape(scores) == shape and unidirectional(r.shape(mask), _as_rank_4(shape)) and _product(r, scores):
-            return scores, mask, (node,)
-    return None
-
-
-def _seen(r: Rewriter, condition: int, *, hidden: bool, infinite: bool) -> int | None:
-    """Return a condition as the mask of what is seen, if that can be told before it is known what is in it.
-
-    A row of which nothing is seen comes out as the mean of all values, unless it was filled with -infinity.
-    """
-    array = r.constants.get(condition)
-    if array is None:
-        return condition if infinite and not hidden else None
-    seen = (array == 0) if hidden else (array != 0)
-    if not infinite and not np.all(np.any(seen, axis=-1) if seen.ndim else seen):
-        return None
-    return r.constant(seen.astype(np.uint8), condition) if hidden else condition
-
-
-def _as_rank_4(shape: tuple[int, ...]) -> tuple[int, ...]:
-    # Scores of rank 3 are those of one head each.
-    return shape if len(shape) == 4 else (shape[0], 1, *shape[1:])
-
-
-def _product(r: Rewriter, value: int) -> bool:
-    return r.made_for_one(_unscaled(r, value)[0], "matmul") is not None
-
-
-def _unscaled(r: Rewriter, value: int) -> tuple[int, float, tuple[Node, ...]]:
-    """Return what a value is before it is multiplied or divided by constant numbers, their product, and those nodes."""
-    scale, nodes = 1.0, list[Node]()
-    while (node := r.made_for_one(value, "mul", "div")) is not None:
-        if node.op == "mul":
-            found = r.with_number(node)
-        else:
-            number = r.number(node.operands[1])
-            found = (node.operands[0], 1 / number) if number else None
-        if found is None or r.shape(found[0]) != r.shape(value):
-            break
-        value, scale = found[0], scale * found[1]
-        nodes.append(node)
-    return value, scale, tuple(nodes)
-
-
-def _heads(r: Rewriter, value: int) -> _Heads:
-    """Return what a value was before it was transposed."""
-    permutation = tuple(range(len(r.shape(value))))
-    nodes: list[Node] = []
-    while (node := r.made(value, "transpose")) is not None:
-        inner = node.attrs["permutation"]
-        permutation = tuple(inner[d] for d in permutation)
-        value = node.operands[0]
-        nodes.append(node)
-    view = r.made(value, "reshape")
-    return _Heads(value, permutation, tuple(nodes), () if view is None else (view,))
-
-
-def _operand(r: Rewriter, heads: _Heads, nodes: tuple[Node, ...]) -> int:
-    """Return a value as attention takes it."""
-    if heads.rows:
-        batch, length, count, size = r.shape(heads.value)
-        return r.reshaped(heads.value, (batch, length, count * size), nodes)
-    if heads.plain:
-        return heads.value
-    # Transposed in another way: as it was.
-    return heads.transposes[0].outputs[0]

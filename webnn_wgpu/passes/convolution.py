@@ -8,17 +8,22 @@ import numpy as np
 
 from ..core.data_types import Array, cast_number
 from ..ir.graph import Graph, Node
+from ..ops import OPS
 from .rewriting import Rewriter, given, merged, rewrite
 
 _CONVOLUTIONS = ("conv2d", "convTranspose2d")
+_PRODUCTS = ("gemm", "matmul", "add")
 
 _PADDED = {"conv2d": 0.0, "l2Pool2d": 0.0, "maxPool2d": -np.inf}
 """What the operators that pad take the elements around their input for."""
 
 
 def fold_into_convolutions(graph: Graph) -> Graph:
-    """Fold batch normalization, factors and addends of channels that follow a convolution into filter and bias."""
-    return rewrite(graph, _fold)
+    """Fold batch normalization, factors and addends of channels that follow a convolution into filter and bias.
+
+    Batch normalization next to another element-wise operator, or behind a matrix product, becomes a factor and an addend.
+    """
+    return rewrite(graph, _fold, _as_factor_and_addend)
 
 
 def _fold(r: Rewriter, node: Node) -> bool:
@@ -32,6 +37,26 @@ def _fold(r: Rewriter, node: Node) -> bool:
         if found is not None:
             return _folded(r, made, node, *found)
     return False
+
+
+def _as_factor_and_addend(r: Rewriter, node: Node) -> bool:
+    """Multiply and add where that can be fused with what is next to it."""
+    if node.op != "batchNormalization" or r.type(node.outputs[0]).data_type != "float32":
+        return False
+    value = node.outputs[0]
+    fused = r.made_for_one(node.operands[0], *_PRODUCTS) is not None
+    fused = fused or (r.inner(value) and OPS[r.readers(value)[0].op].elementwise is not None)
+    found = _factor_and_addend(r, node, -1, node.attrs["axis"]) if fused else None
+    if found is None:
+        return False
+    shape = [size if d == node.attrs["axis"] else 1 for d, size in enumerate(r.shape(value))]
+    with np.errstate(all="ignore"):
+        factor, addend = (np.asarray(array, np.float32) for array in found)
+    if not np.all(np.isfinite(factor)) or not np.all(np.isfinite(addend)):
+        return False
+    scaled = r.add("mul", (node.operands[0], r.constant(factor.reshape(shape), value)), {}, (node,))
+    r.add("add", (scaled, r.constant(addend.reshape(shape), value)), {}, (node,), value)
+    return True
 
 
 def _sides(node: Node) -> tuple[tuple[int, int], ...]:

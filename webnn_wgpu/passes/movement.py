@@ -1,14 +1,18 @@
 """Movements that follow each other become one: transposes, reshapes, splits that are joined again, slices of what is joined.
 
-Transposes that leave memory as it is become views.
+Transposes that leave memory as it is become views, and nothing is expanded that operators broadcast.
 """
 
 from __future__ import annotations
 
+import math
 from itertools import accumulate
 from typing import TypeAlias
 
+import numpy as np
+
 from ..ir.graph import Graph, Node
+from ..ops import OPS
 from .cleanup import drop_identities
 from .rewriting import Rewriter, rewrite
 
@@ -18,7 +22,10 @@ _Cut: TypeAlias = tuple[int, int, int]
 
 def merge_movement(graph: Graph) -> Graph:
     """Merge transposes, reshapes, splits and slices with concatenations; make views of transposes that only move sizes of 1."""
-    merged = rewrite(rewrite(graph, _transposes, _split_dimensions, _reshapes, _joined_parts, _cut_joints), _lone_parts)
+    merged = rewrite(
+        rewrite(graph, _transposes, _split_dimensions, _swap_at_once, _reshapes, _joined_parts, _cut_joints, _expanded),
+        _lone_parts,
+    )
     # Back where they began, they change nothing.
     return graph if merged is graph else drop_identities(merged)
 
@@ -112,6 +119,39 @@ def _cut_joints(r: Rewriter, node: Node) -> bool:
         return False
     part, gone = _cut(r, value, *cut, node)
     r.add("identity", (part,), {}, (*gone, node), node.outputs[0])
+    return True
+
+
+def _swap_at_once(r: Rewriter, node: Node) -> bool:
+    """Swap the last two dimensions of a value with one transpose where all others were made one for it.
+
+    PyTorch's exporter with `dynamo=True` writes it so.
+    """
+    swap = r.made(node.operands[0], "transpose") if node.op == "reshape" else None
+    join = r.made(swap.operands[0], "reshape") if swap is not None else None
+    if swap is None or join is None or swap.attrs["permutation"] != (0, 2, 1):
+        return False
+    *batch, columns, rows = r.shape(node.outputs[0])
+    if len(batch) < 2 or r.shape(join.outputs[0]) != (math.prod(batch), rows, columns):
+        return False
+    nodes = (join, swap, node)
+    value = r.reshaped(join.operands[0], (*batch, rows, columns), nodes)
+    rank = len(batch) + 2
+    permutation = (*range(rank - 2), rank - 1, rank - 2)
+    r.add("transpose", (value,), {"permutation": permutation}, nodes, node.outputs[0])
+    return True
+
+
+def _expanded(r: Rewriter, node: Node) -> bool:
+    """Let element-wise operators broadcast what was expanded for them."""
+    made = [r.made(value, "expand") for value in node.operands]
+    if OPS[node.op].elementwise is None or not any(made) or len(node.operands) < max(2, len(node.inputs)):
+        return False
+    inputs = [value if expand is None else expand.operands[0] for value, expand in zip(node.operands, made, strict=True)]
+    if np.broadcast_shapes(*map(r.shape, inputs)) != r.shape(node.outputs[0]):
+        return False
+    expands = [expand for expand in made if expand is not None]
+    r.add(node.op, inputs, node.attrs, (*expands, node), node.outputs[0])
     return True
 
 

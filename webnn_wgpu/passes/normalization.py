@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..ir.graph import Graph, Node
+from .heads import HEADS_LAST
 from .rewriting import Rewriter, given, merged, rewrite
 
 _NORMALIZATIONS = ("layerNormalization", "x.rms_normalization")
@@ -10,7 +11,7 @@ _NORMALIZATIONS = ("layerNormalization", "x.rms_normalization")
 
 def recognise_normalization(graph: Graph) -> Graph:
     """Replace normalizations along dimensions by the operator, and give it the scale and bias that follow."""
-    return rewrite(graph, _normalization, _scale, _bias)
+    return rewrite(rewrite(graph, _normalization, _scale, _bias), _by_row)
 
 
 def _normalization(r: Rewriter, node: Node) -> bool:
@@ -112,3 +113,15 @@ def _parameter(r: Rewriter, made: Node, value: int, node: Node) -> int | None:
     if not fits or value not in r.constants or not axes or list(axes) != sorted(axes):
         return None
     return r.reshaped(value, [x[d] for d in axes], (node,))
+
+
+def _by_row(r: Rewriter, node: Node) -> bool:
+    """Normalize heads before the transpose that tells them apart: what reads rows of heads then does without that."""
+    if node.op not in _NORMALIZATIONS or node.attrs["axes"] != (3,):
+        return False
+    apart = r.made_for_one(node.operands[0], "transpose")
+    if apart is None or apart.attrs["permutation"] != HEADS_LAST:
+        return False
+    rows = r.add(node.op, (apart.operands[0], *node.inputs[1:]), node.attrs, (apart, node))
+    r.add("transpose", (rows,), {"permutation": HEADS_LAST}, (apart, node), node.outputs[0])
+    return True

@@ -83,6 +83,7 @@ PASSES = (
         "convolutions read four channels of a pixel at once, and nothing is transposed between them",
         exact=False,
     ),
+    Pass("recognise_normalization", recognise_normalization, "one kernel instead of eight", exact=False),
     Pass(
         "recognise_rotary_embedding",
         recognise_rotary_embedding,
@@ -92,7 +93,6 @@ PASSES = (
     Pass(
         "recognise_attention", recognise_attention, "no matrix of scores in memory, and no transposes around heads", exact=False
     ),
-    Pass("recognise_normalization", recognise_normalization, "one kernel instead of eight", exact=False),
     Pass("recognise_gelu", recognise_gelu, "one formula instead of five, which loses no digits below zero", exact=False),
     Pass(
         "merge_products",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import accumulate, groupby
 
 import numpy as np
 
@@ -12,10 +13,14 @@ from ..core.caps import DEFAULT_LIMITS
 from ..core.mapped import release_pages
 from ..ir.graph import Array, Graph, Node
 from ..ops import OPS
-from .rewriting import Rewriter, rewrite
+from .rewriting import Rewriter, given, rewrite
+from .views import view_of
 
 MOST_JOINED_BYTES = 2 << 20
 """Weights that would take more than this are not joined: that takes a copy of them, and their products take long anyway."""
+
+MOST_PRODUCTS = 4
+"""A product whose columns are cut is not computed as more products than this: each of them would have too little work."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +50,32 @@ def merge_products(graph: Graph) -> Graph:
     gone: set[int] = set()
 
     def merge(r: Rewriter, node: Node) -> bool:
-        return node.id in gone or _merge_siblings(r, node, gone) or _merge_columns(r, node)
+        return node.id in gone or _merge_siblings(r, node, gone) or _part_columns(r, node, gone)
 
-    return rewrite(graph, merge)
+    return rewrite(rewrite(graph, _keep_rows), merge)
+
+
+def _keep_rows(r: Rewriter, node: Node) -> bool:
+    """Multiply rows as they are, where all dimensions of rows were made one for a product of matrices, and told apart again."""
+    made = r.made_for_one(node.operands[0], "gemm") if node.op == "reshape" else None
+    if made is None or made.attrs["a_transpose"] or (made.attrs["alpha"], made.attrs["beta"]) != (1, 1):
+        return False
+    (a, weights, *_), bias, shape = made.operands, given(made, 2), r.shape(node.outputs[0])
+    columns, array = r.shape(made.outputs[0])[1], r.constants.get(weights)
+    view = r.made(a, "reshape")
+    if array is None or len(shape) < 3 or shape[-1] != columns or view is None:
+        return False
+    if bias is not None and r.shape(bias) not in ((columns,), (1, columns)):
+        return False
+    nodes = (view, made, node)
+    source = r.reshaped(a, (*shape[:-1], r.shape(a)[1]), nodes)
+    matrix = r.constant(array.T, weights) if made.attrs["b_transpose"] else weights
+    if bias is None:
+        r.add("matmul", (source, matrix), {}, nodes, node.outputs[0])
+        return True
+    value = r.add("matmul", (source, matrix), {}, nodes)
+    r.add("add", (value, r.reshaped(bias, (columns,), nodes)), {}, nodes, node.outputs[0])
+    return True
 
 
 def _merge_siblings(r: Rewriter, node: Node, gone: set[int]) -> bool:
@@ -75,27 +103,105 @@ def _merge_siblings(r: Rewriter, node: Node, gone: set[int]) -> bool:
     return True
 
 
-def _merge_columns(r: Rewriter, node: Node) -> bool:
-    """Put a product with a matrix for each part in the place of one whose columns are split into equal parts."""
-    if node.op != "split" or len(set(node.attrs["splits"])) > 1:
+@dataclass(frozen=True)
+class _Part:
+    """Columns of a product.
+
+    Attributes:
+        value: what has them.
+        columns: which they are.
+        nodes: the node that cuts them off, and the views before it, the last first.
+    """
+
+    value: int
+    columns: Array
+    nodes: tuple[Node, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether they are neighbours, in order."""
+        return bool(self.columns[-1] - self.columns[0] + 1 == self.columns.size and np.all(np.diff(self.columns) == 1))
+
+
+def _part_columns(r: Rewriter, node: Node, gone: set[int]) -> bool:
+    """Put products with the columns of each part in the place of one whose columns are cut into parts; `gone` gets the cuts."""
+    if node.op not in ("split", "slice"):
         return False
-    value, count = node.operands[0], len(node.outputs)
-    rows, columns = math.prod(r.shape(value)[:-1]), r.shape(value)[-1]
-    made = r.made_for_one(value, "add", "matmul")
-    # A single row lies in parts as it is.
-    if made is None or rows == 1 or node.attrs["axis"] != len(r.shape(value)) - 1:
-        return False
-    matmul = next((found for v in (value, *made.operands) if (found := r.made_for_one(v, "matmul")) is not None), None)
+    value = view_of(r, node.operands[0]).value
+    made = r.made(value, "add", "matmul")
+    matmul = (
+        None if made is None else next((m for v in (value, *made.operands) if (m := r.made(v, "matmul")) is not None), None)
+    )
     product = None if matmul is None else _product(r, matmul)
-    if product is None or product.result != value or not _bindable(r, product, columns // count):
+    if product is None or product.result != value:
         return False
-    if not all(_readable(r, part) for part in node.outputs):
+    rows, columns = math.prod(r.shape(product.a)[:-1]), r.shape(product.weights)[1]
+    # A single row lies in parts as it is.
+    parts = _parts(r, value, rows, columns) if rows > 1 else []
+    if node not in [part.nodes[0] for part in parts]:
         return False
-    # A view of the weights, which are packed for the device from where they are.
-    parts = r.constants[product.weights].reshape(-1, count, columns // count)
-    bias = None if product.bias is None else r.constants[product.bias].reshape(count, columns // count)
-    _add(r, product, np.moveaxis(parts, 1, 0), bias, [*product.nodes, node], node.outputs)
+    groups: list[list[_Part]] = []
+    for _, equal in groupby(sorted(parts, key=lambda part: part.columns[0]), lambda part: part.columns.size):
+        group = list(equal)
+        joint = all(_readable(r, part.value) for part in group) and _bindable(r, product, group[0].columns.size)
+        groups += [group] if joint else [[part] for part in group]
+    copied = not all(part.whole for part in parts) and r.type(product.weights).size_bytes > MOST_JOINED_BYTES
+    if copied or len(groups) > MOST_PRODUCTS or sum(part.columns.size for part in parts) > columns:
+        return False
+    weights, bias = r.constants[product.weights], None if product.bias is None else r.constants[product.bias].reshape(-1)
+    nodes = [*product.nodes, *dict.fromkeys(each for part in parts for each in part.nodes[::-1])]
+    for group in groups:
+        _add_parts(r, product, weights, bias, nodes, group)
+    gone.update(part.nodes[0].id for part in parts)
     return True
+
+
+def _parts(r: Rewriter, value: int, rows: int, columns: int) -> list[_Part]:
+    """Return the parts that everything which reads a product cuts off; none if something else reads it."""
+    found: list[_Part] = []
+    readers, shape = r.readers(value), r.shape(value)
+    outer = next((d for d in range(len(shape)) if math.prod(shape[:d]) == rows and math.prod(shape[d:]) == columns), None)
+    if outer is None or not r.inner(value, len(readers)):
+        return []
+    numbers = np.arange(columns).reshape(shape[outer:])
+    for reader in readers:
+        if reader.op == "reshape":
+            behind = _parts(r, reader.outputs[0], rows, columns)
+            cuts = [replace(part, nodes=(*part.nodes, reader)) for part in behind]
+        elif reader.op == "split" and reader.attrs["axis"] >= outer:
+            sizes: tuple[int, ...] = reader.attrs["splits"]
+            arrays = np.split(numbers, list(accumulate(sizes))[:-1], reader.attrs["axis"] - outer)
+            cuts = [_Part(o, array.reshape(-1), (reader,)) for o, array in zip(reader.outputs, arrays, strict=True)]
+        elif reader.op == "slice" and r.shape(reader.outputs[0])[:outer] == shape[:outer]:
+            starts, sizes, strides = (reader.attrs[name][outer:] for name in ("starts", "sizes", "strides"))
+            place = tuple(slice(at, at + n, step) for at, n, step in zip(starts, sizes, strides, strict=True))
+            cuts = [_Part(reader.outputs[0], numbers[place].reshape(-1), (reader,))]
+        else:
+            cuts = []
+        if not cuts:
+            return []
+        found += cuts
+    return found
+
+
+def _add_parts(
+    r: Rewriter, product: _Product, weights: Array, bias: Array | None, sources: Sequence[Node], parts: Sequence[_Part]
+) -> None:
+    """Add products with these columns."""
+    columns = np.concatenate([part.columns for part in parts])
+    first, count, size = int(columns[0]), len(parts), parts[0].columns.size
+    # A view of the weights, which are packed for the device from where they are.
+    whole = replace(parts[0], columns=columns).whole
+    matrix = weights[:, first : first + columns.size] if whole else weights[:, columns]
+    vector = None if bias is None else bias[columns]
+    if count > 1:
+        stacked = None if vector is None else vector.reshape(count, size)
+        _add(r, product, np.moveaxis(matrix.reshape(-1, count, size), 1, 0), stacked, sources, [part.value for part in parts])
+        return
+    value = r.add("matmul", (product.a, r.constant(matrix, product.weights)), {}, sources)
+    if vector is not None:
+        value = r.add("add", (value, r.constant(vector, product.weights)), {}, sources)
+    r.add("reshape", (value,), {"new_shape": r.shape(parts[0].value)}, sources, parts[0].value)
 
 
 def _product(r: Rewriter, node: Node) -> _Product | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +18,7 @@ class Rewriter:
     Attributes:
         constants: those of the graph, and new ones.
         nodes: what has been kept or made so far.
+        remembered: values that a rule has made, and can take again where it would make the same.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -25,6 +26,7 @@ class Rewriter:
         self._values = dict(graph.values)
         self.constants: dict[int, Array] = dict(graph.constants)
         self.nodes: list[Node] = []
+        self.remembered: dict[Hashable, int] = {}
         self._made: dict[int, Node] = {}
         self._readers: dict[int, list[Node]] = {}
         for node in graph.nodes:
@@ -76,6 +78,14 @@ class Rewriter:
                 return x, number
         return None
 
+    def with_factor(self, node: Node) -> tuple[int, float] | None:
+        """Return what a product or quotient multiplies by a constant number that changes no shape, and that number."""
+        if node.op == "mul":
+            return self.with_number(node)
+        number = self.number(node.operands[1]) if node.op == "div" else None
+        same = self.shape(node.operands[0]) == self.shape(node.outputs[0])
+        return (node.operands[0], 1 / number) if number and same else None
+
     # making -------------------------------------------------------------------------------------------------------
 
     def constant(self, array: Array, like: int, data_type: str = "") -> int:
@@ -97,7 +107,9 @@ class Rewriter:
             return value
         if value in self.constants:
             return self.constant(self.constants[value].reshape(shape), value)
-        return self.add("reshape", (value,), {"new_shape": shape}, sources)
+        if ("reshape", value, shape) not in self.remembered:
+            self.remembered["reshape", value, shape] = self.add("reshape", (value,), {"new_shape": shape}, sources)
+        return self.remembered["reshape", value, shape]
 
     def add(
         self,
@@ -181,6 +193,7 @@ def rewrite(graph: Graph, *rules: Rule) -> Graph:
             except MLTypeError:
                 # What a rule would make is not allowed: a padding or size beyond an operator's limits.
                 del rewriter.nodes[before:]
+                rewriter.remembered.clear()
                 done = False
             if done:
                 changed = True

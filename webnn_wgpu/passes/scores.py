@@ -1,0 +1,238 @@
+"""The scores of attention as exporters write them: products of queries and keys that are scaled, capped and masked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..ir.graph import Node
+from ..ops._shapes import unidirectional
+from .rewriting import Rewriter
+
+LOWEST = -1e30
+"""Scores of this or less are those of keys that are not seen."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """A mask that is added to scores, times a factor.
+
+    Attributes:
+        value: the mask.
+        factor: a number.
+        outer: batch and heads, which are one dimension of a mask of rank 3.
+    """
+
+    value: int
+    factor: float = 1.0
+    outer: tuple[int, int] | None = None
+
+    def times(self, factor: float) -> Added:
+        """Return the mask of scores that are multiplied."""
+        return replace(self, factor=self.factor * factor)
+
+
+@dataclass(frozen=True)
+class Filled:
+    """A mask that puts a number in the place of scores.
+
+    Attributes:
+        value: a condition.
+        number: the number.
+        hidden: whether it takes the place of scores where the condition holds, not where it does not.
+        outer: batch and heads, which are one dimension of a condition of rank 3.
+    """
+
+    value: int
+    number: float
+    hidden: bool
+    outer: tuple[int, int] | None = None
+
+    def times(self, factor: float) -> Filled:
+        """Return the mask of scores that are multiplied."""
+        return replace(self, number=self.number * factor)
+
+
+@dataclass(frozen=True)
+class Scores:
+    """capped(scale * q k'), masked, for the first `length` keys, and -infinity for the others.
+
+    Attributes:
+        query: q.
+        key: k', by head.
+        scale: a factor.
+        softcap: capped(x) is softcap * tanh(x / softcap), and x where softcap is 0.
+        masks: what is done to the capped products, the first first.
+        length: a number of keys, if not all are taken.
+        nodes: what computes the scores.
+    """
+
+    query: int
+    key: int
+    scale: float
+    softcap: float
+    masks: tuple[Added | Filled, ...]
+    length: int | None
+    nodes: tuple[Node, ...]
+
+    def by_head(self, batch: int, heads: int) -> Scores:
+        """Return scores whose first dimension is batch and heads."""
+        masks = (replace(mask, outer=(batch, heads)) if mask.outer is None else mask for mask in self.masks)
+        return replace(self, masks=tuple(masks))
+
+
+def scores_of(r: Rewriter, value: int) -> Scores | None:
+    """Return a value as scores, if it is."""
+    value, length, ending = _unended(r, value)
+    scores = _made(r, value)
+    if scores is None or not math.isfinite(scores.scale) or not math.isfinite(scores.softcap):
+        return None
+    if any(isinstance(mask, Filled) and mask.number > LOWEST for mask in scores.masks):
+        return None
+    return replace(scores, length=length, nodes=(*scores.nodes, *ending))
+
+
+def mask_of(r: Rewriter, scores: Scores, nodes: tuple[Node, ...]) -> int | None:
+    """Return all masks as the one that attention takes, what is added to scores or what is seen; None without any."""
+    if not scores.masks:
+        return None
+    key = (scores.masks, r.type(scores.query).data_type)
+    if key not in r.remembered:
+        r.remembered[key] = _mask(r, scores, nodes)
+    return r.remembered[key]
+
+
+def _mask(r: Rewriter, scores: Scores, nodes: tuple[Node, ...]) -> int:
+    first = scores.masks[0]
+    if len(scores.masks) == 1 and isinstance(first, Filled) and (seen := _seen(r, first)) is not None:
+        return _by_head(r, first, seen, nodes)
+
+    def number(x: float) -> int:
+        return r.constant(np.asarray(x, r.type(scores.query).numpy), scores.query)
+
+    sum_so_far: int | None = None
+    for mask in scores.masks:
+        value = _by_head(r, mask, mask.value, nodes)
+        if isinstance(mask, Filled):
+            # Any score is lost beside such a number, so that to add it is to put it in the score's place.
+            parts = (number(mask.number), number(0) if sum_so_far is None else sum_so_far)
+            sum_so_far = r.add("where", (value, *(parts if mask.hidden else parts[::-1])), {}, nodes)
+            continue
+        added = value if mask.factor == 1 else r.add("mul", (value, number(mask.factor)), {}, nodes)
+        sum_so_far = added if sum_so_far is None else r.add("add", (sum_so_far, added), {}, nodes)
+    assert sum_so_far is not None
+    return sum_so_far
+
+
+def _by_head(r: Rewriter, mask: Added | Filled, value: int, nodes: tuple[Node, ...]) -> int:
+    """Return a mask's value with dimensions for batch and heads, if it has one for both."""
+    shape = r.shape(value)
+    joined = mask.outer is not None and len(shape) == 3 and shape[0] > 1
+    return r.reshaped(value, (*(mask.outer or ()), *shape[1:]), nodes) if joined else value
+
+
+def _seen(r: Rewriter, mask: Filled) -> int | None:
+    """Return a condition as the mask of what is seen, if that can be told before it is known what is in it.
+
+    A row of which nothing is seen comes out as the mean of all values, unless it was filled with -infinity.
+    """
+    array, infinite = r.constants.get(mask.value), mask.number == -math.inf
+    if array is None:
+        return mask.value if infinite and not mask.hidden else None
+    seen = (array == 0) if mask.hidden else (array != 0)
+    if not infinite and not np.all(np.any(seen, axis=-1) if seen.ndim else seen):
+        return None
+    return r.constant(seen.astype(np.uint8), mask.value) if mask.hidden else mask.value
+
+
+def _unended(r: Rewriter, value: int) -> tuple[int, int | None, tuple[Node, ...]]:
+    """Return what scores were before the keys from a number on were hidden, that number if any were, and those nodes."""
+    node = r.made_for_one(value, "where")
+    test = r.made(node.operands[0], "lesser") if node is not None else None
+    if node is None or test is None:
+        return value, None, ()
+    (numbers, length), (_, scores, filler) = test.operands, node.operands
+    keys = r.constants.get(numbers)
+    counts = keys is not None and keys.shape == (r.shape(value)[-1],) and np.array_equal(keys, np.arange(keys.size))
+    single = r.type(length).num_elements == 1 and r.type(length).rank <= 1 and r.type(length).data_type in ("int32", "uint32")
+    if not counts or not single or r.shape(scores) != r.shape(value) or r.number(filler) != -math.inf:
+        return value, None, ()
+    return scores, length, (node, test)
+
+
+def _made(r: Rewriter, value: int) -> Scores | None:
+    """Return a value as scores of all keys, from the product on; None if something else is done to it."""
+    node = r.made_for_one(value, "matmul", "mul", "div", "tanh", "add", "where", "reshape")
+    if node is None:
+        return None
+    if node.op == "matmul":
+        return _product(r, node)
+    if node.op in ("mul", "div"):
+        return _multiplied(r, node)
+    if node.op == "tanh":
+        scores = _made(r, node.operands[0])
+        bent = scores is not None and not scores.softcap and not scores.masks
+        return replace(scores, softcap=1.0, nodes=(*scores.nodes, node)) if scores is not None and bent else None
+    if node.op == "reshape":
+        shape, (inner,) = r.shape(value), node.operands
+        apart = len(shape) == 4 and r.shape(inner) == (shape[0] * shape[1], *shape[2:])
+        scores = _made(r, inner) if apart else None
+        return None if scores is None else replace(scores.by_head(shape[0], shape[1]), nodes=(*scores.nodes, node))
+    for scores, mask in _masked(r, node):
+        found = _made(r, scores)
+        if found is not None and r.shape(scores) == r.shape(value):
+            # Exporters add nothing at all where a product could be added to something.
+            masks = found.masks if _is_nothing(r, mask) else (*found.masks, mask)
+            return replace(found, masks=masks, nodes=(*found.nodes, node))
+    return None
+
+
+def _product(r: Rewriter, product: Node) -> Scores:
+    query, query_scale, query_scaling = _unscaled(r, product.operands[0])
+    key, key_scale, key_scaling = _unscaled(r, product.operands[1])
+    return Scores(query, key, query_scale * key_scale, 0.0, (), None, (*query_scaling, *key_scaling, product))
+
+
+def _multiplied(r: Rewriter, node: Node) -> Scores | None:
+    found = r.with_factor(node)
+    scores = None if found is None else _made(r, found[0])
+    if found is None or scores is None:
+        return None
+    factor = found[1]
+    if factor <= 0 and (scores.softcap or scores.masks):
+        return None
+    masks = tuple(mask.times(factor) for mask in scores.masks)
+    scale, softcap = scores.scale * factor, scores.softcap * factor
+    return replace(scores, scale=scale, softcap=softcap, masks=masks, nodes=(*scores.nodes, node))
+
+
+def _masked(r: Rewriter, node: Node) -> Iterator[tuple[int, Added | Filled]]:
+    """Return what may be scores that an operator masks, and the mask that it is then."""
+    full = r.shape(node.outputs[0])
+    if node.op == "add":
+        for scores, mask in (node.operands, node.operands[::-1]):
+            if unidirectional(r.shape(mask), full):
+                yield scores, Added(mask)
+        return
+    condition, true, false = node.operands
+    for scores, fill, hidden in ((true, false, False), (false, true, True)):
+        number = r.number(fill)
+        if number is not None and unidirectional(r.shape(condition), full):
+            yield scores, Filled(condition, number, hidden)
+
+
+def _is_nothing(r: Rewriter, mask: Added | Filled) -> bool:
+    array = r.constants.get(mask.value)
+    return isinstance(mask, Added) and array is not None and not np.any(array)
+
+
+def _unscaled(r: Rewriter, value: int) -> tuple[int, float, tuple[Node, ...]]:
+    """Return what a value is before it is multiplied or divided by constant numbers, their product, and those nodes."""
+    scale, nodes = 1.0, list[Node]()
+    while (node := r.made_for_one(value, "mul", "div")) is not None and (found := r.with_factor(node)) is not None:
+        value, scale = found[0], scale * found[1]
+        nodes.append(node)
+    return value, scale, tuple(nodes)
