@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
@@ -12,6 +13,7 @@ from tests.support import Sketch, assert_same, run_graph
 from tests.unit.rewrites import check, normal, number, unchanged
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.passes.casts import merge_casts
+from webnn_wgpu.passes.channels import decompose_batch_normalization
 from webnn_wgpu.passes.convolution import fold_into_convolutions, fold_padding
 from webnn_wgpu.passes.movement import merge_movement
 from webnn_wgpu.passes.numbers import take_numbers_along
@@ -124,7 +126,7 @@ def normalization(s: Sketch, x: int, axis: int, dtype: Any = np.float32) -> int:
 def test_batch_normalization_before_an_activation_is_fused_with_it(axis: int) -> None:
     s = Sketch()
     graph = s.graph(s.apply("relu", normalization(s, s.input(normal(2, 3, 4, 5)), axis)))
-    check(fold_into_convolutions, graph, s.feeds, ["mul", "add", "relu"])
+    check(decompose_batch_normalization, graph, s.feeds, ["mul", "add", "relu"])
     assert [node.op for node in run_passes(graph)[0].nodes] == ["fused"]
 
 
@@ -132,8 +134,25 @@ def test_batch_normalization_before_an_activation_is_fused_with_it(axis: int) ->
 def test_batch_normalization_of_a_product_is_fused_to_it(op: str) -> None:
     s = Sketch()
     graph = s.graph(normalization(s, s.apply(op, s.input(normal(5, 8)), s.constant(normal(8, 6))), 1))
-    check(fold_into_convolutions, graph, s.feeds, [op, "mul", "add"])
+    check(decompose_batch_normalization, graph, s.feeds, [op, "mul", "add"])
     assert [node.op for node in run_passes(graph)[0].nodes] == ["fused"]
+
+
+def test_batch_normalization_that_does_not_fit_a_filter_is_fused_to_the_convolution() -> None:
+    s = Sketch()
+    filter_ = s.constant(normal(4, 3, 3, 3))
+    graph = s.graph(normalization(s, s.apply("convTranspose2d", s.input(normal(1, 4, 5, 5)), filter_, groups=2), 1))
+    unchanged(fold_into_convolutions, graph)
+    check(decompose_batch_normalization, graph, s.feeds, ["convTranspose2d", "mul", "add"])
+    assert [node.op for node in run_passes(graph)[0].nodes if node.op not in ("reshape", "transpose")] == ["fused"]
+
+
+def test_batch_normalization_between_an_activation_and_a_convolution_is_fused_with_the_activation() -> None:
+    s = Sketch()
+    y = s.apply("relu", s.apply("conv2d", s.input(normal(1, 3, 5, 5)), s.constant(normal(4, 3, 3, 3))))
+    graph = s.graph(s.apply("conv2d", normalization(s, y, 1), s.constant(normal(2, 4, 1, 1))))
+    check(decompose_batch_normalization, graph, s.feeds, ["conv2d", "relu", "mul", "add", "conv2d"])
+    assert [node.op for node in run_passes(graph)[0].nodes if node.op not in ("reshape", "transpose")] == ["fused", "conv2d"]
 
 
 @pytest.mark.parametrize("what", ["alone", "float16", "an output", "beyond numbers", "no constants"])
@@ -148,10 +167,10 @@ def test_batch_normalization_that_stays(what: str) -> None:
     else:
         y = normalization(s, x, 1, np.float16 if what == "float16" else np.float32)
     if what == "alone":
-        unchanged(fold_into_convolutions, s.graph(y))
+        unchanged(decompose_batch_normalization, s.graph(y))
     else:
         end = s.apply("relu", y)
-        unchanged(fold_into_convolutions, s.graph(end, y) if what == "an output" else s.graph(end))
+        unchanged(decompose_batch_normalization, s.graph(end, y) if what == "an output" else s.graph(end))
 
 
 # ------------------------------------------------------------------------------------------------------------- movement
@@ -244,14 +263,52 @@ def test_a_dimension_is_split_before_transposes_that_then_merge() -> None:
     assert after.nodes[1].attrs["permutation"] == (0, 3, 2, 1)
 
 
-@pytest.mark.parametrize("reason", ["other readers", "two dimensions", "joined", "output"])
-def test_a_dimension_that_is_split_behind_a_transpose(reason: str) -> None:
+@pytest.mark.parametrize(
+    ("shape", "ops"),
+    [
+        ([2, 2, 3, 4], ["reshape", "transpose"]),
+        ([2, 3, 2, 2, 2], ["reshape", "transpose"]),
+        ([2, 24], ["transpose", "reshape"]),
+        ([12, 4], ["transpose", "reshape"]),
+        ([4, 12], ["reshape", "transpose", "reshape"]),
+        ([8, 6], ["transpose", "reshape", "transpose"]),
+    ],
+)
+def test_transposes_merge_where_they_can_whatever_dimensions_become_between_them(shape: list[int], ops: list[str]) -> None:
     s = Sketch()
     turned = s.apply("transpose", s.input(normal(2, 4, 6)), permutation=[0, 2, 1])
-    shape = {"two dimensions": [2, 3, 2, 2, 2], "joined": [2, 24]}.get(reason, [2, 2, 3, 4])
-    split = s.apply("reshape", turned, new_shape=shape)
-    out = s.apply("neg", split) if reason == "other readers" else s.apply("transpose", split)
-    unchanged(merge_movement, s.graph(out, *[turned] * (reason == "output")))
+    out = s.apply("transpose", s.apply("reshape", turned, new_shape=shape))
+    check(merge_movement, s.graph(out), s.feeds, ops, tolerance=None)
+
+
+@pytest.mark.parametrize("dimensions", ["split", "joined and split"])
+def test_random_chains_of_transposes_and_reshapes(dimensions: str) -> None:
+    choices = np.random.default_rng(7)
+    for _ in range(200):
+        s = Sketch()
+        x = s.input(normal(*choices.permutation([1, 2, 3, 4, 6])[: choices.integers(2, 6)]))
+        for _ in range(choices.integers(2, 7)):
+            shape = s.type(x).shape
+            if choices.random() < 0.5:
+                x = s.apply("transpose", x, permutation=[int(d) for d in choices.permutation(len(shape))])
+                continue
+            kept = [] if dimensions == "joined and split" else list(shape[1:])
+            x = s.apply("reshape", x, new_shape=[*split(choices, math.prod(shape) // math.prod(kept), 8 - len(kept)), *kept])
+        graph = s.graph(s.apply("neg", x))
+        after = merge_movement(graph)
+        assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
+        before, left = ([node.op for node in each.nodes].count("transpose") for each in (graph, after))
+        assert left <= (before if dimensions == "joined and split" else 1)
+        assert len(after.nodes) <= max(len(graph.nodes), 4)
+
+
+def split(choices: np.random.Generator, size: int, most: int) -> list[int]:
+    """Return at most so many dimensions that make up a size, some of them 1."""
+    parts: list[int] = []
+    while size > 1 and len(parts) < most - 1:
+        parts.append(int(choices.choice([n for n in range(1, size + 1) if size % n == 0])))
+        size //= parts[-1]
+    return [*parts, size]
 
 
 def joined_levels(s: Sketch, kinds: int = 2) -> int:

@@ -6,24 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from ..core.data_types import Array, cast_number
+from ..core.data_types import Array
 from ..ir.graph import Graph, Node
-from ..ops import OPS
+from .channels import factor_and_addend
 from .rewriting import Rewriter, given, merged, rewrite
 
 _CONVOLUTIONS = ("conv2d", "convTranspose2d")
-_PRODUCTS = ("gemm", "matmul", "add")
 
 _PADDED = {"conv2d": 0.0, "l2Pool2d": 0.0, "maxPool2d": -np.inf}
 """What the operators that pad take the elements around their input for."""
 
 
 def fold_into_convolutions(graph: Graph) -> Graph:
-    """Fold batch normalization, factors and addends of channels that follow a convolution into filter and bias.
-
-    Batch normalization next to another element-wise operator, or behind a matrix product, becomes a factor and an addend.
-    """
-    return rewrite(graph, _fold, _as_factor_and_addend)
+    """Fold batch normalization, factors and addends of channels that follow a convolution into filter and bias."""
+    return rewrite(graph, _fold)
 
 
 def _fold(r: Rewriter, node: Node) -> bool:
@@ -33,75 +29,14 @@ def _fold(r: Rewriter, node: Node) -> bool:
         if made is None or r.type(value).data_type != "float32" or r.shape(node.outputs[0]) != r.shape(value):
             continue
         axis = made.attrs["input_layout"].index("c")
-        found = _factor_and_addend(r, node, node.operands[other], axis)
+        found = factor_and_addend(r, node, node.operands[other], axis)
         if found is not None:
             return _folded(r, made, node, *found)
     return False
 
 
-def _as_factor_and_addend(r: Rewriter, node: Node) -> bool:
-    """Multiply and add where that can be fused with what is next to it."""
-    if node.op != "batchNormalization" or r.type(node.outputs[0]).data_type != "float32":
-        return False
-    value = node.outputs[0]
-    fused = r.made_for_one(node.operands[0], *_PRODUCTS) is not None
-    fused = fused or (r.inner(value) and OPS[r.readers(value)[0].op].elementwise is not None)
-    found = _factor_and_addend(r, node, -1, node.attrs["axis"]) if fused else None
-    if found is None:
-        return False
-    shape = [size if d == node.attrs["axis"] else 1 for d, size in enumerate(r.shape(value))]
-    with np.errstate(all="ignore"):
-        factor, addend = (np.asarray(array, np.float32) for array in found)
-    if not np.all(np.isfinite(factor)) or not np.all(np.isfinite(addend)):
-        return False
-    scaled = r.add("mul", (node.operands[0], r.constant(factor.reshape(shape), value)), {}, (node,))
-    r.add("add", (scaled, r.constant(addend.reshape(shape), value)), {}, (node,), value)
-    return True
-
-
 def _sides(node: Node) -> tuple[tuple[int, int], ...]:
     return ((node.operands[0], 1), (node.operands[1], 0)) if node.op in ("mul", "add") else ()
-
-
-def _factor_and_addend(r: Rewriter, node: Node, other: int, axis: int) -> tuple[Array | None, Array | None] | None:
-    """Return what a node multiplies and then adds to every channel, in float64."""
-    if node.op == "batchNormalization":
-        if node.attrs["axis"] != axis or any(v not in r.constants for v in node.operands[1:]):
-            return None
-        mean, variance, scale, bias = (
-            None if (v := given(node, i)) is None else r.constants[v].astype(np.float64) for i in range(1, 5)
-        )
-        assert mean is not None
-        assert variance is not None
-        with np.errstate(all="ignore"):
-            factor = 1 / np.sqrt(variance + cast_number(node.attrs["epsilon"], "float32"))
-            factor = factor if scale is None else factor * scale
-            addend = -mean * factor
-            return factor, addend if bias is None else addend + bias
-    array = _per_channel(r, other, axis, r.shape(node.outputs[0]))
-    if array is None:
-        return None
-    with np.errstate(all="ignore"):
-        match node.op:
-            case "mul":
-                return array, None
-            case "div":
-                return 1 / array, None
-            case "add":
-                return None, array
-            case _:
-                return None, -array
-
-
-def _per_channel(r: Rewriter, value: int, axis: int, shape: tuple[int, ...]) -> Array | None:
-    """Return a constant that varies along the channels alone, in float64."""
-    array = r.constants.get(value)
-    if array is None or array.ndim > len(shape):
-        return None
-    array = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
-    if any(size != 1 for d, size in enumerate(array.shape) if d != axis):
-        return None
-    return np.broadcast_to(array.reshape(-1).astype(np.float64), (shape[axis],))
 
 
 def _folded(r: Rewriter, made: Node, node: Node, factor: Array | None, addend: Array | None) -> bool:

@@ -5,7 +5,7 @@ Transposes that leave memory as it is become views, and nothing is expanded that
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import TypeAlias
 
@@ -15,6 +15,10 @@ from ..ir.graph import Graph, Node
 from ..ops import OPS
 from .cleanup import drop_identities
 from .rewriting import Rewriter, rewrite
+from .views import Steps, moved_by, view_of
+
+_IN_ORDER = ("transpose", "reshape")
+"""The movements that leave no element out and take none twice."""
 
 _Cut: TypeAlias = tuple[int, int, int]
 """A dimension, and the first of so many of its indices."""
@@ -22,37 +26,45 @@ _Cut: TypeAlias = tuple[int, int, int]
 
 def merge_movement(graph: Graph) -> Graph:
     """Merge transposes, reshapes, splits and slices with concatenations; make views of transposes that only move sizes of 1."""
-    merged = rewrite(
-        rewrite(graph, _transposes, _split_dimensions, _swap_at_once, _reshapes, _joined_parts, _cut_joints, _expanded),
-        _lone_parts,
-    )
+    merged = rewrite(rewrite(graph, _moved_once, _joined_parts, _cut_joints, _expanded), _lone_parts)
     # Back where they began, they change nothing.
     return graph if merged is graph else drop_identities(merged)
 
 
-def _transposes(r: Rewriter, node: Node) -> bool:
-    if node.op != "transpose":
+def _moved_once(r: Rewriter, node: Node) -> bool:
+    """Move with one transpose what several move, or with none; reshape only before it, where that is enough."""
+    if node.op not in _IN_ORDER:
         return False
-    value, permutation, sources = node.operands[0], node.attrs["permutation"], [node]
-    if (first := r.made(value, "transpose")) is not None:
-        value, sources = first.operands[0], [first, node]
-        permutation = tuple(first.attrs["permutation"][d] for d in permutation)
-    large = [d for d in permutation if r.shape(value)[d] != 1]
-    if large == sorted(large):
-        r.add("reshape", (value,), {"new_shape": r.shape(node.outputs[0])}, sources, node.outputs[0])
+    output, shape = node.outputs[0], r.shape(node.outputs[0])
+    view = moved_by(r, view_of(r, node.operands[0], *_IN_ORDER), node, output)
+    cost = (sum(each.op == "transpose" for each in view.nodes), len(view.nodes))
+    if len(view.steps) <= 1:
+        if cost == (0, 1):
+            return False
+        r.add("reshape", (view.value,), {"new_shape": shape}, view.nodes, output)
         return True
-    if first is None:
+    behind = max(map(len, view.dims)) > 1
+    dims = [(each,) for each in view.steps] if behind else view.dims
+    before, permutation = _before(r.shape(view.value), dims)
+    if cost <= (1, (before != r.shape(view.value)) + 1 + behind):
         return False
-    r.add("transpose", (value,), {"permutation": permutation}, sources, node.outputs[0])
+    value = r.reshaped(view.value, before, view.nodes)
+    value = r.add("transpose", (value,), {"permutation": permutation}, view.nodes, None if behind else output)
+    if behind:
+        r.add("reshape", (value,), {"new_shape": shape}, view.nodes, output)
     return True
 
 
-def _reshapes(r: Rewriter, node: Node) -> bool:
-    first = r.made(node.operands[0], "reshape") if node.op == "reshape" else None
-    if first is None:
-        return False
-    r.add("reshape", (first.operands[0],), {"new_shape": node.attrs["new_shape"]}, (first, node), node.outputs[0])
-    return True
+def _before(shape: tuple[int, ...], dims: Sequence[Steps]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the shape of memory, the given one if that will do, and the permutation of it that has these dimensions."""
+    large = sorted((d for d, steps in enumerate(dims) if steps), key=lambda d: -dims[d][0][1])
+    sizes = [dims[d][0][0] for d in large]
+    if len(shape) != len(dims) or [size for size in shape if size != 1] != sizes:
+        left = iter(sizes)
+        shape = tuple(next(left) if steps else 1 for steps in dims)
+    places = {d: place for d, place in zip(large, (p for p, size in enumerate(shape) if size != 1), strict=True)}
+    ones = (place for place, size in enumerate(shape) if size == 1)
+    return shape, tuple(places[d] if steps else next(ones) for d, steps in enumerate(dims))
 
 
 def _joined_parts(r: Rewriter, node: Node) -> bool:
@@ -84,29 +96,6 @@ def _lone_parts(r: Rewriter, node: Node) -> bool:
     return True
 
 
-def _split_dimensions(r: Rewriter, node: Node) -> bool:
-    """Split a dimension before a transpose instead of behind it, where that leads to another transpose: then they are one."""
-    first = r.made_for_one(node.operands[0], "transpose") if node.op == "reshape" else None
-    readers = r.readers(node.outputs[0])
-    if first is None or not readers or any(reader.op != "transpose" for reader in readers):
-        return False
-    before, after = r.shape(node.operands[0]), r.shape(node.outputs[0])
-    order: tuple[int, ...] = first.attrs["permutation"]
-    more = len(after) - len(before)
-    split = next((d for d in range(len(before)) if (*before[:d], *after[d : d + more + 1], *before[d + 1 :]) == after), None)
-    if more < 1 or split is None:
-        return False
-    numbers = [range(d, d + 1) if d < order[split] else range(d + more, d + more + 1) for d in range(len(before))]
-    numbers[order[split]] = range(order[split], order[split] + more + 1)
-    permutation = tuple(number for d in order for number in numbers[d])
-    shape = [0] * len(after)
-    for d, length in zip(permutation, after, strict=True):
-        shape[d] = length
-    source = r.add("reshape", first.operands, {"new_shape": tuple(shape)}, (first, node))
-    r.add("transpose", (source,), {"permutation": permutation}, (first, node), node.outputs[0])
-    return True
-
-
 def _cut_joints(r: Rewriter, node: Node) -> bool:
     """Take the operands of a concatenation that a slice consists of, or join slices of its operands that are such operands."""
     cut = _cut_of(r, node)
@@ -119,26 +108,6 @@ def _cut_joints(r: Rewriter, node: Node) -> bool:
         return False
     part, gone = _cut(r, value, *cut, node)
     r.add("identity", (part,), {}, (*gone, node), node.outputs[0])
-    return True
-
-
-def _swap_at_once(r: Rewriter, node: Node) -> bool:
-    """Swap the last two dimensions of a value with one transpose where all others were made one for it.
-
-    PyTorch's exporter with `dynamo=True` writes it so.
-    """
-    swap = r.made(node.operands[0], "transpose") if node.op == "reshape" else None
-    join = r.made(swap.operands[0], "reshape") if swap is not None else None
-    if swap is None or join is None or swap.attrs["permutation"] != (0, 2, 1):
-        return False
-    *batch, columns, rows = r.shape(node.outputs[0])
-    if len(batch) < 2 or r.shape(join.outputs[0]) != (math.prod(batch), rows, columns):
-        return False
-    nodes = (join, swap, node)
-    value = r.reshaped(join.operands[0], (*batch, rows, columns), nodes)
-    rank = len(batch) + 2
-    permutation = (*range(rank - 2), rank - 1, rank - 2)
-    r.add("transpose", (value,), {"permutation": permutation}, nodes, node.outputs[0])
     return True
 
 

@@ -9,6 +9,7 @@ from ..core.errors import MLTypeError
 from ..ir.graph import Graph
 from .attention import recognise_attention
 from .casts import merge_casts
+from .channels import decompose_batch_normalization
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
 from .convolution import fold_into_convolutions, fold_padding
 from .fold import fold_constants
@@ -75,6 +76,12 @@ PASSES = (
         "fold_into_convolutions",
         fold_into_convolutions,
         "factors and addends of channels go into the weights at build time",
+        exact=False,
+    ),
+    Pass(
+        "decompose_batch_normalization",
+        decompose_batch_normalization,
+        "a factor and an addend are fused with what is next to them, and are no kernel of their own",
         exact=False,
     ),
     Pass(

@@ -14,7 +14,8 @@ Steps: TypeAlias = tuple[tuple[int, int], ...]
 """A number of indices and the distance of elements from one to the next; several, the outermost first, where a dimension joins
 some that do not lie one behind the other. Those of size 1 are left out."""
 
-_MOVEMENTS = ("transpose", "reshape", "slice", "split", "gather", "expand")
+MOVEMENTS = ("transpose", "reshape", "slice", "split", "gather", "expand")
+"""The operators whose results hold elements of their first operand."""
 
 
 @dataclass(frozen=True)
@@ -59,25 +60,35 @@ def joined(dims: Iterable[Steps]) -> Steps:
     return tuple(found)
 
 
-def view_of(r: Rewriter, value: int) -> View:
-    """Return a value as a view of what its elements were moved from, as far back as steps can tell."""
-    moved = list(moved_from(r, value))
-    view = _whole(r, moved.pop())
+def view_of(r: Rewriter, value: int, *movements: str) -> View:
+    """Return a value as a view of what its elements were moved from, as far back as steps can tell.
+
+    Args:
+        r: the graph.
+        value: the value.
+        movements: the operators that are gone back through; all that move elements if none are given.
+    """
+    *moved, first = moved_from(r, value, *movements)
+    view = _whole(r, first)
     for output in reversed(moved):
-        node = r.made(output, *_MOVEMENTS)
+        node = r.made(output, *MOVEMENTS)
         assert node is not None
-        # Where a view of the first value ends, one of what is moved may begin.
-        found = _moved(r, view, node, output) or _moved(r, _whole(r, node.operands[0]), node, output)
-        view = _whole(r, output) if found is None else found
+        view = moved_by(r, view, node, output)
     return view
 
 
-def moved_from(r: Rewriter, value: int) -> Iterator[int]:
-    """Return a value, what it was moved from, and so on."""
+def moved_from(r: Rewriter, value: int, *movements: str) -> Iterator[int]:
+    """Return a value, what it was moved from, and so on; by all movements if none are given."""
     yield value
-    while (node := r.made(value, *_MOVEMENTS)) is not None:
+    while (node := r.made(value, *(movements or MOVEMENTS))) is not None:
         value = node.operands[0]
         yield value
+
+
+def moved_by(r: Rewriter, view: View, node: Node, output: int) -> View:
+    """Return a movement's result as a view of what its operand is one of, or else of the operand, or of itself."""
+    found = _moved(r, view, node, output) or _moved(r, _whole(r, node.operands[0]), node, output)
+    return _whole(r, output) if found is None else found
 
 
 def _whole(r: Rewriter, value: int) -> View:
