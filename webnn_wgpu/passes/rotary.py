@@ -6,6 +6,7 @@ each, negated, before the first. x may be the first elements of all heads, to wh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -180,8 +181,10 @@ def _turned_neighbours(r: Rewriter, value: int) -> _Turned | None:
     """Return x of [-x[1], x[0], -x[3], x[2], ...], which is stacked along a new last dimension."""
     view = r.made_for_one(value, "reshape")
     concat = r.made_for_one(view.operands[0], "concat") if view is not None else None
-    pairs = (*r.shape(value)[:-1], r.shape(value)[-1] // 2, 2)
-    if view is None or concat is None or r.shape(concat.outputs[0]) != pairs or len(concat.operands) != 2:
+    if view is None or concat is None or len(concat.operands) != 2:
+        return None
+    pairs, size = r.shape(concat.outputs[0]), math.prod(r.shape(value)[-1:])
+    if pairs != (*r.shape(value)[:-1], size // 2, 2):
         return None
     (odd, *negated), (even, *kept) = _unviewed(r, concat.operands[0]), _unviewed(r, concat.operands[1])
     negation = r.made_for_one(odd, "neg")
@@ -208,9 +211,9 @@ def _every_second(r: Rewriter, value: int) -> tuple[int, int, tuple[Node, ...]] 
     part = _part_of(r, value)
     pairs = None if part is None else r.made(part.value, "reshape")
     if part is not None and pairs is not None and part.size == 1:
-        *outer, size = shape = r.shape(pairs.operands[0])
-        split = size % 2 == 0 and r.shape(part.value) == (*outer, size // 2, 2)
-        return (pairs.operands[0], part.start, (pairs, part.cut)) if split and shape else None
+        whole = r.shape(pairs.operands[0])
+        split = r.shape(part.value) == (*whole[:-1], math.prod(whole[-1:]) // 2, 2)
+        return (pairs.operands[0], part.start, (pairs, part.cut)) if split else None
     cut = r.made(value, "slice")
     if cut is None or cut.attrs["strides"] is None:
         return None
