@@ -10,7 +10,7 @@ import pytest
 import webnn_wgpu as wn
 
 from .agreement import agree, values
-from .models import check, node_model
+from .models import MICROSOFT, check, node_model
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 STEPS, BATCH, INPUTS, HIDDEN = 5, 3, 2, 4
@@ -127,3 +127,35 @@ def test_what_can_be_done_once_is_not_done_in_each_step(context: wn.MLContext, o
     # The states before the second step may be read from scratch memory; the biases are added to the inputs' product.
     read = {b.name for b in kernels[1].bindings if b.access == "read"}
     assert read.isdisjoint({"hidden", "cell", "recurrent_bias"})
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8"])
+@pytest.mark.parametrize("by_column", [False, True])
+@pytest.mark.parametrize("direction", ["forward", "bidirectional"])
+def test_weights_of_8_bits(context: wn.MLContext, direction: str, by_column: bool, dtype: str) -> None:
+    rng = np.random.default_rng(11)
+    directions, columns = 1 + (direction == "bidirectional"), 4 * HIDDEN
+    constants: dict[str, np.ndarray] = {"B": values("float32", (directions, 2 * columns), 4) / 3}
+    given = {"X": values("float32", (STEPS, BATCH, INPUTS), 1)}
+    floats = dict(constants)
+    info = np.iinfo(dtype)
+    # onnxruntime takes no other with signed numbers by column.
+    zero = 0 if by_column and dtype == "int8" else 9
+    for name, size in (("W", INPUTS), ("R", HIDDEN)):
+        numbers = rng.integers(info.min, info.max, (directions, size, columns), dtype, endpoint=True)
+        shape = (directions, columns) if by_column else (directions,)
+        scale, zeros = rng.uniform(0.002, 0.004, shape).astype(np.float32), np.full(shape, zero, dtype)
+        constants |= {name: numbers, f"{name}_scale": scale, f"{name}_zero": zeros}
+        spread = (directions, 1, columns if by_column else 1)
+        values_ = (numbers.astype(np.float32) - zeros.reshape(spread).astype(np.float32)) * scale.reshape(spread)
+        floats[name] = np.ascontiguousarray(values_.transpose(0, 2, 1))
+    attributes = {"hidden_size": HIDDEN, "direction": direction}
+    order = ["X", "W", "R", "B", "", "", "", "", "W_scale", "W_zero", "R_scale", "R_zero"]
+    quantized = node_model(
+        "DynamicQuantizeLSTM", given, attributes, 14, outputs=3, constants=constants, domain=MICROSOFT, order=order
+    )
+    plain = node_model("LSTM", given, attributes, 14, outputs=3, constants=floats, order=order[:4])
+    wanted = check(plain, given, context)
+    check(quantized, given, context, expected=wanted)
+    # onnxruntime quantizes inputs and states as well.
+    check(quantized, given, context, rtol=0, atol=0.02)

@@ -16,7 +16,7 @@ import numpy as np
 from webnn_wgpu import MLActivation, MLOperand
 
 from ..call import Call
-from ._registry import Result, lowers
+from ._registry import MICROSOFT, Result, lowers
 
 DEFAULTS = {
     "affine": (1.0, 0.0),
@@ -29,6 +29,7 @@ DEFAULTS = {
 """Alpha and beta of the activations that have them."""
 COMPOSED = frozenset({"thresholdedrelu", "scaledtanh"})
 """Activations that WebNN's networks do not have."""
+LSTM_ACTIVATIONS = ("Sigmoid", "Tanh", "Tanh")
 DIRECTIONS = {"forward": ["forward"], "reverse": ["backward"], "bidirectional": ["forward", "backward"]}
 
 
@@ -96,6 +97,8 @@ class Network:
     """A recurrent node's operands, without what its layout changes, and in float32 where steps are made of operators.
 
     Attributes:
+        w: weights [directions, gates * hidden, inputs].
+        r: recurrent weights [directions, gates * hidden, hidden].
         steps: number of steps.
         hidden: number of hidden units.
         directions: "forward", "backward" or both.
@@ -104,14 +107,17 @@ class Network:
         clip: most magnitude of what activations are applied to; None for any.
     """
 
-    def __init__(self, call: Call, gates: int, defaults: Sequence[str]) -> None:
+    def __init__(
+        self, call: Call, gates: int, defaults: Sequence[str], weights: tuple[MLOperand, MLOperand] | None = None
+    ) -> None:
         self.call, self.gates = call, gates
+        self.w, self.r = weights or (call.operand(1), call.operand(2))
         wanted = call.attribute("direction", "forward")
         self.directions = DIRECTIONS.get(wanted) or call.fail(f"direction '{wanted}' is not one of {', '.join(DIRECTIONS)}")
         self.batch_first = bool(call.attribute("layout", 0))
         self.x = call.transpose(call.operand(0), [1, 0, 2]) if self.batch_first else call.operand(0)
         self.steps, self.batch, _ = (int(d) for d in self.x.shape)
-        self.hidden = int(call.tensor(2).shape[2])
+        self.hidden = int(self.r.shape[2])
         self.activations = activations_of(call, defaults, len(self.directions))
         self.clip: float | None = call.attribute("clip")
         self.lengths: MLOperand | None = None
@@ -179,9 +185,9 @@ class Network:
             x = self.call.build.clamp(x, min_value=-self.clip, max_value=self.clip)
         return activation.apply(self.call, x)
 
-    def weights(self, index: int, direction: int, number: int | None = None) -> MLOperand:
-        """Return weights, transposed [inputs, gates * hidden], or those of one gate, in float32."""
-        operand = self.one(self.call.operand(index), direction)
+    def weights(self, both: MLOperand, direction: int, number: int | None = None) -> MLOperand:
+        """Return a direction's weights, transposed [inputs, gates * hidden], or those of one gate, in float32."""
+        operand = self.one(both, direction)
         assert operand is not None
         flat = self.call.cast(self.call.reshape(operand, operand.shape[1:]), "float32")
         if number is not None:
@@ -210,7 +216,7 @@ class Network:
     def projected(self, direction: int, bias: MLOperand | None) -> MLOperand:
         """Return the inputs' products with their weights, [steps, N, gates * hidden], with a bias."""
         flat = self.call.reshape(self.call.cast(self.x, "float32"), [self.steps * self.batch, self.x.shape[2]])
-        y = self.call.build.gemm(flat, self.weights(1, direction), c=bias)
+        y = self.call.build.gemm(flat, self.weights(self.w, direction), c=bias)
         return self.call.reshape(y, [self.steps, self.batch, self.gates * self.hidden])
 
     def gate(self, gates: MLOperand, number: int, count: int = 1) -> MLOperand:
@@ -291,7 +297,33 @@ def sees_new_state(call: Call, hidden: int) -> bool:
 @lowers("LSTM", folds=False)
 def lstm(call: Call) -> Result:
     """Long short-term memory."""
-    net = Network(call, 4, ("Sigmoid", "Tanh", "Tanh"))
+    return lstm_of(call, Network(call, 4, LSTM_ACTIVATIONS))
+
+
+@lowers("DynamicQuantizeLSTM", domain=MICROSOFT, folds=False)
+def dynamic_quantize_lstm(call: Call) -> Result:
+    """Long short-term memory with weights of 8 bits; inputs and states are not quantized, as onnxruntime does on CPUs."""
+    return lstm_of(call, Network(call, 4, LSTM_ACTIVATIONS, (dequantized(call, 1, 8), dequantized(call, 2, 10))))
+
+
+def dequantized(call: Call, index: int, scale: int) -> MLOperand:
+    """Return weights of 8 bits, [directions, inputs, gates * hidden], as those of an LSTM.
+
+    Args:
+        call: the node.
+        index: the input that they are.
+        scale: the input that is their scales, one for each direction or for each of its columns; zero points follow.
+    """
+    weights, scales = call.operand(index), call.operand(scale)
+    shape = [weights.shape[0], 1, weights.shape[2] if len(scales.shape) == 2 else 1]
+    scales = call.reshape(scales, shape)
+    zeros = call.constant(np.zeros(shape), weights.data_type)
+    zeros = call.reshape(call.operand(scale + 1), shape) if call.has(scale + 1) else zeros
+    return call.transpose(call.build.dequantize_linear(weights, scales, zeros), [0, 2, 1])
+
+
+def lstm_of(call: Call, net: Network) -> Result:
+    """Return the outputs of an LSTM."""
     coupled = bool(call.attribute("input_forget", 0))
     if not net.plain or coupled or sees_new_state(call, net.hidden):
         *states, sequence = net.joined([unrolled_lstm(net, d, coupled) for d in range(len(net.directions))])
@@ -299,7 +331,7 @@ def lstm(call: Call) -> Result:
     bias = net.bias()
 
     def build(direction: str, part: Part, activations: list[MLActivation]) -> list[MLOperand]:
-        weight, recurrent_weight = part(call.operand(1)), part(call.operand(2))
+        weight, recurrent_weight = part(net.w), part(net.r)
         assert weight is not None
         assert recurrent_weight is not None
         return call.build.lstm(
@@ -324,7 +356,7 @@ def lstm(call: Call) -> Result:
 def unrolled_lstm(net: Network, direction: int, coupled: bool) -> list[MLOperand]:
     """Return what a direction gives, made of operators; with `coupled` a unit forgets what it does not take in."""
     call, (f, g, h) = net.call, net.activations[direction]
-    recurrent = net.weights(2, direction)
+    recurrent = net.weights(net.r, direction)
     peephole = net.row(call.optional(7), direction)
 
     def seen(gate: MLOperand, state: MLOperand, number: int) -> MLOperand:
@@ -392,7 +424,7 @@ def gru(call: Call) -> Result:
     if net.plain:
         # A reset after the product multiplies the recurrent bias too.
         biases = net.biases() if reset_after else (net.bias(), None)
-        return gru_of(net, (call.operand(1), call.operand(2)), biases, reset_after)
+        return gru_of(net, (net.w, net.r), biases, reset_after)
     state, sequence = net.joined([unrolled_gru(net, d, reset_after) for d in range(len(net.directions))])
     return net.outputs([state], sequence)
 
@@ -400,8 +432,8 @@ def gru(call: Call) -> Result:
 def unrolled_gru(net: Network, direction: int, reset_after: bool) -> list[MLOperand]:
     """Return what a direction gives, made of operators."""
     call, (f, g) = net.call, net.activations[direction]
-    gates_weight = net.call.build.concat([net.weights(2, direction, 0), net.weights(2, direction, 1)], 1)
-    new_weight = net.weights(2, direction, 2)
+    gates_weight = net.call.build.concat([net.weights(net.r, direction, 0), net.weights(net.r, direction, 1)], 1)
+    new_weight = net.weights(net.r, direction, 2)
     bias, recurrent_bias = (net.row(b, direction) for b in net.biases())
     gates_bias = new_bias = None
     if recurrent_bias is not None:
@@ -442,14 +474,14 @@ def rnn(call: Call) -> Result:
     bias = call.constant(fixed, net.x.data_type)
     if own is not None:
         bias = call.build.add(bias, padded(own))
-    weights = (padded(call.operand(1)), padded(call.operand(2)))
+    weights = (padded(net.w), padded(net.r))
     return gru_of(net, weights, (bias, None), False, call.build.hard_sigmoid(alpha=1, beta=0))
 
 
 def unrolled_rnn(net: Network, direction: int) -> list[MLOperand]:
     """Return what a direction gives, made of operators."""
     call, (f,) = net.call, net.activations[direction]
-    recurrent = net.weights(2, direction)
+    recurrent = net.weights(net.r, direction)
 
     def cell(inputs: MLOperand, hidden: MLOperand) -> Step:
         return (net.act(f, call.build.add(inputs, call.build.matmul(hidden, recurrent))),)
