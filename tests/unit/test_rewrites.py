@@ -302,6 +302,18 @@ def test_random_chains_of_transposes_and_reshapes(dimensions: str) -> None:
         assert len(after.nodes) <= max(len(graph.nodes), 4)
 
 
+def test_a_range_is_found_before_elements_are_moved() -> None:
+    s = Sketch()
+    x = s.apply("neg", s.input(normal(2, 3, 4)))
+    moved = s.apply("transpose", s.apply("reshape", s.apply("transpose", x), new_shape=[4, 6, 1]))
+    scale, zero = s.apply_all("x.quantization_parameters", [moved])
+    ops = ["neg", "x.quantization_parameters"]
+    check(merge_movement, s.graph(scale, zero), s.feeds, ops, tolerance=None)
+    s = Sketch()
+    flat = s.apply("reshape", s.input(normal(2, 3, 4)), new_shape=[24])
+    unchanged(merge_movement, s.graph(*s.apply_all("x.quantization_parameters", [flat])))
+
+
 def split(choices: np.random.Generator, size: int, most: int) -> list[int]:
     """Return at most so many dimensions that make up a size, some of them 1."""
     parts: list[int] = []

@@ -48,6 +48,8 @@ def extension_calls() -> list[Call]:
             [np.zeros((9, 40), U8), np.zeros(3, I32), np.ones((9, 5), F32), None],
             {"block_size": 16},
         ),
+        Call("x.quantization_parameters", "few", [(3, 40)]),
+        Call("x.quantization_parameters", "parts", [(5, 1000)]),
         Call("x.grid_sample", "all", [(1, 2, 5, 3), (1, 3, 7, 2)]),
         Call("x.top_k", "all", [(3, 40)], {"k": 5}),
         Call("x.weighted_gather", "all", [(3, 7), np.zeros((6, 3), np.int64), (6, 3)], {"axis": 1}),

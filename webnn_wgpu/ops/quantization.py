@@ -155,15 +155,18 @@ def _dequantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tup
 # Both at once ---------------------------------------------------------------------------------------------------------
 
 QUANTIZE_DEQUANTIZE = "quantizeDequantize"
-"""Element-wise form of quantizeLinear to 8 bits and dequantizeLinear with the same numbers, which only passes make."""
+"""Element-wise form of quantizeLinear to 8 bits and dequantizeLinear with the same numbers, which only passes make.
+
+What is not `scaled` counts steps from the zero point.
+"""
 
 
 def _round_trip_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     low, high = DATA_TYPES[attrs["data_type"]].limits
-    code = f"(f32(quantize_narrow(div_f32({{0}}, {{scale}}), {{zero_point}}, {low}i, {high}i) - {{zero_point}}) * {{scale}})"
+    steps = f"f32(quantize_narrow(div_f32({{0}}, {{scale}}), {{zero_point}}, {low}i, {high}i) - {{zero_point}})"
     zero_point: tuple[str, UniformType, int] = ("zero_point", "i32", attrs["zero_point"])
     uniforms = (scalar_uniform("scale", attrs["scale"], inputs[0]), zero_point)
-    return Formula(code, ("div", "quantize_narrow"), uniforms)
+    return Formula(f"({steps} * {{scale}})" if attrs["scaled"] else steps, ("div", "quantize_narrow"), uniforms)
 
 
 def _round_trip_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
@@ -172,7 +175,36 @@ def _round_trip_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tup
     scale = np.full((1,) * x.ndim, attrs["scale"], x.dtype)
     zero_point = np.full((1,) * x.ndim, attrs["zero_point"], quantized.numpy)
     (steps,) = _quantize_reference((x, scale, zero_point), attrs, (quantized,))
-    return _dequantize_reference((steps, scale, zero_point), attrs, out)
+    return _dequantize_reference((steps, scale if attrs["scaled"] else np.ones_like(scale), zero_point), attrs, out)
+
+
+# Less the zero point --------------------------------------------------------------------------------------------------
+
+QUANTIZE_CENTRED = "quantizeCentred"
+"""Element-wise form of quantizeLinear to 8 bits less the zero point, as floats, which only passes make."""
+
+
+def _infer_centred(call: Call) -> tuple[TensorType, ...]:
+    x, *numbers = (call.input(i) for i in range(3))
+    call.require(all(n.num_elements == 1 and n.rank <= x.rank for n in numbers), "scale and zeroPoint must be one number each")
+    return (x,)
+
+
+def _centred_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
+    low, high = DATA_TYPES[inputs[2]].limits
+    code = f"f32(quantize_narrow(div_f32({{0}}, {{1}}), i32({{2}}), {low}i, {high}i) - i32({{2}}))"
+    return Formula(code, ("div", "quantize_narrow"))
+
+
+def _centred_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x, scale, zero_point = arrays
+    assert x is not None
+    assert scale is not None
+    assert zero_point is not None
+    ones = (1,) * x.ndim
+    given = (x, scale.reshape(ones), zero_point.reshape(ones))
+    (steps,) = _quantize_reference(given, attrs, (out[0].with_data_type(str(zero_point.dtype)),))
+    return [(steps.astype(np.float32) - zero_point.reshape(ones).astype(np.float32)).astype(np.float32)]
 
 
 OPS = (
@@ -182,10 +214,26 @@ OPS = (
         lambda call: (call.input(),),
         _round_trip_reference,
         lower_elementwise,
-        attrs=(Attr("scale", "float"), Attr("zero_point", "int"), Attr("data_type", "enum", allowed=("int8", "uint8"))),
+        attrs=(
+            Attr("scale", "float"),
+            Attr("zero_point", "int"),
+            Attr("data_type", "enum", allowed=("int8", "uint8")),
+            Attr("scaled", "bool", True),
+        ),
         templates=(ELEMENTWISE,),
         elementwise=_round_trip_formula,
         tolerance=1,
+        internal=True,
+    ),
+    OpDef(
+        QUANTIZE_CENTRED,
+        (Operand("input", ("float32",)), Operand("scale", ("float32",)), Operand("zeroPoint", ("int8", "uint8"))),
+        _infer_centred,
+        _centred_reference,
+        lower_elementwise,
+        templates=(ELEMENTWISE,),
+        elementwise=_centred_formula,
+        tolerance=0,
         internal=True,
     ),
     OpDef(

@@ -26,7 +26,7 @@ _Cut: TypeAlias = tuple[int, int, int]
 
 def merge_movement(graph: Graph) -> Graph:
     """Merge transposes, reshapes, splits and slices with concatenations; make views of transposes that only move sizes of 1."""
-    merged = rewrite(rewrite(graph, _moved_once, _joined_parts, _cut_joints, _expanded), _lone_parts)
+    merged = rewrite(rewrite(graph, _moved_once, _in_any_order, _joined_parts, _cut_joints, _expanded), _lone_parts)
     # Back where they began, they change nothing.
     return graph if merged is graph else drop_identities(merged)
 
@@ -65,6 +65,17 @@ def _before(shape: tuple[int, ...], dims: Sequence[Steps]) -> tuple[tuple[int, .
     places = {d: place for d, place in zip(large, (p for p, size in enumerate(shape) if size != 1), strict=True)}
     ones = (place for place, size in enumerate(shape) if size == 1)
     return shape, tuple(places[d] if steps else next(ones) for d, steps in enumerate(dims))
+
+
+def _in_any_order(r: Rewriter, node: Node) -> bool:
+    """Find the range of elements where they are, not where they have been moved to."""
+    if node.op != "x.quantization_parameters":
+        return False
+    source = view_of(r, node.operands[0], *_IN_ORDER)
+    if not source.nodes or len(r.shape(source.value)) != len(source.dims):
+        return False
+    r.add_all(node.op, (source.value,), node.attrs, (*source.nodes, node), node.outputs)
+    return True
 
 
 def _joined_parts(r: Rewriter, node: Node) -> bool:

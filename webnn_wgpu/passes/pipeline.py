@@ -15,6 +15,7 @@ from .convolution import fold_into_convolutions, fold_padding
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues, fuse_transposes
 from .gelu import recognise_gelu
+from .integers import keep_integers_as_floats
 from .layout import keep_channels_last
 from .movement import merge_movement
 from .normalization import recognise_normalization
@@ -82,6 +83,12 @@ PASSES = (
         "decompose_batch_normalization",
         decompose_batch_normalization,
         "a factor and an addend are fused with what is next to them, and are no kernel of their own",
+        exact=False,
+    ),
+    Pass(
+        "keep_integers_as_floats",
+        keep_integers_as_floats,
+        "exact sums of products are scaled where they are made; not before factors go into weights, which would round them",
         exact=False,
     ),
     Pass(

@@ -1,4 +1,4 @@
-"""Extension operators on weights of a few bits."""
+"""Extension operators on weights of a few bits, and for quantizing at run time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class QuantizedExtensions(OperatorMethods):
-    """gather_block_quantized, matmul_nbits."""
+    """gather_block_quantized, matmul_nbits, quantization_parameters."""
 
     @with_options()
     def gather_block_quantized(
@@ -100,3 +100,29 @@ class QuantizedExtensions(OperatorMethods):
         """
         attrs = {"bits": bits, "block_size": block_size}
         return self._output("x.matmul_nbits", [a, b, scales, zero_points, bias], attrs, label=label)
+
+    @with_options()
+    def quantization_parameters(self, input: MLOperand, *, label: str = "") -> list[MLOperand]:
+        """The scale and the zero point by which `quantize_linear` makes uint8 of a tensor's whole range, with 0 in it.
+
+        With them it is ONNX's DynamicQuantizeLinear.
+
+        Args:
+            input: float32.
+            label: The operator's name in messages.
+
+        Returns:
+            The scale, float32, and the zero point, uint8, both of the input's rank and of one element.
+
+        Raises:
+            MLTypeError: A data type that is not allowed, or an operand of another builder.
+
+        Numerics: 255 steps of the scale lead from the least to the greatest element. Where all elements are 0 the scale is 1.
+            NaN among them, or an infinity, makes the scale that.
+
+        Example:
+            >>> scale, zero_point = b.ext.quantization_parameters(x)
+            >>> b.quantize_linear(x, scale, zero_point)
+            MLOperand(uint8[2, 3])
+        """
+        return self._outputs("x.quantization_parameters", [input], {}, label)

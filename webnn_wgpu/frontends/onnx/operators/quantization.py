@@ -181,16 +181,8 @@ def zero_points(call: Call, blocks: Blocks) -> MLOperand:
 def dynamic_quantize_linear(call: Call) -> Result:
     """Quantize to uint8 with the scale and the zero point that the elements' range, with 0 in it, asks for."""
     x = call.operand(0)
-    zero, top = call.constant(0, "float32"), call.constant(255, "float32")
-    low = call.build.min(call.build.reduce_min(x), zero)
-    high = call.build.max(call.build.reduce_max(x), zero)
-    span = call.build.sub(high, low)
-    scale = call.build.where(call.build.equal(span, zero), call.constant(1, "float32"), call.build.div(span, top))
-    zero_point = call.build.neg(call.build.div(low, scale))
-    zero_point = call.cast(call.build.round_even(call.build.clamp(zero_point, min_value=0, max_value=255)), "uint8")
-    ones = [1] * len(x.shape)
-    y = call.build.quantize_linear(x, call.reshape(scale, ones), call.reshape(zero_point, ones))
-    return [y, scale, zero_point]
+    scale, zero_point = call.build.ext.quantization_parameters(x)
+    return [call.build.quantize_linear(x, scale, zero_point), call.reshape(scale, []), call.reshape(zero_point, [])]
 
 
 # products -------------------------------------------------------------------------------------------------------------

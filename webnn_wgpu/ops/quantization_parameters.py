@@ -1,0 +1,80 @@
+"""The scale and the zero point that a tensor's own range asks for, as dynamic quantization has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
+from ..kernels.element import QUAD
+from ..kernels.spec import Binding, KernelCall, KernelTemplate
+from ..kernels.spec import Operand as Resource
+from ._def import Call, Lowering, OpDef, Operand
+from ._reduction import view_rows
+from .reduce import REDUCE, Tensor, extremum, number_of_parts, parts_needed, totals_of_parts
+
+QUANTIZATION_PARAMETERS = KernelTemplate("quantization_parameters", ("of_parts",))
+
+_FEW = 1 << 12
+_FEW_ON_CPU = 1 << 16
+"""Elements that a single workgroup looks through: on CPU adapters another kernel costs as much as some ten thousand loads."""
+
+
+def _infer(call: Call) -> tuple[TensorType, ...]:
+    ones = (1,) * call.input().rank
+    return call.output("float32", ones), call.output("uint8", ones)
+
+
+def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+    x = arrays[0]
+    assert x is not None
+    zero = np.float32(0)
+    with np.errstate(all="ignore"):
+        low, high = np.minimum(x.min(), zero), np.maximum(x.max(), zero)
+        scale = np.float32(1) if high == low else (high - low) / np.float32(255)
+        steps = np.rint(-(low / scale))
+    zero_point = 0 if np.isnan(steps) else int(np.clip(steps, 0, 255))
+    return [np.full(out[0].shape, scale, np.float32), np.full(out[1].shape, zero_point, np.uint8)]
+
+
+def _lower(low: Lowering) -> list[KernelCall]:
+    x = low.input()
+    if x.num_elements <= (_FEW_ON_CPU if low.caps.is_cpu else _FEW):
+        return [_end(low, [(Binding("input", "read", x.data_type), low.value(0))], x.num_elements, "few elements")]
+    source = Tensor(low.value(0), x.data_type, (x.num_elements,))
+    needed = parts_needed(view_rows(source.shape, (0,)), source.element, low.caps)
+    parts = max(needed, number_of_parts(1, x.num_elements, QUAD, low.caps))
+    chunk = -(-x.num_elements // (parts * QUAD)) * QUAD
+    calls: list[KernelCall] = []
+    resources: list[tuple[Binding, Resource]] = []
+    for name, step in (("least", extremum("min", "f32")), ("greatest", extremum("max", "f32"))):
+        call, totals = totals_of_parts(low, replace(step, finish="t"), source, 0, chunk, f"{name} of parts")
+        calls.append(call)
+        resources.append((Binding(name, "read", totals.element), totals.resource))
+    return [*calls, _end(low, resources, -(-x.num_elements // chunk), "of parts")]
+
+
+def _end(low: Lowering, read: Sequence[tuple[Binding, Resource]], count: int, reason: str) -> KernelCall:
+    """Return the call that makes scale and zero point of elements, or of the extremes of parts."""
+    scale, zero_point = Binding("scale", "write", "float32"), Binding("zero_point", "write", "uint8", quad=True)
+    bindings = [*(binding for binding, _ in read), scale, zero_point]
+    spec = QUANTIZATION_PARAMETERS.spec(bindings, [("count", "u32")], of_parts=len(read) == 2)
+    return KernelCall(spec, (*(value for _, value in read), *low.node.outputs), (count,), (1, 1, 1), reason)
+
+
+OPS = (
+    OpDef(
+        "x.quantization_parameters",
+        (Operand("input", ("float32",)),),
+        _infer,
+        _reference,
+        _lower,
+        templates=(REDUCE, QUANTIZATION_PARAMETERS),
+        outputs=("scale", "zeroPoint"),
+        output_types=("float32", "uint8"),
+        tolerance=0,
+    ),
+)
