@@ -60,8 +60,9 @@ def test_numbers_known_beforehand_are_options(dtype: Any, zero: int, device: Dev
     left = centred(s, x, number(s, 0.25, shape=(1, 1, 1, 1)), point, number(s, zero))
     sums = s.apply("conv2d", left, s.constant(whole(4, 3, 2, 2)))
     biased = s.apply("add", as_integers(s, sums), s.constant(np.int32([[[7]], [[-900]], [[0]], [[65536]]])))
+    biased = s.apply("add", s.constant(np.int32(-5)), biased)
     graph = s.graph(s.apply("mul", as_floats(s, biased), number(s, 0.125)))
-    ops = ["quantizeDequantize", "conv2d", "add", "mul"]
+    ops = ["quantizeDequantize", "conv2d", "add", "add", "mul"]
     check(keep_integers_as_floats, graph, s.feeds, ops, tolerance=None)
     before = run_graph(device, graph, s.feeds, disabled_passes=["keep_integers_as_floats"])
     assert_same(run_graph(device, graph, s.feeds), before)
@@ -100,7 +101,7 @@ def test_sums_that_have_to_be_integers(reason: str) -> None:
     weights = whole(300, 8, most=255) + np.float32(300) if reason == "large" else whole(300, 8)
     sums = as_integers(s, s.apply("matmul", left, s.constant(weights + np.float32(0.5) if reason == "fractions" else weights)))
     if reason == "large addend":
-        sums = s.apply("add", sums, s.constant(np.int32([2**24])))
+        sums = s.apply("add", s.apply("add", sums, s.constant(np.int32([3]))), s.constant(np.int32([2**24])))
     if reason == "unknown addend":
         sums = s.apply("add", sums, s.input(np.int32([5])))
     unchanged(keep_integers_as_floats, s.graph(as_floats(s, sums)))

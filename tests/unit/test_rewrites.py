@@ -485,3 +485,40 @@ def test_weights_of_few_bits_keep_them_through_the_pipeline() -> None:
     after, _ = run_passes(graph)
     assert [node.op for node in after.nodes] == ["x.matmul_nbits"]
     assert sum(a.nbytes for a in after.constants.values()) == 64 * 32 // 2 + 2 * 32 * 4 + 32
+
+
+# ---------------------------------------------------------------------------------------------- graphs without measure
+
+
+def test_long_chains_are_no_patterns_and_take_no_time() -> None:
+    s = Sketch()
+    x = s.input(normal(1, 2, 4, 4))
+    mask = s.constant(normal(4, 4))
+    for _ in range(2000):
+        x = s.apply("add", x, mask)
+    table = s.apply("reshape", s.input(normal(4, 4)), new_shape=[1, 1, 4, 4])
+    for _ in range(2000):
+        table = s.apply("cos", table)
+    halves = s.apply_all("split", [x], splits=2, axis=3)
+    turned = s.apply("concat", s.apply("neg", halves[1]), halves[0], axis=3)
+    scores = s.apply("add", s.apply("mul", x, table), s.apply("mul", turned, table))
+    graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), s.input(normal(1, 2, 4, 4))))
+    assert run_passes(graph)[0].nodes
+
+
+@pytest.mark.parametrize("op", ["add", "sub", "concat"])
+def test_what_is_joined_with_itself_again_and_again_takes_no_time(op: str) -> None:
+    s = Sketch()
+    x = s.apply("cast", s.input(np.ones((1, 2, 4, 4), np.uint8)), data_type="float32")
+    if op == "concat":
+        x = s.apply("concat", s.input(normal(1, 2, 4, 1)), s.input(normal(1, 2, 4, 2)), axis=3)
+    for _ in range(18 if op == "concat" else 200):
+        x = s.apply(op, x, x, axis=2) if op == "concat" else s.apply(op, x, x)
+    if op == "add":
+        end = s.apply("matmul", s.apply("softmax", x, axis=3), s.input(normal(1, 2, 4, 4)))
+    elif op == "concat":
+        end = s.apply("slice", x, starts=[0, 0, 0, 1], sizes=[*s.type(x).shape[:3], 2])
+    else:
+        sums = s.apply("cast", s.apply("matmul", x, s.constant(np.ones((4, 4), np.float32))), data_type="int32")
+        end = s.apply("cast", sums, data_type="float32")
+    assert run_passes(s.graph(end))[0].nodes

@@ -95,81 +95,50 @@ def _sums(r: Rewriter, node: Node) -> bool:
     """Leave sums of products that are exact as they are, instead of making them integers, and floats again."""
     if node.op != "cast" or r.type(node.outputs[0]).data_type != "float32" or r.type(node.operands[0]).data_type != "int32":
         return False
-    found = _as_floats(r, node.operands[0])
-    if found is None:
+    value, addends, nodes = _taken_apart(r, node.operands[0])
+    cast = r.made(value, "cast")
+    numbers = None if cast is None else _range_of_sums(r, cast.operands[0])
+    if cast is None or numbers is None or not _fits(numbers):
         return False
-    value, _, nodes = found
-    r.add("identity", (value,), {}, (*nodes, node), node.outputs[0])
+    for array in (r.constants[addend] for addend in addends):
+        least, greatest = float(array.min()), float(array.max())
+        numbers = numbers[0] + least, numbers[1] + greatest
+        if not _fits(numbers) or not _fits((least, greatest)):
+            return False
+    (value,), nodes = cast.operands, (cast, *nodes, node)
+    for addend in addends:
+        value = r.add("add", (value, r.constant(r.constants[addend].astype(np.float32), addend, "float32")), {}, nodes)
+    r.add("identity", (value,), {}, nodes, node.outputs[0])
     return True
 
 
-def _as_floats(r: Rewriter, value: int) -> tuple[int, _Range, tuple[Node, ...]] | None:
-    """Return floats that are the same numbers as integers, their range, and what makes integers of them."""
-    made = r.made(value, "cast", "add")
-    if made is None:
-        return None
-    if made.op == "cast":
-        (x,) = made.operands
-        numbers = _range(r, x) if r.type(x).data_type == "float32" else None
-        return (x, numbers, (made,)) if numbers is not None and _fits(numbers) else None
-    for sums, addend in (made.operands, made.operands[::-1]):
-        array = r.constants.get(addend)
-        found = None if array is None or r.shape(sums) != r.shape(value) else _as_floats(r, sums)
-        if array is None or found is None:
-            continue
-        x, (low, high), nodes = found
-        numbers = low + float(array.min()), high + float(array.max())
-        if _fits(numbers) and _fits((float(array.min()), float(array.max()))):
-            nodes = (*nodes, made)
-            return r.add("add", (x, r.constant(array.astype(np.float32), addend, "float32")), {}, nodes), numbers, nodes
-    return None
+def _taken_apart(r: Rewriter, value: int) -> tuple[int, list[int], tuple[Node, ...]]:
+    """Return what a value was before constants were added to it, those, and what added them, the first first."""
+    addends: list[int] = []
+    nodes: list[Node] = []
+    while (made := r.made(value, "add")) is not None:
+        found = next(((x, c) for x, c in (made.operands, made.operands[::-1]) if c in r.constants), None)
+        if found is None or r.shape(found[0]) != r.shape(value):
+            break
+        value, addend = found
+        addends.insert(0, addend)
+        nodes.insert(0, made)
+    return value, addends, tuple(nodes)
 
 
 def _fits(numbers: _Range) -> bool:
     return -_MOST < numbers[0] and numbers[1] < _MOST
 
 
-def _range(r: Rewriter, value: int) -> _Range | None:
-    """Return the range of floats that are whole numbers; None if they are not known to be, or may be anything."""
-    if (array := r.constants.get(value)) is not None:
-        whole = array.size > 0 and bool(np.all(np.isfinite(array)) and np.all(array == np.rint(array)))
-        return (float(array.min()), float(array.max())) if whole else None
-    node = r.made(value, *MOVEMENTS, "pad", "cast", "sub", QUANTIZE_CENTRED, QUANTIZE_DEQUANTIZE, "matmul", "conv2d")
-    if node is None:
+def _range_of_sums(r: Rewriter, value: int) -> _Range | None:
+    """Return the range of sums of products of whole numbers; None if they are something else, or may be anything."""
+    value, _ = _unmoved(r, value)
+    node = r.made(value, "matmul", "conv2d")
+    if node is None or r.type(value).data_type != "float32" or given(node, 2) is not None:
         return None
-    match node.op:
-        case "cast":
-            type_ = r.type(node.operands[0]).data_type
-            limits = DATA_TYPES[type_].limits if type_ in _NARROW else None
-            return None if limits is None else (float(limits[0]), float(limits[1]))
-        case "sub":
-            a, b = (_range(r, operand) for operand in node.operands)
-            return None if a is None or b is None else (a[0] - b[1], a[1] - b[0])
-        case "pad":
-            padding = node.attrs["mode"] != "constant" or node.attrs["value"] == 0
-            return _with_zero(_range(r, node.operands[0])) if padding else None
-        case "matmul" | "conv2d":
-            return _range_of_sums(r, node)
-        case _ if node.op == QUANTIZE_CENTRED:
-            low, high = DATA_TYPES[r.type(node.operands[2]).data_type].limits
-            return float(low - high), float(high - low)
-        case _ if node.op == QUANTIZE_DEQUANTIZE:
-            low, high = DATA_TYPES[node.attrs["data_type"]].limits
-            zero = node.attrs["zero_point"]
-            return None if node.attrs["scaled"] else (float(low - zero), float(high - zero))
-        case _:
-            return _range(r, node.operands[0])
-
-
-def _with_zero(numbers: _Range | None) -> _Range | None:
-    return None if numbers is None else (min(numbers[0], 0.0), max(numbers[1], 0.0))
-
-
-def _range_of_sums(r: Rewriter, node: Node) -> _Range | None:
-    """Return the range of sums of products of whole numbers, all of which are exact if it is small enough."""
-    x, weights = node.operands[:2]
+    x, weights = node.operands
     numbers, shape = _range(r, x), r.shape(weights)
-    if numbers is None or given(node, 2) is not None or len(shape) < 2:
+    if numbers is None:
         return None
     kept = len(shape) - 1 if node.op == "matmul" else int(node.attrs["filter_layout"].index("o"))
     reduced = (kept - 1,) if node.op == "matmul" else tuple(d for d in range(len(shape)) if d != kept)
@@ -180,6 +149,50 @@ def _range_of_sums(r: Rewriter, node: Node) -> _Range | None:
         most = math.inf if other is None else math.prod(shape[d] for d in reduced) * max(map(abs, other))
     most *= max(map(abs, numbers))
     return (-most, most) if math.isfinite(most) else None
+
+
+def _range(r: Rewriter, value: int) -> _Range | None:
+    """Return the range of whole numbers that are quantized, and may have lost a zero point and been moved."""
+    value, padded = _unmoved(r, value)
+    difference = r.made(value, "sub")
+    if difference is None:
+        found = _range_of_quantized(r, value)
+    else:
+        a, b = (_range_of_quantized(r, _unmoved(r, operand)[0]) for operand in difference.operands)
+        found = None if a is None or b is None else (a[0] - b[1], a[1] - b[0])
+    return (min(found[0], 0.0), max(found[1], 0.0)) if found is not None and padded else found
+
+
+def _unmoved(r: Rewriter, value: int) -> tuple[int, bool]:
+    """Return what a value was before it was moved, and whether it was padded with zeros since."""
+    padded = False
+    while (node := r.made(value, *MOVEMENTS, "identity", "pad")) is not None:
+        if node.op == "pad":
+            if node.attrs["mode"] == "constant" and node.attrs["value"] != 0:
+                break
+            padded = True
+        value = node.operands[0]
+    return value, padded
+
+
+def _range_of_quantized(r: Rewriter, value: int) -> _Range | None:
+    if (array := r.constants.get(value)) is not None:
+        whole = bool(np.all(np.isfinite(array)) and np.all(array == np.rint(array)))
+        return (float(array.min()), float(array.max())) if whole else None
+    node = r.made(value, "cast", QUANTIZE_CENTRED, QUANTIZE_DEQUANTIZE)
+    if node is None:
+        return None
+    if node.op == QUANTIZE_CENTRED:
+        low, high = DATA_TYPES[r.type(node.operands[2]).data_type].limits
+        return float(low - high), float(high - low)
+    if node.op == QUANTIZE_DEQUANTIZE:
+        (low, high), zero = DATA_TYPES[node.attrs["data_type"]].limits, node.attrs["zero_point"]
+        return None if node.attrs["scaled"] else (float(low - zero), float(high - zero))
+    data_type = r.type(node.operands[0]).data_type
+    if data_type not in _NARROW:
+        return None
+    low, high = DATA_TYPES[data_type].limits
+    return float(low), float(high)
 
 
 def _most(array: Array, kept: int, reduced: tuple[int, ...]) -> float:

@@ -163,7 +163,9 @@ def _cuts(r: Rewriter, value: int, axis: int, first: int, size: int) -> bool:
         return last and r.inner(made.operands[0]) and _cuts(r, made.operands[0], len(inner) - 1, first, size)
     if made.attrs["axis"] == axis:
         return _operand(r, made, first, size) is not None
-    return all(r.inner(operand) and _cuts(r, operand, axis, first, size) for operand in made.operands)
+    # What is joined to itself would be cut twice.
+    once = len(set(made.operands)) == len(made.operands)
+    return once and all(r.inner(operand) and _cuts(r, operand, axis, first, size) for operand in made.operands)
 
 
 def _cut(r: Rewriter, value: int, axis: int, first: int, size: int, source: Node) -> tuple[int, tuple[Node, ...]]:

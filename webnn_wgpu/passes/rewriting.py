@@ -190,8 +190,9 @@ def rewrite(graph: Graph, *rules: Rule) -> Graph:
             before = len(rewriter.nodes)
             try:
                 done = rule(rewriter, node)
-            except MLTypeError:
-                # What a rule would make is not allowed: a padding or size beyond an operator's limits.
+            except (MLTypeError, RecursionError):
+                # What a rule would make is not allowed: a padding or size beyond an operator's limits. Or what it has to look
+                # through is longer than any pattern.
                 del rewriter.nodes[before:]
                 rewriter.remembered.clear()
                 done = False

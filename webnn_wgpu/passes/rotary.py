@@ -247,7 +247,7 @@ def _repeats(r: Rewriter, value: int, interleaved: bool) -> bool:
     if node.op == "concat":
         parts = node.operands
         if node.attrs["axis"] < len(r.shape(value)) - 1:
-            return all(_repeats(r, part, interleaved) for part in parts)
+            return all(_repeats(r, part, interleaved) for part in dict.fromkeys(parts))
         return not interleaved and len(parts) == 2 and parts[0] == parts[1]
     if node.op == "mul":
         scaled = r.with_number(node)

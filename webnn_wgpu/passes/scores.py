@@ -213,7 +213,7 @@ def _masked(r: Rewriter, node: Node) -> Iterator[tuple[int, Added | Filled]]:
     """Return what may be scores that an operator masks, and the mask that it is then."""
     full = r.shape(node.outputs[0])
     if node.op == "add":
-        for scores, mask in (node.operands, node.operands[::-1]):
+        for scores, mask in dict.fromkeys((node.operands, node.operands[::-1])):
             if unidirectional(r.shape(mask), full):
                 yield scores, Added(mask)
         return
