@@ -302,7 +302,7 @@ def lstm(call: Call) -> Result:
 
 @lowers("DynamicQuantizeLSTM", domain=MICROSOFT, folds=False)
 def dynamic_quantize_lstm(call: Call) -> Result:
-    """Long short-term memory with weights of 8 bits; inputs and states are not quantized, as onnxruntime does on CPUs."""
+    """Long short-term memory with weights of 8 bits. Inputs and states stay floats; onnxruntime quantizes them on CPUs."""
     return lstm_of(call, Network(call, 4, LSTM_ACTIVATIONS, (dequantized(call, 1, 8), dequantized(call, 2, 10))))
 
 
