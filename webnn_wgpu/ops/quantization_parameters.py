@@ -61,8 +61,8 @@ def _end(low: Lowering, read: Sequence[tuple[Binding, Resource]], count: int, re
     """Return the call that makes scale and zero point of elements, or of the extremes of parts."""
     scale, zero_point = Binding("scale", "write", "float32"), Binding("zero_point", "write", "uint8", quad=True)
     bindings = [*(binding for binding, _ in read), scale, zero_point]
-    spec = QUANTIZATION_PARAMETERS.spec(bindings, [("count", "u32")], of_parts=len(read) == 2)
-    return KernelCall(spec, (*(value for _, value in read), *low.node.outputs), (count,), (1, 1, 1), reason)
+    spec = QUANTIZATION_PARAMETERS.spec(bindings, [("count", "u32"), ("steps", "f32")], of_parts=len(read) == 2)
+    return KernelCall(spec, (*(value for _, value in read), *low.node.outputs), (count, 255.0), (1, 1, 1), reason)
 
 
 OPS = (
