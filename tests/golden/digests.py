@@ -1,0 +1,34 @@
+"""`digests.json`: short digests of the golden plans of each model for each record. Its diff shows which plans changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.golden.dumping import digest_of, dump
+from tests.golden.models import names
+from tests.golden.records import RECORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FILE = Path(__file__).with_name("digests.json")
+
+
+def of_record(device: str) -> dict[str, str]:
+    """Return model -> digest for a recorded device."""
+    return {model: digest_of(dump(model, device)) for model in names()}
+
+
+def read() -> Mapping[str, Mapping[str, str]]:
+    """Return model -> record -> digest as checked in."""
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+def write() -> None:
+    """Write the digests of the package as it is now, a line for each model."""
+    found = {device: of_record(device) for device in RECORDS}
+    rows = {model: {device: found[device][model] for device in RECORDS} for model in sorted(names())}
+    text = ",\n".join(f"{json.dumps(model)}: {json.dumps(row)}" for model, row in rows.items())
+    FILE.write_text(f"{{\n{text}\n}}\n", encoding="utf-8")

@@ -1,0 +1,190 @@
+"""Golden plans are those whose digests are checked in; the tool that compares them sees every difference."""
+
+from __future__ import annotations
+
+import copy
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.golden import digests, trees
+from tests.golden.__main__ import main
+from tests.golden.comparing import compare
+from tests.golden.dumping import digest_of, dump
+from tests.golden.models import names
+from tests.golden.operators import INTERNAL
+from tests.golden.records import RECORDS
+from webnn_wgpu.ops import OPS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HARDWARE = ("nvidia", "amd", "intel", "apple", "qualcomm", "webgpu-default")
+
+GIT = pytest.mark.skipif(not (trees.REPOSITORY / ".git").exists(), reason="the tool compares revisions of a git checkout")
+
+
+@pytest.mark.parametrize("device", RECORDS)
+def test_plans_are_the_golden_ones(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WEBNN_WGPU_FORCE", raising=False)
+    found, wanted = digests.of_record(device), digests.read()
+    changed = [model for model in found if wanted.get(model, {}).get(device) != found[model]]
+    assert not changed, (
+        f"plans for {device} changed: {', '.join(changed)}. `python -m tests.golden --against main` shows how. Where the "
+        "change is meant, `python -m tests.golden --update` rewrites the digests"
+    )
+
+
+def test_digests_are_of_the_models_and_records_there_are() -> None:
+    assert {model: set(row) for model, row in digests.read().items()} == {model: set(RECORDS) for model in names()}
+
+
+def test_there_is_a_record_of_each_kind_of_hardware() -> None:
+    assert set(HARDWARE) <= set(RECORDS)
+
+
+@pytest.mark.parametrize("operator", [name for name in OPS if name not in INTERNAL])
+def test_every_operator_has_a_golden_graph(operator: str) -> None:
+    plans = dump(f"operator/{operator}", "nvidia")["plans"]
+    assert plans
+    assert all("error" not in plan for plan in plans)
+
+
+def test_only_internal_operators_have_no_golden_graph_of_their_own() -> None:
+    assert {name for name in OPS if OPS[name].internal} == {*INTERNAL, "wgslOp"}
+
+
+SOME = [(model, device) for model in ("example/bert", "example/gpt", "operator/conv2d") for device in ("nvidia", "lavapipe")]
+
+
+def test_plans_are_the_same_in_every_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found: list[list[dict[str, Any]]] = []
+    for seed in ("0", "1", "2"):
+        monkeypatch.setenv("WEBNN_WGPU_GOLDEN", str(tmp_path / seed))
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        tree = trees.working_tree()
+        trees.make(tree, SOME, 1, lambda done, total: None)
+        found.append([trees.load(tree, *task) for task in SOME])
+    assert found[0] == found[1] == found[2]
+    assert all("failure" not in dumped for dumped in found[0])
+
+
+# The comparison -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def dumped() -> dict[str, Any]:
+    return dump("example/mlp", "nvidia")
+
+
+def test_equal_plans_do_not_differ(dumped: dict[str, Any]) -> None:
+    found = compare(dumped, copy.deepcopy(dumped))
+    assert not found
+    assert not list(found.lines())
+
+
+def test_a_changed_kernel_is_shown_with_its_text(dumped: dict[str, Any]) -> None:
+    after = copy.deepcopy(dumped)
+    dispatch = after["plans"][0]["dispatches"][0]
+    text = after["kernels"][dispatch["wgsl"]]
+    users = [d for plan in after["plans"] for d in plan["dispatches"] if d["wgsl"] == dispatch["wgsl"]]
+    del after["kernels"][dispatch["wgsl"]]
+    for each in users:
+        each["wgsl"] = "other"
+    after["kernels"]["other"] = text.replace("fn main", "fn mein")
+    found = compare(dumped, after)
+    assert len(found.changed) == 1
+    assert (found.added, found.gone, found.totals, found.fields) == ([], [], {}, {})
+    assert f"~ {dispatch['kernel']} ({dispatch['label']})" in list(found.lines())
+    assert any(line.startswith("+") and "fn mein" in line for line in found.lines(diff=True))
+    assert digest_of(after) != digest_of(dumped)
+
+
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        (("dispatches", 0, "grid"), "dispatches.grid"),
+        (("dispatches", 0, "reason"), "dispatches.reason"),
+        (("dispatches", 0, "bindings", "a", "size_bytes"), "dispatches.bindings.size_bytes"),
+        (("dispatches", 0, "bindings", "a", "offset_bytes"), "dispatches.bindings.offset_bytes"),
+        (("slots", 0), "slots"),
+        (("inputs", "x"), "inputs"),
+    ],
+)
+def test_a_changed_field_is_named(dumped: dict[str, Any], path: tuple[Any, ...], field: str) -> None:
+    after = copy.deepcopy(dumped)
+    holder = after["plans"][0]
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = "other"
+    found = compare(dumped, after)
+    assert found.fields == {field: 1}
+    assert "'other'" in found.example
+    assert not compare(dumped, after, ignored=[field.rpartition(".")[2]])
+    assert digest_of(after) != digest_of(dumped)
+
+
+def test_a_dispatch_that_is_gone_is_counted(dumped: dict[str, Any]) -> None:
+    after = copy.deepcopy(dumped)
+    count = sum(len(plan["dispatches"]) for plan in after["plans"])
+    del after["plans"][0]["dispatches"][0]
+    assert compare(dumped, after).totals["dispatches"] == (count, count - 1)
+
+
+def test_the_contents_of_constants_count_on_one_machine_alone(dumped: dict[str, Any]) -> None:
+    after = copy.deepcopy(dumped)
+    after["plans"][0]["constants"][0]["bytes"] = "other"
+    assert compare(dumped, after).fields == {"constants.bytes": 1}
+    assert digest_of(after) == digest_of(dumped)
+
+
+# The command ----------------------------------------------------------------------------------------------------------
+
+_ONE = ["--models", "example/mlp", "--records", "nvidia", "--jobs", "1"]
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the package, to be changed, that the tool takes for the working tree."""
+    monkeypatch.setenv("WEBNN_WGPU_GOLDEN", str(tmp_path / "results"))
+    with trees.revision("HEAD") as tree:
+        folder = tree.folder.rename(tmp_path / "tree")
+    monkeypatch.setattr(trees, "working_tree", lambda: trees.tree_at(folder, "the copy"))
+    return folder
+
+
+@GIT
+def test_an_unchanged_package_changes_nothing(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--against", "HEAD", *_ONE]) == 0
+    assert capsys.readouterr().out == "nothing changed: package and shaders are those of HEAD\n"
+
+
+@GIT
+def test_a_comment_in_the_package_changes_nothing(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (package / "webnn_wgpu" / "__init__.py").open("a") as file:
+        file.write("# no plan depends on this\n")
+    assert main(["--against", "HEAD", *_ONE]) == 0
+    assert capsys.readouterr().out == "nothing changed against HEAD: 1 golden plans are the same\n"
+
+
+@GIT
+def test_a_change_of_a_template_is_found(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for template in (package / "shaders" / "ops").glob("matmul*.wgsl.j2"):
+        template.write_text(template.read_text() + "// changed\n")
+    assert main(["--against", "HEAD", "--diff", *_ONE]) == 1
+    out = capsys.readouterr().out
+    assert "+// changed" in out
+    assert out.endswith("1 of 1 golden plans differ from HEAD\n")
+
+
+@GIT
+def test_an_unknown_revision_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--against", "no-such-revision", *_ONE]) == 2
+    assert "no-such-revision" in capsys.readouterr().err
+
+
+def test_show_prints_plan_and_kernels(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--show", "example/mlp", "nvidia"]) == 0
+    out = capsys.readouterr().out
+    assert '"dispatches"' in out
+    assert "fn main" in out

@@ -1,0 +1,57 @@
+"""A process that makes golden plans with the package of one source tree: `python worker.py TREE FOLDER`, tasks on stdin.
+
+The tasks are lines "MODEL RECORD". Each becomes a file in FOLDER. The package and its shaders are those of TREE; the models and
+this tool are those of the checkout that the worker lies in.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib
+import json
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parents[2]
+
+
+def file_name(model: str, device: str) -> str:
+    """Return the name of the file that holds the golden plans of a model for a recorded device."""
+    return f"{model.replace('/', '.')}@{device}.json.gz"
+
+
+def take_package(tree: Path) -> None:
+    """Import the package from `tree`, and from then on the tests and examples from this checkout.
+
+    Raises:
+        RuntimeError: another package was imported already.
+    """
+    sys.path[0] = str(tree)
+    package = importlib.import_module("webnn_wgpu")
+    if not Path(package.__file__ or "").resolve().is_relative_to(tree.resolve()):
+        raise RuntimeError(f"webnn_wgpu came from {package.__file__}, not from {tree}")
+    sys.path[0] = str(HERE)
+
+
+def main() -> None:
+    """Carry out the tasks on stdin."""
+    tree, folder = Path(sys.argv[1]), Path(sys.argv[2])
+    take_package(tree)
+    from tests.golden.dumping import dump
+
+    for line in sys.stdin:
+        model, device = line.split()
+        try:
+            found: dict[str, Any] = dump(model, device)
+        except Exception:  # a revision that lacks what a graph needs, which the comparison must show
+            found = {"plans": [], "kernels": {}, "failure": traceback.format_exc()}
+        unfinished = folder / f".{file_name(model, device)}"
+        unfinished.write_bytes(gzip.compress(json.dumps(found).encode(), 4, mtime=0))
+        unfinished.replace(folder / file_name(model, device))
+        print(model, device, flush=True)
+
+
+if __name__ == "__main__":
+    main()
