@@ -34,7 +34,7 @@ pytest = $(BIN)/python -m pytest $(in_processes)
 # package, name the ICD file of a SwiftShader of your own: make test-swiftshader SWIFTSHADER=/path/to/vk_swiftshader_icd.json
 SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
 
-.PHONY: help demo test test-all test-swiftshader test-subgroups test-oldest swiftshader lint bench venv driver clean
+.PHONY: help demo test test-all test-swiftshader test-subgroups test-oldest hardware swiftshader lint bench venv driver clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -46,6 +46,7 @@ demo: $(VENV)/.installed $(VENV)/.weights ## run the main job: sentence similari
 
 test: lint $(VENV)/.weights ## linters, type checker, import rules, then pytest: the full device profile, a share of the others
 	@$(ensure_driver)
+	@$(MAKE) --no-print-directory hardware || echo "Tests that read the instructions of AMD's compiler are skipped"
 	$(pytest) --profiles=rotate $(ARGS)
 
 test-all: lint $(VENV)/.weights ## everything: all device profiles, random graphs, SwiftShader, other subgroups, the oldest wgpu
@@ -70,6 +71,8 @@ test-swiftshader: $(VENV)/.installed-dev $(VENV)/.weights swiftshader ## conform
 test-subgroups: $(VENV)/.installed-dev $(VENV)/.weights ## conformance cases, tests of operators and kernels with subgroups of 16
 	@$(ensure_driver)
 	VK_LOADER_DRIVERS_SELECT='*lvp*' LP_NATIVE_VECTOR_WIDTH=512 $(pytest) $(or $(ARGS),tests/conformance tests/ops tests/kernels)
+
+hardware: $(VENV)/hardware/.installed ## AMD's compilers without an AMD GPU: see python -m tests.hardware --help
 
 swiftshader: $(SWIFTSHADER) ## fetch the software Vulkan driver SwiftShader
 
@@ -105,6 +108,10 @@ $(VENV)/swiftshader/vk_swiftshader_icd.json: | $(VENV)/.made
 	@dpkg-deb --fsys-tarfile $(@D)/package/chromium-common_*.deb | \
 		tar -x -C $(@D) --wildcards --strip-components=4 '*/libvk_swiftshader.so' '*/vk_swiftshader_icd.json'
 	@rm -r $(@D)/package
+	@touch $@
+
+$(VENV)/hardware/.installed: tests/hardware/install.sh tests/hardware/layer/null_gpu.c | $(VENV)/.made
+	@SUDO="$(SUDO)" sh $< $(@D)
 	@touch $@
 
 # The first Python that is new enough. Debian keeps the venv module's other half in a package of its own.
