@@ -17,6 +17,7 @@ from tests.support import new_profile, run_graph
 from tests.unit.test_tuning import GRAPHS, asked
 from webnn_wgpu.api import tuning as tuner
 from webnn_wgpu.core import cache
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.graph import Graph
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.kernels import tuning as tunings
@@ -220,12 +221,12 @@ def test_graphs_of_single_operators(context: wn.MLContext) -> None:
     weights = builder.constant(np.ones((8, 8), np.float32))
     fused = builder.relu(builder.add(builder.matmul(x, weights), x))
     source = builder.build({"y": builder.softmax(fused, 1)})
-    optimised = run_passes(source.source)[0]
+    optimised = run_passes(source.source, Target.of(context.caps))[0]
     graphs = [tuner.single(optimised, node) for node in optimised.nodes]
     assert "fused" in {g.nodes[0].op for g in graphs}
     for each in graphs:
         verify(each)
-        assert make_plan(each, context.caps).dispatches
+        assert make_plan(each, Target.of(context.caps)).dispatches
         assert set(tuner._made_up(each)) == set(each.inputs)
 
 

@@ -21,7 +21,7 @@ def test_kernels(case: Case, context: wn.MLContext, results: Results) -> None:
     peak = wn.measured_peak(context)
     device = Device.of(context.device)
     graph = case.graph()
-    plan = make_plan(graph, device.caps)
+    plan = make_plan(graph, device.target)
     program = Program(device, plan)
     given = {str(i): array for i, array in enumerate(case.arrays()) if array is not None}
     try:

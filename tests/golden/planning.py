@@ -33,6 +33,7 @@ class PlanningBackend(backend.ReferenceBackend):
         device: Any = SimpleNamespace(
             lock=threading.RLock(), caps=self.caps, users=0, description=self.description, gpu=None, close=lambda: None
         )
+        device.target = _target_of(self.caps)
         # Without tuning: what was measured on the machine at hand must not decide.
         self._planner = backend.DeviceBackend(device, None)
         self.plans: list[Any] = []
@@ -51,6 +52,15 @@ class PlanningBackend(backend.ReferenceBackend):
         """Plan a graph, and return the reference to run it."""
         plan, reports = self.plan(graph, disabled_passes, tuning)
         return backend.ReferenceExecutable(plan.graph), plan, reports
+
+
+def _target_of(caps: Caps) -> Any:
+    """Return the target of a device; None for revisions that know of none."""
+    try:
+        from webnn_wgpu.costs import Target
+    except ImportError:
+        return None
+    return Target.of(caps)
 
 
 def planning_context(record: str) -> tuple[wn.MLContext, PlanningBackend]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.support import op_graph
+from webnn_wgpu.costs import Target
 from webnn_wgpu.plan import ExecutionPlan, make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
@@ -35,7 +36,7 @@ def run_limited(
     device: Device, graph: Graph, feeds: Mapping[str, Array], caps: Caps, forced: Mapping[str, str] | None = None
 ) -> tuple[ExecutionPlan, dict[str, Array]]:
     """Run a graph planned for lowered limits, and check that the plan keeps them."""
-    plan = make_plan(graph, caps, forced)
+    plan = make_plan(graph, Target.of(caps), forced)
     limit, alignment = (
         caps.limit(f"{name}") for name in ("max-storage-buffer-binding-size", "min-storage-buffer-offset-alignment")
     )

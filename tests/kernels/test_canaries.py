@@ -78,7 +78,7 @@ def check(device: Device, call: Call, forced: dict[str, str]) -> None:
     graph = op_graph(call.name, arrays, call.attrs, call.constants)
     feeds: dict[str, Array] = {str(i): a for i, a in enumerate(arrays) if a is not None and i not in call.constants}
     try:
-        plan = make_plan(graph, device.caps, forced)
+        plan = make_plan(graph, device.target, forced)
     except OperationError:
         return  # a variant that the device or the call cannot have
     caged, free = Aviary(device, plan), Program(device, plan)
@@ -122,7 +122,7 @@ def test_the_canaries_sing(own_device: Device, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(KernelSpec, "packed", one_more)
     graph = op_graph("neg", [np.ones(64, np.float32)])
-    program = Aviary(own_device, make_plan(graph, own_device.caps))
+    program = Aviary(own_device, make_plan(graph, own_device.target))
     program.start({"0": np.ones(64, np.float32)}, ["0"]).result()
     assert program.silent() == ["output 0"]
     program.destroy()

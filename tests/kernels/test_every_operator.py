@@ -11,6 +11,7 @@ from tests.kernels.large import limited, run_limited
 from tests.kernels.operators import Call, calls
 from tests.support import new_profile, op_graph
 from webnn_wgpu.core.errors import OutOfMemoryError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
@@ -69,7 +70,7 @@ def test_tensors_larger_than_a_binding(own_device: Device, call: Call) -> None:
     caps = limited(device.caps, call.limit)
     if str(call) in REFUSED:
         with pytest.raises(OutOfMemoryError) as raised:
-            make_plan(graph_of(call)[0], caps)
+            make_plan(graph_of(call)[0], Target.of(caps))
         error = raised.value
         assert (error.operator, error.label) == (OPS[call.name].python_name, "test")
         assert error.got == REFUSED[str(call)]

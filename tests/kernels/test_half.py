@@ -11,6 +11,7 @@ from hypothesis import given, settings
 
 from tests.random_graphs.graphs import graphs
 from tests.support import Sketch, assert_same, check_op, open_profile, random_array, run_graph
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
@@ -81,8 +82,10 @@ SAME_BITS = (
 
 def run_with(device: Device, graph: Graph, feeds: dict[str, Array], *without: str) -> dict[str, Array]:
     """Run a graph planned for the device without some of its features."""
-    optimised, _ = run_passes(graph)
-    program = Program(device, make_plan(optimised, replace(device.caps, features=device.caps.features - set(without))))
+    optimised, _ = run_passes(graph, device.target)
+    program = Program(
+        device, make_plan(optimised, Target.of(replace(device.caps, features=device.caps.features - set(without))))
+    )
     try:
         return program.start(feeds, list(graph.outputs)).result()
     finally:

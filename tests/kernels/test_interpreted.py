@@ -14,6 +14,7 @@ from tests.kernels.operators import Call, calls, indices
 from tests.support import op_graph
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.debug.plan_memory import PlanMemory
 from webnn_wgpu.debug.wgsl.dispatch import Kernel
 from webnn_wgpu.debug.wgsl.machine import Budget
@@ -93,7 +94,7 @@ def graph_of(call: Call) -> Graph:
 def plan_of(caps: Caps, call: Call, variant: str) -> ExecutionPlan | None:
     """Return a plan, None where the capabilities or the call cannot have the variant."""
     try:
-        return make_plan(graph_of(call), caps, {call.name: variant} if variant else {})
+        return make_plan(graph_of(call), Target.of(caps), {call.name: variant} if variant else {})
     except OperationError:
         return None
 

@@ -11,6 +11,7 @@ from tests.ops.products import Chain, whole_numbers
 from tests.ops.rows import as_hardware
 from tests.support import PROFILES, open_profile, run_graph
 from webnn_wgpu.core.caps import DEFAULT_LIMITS, Caps
+from webnn_wgpu.costs import Target
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
@@ -105,7 +106,7 @@ JOINED: dict[str, Callable[[Joined], Graph]] = {
 
 
 def plan_of(graph: Graph, caps: Caps, forced: dict[str, str] | None = None) -> ExecutionPlan:
-    return make_plan(run_passes(graph)[0], caps, forced)
+    return make_plan(run_passes(graph, Target.of(caps))[0], Target.of(caps), forced)
 
 
 def copies(plan: ExecutionPlan) -> list[int]:

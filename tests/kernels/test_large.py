@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.kernels.large import LIMIT, check_large, limited, numbered, run_limited
 from tests.support import Sketch, assert_same, op_graph, open_profile, random_array
 from webnn_wgpu.core.errors import OutOfMemoryError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 
@@ -307,7 +308,7 @@ def test_what_does_not_fit_is_named(
 ) -> None:
     graph = op_graph(name, [np.zeros(shape, np.float32) for shape in shapes], attrs)
     with pytest.raises(OutOfMemoryError) as raised:
-        make_plan(graph, limited(device.caps))
+        make_plan(graph, Target.of(limited(device.caps)))
     assert (raised.value.label, raised.value.got) == ("test", got)
     assert raised.value.allowed == "max-storage-buffer-binding-size 2048 bytes"
 
@@ -317,7 +318,7 @@ def test_what_the_device_cannot_hold_is_named(device: Device) -> None:
     x = s.input(np.zeros((40, 128), np.float32))
     graph = s.graph(s.apply("tile", x, label="many", repetitions=[2, 2]))
     with pytest.raises(OutOfMemoryError) as raised:
-        make_plan(graph, limited(device.caps, max_buffer_size=40000))
+        make_plan(graph, Target.of(limited(device.caps, max_buffer_size=40000)))
     assert str(raised.value) == (
         "tile('many'): a tensor is larger than the device can hold; got output float32[80, 256], 81920 bytes; "
         "allowed: max-buffer-size 40000 bytes"

@@ -69,7 +69,7 @@ def test_epilogues_of_divided_products(device: Device, variant: str) -> None:
     s = Sketch()
     x, bias, other = (s.input(random_array(rng, "float32", shape)) for shape in ((90, 100), (120,), (90, 120)))
     product = s.apply("matmul", x, s.constant(random_array(rng, "float32", (100, 120))))
-    graph, _ = run_passes(s.graph(s.apply("mul", s.apply("relu", s.apply("add", product, bias)), other)))
+    graph, _ = run_passes(s.graph(s.apply("mul", s.apply("relu", s.apply("add", product, bias)), other)), device.target)
     caps = limited(device.caps, 32768, max_texture_dimension_2d=narrow(device))
     plan, actual = run_limited(device, graph, s.feeds, caps, {"matmul": variant})
     assert all(d.spec.template == f"matmul.{variant}" for d in plan.dispatches)
@@ -148,7 +148,7 @@ def test_epilogues_of_divided_convolutions(
     shape = s.type(y).shape
     scale = s.input(random_array(rng, data_type, (4, 1, 1) if layout == "nchw" else (4,), 1.0))
     y = s.apply("add", s.apply("relu", s.apply("mul", y, scale)), s.input(random_array(rng, data_type, shape, 1.0)))
-    graph, _ = run_passes(s.graph(y))
+    graph, _ = run_passes(s.graph(y), device.target)
     assert len(graph.nodes) == 1
     caps = limited(device.caps, 2048 if data_type == "float32" else 1024)
     plan, actual = run_limited(device, graph, s.feeds, caps)

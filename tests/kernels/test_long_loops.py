@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import check_op, op_graph, open_profile
 from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.plan import make_plan
 
 if TYPE_CHECKING:
@@ -114,4 +115,4 @@ def test_a_sequence_of_more_steps_than_one_dispatch_can_take_is_refused() -> Non
     inputs = [np.zeros(shape, np.float32) for shape in ((2000, 1, 1), (1, 96, 1), (1, 96, 32))]
     graph = op_graph("gru", [*inputs, None, None, None], {"steps": 2000, "hidden_size": 32})
     with pytest.raises(OperationError, match="128002 iterations of 60000; allowed: steps"):
-        make_plan(graph, open_profile("full").caps, {"gru": "sequence"})
+        make_plan(graph, Target.of(open_profile("full").caps), {"gru": "sequence"})

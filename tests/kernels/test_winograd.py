@@ -11,7 +11,9 @@ import pytest
 from tests.ops.convolutions import INPUT_LAYOUTS, WINOGRAD, Case
 from tests.ops.rows import run_plan
 from tests.support import Sketch, op_graph, random_array, run_graph
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ops import _winograd
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
@@ -44,7 +46,7 @@ def test_parts_change_no_number(device: Device, layout: str, data_type: str, mon
         whole = run_graph(device, graph, s.feeds, forced=FORCED)
         with monkeypatch.context() as patch:
             patch.setattr(_winograd, "_patches_of_part", lambda *sizes: min(7, sizes[-1]))  # pyright: ignore[reportUnknownLambdaType]
-            plan = make_plan(run_passes(graph)[0], device.caps, FORCED)
+            plan = make_plan(run_passes(graph, device.target)[0], device.target, FORCED)
             found = run_graph(device, graph, s.feeds, forced=FORCED)
         reasons = [d.reason for d in plan.dispatches if d.spec.template == "winograd.input"]
         count = [5, 2, 1][WINOGRAD.index(case)]
@@ -57,7 +59,7 @@ def test_a_device_that_can_bind_little(device: Device) -> None:
     assert inputs[0] is not None
     graph = op_graph("conv2d", inputs, Case().attrs("nhwc"), constants={1, 2})
     limits = tuple((n, 12288 if n == "max-storage-buffer-binding-size" else v) for n, v in device.caps.limits)
-    plan = make_plan(graph, replace(device.caps, limits=limits), FORCED)
+    plan = make_plan(graph, Target.of(replace(device.caps, limits=limits)), FORCED)
     # A patch of 12 channels takes 768 bytes: 16 of the 64 patches fit.
     assert parts(plan) == 4
     np.testing.assert_array_equal(run_plan(device, plan, inputs[:1]), interpret(graph, {"0": inputs[0]})["0"])
@@ -72,7 +74,7 @@ def test_a_sum_replaces_its_operand_in_all_parts(device: Device, monkeypatch: py
     x = s.apply("reverse", s.input(image))
     result = s.apply("conv2d", s.apply("reverse", x, axes=(1,)), s.constant(weights), input_layout="nhwc", **SAME)
     graph = s.graph(s.apply("reverse", s.apply("add", result, x)))
-    plan = make_plan(run_passes(graph)[0], device.caps, FORCED)
+    plan = make_plan(run_passes(graph, device.target)[0], device.target, FORCED)
     assert sum(d.reason.endswith("replaces an operand") for d in plan.dispatches) == 3
     np.testing.assert_array_equal(run_plan(device, plan, [image]), interpret(graph, s.feeds)["0"])
 
@@ -82,8 +84,8 @@ def test_parts_take_less_memory_and_touch_as_much() -> None:
     rng = np.random.default_rng(15)
     inputs = Case(1, 1, 128, 128, (24, 32), (3, 3)).operands(rng, "conv2d", "nhwc", bias=False)
     graph = op_graph("conv2d", inputs, {"input_layout": "nhwc", **SAME}, constants={1})
-    software = make_plan(graph, Caps(adapter_type="CPU"), FORCED)  # its tiles have 64 rows, a third of the patches
-    hardware = make_plan(graph, Caps(), FORCED)
+    software = make_plan(graph, Target.of(Caps(adapter_type="CPU")), FORCED)  # its tiles have 64 rows, a third of the patches
+    hardware = make_plan(graph, DEFAULT_TARGET, FORCED)
     assert (parts(software), parts(hardware)) == (3, 1)
     assert software.slot_bytes < 0.34 * hardware.slot_bytes
 
@@ -97,6 +99,6 @@ def test_parts_take_less_memory_and_touch_as_much() -> None:
 def test_hardware_does_large_images_in_as_many_parts_as_keep_its_cores_busy() -> None:
     s = Sketch()
     image, weights = s.input(np.empty((1, 512, 512, 64), np.float32)), s.constant(np.empty((64, 64, 3, 3), np.float32))
-    plan = make_plan(s.graph(s.apply("conv2d", image, weights, input_layout="nhwc", **SAME)), Caps())
+    plan = make_plan(s.graph(s.apply("conv2d", image, weights, input_layout="nhwc", **SAME)), DEFAULT_TARGET)
     assert parts(plan) == 16
     assert plan.slot_bytes == 2 * _winograd.SMALLEST_HARDWARE_PART_BYTES

@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.ops.products import whole_numbers
 from tests.support import op_graph
+from webnn_wgpu.costs import Target
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
@@ -134,7 +135,7 @@ def check_folded(device: Device, operator: str, case: Case, layout: str, variant
     inputs = case.operands(np.random.default_rng(6), operator, layout)
     limits = tuple((n, 3 if n == "max-compute-workgroups-per-dimension" else v) for n, v in device.caps.limits)
     graph = op_graph(operator, inputs, case.attrs(layout), constants={1})
-    plan = make_plan(graph, replace(device.caps, limits=limits), {operator: variant})
+    plan = make_plan(graph, Target.of(replace(device.caps, limits=limits)), {operator: variant})
     assert all(dispatch.grid[1] > 1 for dispatch in plan.dispatches)
     feeds = {"0": inputs[0], "2": inputs[2]}
     program = Program(device, plan)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from tests.support import op_graph
-from webnn_wgpu.core.caps import Caps
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.data_types import DATA_TYPES, numpy_dtype
 from webnn_wgpu.core.errors import MLTypeError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops import OPS
@@ -72,7 +73,7 @@ def run_moves(
     caps = replace(device.caps, adapter_type="DiscreteGPU") if folded else device.caps
     if binding_bytes:
         caps = replace(caps, limits=(*caps.limits, ("max-storage-buffer-binding-size", binding_bytes)))
-    plan = make_plan(verify(graph), caps, forced)
+    plan = make_plan(verify(graph), Target.of(caps), forced)
     assert not folded or all(dispatch.grid[1] > 1 for dispatch in plan.dispatches)
     assert not binding_bytes or any(r.offset_bytes for d in plan.dispatches for r in d.bindings)
     program = Program(device, plan)
@@ -103,7 +104,7 @@ def check_moves(
 def kernels(name: str, types: Sequence[TensorType], attrs: Mapping[str, Any] | None = None) -> list[str]:
     """Return the kernels chosen for an operator on a device with default limits and no features."""
     graph = op_graph(name, [np.zeros(t.shape, t.numpy) for t in types], attrs)
-    return [str(d.spec) for d in make_plan(graph, Caps()).dispatches]
+    return [str(d.spec) for d in make_plan(graph, DEFAULT_TARGET).dispatches]
 
 
 def refusal(name: str, types: Sequence[TensorType | None], attrs: Mapping[str, Any] | None = None) -> str:

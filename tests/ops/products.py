@@ -80,7 +80,7 @@ class Chain:
 def check_fused(device: Device, chain: Chain, output: int, forced: Mapping[str, str]) -> None:
     """Check that a chain is one kernel and that no bit of its result differs from its operators run one by one."""
     graph = chain.graph(output)
-    fused, _ = run_passes(graph)
+    fused, _ = run_passes(graph, device.target)
     assert len(fused.nodes) == 1
     whole = run_graph(device, graph, chain.feeds, forced=forced)
     apart = run_graph(device, graph, chain.feeds, forced=forced, disabled_passes=("fuse_epilogues", "fuse_elementwise"))

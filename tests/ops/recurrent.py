@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.support import op_graph, type_of
 from webnn_wgpu.core.data_types import FLOATS
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.kernels.select import supports
 from webnn_wgpu.ops import OPS
@@ -149,7 +150,7 @@ def check(
         caps = replace(caps, limits=tuple((dict(caps.limits) | dict(limits)).items()))
     if way is not None:
         caps, variants[name] = replace(caps, adapter_type=way[1]), way[0]
-    plan = make_plan(verify(graph), caps, variants)
+    plan = make_plan(verify(graph), Target.of(caps), variants)
     if way is not None:
         used = {d.spec.template for d in plan.dispatches if "recurrent" in d.spec.template}
         assert used == {f"recurrent.{way[0].partition('_')[0]}"}
@@ -200,5 +201,5 @@ def dispatches(name: str, given: Mapping[str, Array | None], attrs: Mapping[str,
     """Return the kernels that a device's plan runs for one operator with constant weights."""
     names = [o.name for o in OPS[name].operands]
     inputs: Sequence[Array | None] = [given[n] for n in names]
-    plan = make_plan(op_graph(name, inputs, attrs, {1, 2}), caps, forced)
+    plan = make_plan(op_graph(name, inputs, attrs, {1, 2}), Target.of(caps), forced)
     return [d.spec.template for d in plan.dispatches]

@@ -9,6 +9,7 @@ import numpy as np
 
 from tests.support import op_graph
 from webnn_wgpu.core.data_types import numpy_dtype
+from webnn_wgpu.costs import Target
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.runtime.program import Program
 
@@ -50,7 +51,7 @@ def plan_of(
     forced: Mapping[str, str] | None = None,
 ) -> ExecutionPlan:
     """Return the plan of one operator."""
-    return make_plan(op_graph(name, inputs, attrs), caps, forced)
+    return make_plan(op_graph(name, inputs, attrs), Target.of(caps), forced)
 
 
 def variants_of(plan: ExecutionPlan) -> list[str]:

@@ -138,7 +138,7 @@ def test_operators_that_differ_in_options_share_a_shader(device: Device) -> None
     for op, options in (("elu", ({"alpha": 1.0}, {"alpha": 2.0})), ("clamp", ({"min_value": 1}, {"max_value": 2}))):
         s = Sketch()
         x = s.input(np.zeros(4, np.float32))
-        plan = make_plan(s.graph(*(s.apply(op, x, **each) for each in options)), device.caps)
+        plan = make_plan(s.graph(*(s.apply(op, x, **each) for each in options)), device.target)
         assert len({d.spec for d in plan.dispatches}) == 1
 
 

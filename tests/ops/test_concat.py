@@ -137,7 +137,7 @@ def test_most_inputs(device: Device, size: int, levels: int) -> None:
         left = math.ceil(left / 7)
         counts += left
     # One call of the tree stands for a single left-over part at most once per level.
-    assert counts - levels <= len(make_plan(graph, device.caps).dispatches) <= counts
+    assert counts - levels <= len(make_plan(graph, device.target).dispatches) <= counts
 
 
 def test_refusals() -> None:

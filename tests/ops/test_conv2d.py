@@ -24,9 +24,10 @@ from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, check_fused
 from tests.ops.rows import as_hardware, plan_of, run_plan
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
+from tests.targets import DEFAULT_TARGET
 from tests.unit.test_tuning import asked
-from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import MLTypeError, OperationError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.kernels.packing import Chain as PackingChain
 from webnn_wgpu.kernels.packing import PanelTexture
 from webnn_wgpu.kernels.select import with_tiles
@@ -180,7 +181,7 @@ def test_large_tiles(device: Device, layout: str) -> None:
     case = Case(1, 1, 6, 20, (92, 101), (2, 1))
     inputs = case.operands(np.random.default_rng(11), "conv2d", layout)
     graph = op_graph("conv2d", inputs, case.attrs(layout))
-    assert make_plan(graph, device.caps, {"conv2d": "tiled"}).dispatches[-1].spec.param("side") == 16
+    assert make_plan(graph, device.target, {"conv2d": "tiled"}).dispatches[-1].spec.param("side") == 16
     check_op(device, "conv2d", inputs, case.attrs(layout), forced={"conv2d": "tiled"})
 
 
@@ -188,7 +189,7 @@ def test_more_workgroups_than_one_dimension_holds(device: Device) -> None:
     case = Case(1, 1, 4, 4, (1040, 1040), (1, 1))
     inputs = case.operands(np.random.default_rng(7), "conv2d", "nhwc")
     graph = op_graph("conv2d", inputs, case.attrs("nhwc"), constants={1})
-    assert make_plan(graph, device.caps, {"conv2d": "implicit"}).dispatches[0].grid[1] > 1
+    assert make_plan(graph, device.target, {"conv2d": "implicit"}).dispatches[0].grid[1] > 1
     check_op(device, "conv2d", inputs, case.attrs("nhwc"), constants={1}, forced={"conv2d": "implicit"})
 
 
@@ -201,7 +202,7 @@ def test_many_channels_wrap_in_the_texture(device: Device, layout: str) -> None:
         case = Case(1, 1, depth, 20, (4, 5), (2, 2))
         inputs = case.operands(rng, "conv2d", layout)
         graph = op_graph("conv2d", inputs, case.attrs(layout), constants={1})
-        plan = make_plan(graph, caps, {"conv2d": "implicit"})
+        plan = make_plan(graph, Target.of(caps), {"conv2d": "implicit"})
         packing = plan.constants[0].packing
         assert isinstance(packing, PackingChain)
         assert isinstance(packing.second, PanelTexture)
@@ -233,8 +234,8 @@ def test_images_of_few_channels_are_read_before_they_are_transposed(device: Devi
     filters = chain.constant(weights) if constant or variant == "winograd" else chain.input(weights)
     relu = chain.apply("relu", [chain.apply("conv2d", [turned, filters, chain.constant(bias)], **case.attrs("nhwc"))])
     graph = chain.graph(relu)
-    fused, _ = run_passes(graph)
-    plan = make_plan(fused, device.caps, {"conv2d": variant})
+    fused, _ = run_passes(graph, device.target)
+    plan = make_plan(fused, device.target, {"conv2d": variant})
     if variant in ("implicit", "tiled", "plain"):
         assert not any(d.spec.template == "strided" and "permutation" in d.reason for d in plan.dispatches)
     actual = run_graph(device, graph, chain.feeds, forced={"conv2d": variant})
@@ -249,11 +250,11 @@ def test_images_that_a_kernel_cannot_read_are_transposed_before_a_fused_convolut
     assert weights is not None
     turned = chain.apply("transpose", [chain.input(image)], permutation=(0, 2, 3, 1))
     graph = chain.graph(chain.apply("conv2d", [turned, chain.constant(weights), None], input_layout="nhwc"))
-    fused, _ = run_passes(graph)
+    fused, _ = run_passes(graph, device.target)
     assert len(fused.nodes) == 1
     # The image is larger than a binding: it is divided, and parts of planes are not parts of the image.
     limits = tuple((n, 16384 if n == "max-storage-buffer-binding-size" else v) for n, v in device.caps.limits)
-    plan = make_plan(fused, replace(device.caps, limits=limits))
+    plan = make_plan(fused, Target.of(replace(device.caps, limits=limits)))
     assert plan.dispatches[0].reason.startswith("permutation [0, 2, 3, 1]")
     np.testing.assert_array_equal(run_plan(device, plan, [image]), interpret(graph, chain.feeds)["0"])
 
@@ -347,7 +348,7 @@ def test_only_vectors_along_the_channels_are_fused(device: Device) -> None:
             input_layout=layout,
         )
         graph = chain.graph(chain.apply("add", [result, chain.input(np.arange(4, dtype=np.float32).reshape(shape))]))
-        assert len(run_passes(graph)[0].nodes) == nodes
+        assert len(run_passes(graph, device.target)[0].nodes) == nodes
         np.testing.assert_array_equal(run_graph(device, graph, chain.feeds)["0"], interpret(graph, chain.feeds)["0"])
 
 
@@ -387,7 +388,7 @@ def test_any_convolution(
     except MLTypeError as error:
         assume("must fit into the padded input" not in str(error))
         raise
-    size = convolution_size(Lowering(graph.nodes[0], graph, device.caps, OPS), transposed=False)
+    size = convolution_size(Lowering(graph.nodes[0], graph, device.target, OPS), transposed=False)
     # What the drawn variant cannot compute the device's own choice does.
     forced = {} if obstacle(device.caps, size, variant, constant_filter=constant) else {"conv2d": variant}
     check_op(device, "conv2d", inputs, attrs, constants={1} if constant else (), forced=forced)
@@ -412,7 +413,7 @@ def test_what_a_variant_cannot_compute(variant: str, case: Case, constant: bool,
     shapes = case.shapes("conv2d")
     graph = op_graph("conv2d", [np.zeros(s, np.float32) for s in shapes], case.attrs(), {1} if constant else ())
     with pytest.raises(OperationError, match=rf"conv2d\('test'\): .*got {variant}: .*{why}.*; allowed: .*plain"):
-        make_plan(graph, Caps(), {"conv2d": variant})
+        make_plan(graph, DEFAULT_TARGET, {"conv2d": variant})
 
 
 X, F = typed("float32", 1, 4, 5, 5), typed("float32", 6, 4, 3, 3)

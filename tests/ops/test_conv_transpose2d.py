@@ -11,7 +11,7 @@ from tests.ops.convolutions import FILTER_LAYOUTS, INPUT_LAYOUTS, Case, by_defin
 from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, check_fused
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array
-from webnn_wgpu.core.caps import Caps
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.errors import MLTypeError, OperationError
 from webnn_wgpu.kernels.select_convolution import obstacle
 from webnn_wgpu.ops import OPS
@@ -174,7 +174,7 @@ def test_any_convolution(
     except MLTypeError as error:
         assume("output_padding must be less" not in str(error) and "must be valid dimensions" not in str(error))
         raise
-    size = convolution_size(Lowering(graph.nodes[0], graph, device.caps, OPS), transposed=True)
+    size = convolution_size(Lowering(graph.nodes[0], graph, device.target, OPS), transposed=True)
     # What the drawn variant cannot compute the device's own choice does.
     forced = {} if obstacle(device.caps, size, variant, constant_filter=constant) else {NAME: variant}
     check_op(device, NAME, inputs, attrs, constants={1} if constant else (), forced=forced)
@@ -185,9 +185,9 @@ def test_a_variant_that_cannot_compute_it_is_refused() -> None:
     with pytest.raises(
         OperationError, match=r"conv_transpose2d\('test'\): .*got depthwise: a group has 4 .*; allowed: tiled, plain"
     ):
-        make_plan(graph, Caps(), {NAME: "depthwise"})
+        make_plan(graph, DEFAULT_TARGET, {NAME: "depthwise"})
     with pytest.raises(MLTypeError, match="convTranspose2d=winograd"):
-        make_plan(graph, Caps(), {NAME: "winograd"})
+        make_plan(graph, DEFAULT_TARGET, {NAME: "winograd"})
 
 
 X, F = typed("float32", 1, 4, 5, 5), typed("float32", 4, 3, 3, 3)

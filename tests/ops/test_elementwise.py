@@ -9,6 +9,7 @@ import pytest
 
 from tests.support import Sketch, assert_same, check_op, open_profile, random_array, run_graph
 from webnn_wgpu.core.data_types import ANY, FLOATS, numpy_dtype
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops.elementwise import BINARY, LOGIC, SIGNED, UNARY
 from webnn_wgpu.plan import make_plan
@@ -219,7 +220,7 @@ def test_reads_are_as_wide_as_shapes_allow(
 ) -> None:
     s = Sketch()
     graph = s.graph(s.apply("add", *(s.input(np.zeros(shape, np.float32)) for shape in shapes)))
-    (dispatch,) = make_plan(graph, device.caps).dispatches
+    (dispatch,) = make_plan(graph, device.target).dispatches
     assert dispatch.spec.param("reads") == reads
 
 
@@ -242,7 +243,7 @@ def test_constants_are_read_alike(device: Device) -> None:
 def run_planned(device: Device, graph: Graph, feeds: dict[str, Array], **limits: int) -> tuple[int, dict[str, Array]]:
     """Run a graph planned for the device with some limits changed; return the number of dispatches and the outputs."""
     changed = dict(device.caps.limits) | {name.replace("_", "-"): value for name, value in limits.items()}
-    plan = make_plan(graph, replace(device.caps, limits=tuple(changed.items())))
+    plan = make_plan(graph, Target.of(replace(device.caps, limits=tuple(changed.items()))))
     program = Program(device, plan)
     try:
         return len(plan.dispatches), program.start(feeds, list(graph.outputs)).result()
@@ -277,7 +278,7 @@ def test_the_real_limit_of_a_grid_dimension(device: Device) -> None:
     count = 65536 * 256 + 5
     s = Sketch()
     graph = s.graph(s.apply("neg", s.input(np.arange(count, dtype=np.uint32).astype(np.int8))))
-    plan = make_plan(graph, replace(device.caps, adapter_type="DiscreteGPU"))
+    plan = make_plan(graph, Target.of(replace(device.caps, adapter_type="DiscreteGPU")))
     assert plan.dispatches[0].grid[1] == 2
     program = Program(device, plan)
     try:
@@ -306,7 +307,7 @@ def test_library_functions_need_no_feature() -> None:
 def test_shaders_do_not_depend_on_sizes(device: Device) -> None:
     s = Sketch()
     x, y = (s.input(np.zeros(shape, np.float32)) for shape in ((3, 5), (4, 1, 7)))
-    plan = make_plan(s.graph(s.apply("elu", x, alpha=0.5), s.apply("elu", y)), device.caps)
+    plan = make_plan(s.graph(s.apply("elu", x, alpha=0.5), s.apply("elu", y)), device.target)
     assert len({d.spec for d in plan.dispatches}) == 1
 
 

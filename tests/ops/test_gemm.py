@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, assert_signed, check_fused, whole_numbers
 from tests.support import check_op, op_graph, open_profile, random_array, run_graph
-from webnn_wgpu.core.caps import Caps
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.kernels.select import VARIANTS
 from webnn_wgpu.plan import make_plan
@@ -109,8 +109,8 @@ def test_epilogue_changes_no_number(device: Device, variant: str) -> None:
 
 def test_shares_the_kernel_of_matmul(device: Device) -> None:
     inputs = [np.ones((8, 8), np.float32)] * 2
-    plain = make_plan(op_graph("matmul", inputs), device.caps)
-    scaled = make_plan(op_graph("gemm", [*inputs, None]), device.caps)
+    plain = make_plan(op_graph("matmul", inputs), device.target)
+    scaled = make_plan(op_graph("gemm", [*inputs, None]), device.target)
     assert plain.dispatches[0].spec == scaled.dispatches[0].spec
 
 
@@ -139,9 +139,9 @@ def test_any_size(
 def test_variant_is_forced_under_the_name_of_either_operator(device: Device) -> None:
     graph = op_graph("gemm", [np.zeros((2, 2), np.float32), np.zeros((2, 2), np.float32), None])
     for name in ("gemm", "matmul"):
-        assert make_plan(graph, device.caps, {name: "tiled"}).dispatches[0].spec.template == "matmul.tiled"
+        assert make_plan(graph, device.target, {name: "tiled"}).dispatches[0].spec.template == "matmul.tiled"
     with pytest.raises(OperationError, match=r"gemm\('test'\): the forced kernel variant cannot be had; got subgroup"):
-        make_plan(graph, Caps(), {"gemm": "subgroup"})
+        make_plan(graph, DEFAULT_TARGET, {"gemm": "subgroup"})
 
 
 @pytest.mark.parametrize(

@@ -158,7 +158,7 @@ def test_recurrent_weights_that_are_computed_cannot_be_in_a_texture(device: Devi
     graph = op_graph("gru", list(operands("gru", Sizes()).values()), attributes("gru", Sizes()))
     for variant in ("persistent", "subgroup_sequence"):
         with pytest.raises(OperationError, match=rf"got {variant}, .*: recurrent weights that are no constant"):
-            make_plan(graph, device.caps, {"gru": variant})
+            make_plan(graph, device.target, {"gru": variant})
 
 
 @RESET_AFTER

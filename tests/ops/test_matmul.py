@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, assert_signed, check_fused, whole_numbers
 from tests.support import PROFILES, Sketch, check_op, op_graph, open_profile, random_array, run_graph
+from tests.targets import DEFAULT_TARGET
 from tests.unit.test_tuning import asked
-from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.kernels.packing import PanelTexture
 from webnn_wgpu.kernels.select import VARIANTS, with_tiles
 from webnn_wgpu.kernels.tuning import Measured, Tuning
@@ -98,7 +99,7 @@ def test_long_sums_wrap_in_the_texture(device: Device) -> None:
     for K in (2 * row + 8, 2 * row + 1):
         inputs = [whole_numbers(rng, "float32", 3, K), whole_numbers(rng, "float32", K, N)]
         graph = op_graph("matmul", inputs, constants={1})
-        packing = make_plan(graph, device.caps, {"matmul": "subgroup"}).constants[0].packing
+        packing = make_plan(graph, device.target, {"matmul": "subgroup"}).constants[0].packing
         assert isinstance(packing, PanelTexture)
         assert packing.wraps(K) >= 3
         check_op(device, "matmul", inputs, constants={1}, forced={"matmul": "subgroup"})
@@ -122,7 +123,7 @@ def test_grid_folds(device: Device, variant: str) -> None:
     a, b = whole_numbers(rng, "float32", 5, 140, 12), whole_numbers(rng, "float32", 5, 12, 8)
     limits = tuple((n, 7 if n == "max-compute-workgroups-per-dimension" else v) for n, v in device.caps.limits)
     graph = op_graph("matmul", [a, b])
-    plan = make_plan(graph, replace(device.caps, limits=limits), {"matmul": variant})
+    plan = make_plan(graph, Target.of(replace(device.caps, limits=limits)), {"matmul": variant})
     assert 1 < plan.dispatches[0].grid[1]
     program = Program(device, plan)
     try:
@@ -222,7 +223,7 @@ def test_any_size(variant: str, M: int, N: int, K: int, batches: Sequence[Sequen
 def test_device_must_have_what_a_forced_variant_needs() -> None:
     graph = op_graph("matmul", [np.zeros((2, 2), np.float32)] * 2)
     with pytest.raises(OperationError, match=r"matmul\('test'\): .*got subgroup, .*size 0; allowed: tiled, gemv, plain"):
-        make_plan(graph, Caps(), {"matmul": "subgroup"})
+        make_plan(graph, DEFAULT_TARGET, {"matmul": "subgroup"})
 
 
 @pytest.mark.parametrize(

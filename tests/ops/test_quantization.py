@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.ops.movers import FOLDED_ELEMENTS, refusal, typed
 from tests.support import assert_same, check_op, op_graph, random_array
 from webnn_wgpu.core.data_types import FLOATS, PACKED_TYPES, numpy_dtype
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops.quantization import QUANTIZED
 from webnn_wgpu.plan import make_plan
@@ -220,7 +221,7 @@ def _run(
     x = random_array(rng, "float32" if operator == "quantizeLinear" else "uint8", shape)
     inputs = [x, scales(rng, "float32", blocks), random_array(rng, "uint8", blocks)]
     graph = op_graph(operator, inputs)
-    plan = make_plan(graph, caps)
+    plan = make_plan(graph, Target.of(caps))
     assert len(plan.dispatches) > 1 if windows else plan.dispatches[0].grid[1] > 1
     feeds = {str(i): a for i, a in enumerate(inputs)}
     program = Program(device, plan)
@@ -295,7 +296,7 @@ def test_constants_of_half_a_byte_that_are_larger_than_a_binding(device: Device,
     inputs = [x, scales(rng, "float32", (331, 1)), zero_point]
     caps = replace(device.caps, limits=(*device.caps.limits, ("max-storage-buffer-binding-size", 1024)))
     graph = op_graph("dequantizeLinear", inputs, constants={0, 2})
-    plan = make_plan(graph, caps)
+    plan = make_plan(graph, Target.of(caps))
     assert {r.offset_bytes for d in plan.dispatches for r in d.bindings if r.kind == "constant"} > {0, 256}
     program = Program(device, plan)
     try:

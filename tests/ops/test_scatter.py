@@ -20,6 +20,7 @@ from tests.ops.movers import (
     typed,
 )
 from tests.support import Sketch, assert_same, check_op, op_graph, run_graph
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError, OutOfMemoryError
 from webnn_wgpu.ops._places import INDEX_TYPES
@@ -249,7 +250,7 @@ def test_many_places_are_marked_in_ranges_that_a_binding_holds_a_word_for() -> N
     s = Sketch()
     table, updates = (s.input(np.broadcast_to(np.uint8(0), n)) for n in (10**8, 1000))
     graph = s.graph(s.apply("scatterElements", table, s.input(np.zeros(1000, np.int32)), updates))
-    plan = make_plan(graph, Caps())
+    plan = make_plan(graph, DEFAULT_TARGET)
     limit = Caps().limit("max-storage-buffer-binding-size")
     assert len(plan.dispatches) == 3 * math.ceil(10**8 * 4 / limit)
     assert all(r.size_bytes <= limit for d in plan.dispatches for r in d.bindings)
@@ -260,4 +261,4 @@ def test_more_updates_than_a_loop_can_look_through_are_not_searched(device: Devi
     (result,) = check_op(device, "scatterElements", inputs, {"axis": 0}, forced={"scatterElements": "winners"})
     assert result[7] == 69_999
     with pytest.raises(OperationError, match="got search, 70000 updates; allowed: winners"):
-        make_plan(op_graph("scatterElements", inputs, {"axis": 0}), device.caps, {"scatterElements": "search"})
+        make_plan(op_graph("scatterElements", inputs, {"axis": 0}), device.target, {"scatterElements": "search"})

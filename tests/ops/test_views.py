@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.ops.movers import TYPES, assert_same_bits, check_moves, kernels, random_bits, refusal, run_moves, typed
 from tests.support import Sketch, run_graph
-from webnn_wgpu.core.caps import Caps
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.data_types import DATA_TYPES, MAX_DIMENSION
 from webnn_wgpu.ir.graph import Graph, Node, Value
 from webnn_wgpu.ops import OPS
@@ -46,7 +46,7 @@ def test_bits_between_operators_that_compute(device: Device) -> None:
     bits = s.apply("x.bitcast", s.apply("neg", x), data_type="uint32")
     masked = s.apply("x.bitwise_and", bits, s.constant(np.uint32(0x7FFFFFFF)))
     graph = s.graph(s.apply("x.bitcast", masked, data_type="float32"), bits)
-    plan = make_plan(graph, device.caps)
+    plan = make_plan(graph, device.target)
     assert [d.spec.template for d in plan.dispatches] == ["elementwise", "elementwise"]
     signless, signed = run_graph(device, graph, s.feeds).values()
     assert_same_bits(signless, np.float32([1.5, 2, 0, np.inf]))
@@ -102,7 +102,7 @@ def chain() -> Graph:
 
 def test_views_cost_nothing_between_operators(device: Device) -> None:
     graph = chain()
-    assert [d.spec.template for d in make_plan(graph, Caps()).dispatches] == ["strided", "strided"]
+    assert [d.spec.template for d in make_plan(graph, DEFAULT_TARGET).dispatches] == ["strided", "strided"]
     x = np.arange(12, dtype=np.float32).reshape(2, 6)
     (actual,) = run_moves(device, graph, [x])
     assert_same_bits(actual, np.ascontiguousarray(x[::-1].reshape(3, 4).T))

@@ -15,6 +15,7 @@ import numpy as np
 
 from tests.support import assert_same
 from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import PASSES, run_passes
@@ -85,7 +86,7 @@ def check_graph(
     _check(device, graph, feeds, tally, forced, caps)
     narrow = any(value.type.data_type == "float16" for value in graph.values.values())
     for wide in (False, True) if narrow else (False,):
-        rewritten, reports = run_passes(replace(graph, wide=wide), _FUSING)
+        rewritten, reports = run_passes(replace(graph, wide=wide), Target.of(caps), _FUSING)
         if any(r.name in INEXACT and r.nodes_before != r.nodes_after for r in reports) and all(
             is_bounded(node.op) for node in rewritten.nodes
         ):
@@ -101,7 +102,7 @@ def _check(
     caps: Caps,
 ) -> None:
     forced = {} if forced is None or not _possible(caps, graph, forced) else forced
-    simple, _ = run_passes(graph, _OTHERS)
+    simple, _ = run_passes(graph, Target.of(caps), _OTHERS)
     # Every result is an output, but for views: those are the memory of what they view.
     made = {str(o): o for node in simple.nodes if OPS[node.op].lower is not None for o in node.outputs}
     values: dict[int, Array] = dict(simple.constants)
@@ -131,7 +132,7 @@ def _possible(caps: Caps, graph: Graph, forced: Mapping[str, str]) -> bool:
     """Return whether variants can be taken for all of a graph's operators, as they are and fused."""
     try:
         for disabled in (_OTHERS, INEXACT):
-            make_plan(run_passes(graph, disabled)[0], caps, forced)
+            make_plan(run_passes(graph, Target.of(caps), disabled)[0], Target.of(caps), forced)
     except OperationError:
         return False
     return True
@@ -181,8 +182,8 @@ def run(
     times: int = 1,
 ) -> list[dict[str, Array]]:
     """Compile a graph, run it so many times and free it."""
-    optimised, _ = run_passes(graph, disabled_passes)
-    program = Program(device, make_plan(verify(optimised), caps, forced))
+    optimised, _ = run_passes(graph, Target.of(caps), disabled_passes)
+    program = Program(device, make_plan(verify(optimised), Target.of(caps), forced))
     try:
         return [program.start(feeds, list(graph.outputs)).result() for _ in range(times)]
     finally:

@@ -28,7 +28,7 @@ def own() -> Iterator[Device]:
 
 def program(device: Device, name: str) -> Program:
     """Compile a graph of one operator, which has a kernel of its own."""
-    return Program(device, make_plan(op_graph(name, [X]), device.caps))
+    return Program(device, make_plan(op_graph(name, [X]), device.target))
 
 
 def test_the_newest_pipelines_outlive_their_graphs(own: Device, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,12 +8,17 @@ import numpy as np
 import pytest
 
 from tests.support import Sketch
+from tests.targets import DEFAULT_TARGET
 from tests.unit.attention import B, D, H, S, T, attention, heads, swapped
 from tests.unit.rewrites import check, normal, number, unchanged
-from webnn_wgpu.passes.attention import recognise_attention
+from webnn_wgpu.passes import attention as passes
 
 if TYPE_CHECKING:
-    pass
+    from webnn_wgpu.ir.graph import Graph
+
+
+def recognise_attention(graph: Graph) -> Graph:
+    return passes.recognise_attention(graph, DEFAULT_TARGET)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support import Sketch, run_graph
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.passes import layout
 from webnn_wgpu.passes.layout import keep_channels_last
@@ -47,7 +48,7 @@ def same(s: Sketch, x: int, outputs: int = 6) -> int:
 
 def rewritten(graph: Graph, feeds: dict[str, Array], device: Device | None = None) -> Graph:
     """Run the pass; results and types must be those of the graph before."""
-    after = verify(keep_channels_last(graph))
+    after = verify(keep_channels_last(graph, DEFAULT_TARGET))
     expected, actual = interpret(graph, feeds), interpret(after, feeds)
     for name, wanted in expected.items():
         assert (actual[name].shape, actual[name].dtype) == (wanted.shape, wanted.dtype)
@@ -176,7 +177,7 @@ def test_graphs_that_transposes_would_slow_down_are_left_alone(monkeypatch: pyte
     monkeypatch.undo()
     s = Sketch()
     small = s.graph(same(s, s.input(normal(*SHAPE))))
-    assert keep_channels_last(small) is small
+    assert keep_channels_last(small, DEFAULT_TARGET) is small
     s = Sketch()
     large = s.graph(same(s, same(s, s.input(normal(1, 16, 64, 64)), 32), 32))
     after = rewritten(large, s.feeds)
@@ -188,7 +189,7 @@ def test_graphs_without_channels_first_convolutions_are_left_alone() -> None:
     x = s.input(normal(2, 5, 7, 6))
     y = s.apply("conv2d", x, s.constant(normal(4, 3, 3, 6)), input_layout="nhwc", filter_layout="ohwi")
     graph = s.graph(s.apply("transpose", y, permutation=(0, 3, 1, 2)))
-    assert keep_channels_last(graph) is graph
+    assert keep_channels_last(graph, DEFAULT_TARGET) is graph
 
 
 def test_the_permutations_undo_each_other() -> None:

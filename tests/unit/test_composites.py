@@ -140,9 +140,9 @@ def test_a_transformer_layer_is_few_operators(device: Device) -> None:
     x = s.apply("matmul", x, s.constant(normal(H * D, 8)))
     x = normalized(s, s.apply("add", x, s.constant(normal(8))), "", [2])
     graph = s.graph(gelu(s, s.apply("matmul", x, s.constant(normal(8, 8))), "div, half last"))
-    after, _ = run_passes(graph)
+    after, _ = run_passes(graph, device.target)
     assert [node.op for node in after.nodes] == ["x.attention", "fused", "layerNormalization", "fused"]
-    alone, _ = run_passes(graph, [p.name for p in PASSES if not p.exact])
+    alone, _ = run_passes(graph, device.target, [p.name for p in PASSES if not p.exact])
     (found,), (wanted,) = interpret(after, s.feeds).values(), interpret(alone, s.feeds).values()
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * float(np.max(np.abs(wanted))))
     (run,) = run_graph(device, graph, s.feeds).values()

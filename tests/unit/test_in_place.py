@@ -12,6 +12,7 @@ from tests.support import Sketch
 from tests.unit.plans import DEVICES, caps_of, check_plan
 from webnn_wgpu import MLGraphBuilder
 from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.kernels.expression import Expression
 from webnn_wgpu.kernels.spec import Window
@@ -43,7 +44,7 @@ def replacing(plan: ExecutionPlan) -> list[str]:
 
 def planned(graph: Graph, caps: Caps | None = None) -> ExecutionPlan:
     caps = caps or Caps()
-    plan = make_plan(run_passes(graph)[0], caps)
+    plan = make_plan(run_passes(graph, Target.of(caps))[0], Target.of(caps))
     check_plan(plan, caps, rendered=True)
     return plan
 

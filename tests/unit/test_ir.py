@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.support import Sketch
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.ir.graph import Graph, Node, Value, frozen_array, substitute
 from webnn_wgpu.ir.text import to_text
 from webnn_wgpu.ir.types import TensorType
@@ -49,7 +50,7 @@ def test_text_of_bodies_attributes_and_absent_operands() -> None:
     s = Sketch()
     x = s.input(X)
     y = s.apply("exp", s.apply("elu", x, alpha=0.5))
-    graph = fuse_elementwise(s.graph(s.apply("reshape", y, new_shape=[6])))
+    graph = fuse_elementwise(s.graph(s.apply("reshape", y, new_shape=[6])), DEFAULT_TARGET)
     assert to_text(graph) == "\n".join(
         (
             "input 0: %0 float32[2, 3]",
@@ -141,7 +142,7 @@ def test_broken_graphs(broken: Callable[[Graph], Graph], message: str) -> None:
 
 def test_broken_bodies() -> None:
     s = Sketch()
-    graph = fuse_elementwise(s.graph(s.apply("exp", s.apply("neg", s.input(X)))))
+    graph = fuse_elementwise(s.graph(s.apply("exp", s.apply("neg", s.input(X)))), DEFAULT_TARGET)
     (node,) = graph.nodes
     body: Graph = node.attrs["body"]
     assert node.op == FUSED

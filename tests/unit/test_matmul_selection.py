@@ -11,6 +11,7 @@ import pytest
 
 from tests.support import op_graph
 from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.costs import Target
 from webnn_wgpu.kernels.packing import PanelTexture, Transposed
 from webnn_wgpu.kernels.select import VARIANTS, Choice, ProductSize, choose, plain_rows, subgroup_tile, supports, tile_side
 from webnn_wgpu.kernels.spec import Packed, Temp
@@ -41,7 +42,7 @@ def lower(
     forced: Mapping[str, str] | None = None,
 ) -> list[KernelCall]:
     graph = op_graph(name, [s if s is None else np.zeros(s, np.float32) for s in shapes], attrs, constants)
-    low = Lowering(graph.nodes[0], graph, caps, OPS, forced or {})
+    low = Lowering(graph.nodes[0], graph, Target.of(caps), OPS, forced or {})
     lower_op = OPS[name].lower
     assert lower_op is not None
     return lower_op(low)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support import Sketch
+from tests.targets import DEFAULT_TARGET
 from tests.unit.attention import B, D, H, S, angles, heads, rotary
 from tests.unit.rewrites import normal, number
 from webnn_wgpu.core.errors import MLTypeError
@@ -137,7 +138,7 @@ def test_what_is_almost_a_pattern_computes_what_it_did(kind: Callable[[], tuple[
         after = graph
         for each in PASSES:
             if each.name not in FUSING:
-                after = verify(each.run(after))
+                after = verify(each.apply(after, DEFAULT_TARGET))
         (result,) = interpret(after, feeds).values()
         if np.all(np.isfinite(wanted)):
             np.testing.assert_allclose(result, wanted, rtol=0, atol=1e-3 * max(float(np.max(np.abs(wanted))), 1e-6))

@@ -9,14 +9,15 @@ from hypothesis import given, settings
 from tests.random_graphs.check import check_rewritten
 from tests.random_graphs.graphs import graphs
 from tests.support import Sketch, assert_same
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.errors import MLTypeError
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops.fused import FUSED
 from webnn_wgpu.passes import PASSES, Pass, run_passes
 from webnn_wgpu.passes.cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
-from webnn_wgpu.passes.fold import LARGEST_GROWTH_BYTES, fold_constants
-from webnn_wgpu.passes.fuse import MAX_INPUTS, MAX_STEPS, fuse_elementwise, fuse_epilogues, fuse_transposes
+from webnn_wgpu.passes.fold import fold_constants
+from webnn_wgpu.passes.fuse import MAX_INPUTS, fuse_elementwise, fuse_epilogues, fuse_transposes
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def names(graph: Graph) -> list[str]:
 @given(drawn=graphs())
 def test_a_pass_keeps_what_the_reference_computes(each: Pass, drawn: tuple[Graph, dict[str, Array]]) -> None:
     graph, feeds = drawn
-    after = verify(each.run(graph))
+    after = verify(each.apply(graph, DEFAULT_TARGET))
     if each.exact:
         assert_same(interpret(after, feeds), interpret(graph, feeds))
     else:
@@ -58,12 +59,12 @@ def test_the_pipeline_keeps_what_the_reference_computes(drawn: tuple[Graph, dict
     graph, feeds = drawn
     after = graph
     for each in PASSES:
-        before, after = after, verify(each.run(after))
+        before, after = after, verify(each.apply(after, DEFAULT_TARGET))
         if each.exact:
             assert_same(interpret(after, feeds), interpret(before, feeds))
         else:
             check_rewritten(before, after, feeds)
-    whole, reports = run_passes(graph)
+    whole, reports = run_passes(graph, DEFAULT_TARGET)
     assert names(whole) == names(after)
     assert [r.name for r in reports] == [p.name for p in PASSES]
     assert reports[0].nodes_before == len(graph.nodes)
@@ -74,7 +75,7 @@ def test_the_pipeline_keeps_what_the_reference_computes(drawn: tuple[Graph, dict
 @given(drawn=graphs())
 def test_the_pipeline_keeps_types_and_origins(drawn: tuple[Graph, dict[str, Array]]) -> None:
     graph, _ = drawn
-    after, _ = run_passes(graph, ("drop_dead_nodes", "fold_constants"))
+    after, _ = run_passes(graph, DEFAULT_TARGET, ("drop_dead_nodes", "fold_constants"))
     assert {n: after.type(v) for n, v in after.outputs.items()} == {n: graph.type(v) for n, v in graph.outputs.items()}
     bodies = [node.attrs["body"] for node in after.nodes if node.op == FUSED]
     items = [item for g in (after, *bodies) for item in (*g.nodes, *g.values.values())]
@@ -177,7 +178,7 @@ def test_nodes_that_differ_are_not_merged() -> None:
 def test_constants_are_folded_through_chains() -> None:
     s = Sketch()
     x, c = s.input(X), s.constant(X)
-    after = fold_constants(s.graph(s.apply("add", x, s.apply("neg", s.apply("reshape", c, new_shape=[4])))))
+    after = fold_constants(s.graph(s.apply("add", x, s.apply("neg", s.apply("reshape", c, new_shape=[4])))), DEFAULT_TARGET)
     assert names(after) == ["add"]
     (folded,) = after.constants.values()
     assert folded.tolist() == (-X).tolist()
@@ -186,9 +187,9 @@ def test_constants_are_folded_through_chains() -> None:
 
 def test_what_grows_much_is_not_folded() -> None:
     s = Sketch()
-    count = LARGEST_GROWTH_BYTES // 4 + 2
+    count = DEFAULT_TARGET.costs.passes.most_folded_growth_bytes // 4 + 2
     graph = s.graph(s.apply("expand", s.constant(X[:1]), new_shape=[count]))
-    assert fold_constants(graph) is graph
+    assert fold_constants(graph, DEFAULT_TARGET) is graph
 
 
 # --------------------------------------------------------------------------------------------------------------- fusing
@@ -197,7 +198,7 @@ def test_what_grows_much_is_not_folded() -> None:
 def test_a_chain_becomes_one_node() -> None:
     s = Sketch()
     x, y = s.input(X), s.input(X[:1])
-    after = fuse_elementwise(s.graph(s.apply("relu", s.apply("add", s.apply("mul", x, y), x, label="sum"))))
+    after = fuse_elementwise(s.graph(s.apply("relu", s.apply("add", s.apply("mul", x, y), x, label="sum"))), DEFAULT_TARGET)
     (node,) = after.nodes
     assert (node.op, node.inputs, node.label) == (FUSED, (x, y), "sum")
     assert names(node.attrs["body"]) == ["mul", "add", "relu"]
@@ -207,7 +208,7 @@ def test_a_chain_becomes_one_node() -> None:
 def test_a_result_that_one_operator_reads_twice_is_fused() -> None:
     s = Sketch()
     y = s.apply("exp", s.input(X))
-    assert names(fuse_elementwise(s.graph(s.apply("mul", y, y)))) == [FUSED]
+    assert names(fuse_elementwise(s.graph(s.apply("mul", y, y)), DEFAULT_TARGET)) == [FUSED]
 
 
 @pytest.mark.parametrize("anchor", ["exp", "matmul"])
@@ -218,7 +219,7 @@ def test_results_that_run_together_again_are_fused(anchor: str) -> None:
     # y * sigmoid(y) + tanh(y), and y once more.
     swish = s.apply("mul", y, s.apply("sigmoid", y))
     graph = s.graph(s.apply("sub", s.apply("add", swish, s.apply("tanh", y)), y))
-    after = verify((fuse_epilogues if anchor == "matmul" else fuse_elementwise)(graph))
+    after = verify((fuse_epilogues if anchor == "matmul" else fuse_elementwise)(graph, DEFAULT_TARGET))
     assert names(after) == [FUSED]
     assert names(after.nodes[0].attrs["body"]) == [anchor, "sigmoid", "mul", "tanh", "add", "sub"]
     assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
@@ -228,10 +229,10 @@ def test_results_that_end_apart_are_not_fused() -> None:
     s = Sketch()
     y = s.apply("exp", s.input(X))
     graph = s.graph(s.apply("neg", y), s.apply("abs", y))
-    assert fuse_elementwise(graph) is graph
+    assert fuse_elementwise(graph, DEFAULT_TARGET) is graph
     inner = s.apply("sigmoid", y)
     graph = s.graph(inner, s.apply("mul", y, inner))
-    assert fuse_elementwise(graph) is graph
+    assert fuse_elementwise(graph, DEFAULT_TARGET) is graph
 
 
 @pytest.mark.parametrize("reason", ["two readers", "output", "broadcast", "not element-wise"])
@@ -246,19 +247,19 @@ def test_what_is_not_fused(reason: str) -> None:
         graph = s.graph(s.apply("add", y, s.input(np.zeros((3, 4), np.float32))))
     else:
         graph = s.graph(s.apply("transpose", y))
-    assert fuse_elementwise(graph) is graph
+    assert fuse_elementwise(graph, DEFAULT_TARGET) is graph
 
 
 def test_kernels_stay_within_their_bounds() -> None:
     s = Sketch()
     y = s.input(X)
-    for _ in range(MAX_STEPS + 4):
+    for _ in range(DEFAULT_TARGET.costs.passes.most_fused_steps + 4):
         y = s.apply("neg", y)
     for _ in range(MAX_INPUTS + 3):
         y = s.apply("add", y, s.input(X))
-    after = fuse_elementwise(s.graph(y))
+    after = fuse_elementwise(s.graph(y), DEFAULT_TARGET)
     bodies = [node.attrs["body"] for node in after.nodes if node.op == FUSED]
-    assert max(len(body.nodes) for body in bodies) == MAX_STEPS
+    assert max(len(body.nodes) for body in bodies) == DEFAULT_TARGET.costs.passes.most_fused_steps
     assert max(len(body.inputs) for body in bodies) == MAX_INPUTS
     assert sum(len(body.nodes) for body in bodies) + sum(node.op != FUSED for node in after.nodes) == len(s.nodes)
 
@@ -268,7 +269,7 @@ def test_bias_and_activation_are_fused_behind_a_product() -> None:
     product = s.apply("matmul", s.input(np.ones((3, 4), np.float32)), s.input(np.ones((4, 5), np.float32)))
     out = s.apply("relu", s.apply("add", product, s.input(np.ones(5, np.float32))), label="act")
     graph = s.graph(out)
-    after = verify(fuse_epilogues(graph))
+    after = verify(fuse_epilogues(graph, DEFAULT_TARGET))
     assert names(after) == [FUSED]
     assert names(after.nodes[0].attrs["body"]) == ["matmul", "add", "relu"]
     assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
@@ -290,7 +291,7 @@ def test_a_transpose_of_few_channels_joins_the_convolution_behind_it(followed: b
     s = Sketch()
     out = turned_convolution(s, 3)
     graph = s.graph(s.apply("relu", out) if followed else out)
-    after = verify(fuse_transposes(fuse_epilogues(graph)))
+    after = verify(fuse_transposes(fuse_epilogues(graph, DEFAULT_TARGET)))
     assert names(after) == [FUSED]
     assert names(after.nodes[0].attrs["body"]) == ["transpose", "conv2d", *["relu"] * followed]
     assert_same(interpret(after, s.feeds), interpret(graph, s.feeds))
@@ -312,9 +313,9 @@ def test_what_no_convolution_reads_before_its_transpose(reason: str) -> None:
 def test_passes_can_be_disabled() -> None:
     s = Sketch()
     graph = s.graph(s.apply("neg", s.apply("exp", s.constant(X))))
-    whole, _ = run_passes(graph, [p.name for p in PASSES])
+    whole, _ = run_passes(graph, DEFAULT_TARGET, [p.name for p in PASSES])
     assert whole is graph
-    folded, reports = run_passes(graph)
+    folded, reports = run_passes(graph, DEFAULT_TARGET)
     assert not folded.nodes
     assert str(next(r for r in reports if r.name == "fold_constants")) == "fold_constants: 2 -> 0 nodes"
 
@@ -323,7 +324,7 @@ def test_unknown_passes_are_refused() -> None:
     s = Sketch()
     graph = s.graph(s.apply("neg", s.input(X)))
     with pytest.raises(MLTypeError) as raised:
-        run_passes(graph, ("fold_constant",))
+        run_passes(graph, DEFAULT_TARGET, ("fold_constant",))
     assert str(raised.value) == (
         "build: disabled_passes must name passes; got fold_constant; allowed: " + ", ".join(p.name for p in PASSES)
     )

@@ -9,6 +9,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.unit.plans import DEVICES, caps_of, check_plan
+from webnn_wgpu.costs import Target
 from webnn_wgpu.plan import make_plan
 
 Make = Callable[[wn.MLGraphBuilder, wn.MLOperand], dict[str, wn.MLOperand]]
@@ -95,7 +96,7 @@ def test_no_kernel_copies_what_lies_in_one_run(context: wn.MLContext, make: Make
     builder, caps = wn.MLGraphBuilder(context), caps_of(device)
     graph = builder.build(make(builder, builder.input("x", SHAPE, "float32")))
     assert graph.plan is not None
-    plan = make_plan(graph.plan.graph, caps)
+    plan = make_plan(graph.plan.graph, Target.of(caps))
     check_plan(plan, caps)
     copies = [d.label for d in plan.dispatches if d.label.startswith(("split", "slice"))]
     assert bool(copies) == (make in COPIED)

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from tests.random_graphs.graphs import graphs
 from tests.support import Sketch
+from tests.targets import DEFAULT_TARGET
 from tests.unit.plans import DEVICES, caps_of, check_plan
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError, OutOfMemoryError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan, planner
 
@@ -35,15 +37,15 @@ def test_plans_of_any_graph_are_sound(drawn: tuple[Graph, dict[str, Array]], dev
     graph, _ = drawn
     caps = caps_of(device)
     if passes:
-        graph, _ = run_passes(graph)
-    plan = make_plan(graph, caps)
+        graph, _ = run_passes(graph, Target.of(caps_of(device)))
+    plan = make_plan(graph, Target.of(caps))
     check_plan(plan, caps, rendered=True)
     assert plan.inputs == {n: graph.type(v) for n, v in graph.inputs.items()}
     assert plan.outputs == {n: graph.type(v) for n, v in graph.outputs.items()}
 
 
 def bound(plan_graph: Graph) -> list[dict[str, str]]:
-    plan = make_plan(plan_graph, Caps())
+    plan = make_plan(plan_graph, DEFAULT_TARGET)
     check_plan(plan, Caps())
     return [{b.name: str(r) for b, r in zip(d.spec.bindings, d.bindings, strict=True)} for d in plan.dispatches]
 
@@ -103,7 +105,7 @@ def test_outputs_that_nobody_reads_still_have_a_place() -> None:
 def test_one_constant_is_bound_once() -> None:
     s = Sketch()
     x, c = s.input(X), s.constant(X)
-    plan = make_plan(s.graph(s.apply("add", s.apply("mul", x, c), c)), Caps())
+    plan = make_plan(s.graph(s.apply("add", s.apply("mul", x, c), c)), DEFAULT_TARGET)
     assert len(plan.constants) == 1
     assert list(plan.arrays) == [c]
     assert plan.constant_bytes == 32
@@ -112,7 +114,7 @@ def test_one_constant_is_bound_once() -> None:
 def test_a_graph_without_operators() -> None:
     s = Sketch()
     x = s.input(X)
-    plan = make_plan(s.graph(x), Caps())
+    plan = make_plan(s.graph(x), DEFAULT_TARGET)
     check_plan(plan, Caps())
     assert plan.summary() == "0 slots, 0.0 MiB (unshared 0.0 MiB), 1 dispatch, 1 pass"
     assert plan.dispatches[0].label == "output 0"
@@ -125,7 +127,7 @@ def test_a_graph_without_operators() -> None:
 def test_uniforms_are_aligned_and_packed_by_type(alignment: int) -> None:
     s = Sketch()
     y = s.apply("elu", s.apply("transpose", s.input(X.reshape(2, 4))), alpha=0.25)
-    plan = make_plan(s.graph(y), with_limit(Caps(), min_uniform_buffer_offset_alignment=alignment))
+    plan = make_plan(s.graph(y), Target.of(with_limit(Caps(), min_uniform_buffer_offset_alignment=alignment)))
     assert [d.uniform_offset for d in plan.dispatches] == [0, alignment]
     elu = plan.dispatches[1]
     assert elu.spec.uniforms == (("quads", "u32"), ("rounds", "u32"), ("y0_alpha", "f32"))
@@ -136,7 +138,7 @@ def test_text_and_json() -> None:
     s = Sketch()
     x = s.input(np.zeros((256, 1024), np.float32))
     y = s.apply("transpose", s.apply("exp", x, label="e"))
-    plan = make_plan(s.graph(out=s.apply("relu", y)), Caps())
+    plan = make_plan(s.graph(out=s.apply("relu", y)), DEFAULT_TARGET)
     assert str(plan) == "\n".join(
         (
             "2 slots, 2.0 MiB (unshared 2.0 MiB), 3 dispatches, 1 pass",
@@ -162,8 +164,8 @@ def test_text_and_json() -> None:
 
 def test_fused_nodes_are_called_by_their_labels() -> None:
     s = Sketch()
-    graph, _ = run_passes(s.graph(s.apply("neg", s.apply("exp", s.input(X)), label="last")))
-    plan = make_plan(graph, Caps())
+    graph, _ = run_passes(s.graph(s.apply("neg", s.apply("exp", s.input(X)), label="last")), DEFAULT_TARGET)
+    plan = make_plan(graph, DEFAULT_TARGET)
     assert [(d.label, d.reason) for d in plan.dispatches] == [("last", "2 element-wise operators in one kernel")]
     assert [o.node for o in plan.dispatches[0].origins] == [0, 1]
 
@@ -179,9 +181,9 @@ def test_missing_features_are_named(fused: bool, monkeypatch: pytest.MonkeyPatch
     y = s.apply("neg", s.input(X.astype("float16")), label="minus")
     if fused:
         y = s.apply("abs", y)
-    graph, _ = run_passes(s.graph(y))
+    graph, _ = run_passes(s.graph(y), DEFAULT_TARGET)
     with pytest.raises(OperationError) as raised:
-        make_plan(graph, Caps(features=frozenset(["subgroup"])))
+        make_plan(graph, Target.of(Caps(features=frozenset(["subgroup"]))))
     assert str(raised.value) == (
         "neg('minus'): the device lacks a feature that this operator's data types need; "
         "got kernel elementwise[rank=0, whole_quads=False] needs shader-f16; allowed: features subgroup"
@@ -193,9 +195,9 @@ def test_missing_features_are_named(fused: bool, monkeypatch: pytest.MonkeyPatch
 def test_a_type_only_inside_a_chain_needs_its_feature_too(inner: str, feature: str) -> None:
     s = Sketch()
     middle = s.apply("cast", s.input(np.arange(4, dtype=np.int32)), data_type=inner)
-    graph, _ = run_passes(s.graph(s.apply("cast", s.apply("abs", middle), data_type="int8")))
+    graph, _ = run_passes(s.graph(s.apply("cast", s.apply("abs", middle), data_type="int8")), DEFAULT_TARGET)
     for features in (frozenset[str](), frozenset([feature])):
-        plan = make_plan(graph, Caps(features=features))
+        plan = make_plan(graph, Target.of(Caps(features=features)))
         check_plan(plan, Caps(features=features), rendered=True)
         assert plan.dispatches[0].spec.features == tuple(features)
 
@@ -206,7 +208,7 @@ def test_data_movement_is_the_same_on_every_device() -> None:
         s.apply("transpose", s.input(X.astype(data_type)))
     graph = s.graph(1, 3, 5)
     native = Caps(features=frozenset(["shader-f16", "shader-int64"]))
-    assert make_plan(graph, Caps()).dispatches == make_plan(graph, native).dispatches
+    assert make_plan(graph, DEFAULT_TARGET).dispatches == make_plan(graph, Target.of(native)).dispatches
 
 
 # --------------------------------------------------------------------------------------------------------------- windows
@@ -217,7 +219,7 @@ def test_large_tensors_are_computed_in_windows() -> None:
     x = s.input(np.zeros((40, 128), np.float32))
     y = s.apply("cast", s.apply("add", x, s.input(np.zeros((1, 128), np.float32))), data_type="uint8")
     caps = with_limit(Caps(), max_storage_buffer_binding_size=4096)
-    plan = make_plan(s.graph(y), caps)
+    plan = make_plan(s.graph(y), Target.of(caps))
     check_plan(plan, caps)
     windows = [[(r.offset_bytes, r.size_bytes) for r in d.bindings] for d in plan.dispatches]
     # 1024 float32 at a time; the bias is small and bound whole; casting reads 4 bytes for each it writes.
@@ -240,7 +242,7 @@ def test_what_cannot_be_bound_is_refused() -> None:
     x = s.input(np.zeros((40, 128), np.float32))
     graph = s.graph(s.apply("argMax", x, axes=[0, 1], label="find"))
     with pytest.raises(OutOfMemoryError) as raised:
-        make_plan(graph, with_limit(Caps(), max_storage_buffer_binding_size=4096))
+        make_plan(graph, Target.of(with_limit(Caps(), max_storage_buffer_binding_size=4096)))
     assert str(raised.value) == (
         "arg_max('find'): a tensor is larger than the device can bind, and the operator cannot be divided into parts that fit; "
         "got input float32[40, 128], 20480 bytes; allowed: max-storage-buffer-binding-size 4096 bytes"

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from tests.support import PROFILES, Sketch, open_profile, run_graph
+from tests.targets import DEFAULT_TARGET
 from tests.unit.rewrites import check, normal, unchanged
 from webnn_wgpu.passes import run_passes
-from webnn_wgpu.passes.products import MOST_JOINED_BYTES, merge_products
+from webnn_wgpu.passes.products import merge_products
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 ROWS, K, N = 8, 12, 16
 """What is computed from these begins where a binding may: 512 bytes after what is before it."""
+
+
+def merged(graph: Graph) -> Graph:
+    return merge_products(graph, DEFAULT_TARGET)
 
 
 def project(s: Sketch, a: int, *, K: int = K, N: int = N, bias: str = "", seed: int = 0, dtype: Any = np.float32) -> int:
@@ -46,7 +51,7 @@ def test_products_of_the_same_rows_are_one(shape: tuple[int, ...], dtype: Any) -
     tolerance = 1e-6 if dtype == np.float32 else 2e-3
     parts = ["reshape"] * 3
     after = check(
-        merge_products,
+        merged,
         s.graph(*ends),
         s.feeds,
         ["tanh", *view, "matmul", "add", "split", *parts, *["softmax"] * 3],
@@ -59,7 +64,7 @@ def test_products_without_a_bias_get_none() -> None:
     s = Sketch()
     a = s.input(normal(1, ROWS, K))
     ends = [turned(s, project(s, a, seed=seed)) for seed in range(2)]
-    check(merge_products, s.graph(*ends), s.feeds, ["matmul", "split", "reshape", "reshape", "softmax", "softmax"])
+    check(merged, s.graph(*ends), s.feeds, ["matmul", "split", "reshape", "reshape", "softmax", "softmax"])
 
 
 def test_others_among_them_stay() -> None:
@@ -71,7 +76,7 @@ def test_others_among_them_stay() -> None:
     wide = turned(s, project(s, a, N=2 * N, seed=3))
     last = turned(s, project(s, a, bias="behind", seed=4))
     ops = ["matmul", "add", "tanh", "matmul", "add", "split", "reshape", "reshape", "softmax", "matmul", "softmax", "softmax"]
-    check(merge_products, s.graph(fused, first, wide, last), s.feeds, ops)
+    check(merged, s.graph(fused, first, wide, last), s.feeds, ops)
 
 
 @pytest.mark.parametrize(
@@ -91,7 +96,10 @@ def test_others_among_them_stay() -> None:
 )
 def test_products_that_stay_apart(what: str) -> None:
     s = Sketch()
-    rows, columns = (7 if what == "unaligned" else ROWS), (MOST_JOINED_BYTES // 48 if what == "large" else N)
+    rows, columns = (
+        (7 if what == "unaligned" else ROWS),
+        (DEFAULT_TARGET.costs.passes.most_joined_bytes // 48 if what == "large" else N),
+    )
     a = [s.input(normal(1, rows, K, seed=seed)) for seed in range(2)]
     if what in ("no constant", "several matrices"):
         weights = normal(*((1, 3) if what == "several matrices" else ()), K, columns)
@@ -110,7 +118,7 @@ def test_products_that_stay_apart(what: str) -> None:
         ends.append(s.apply("concat", *(s.apply("reshape", value, new_shape=[rows, columns]) for value in results), axis=0))
     elif what == "element-wise":
         ends.append(s.apply("neg", results[1]))
-    unchanged(merge_products, s.graph(*ends))
+    unchanged(merged, s.graph(*ends))
 
 
 def columns(s: Sketch, shape: Sequence[int] = (1, ROWS, K), bias: str = "behind", count: int = 3) -> tuple[int, ...]:
@@ -126,7 +134,7 @@ def test_columns_that_are_split_are_products(shape: Sequence[int], bias: str) ->
     view = [] if shape == (1, ROWS, K) else ["reshape"]
     sum_ = ["add"] if bias else []
     ops = [*view, "matmul", *sum_, "split", *["reshape"] * 3, *["softmax"] * 3]
-    check(merge_products, s.graph(*(turned(s, part) for part in parts)), s.feeds, ops)
+    check(merged, s.graph(*(turned(s, part) for part in parts)), s.feeds, ops)
 
 
 @pytest.mark.parametrize("bias", [True, False])
@@ -140,7 +148,7 @@ def test_columns_that_are_products_of_their_own(what: str, bias: bool) -> None:
     if what == "an output":
         ends.append(first)
     ops = ["matmul", "add", "reshape"] if bias else ["matmul", "reshape"]
-    check(merge_products, s.graph(*ends), s.feeds, [*ops, *ops, *(s.nodes[-2 + i].op for i in range(2))])
+    check(merged, s.graph(*ends), s.feeds, [*ops, *ops, *(s.nodes[-2 + i].op for i in range(2))])
 
 
 @pytest.mark.parametrize("form", ["slice", "heads", "reshaped split"])
@@ -156,13 +164,13 @@ def test_columns_that_are_cut_are_products(form: str) -> None:
         apart = s.apply("reshape", product, new_shape=[2 * ROWS, 3, N])
         parts = s.apply_all("split", (apart,), splits=[1, 1, 1], axis=1)
     graph = s.graph(*(turned(s, part) for part in parts))
-    check(merge_products, graph, s.feeds, ["reshape", "matmul", "add", "split", *["reshape"] * 3, *["softmax"] * 3])
+    check(merged, graph, s.feeds, ["reshape", "matmul", "add", "split", *["reshape"] * 3, *["softmax"] * 3])
 
 
 @pytest.mark.parametrize("what", ["a single row", "rows", "read whole", "twice", "many", "large"])
 def test_columns_that_stay(what: str) -> None:
     s = Sketch()
-    columns = MOST_JOINED_BYTES // 4 if what == "large" else 4 * N
+    columns = DEFAULT_TARGET.costs.passes.most_joined_bytes // 4 if what == "large" else 4 * N
     a = s.input(normal(1, 1 if what == "a single row" else ROWS, K))
     product = project(s, a, N=columns, bias="behind")
     if what == "large":
@@ -177,7 +185,7 @@ def test_columns_that_stay(what: str) -> None:
     ends = [s.apply("neg", part) if what == "many" else turned(s, part) for part in parts]
     if what == "read whole":
         ends.append(turned(s, product))
-    unchanged(merge_products, s.graph(*ends))
+    unchanged(merged, s.graph(*ends))
 
 
 @pytest.mark.parametrize("bias", [(), (N,), (1, N)])
@@ -189,7 +197,7 @@ def test_rows_that_are_joined_for_a_product_stay_apart(bias: tuple[int, ...], tr
     operands += [s.constant(normal(*bias))] if bias else []
     product = s.apply("gemm", *operands, b_transpose=transposed)
     graph = s.graph(s.apply("reshape", product, new_shape=[2, ROWS, N]))
-    check(merge_products, graph, s.feeds, ["matmul", "add"] if bias else ["matmul"])
+    check(merged, graph, s.feeds, ["matmul", "add"] if bias else ["matmul"])
 
 
 @pytest.mark.parametrize("what", ["alpha", "transposed", "rows of a bias", "no constant", "other columns", "an output"])
@@ -204,7 +212,7 @@ def test_products_of_joined_rows_that_stay(what: str) -> None:
     product = s.apply("gemm", *operands, **options)
     shape = [2, ROWS // 2, 2 * N] if what == "other columns" else [2, ROWS, N]
     end = s.apply("reshape", product, new_shape=shape)
-    unchanged(merge_products, s.graph(end, product) if what == "an output" else s.graph(end))
+    unchanged(merged, s.graph(end, product) if what == "an output" else s.graph(end))
 
 
 def heads(s: Sketch, value: int, permutation: Sequence[int]) -> int:
@@ -232,7 +240,10 @@ def attention(*, split: bool) -> tuple[Graph, dict[str, Any]]:
 def test_attention_takes_one_product_and_no_copy(profile: str, split: bool) -> None:
     graph, feeds = attention(split=split)
     device = open_profile(profile)
-    kernels = [dispatch.spec.template.split(".")[0] for dispatch in make_plan(run_passes(graph)[0], device.caps).dispatches]
+    kernels = [
+        dispatch.spec.template.split(".")[0]
+        for dispatch in make_plan(run_passes(graph, device.target)[0], device.target).dispatches
+    ]
     assert kernels[:3] == ["elementwise", "matmul", "attention"]
     actual, expected = run_graph(device, graph, feeds), interpret(graph, feeds)
     np.testing.assert_allclose(actual["0"], expected["0"], rtol=0, atol=1e-5)

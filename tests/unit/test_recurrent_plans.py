@@ -11,8 +11,10 @@ import pytest
 
 from tests.ops.recurrent import Sizes, attributes, operands
 from tests.support import op_graph
+from tests.targets import DEFAULT_TARGET
 from tests.unit.plans import DEVICES, caps_of, check_plan
 from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.costs import Target
 from webnn_wgpu.kernels.packing import PersistentTexture, UnitTexture
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._recurrent import SUBGROUP_VARIANTS, VARIANTS, choose
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 def planned(device: str, name: str, sizes: Sizes, variant: str = "") -> ExecutionPlan:
     given = list(operands(name, sizes).values())
     graph = op_graph(name, given, attributes(name, sizes), {1, 2})
-    plan = make_plan(graph, caps_of(device), {name: variant} if variant else None)
+    plan = make_plan(graph, Target.of(caps_of(device)), {name: variant} if variant else None)
     check_plan(plan, caps_of(device), rendered=True)
     return plan
 
@@ -56,7 +58,7 @@ def test_bindings_fit_whatever_is_absent(name: str) -> None:
                 for changed in ({}, {"reset_after": False}) if "gru" in name else ({},):
                     given = list(operands(name, sizes, absent=absent).values())
                     graph = op_graph(name, given, attributes(name, sizes) | changed, {1, 2})
-                    check_plan(make_plan(graph, Caps(), {name: variant}), Caps())
+                    check_plan(make_plan(graph, DEFAULT_TARGET, {name: variant}), Caps())
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -80,11 +82,11 @@ def test_large_networks_are_spread_over_the_device() -> None:
 def test_a_reset_before_the_product_takes_two_dispatches_a_step() -> None:
     sizes = Sizes(steps=4, hidden=512)
     graph = op_graph("gru", list(operands("gru", sizes).values()), attributes("gru", sizes, reset_after=False), {1, 2})
-    assert templates(make_plan(graph, caps_of("nvidia"))) == ["recurrent.steps"] * 8
+    assert templates(make_plan(graph, Target.of(caps_of("nvidia")))) == ["recurrent.steps"] * 8
     bare = list(operands("gru", sizes, absent=("initialHiddenState",)).values())
     graph = op_graph("gru", bare, attributes("gru", sizes, reset_after=False), {1, 2})
     # Nothing is multiplied in the first step.
-    assert templates(make_plan(graph, caps_of("nvidia"))) == ["recurrent.steps"] * 7
+    assert templates(make_plan(graph, Target.of(caps_of("nvidia")))) == ["recurrent.steps"] * 7
 
 
 def test_a_single_step_is_spread_over_the_device() -> None:
@@ -120,7 +122,7 @@ def test_software_adapters_keep_weights_without_subgroups() -> None:
     full, sizes = caps_of("lavapipe"), Sizes(steps=20, hidden=128)
     caps = replace(full, features=full.features - {"subgroup"}, subgroup_size=0)
     for name in ("lstm", "gru"):
-        plan = make_plan(op_graph(name, list(operands(name, sizes).values()), attributes(name, sizes), {1, 2}), caps)
+        plan = make_plan(op_graph(name, list(operands(name, sizes).values()), attributes(name, sizes), {1, 2}), Target.of(caps))
         check_plan(plan, caps, rendered=True)
         assert templates(plan) == ["recurrent.persistent"]
         assert not plan.dispatches[-1].spec.features

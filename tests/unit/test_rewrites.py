@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support import Sketch, assert_same, run_graph
+from tests.targets import DEFAULT_TARGET
 from tests.unit.rewrites import check, normal, number, unchanged
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.passes.casts import merge_casts
@@ -123,7 +124,7 @@ def test_batch_normalization_before_an_activation_is_fused_with_it(axis: int) ->
     s = Sketch()
     graph = s.graph(s.apply("relu", normalization(s, s.input(normal(2, 3, 4, 5)), axis)))
     check(decompose_batch_normalization, graph, s.feeds, ["mul", "add", "relu"])
-    assert [node.op for node in run_passes(graph)[0].nodes] == ["fused"]
+    assert [node.op for node in run_passes(graph, DEFAULT_TARGET)[0].nodes] == ["fused"]
 
 
 @pytest.mark.parametrize("op", ["matmul", "gemm"])
@@ -131,7 +132,7 @@ def test_batch_normalization_of_a_product_is_fused_to_it(op: str) -> None:
     s = Sketch()
     graph = s.graph(normalization(s, s.apply(op, s.input(normal(5, 8)), s.constant(normal(8, 6))), 1))
     check(decompose_batch_normalization, graph, s.feeds, [op, "mul", "add"])
-    assert [node.op for node in run_passes(graph)[0].nodes] == ["fused"]
+    assert [node.op for node in run_passes(graph, DEFAULT_TARGET)[0].nodes] == ["fused"]
 
 
 def test_batch_normalization_that_does_not_fit_a_filter_is_fused_to_the_convolution() -> None:
@@ -140,7 +141,9 @@ def test_batch_normalization_that_does_not_fit_a_filter_is_fused_to_the_convolut
     graph = s.graph(normalization(s, s.apply("convTranspose2d", s.input(normal(1, 4, 5, 5)), filter_, groups=2), 1))
     unchanged(fold_into_convolutions, graph)
     check(decompose_batch_normalization, graph, s.feeds, ["convTranspose2d", "mul", "add"])
-    assert [node.op for node in run_passes(graph)[0].nodes if node.op not in ("reshape", "transpose")] == ["fused"]
+    assert [node.op for node in run_passes(graph, DEFAULT_TARGET)[0].nodes if node.op not in ("reshape", "transpose")] == [
+        "fused"
+    ]
 
 
 def test_batch_normalization_between_an_activation_and_a_convolution_is_fused_with_the_activation() -> None:
@@ -148,7 +151,10 @@ def test_batch_normalization_between_an_activation_and_a_convolution_is_fused_wi
     y = s.apply("relu", s.apply("conv2d", s.input(normal(1, 3, 5, 5)), s.constant(normal(4, 3, 3, 3))))
     graph = s.graph(s.apply("conv2d", normalization(s, y, 1), s.constant(normal(2, 4, 1, 1))))
     check(decompose_batch_normalization, graph, s.feeds, ["conv2d", "relu", "mul", "add", "conv2d"])
-    assert [node.op for node in run_passes(graph)[0].nodes if node.op not in ("reshape", "transpose")] == ["fused", "conv2d"]
+    assert [node.op for node in run_passes(graph, DEFAULT_TARGET)[0].nodes if node.op not in ("reshape", "transpose")] == [
+        "fused",
+        "conv2d",
+    ]
 
 
 @pytest.mark.parametrize("what", ["alone", "float16", "an output", "beyond numbers", "no constants"])
@@ -288,7 +294,7 @@ def test_weights_in_blocks_are_multiplied_as_they_are(dtype: Any, form: str, blo
 def test_weights_of_few_bits_keep_them_through_the_pipeline() -> None:
     s = Sketch()
     graph = s.graph(s.apply("matmul", s.input(normal(1, 64)), weights(s, ml_dtypes.uint4, 64, 32, 2, False)))
-    after, _ = run_passes(graph)
+    after, _ = run_passes(graph, DEFAULT_TARGET)
     assert [node.op for node in after.nodes] == ["x.matmul_nbits"]
     assert sum(a.nbytes for a in after.constants.values()) == 64 * 32 // 2 + 2 * 32 * 4 + 32
 
@@ -309,7 +315,7 @@ def test_long_chains_are_no_patterns_and_take_no_time() -> None:
     turned = s.apply("concat", s.apply("neg", halves[1]), halves[0], axis=3)
     scores = s.apply("add", s.apply("mul", x, table), s.apply("mul", turned, table))
     graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), s.input(normal(1, 2, 4, 4))))
-    assert run_passes(graph)[0].nodes
+    assert run_passes(graph, DEFAULT_TARGET)[0].nodes
 
 
 @pytest.mark.parametrize("op", ["add", "sub", "concat"])
@@ -327,4 +333,4 @@ def test_what_is_joined_with_itself_again_and_again_takes_no_time(op: str) -> No
     else:
         sums = s.apply("cast", s.apply("matmul", x, s.constant(np.ones((4, 4), np.float32))), data_type="int32")
         end = s.apply("cast", sums, data_type="float32")
-    assert run_passes(s.graph(end))[0].nodes
+    assert run_passes(s.graph(end), DEFAULT_TARGET)[0].nodes

@@ -98,7 +98,7 @@ def test_heads_that_are_turned_and_shared_are_not_moved(shared: int, device: Dev
     weights = s.apply("softmax", s.apply("matmul", q, swapped(s, expanded(k), [B, count, 8, T])), axis=3)
     out = s.apply("transpose", s.apply("matmul", weights, value), permutation=[0, 2, 1, 3])
     graph = s.graph(s.apply("reshape", out, new_shape=[B, T, count * 8]))
-    after, _ = run_passes(graph)
+    after, _ = run_passes(graph, device.target)
     assert sorted({node.op for node in after.nodes} - {"reshape"}) == ["x.attention", "x.rotary_embedding"]
     (wanted,) = interpret(graph, s.feeds).values()
     for found in (*interpret(after, s.feeds).values(), *run_graph(device, graph, s.feeds).values()):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.support import Sketch
-from webnn_wgpu.core.caps import Caps
+from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.errors import MLTypeError
 from webnn_wgpu.core.settings import cache_enabled, dump_folder, forced_variants, recorder_name
 from webnn_wgpu.ops import OPS
@@ -82,7 +82,7 @@ def test_a_plan_refuses_forced_variants_that_do_not_exist() -> None:
     s = Sketch()
     graph = s.graph(s.apply("neg", s.input(np.zeros(4, np.float32))))
     with pytest.raises(MLTypeError, match="got matmul=magic"):
-        make_plan(graph, Caps(), {"matmul": "magic"})
+        make_plan(graph, DEFAULT_TARGET, {"matmul": "magic"})
 
 
 def test_a_variant_is_forced_by_operator_before_template() -> None:
@@ -91,7 +91,7 @@ def test_a_variant_is_forced_by_operator_before_template() -> None:
     s.apply("gemm", x, x)
 
     def forced(**names: str) -> str | None:
-        return Lowering(s.nodes[0], s.graph(1), Caps(), OPS, names).forced_variant
+        return Lowering(s.nodes[0], s.graph(1), DEFAULT_TARGET, OPS, names).forced_variant
 
     assert forced() is None
     assert forced(softmax="plain") is None

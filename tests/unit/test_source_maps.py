@@ -13,6 +13,7 @@ from tests.shaders import changed_shaders
 from tests.support import Sketch, op_graph
 from tests.unit.plans import caps_of
 from webnn_wgpu.core.errors import WebNNError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.kernels import templates
 from webnn_wgpu.kernels.dbg import dbg_statements, without_dbg
 from webnn_wgpu.kernels.source_map import OWN_SOURCE, Place, map_of_kernel, map_of_source
@@ -67,7 +68,7 @@ def every_kernel() -> Iterator[KernelSpec]:
             graph = op_graph(call.name, call.arrays(), call.attrs, call.constants)
             for variant in (None, *forceable().get(call.name, ())):
                 try:
-                    plan = make_plan(graph, caps, {} if variant is None else {call.name: variant})
+                    plan = make_plan(graph, Target.of(caps), {} if variant is None else {call.name: variant})
                 except WebNNError:  # a variant that the device or the call cannot have
                     continue
                 yield from (dispatch.spec for dispatch in plan.dispatches)
@@ -99,7 +100,7 @@ def test_marks_change_no_kernel_and_every_line_stands_in_its_template() -> None:
 def kernel_of(device: str = "nvidia") -> tuple[KernelSpec, str]:
     s = Sketch()
     graph = s.graph(s.apply("softmax", s.input(np.zeros((4, 8), F32)), axis=1))
-    (dispatch,) = make_plan(graph, caps_of(device)).dispatches
+    (dispatch,) = make_plan(graph, Target.of(caps_of(device))).dispatches
     return dispatch.spec, render(dispatch.spec)
 
 
@@ -126,7 +127,7 @@ def test_formulas_tell_their_operators() -> None:
     s = Sketch()
     x = s.input(np.zeros(8, F32))
     graph = s.graph(s.apply("exp", x))
-    (dispatch,) = make_plan(graph, caps_of("nvidia")).dispatches
+    (dispatch,) = make_plan(graph, Target.of(caps_of("nvidia"))).dispatches
     found = map_of_kernel(dispatch.spec, labels=[("grow",)])
     lines = [i for i, line in enumerate(found.text.splitlines(), 1) if found.place(i).operators]
     assert [found.text.splitlines()[i - 1].strip() for i in lines] == ["let y0: f32 = exp_f32(x0);"]

@@ -13,6 +13,7 @@ from tests.kernels.operators import calls
 from tests.support import op_graph
 from tests.unit.plans import caps_of
 from webnn_wgpu.core import cache
+from webnn_wgpu.costs import Target
 from webnn_wgpu.kernels import sources
 from webnn_wgpu.kernels.sources import source_of, templates_digest
 from webnn_wgpu.kernels.spec import KernelSpec
@@ -23,7 +24,7 @@ from webnn_wgpu.plan import make_plan
 def specs() -> list[KernelSpec]:
     """Return kernels of every operator."""
     caps = caps_of("lavapipe")
-    plans = [make_plan(op_graph(call.name, call.arrays(), call.attrs, call.constants), caps) for call in calls()]
+    plans = [make_plan(op_graph(call.name, call.arrays(), call.attrs, call.constants), Target.of(caps)) for call in calls()]
     return list(dict.fromkeys(d.spec for plan in plans for d in plan.dispatches))
 
 

@@ -17,6 +17,7 @@ from tests.unit.plans import caps_of, check_plan
 from webnn_wgpu.api.tuning import Trial
 from webnn_wgpu.core import cache
 from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.graph import Graph
 from webnn_wgpu.kernels import tuning as tunings
 from webnn_wgpu.kernels.tuning import Measured, Tuning, tuning_files, tuning_for
@@ -69,7 +70,7 @@ def asked(graph: Graph, caps: Caps, choices: Mapping[str, Measured] | None = Non
     """Return the operators that may be chosen for in a graph, and their variants."""
     known = Tuning.of(caps)
     trial = Trial(known.device, known.templates, choices=choices or {})
-    make_plan(graph, caps, tuning=trial)
+    make_plan(graph, Target.of(caps), tuning=trial)
     return trial.asked
 
 
@@ -80,7 +81,7 @@ def test_every_variant_that_is_offered_makes_a_plan_and_is_its_reason(graph: Gra
     for operator, variants in asked(graph, caps).items():
         assert len(set(variants)) == len(variants) >= 1
         for variant in variants:
-            plan = make_plan(graph, caps, tuning=Tuning.of(caps, {operator: Measured(variant, {variant: 0.5})}))
+            plan = make_plan(graph, Target.of(caps), tuning=Tuning.of(caps, {operator: Measured(variant, {variant: 0.5})}))
             check_plan(plan, caps, rendered=True)
             assert any("measured: 0.5 ms" in d.reason for d in plan.dispatches)
 
@@ -90,7 +91,9 @@ def test_tiles_reach_the_kernel() -> None:
     assert operator == "matmul: float32[40, 24], float32[24, 64] constant"
     assert {"subgroup:16x2", "tiled:8", "tiled:16", "gemv", "plain:8"} < set(variants)
     for variant, params in (("subgroup:4x1", {"rows": 4, "quads": 1}), ("tiled:16", {"side": 16}), ("plain:2", {"rows": 2})):
-        plan = make_plan(GRAPHS["product"], CAPS, tuning=Tuning.of(CAPS, {operator: Measured(variant, {variant: 1.0})}))
+        plan = make_plan(
+            GRAPHS["product"], Target.of(CAPS), tuning=Tuning.of(CAPS, {operator: Measured(variant, {variant: 1.0})})
+        )
         spec = plan.dispatches[-1].spec
         assert spec.variant == variant.partition(":")[0]
         assert {name: spec.param(name) for name in params} == params
@@ -108,8 +111,11 @@ def test_what_is_forced_wins() -> None:
     graph = GRAPHS["softmax"]
     (operator,) = asked(graph, CAPS)
     known = Tuning.of(CAPS, {operator: PLAIN})
-    assert make_plan(graph, CAPS, tuning=known).dispatches[0].reason == "measured: 0.41 ms, against 0.6 ms for workgroup"
-    plan = make_plan(graph, CAPS, {"softmax": "workgroup"}, known)
+    assert (
+        make_plan(graph, Target.of(CAPS), tuning=known).dispatches[0].reason
+        == "measured: 0.41 ms, against 0.6 ms for workgroup"
+    )
+    plan = make_plan(graph, Target.of(CAPS), {"softmax": "workgroup"}, known)
     assert plan.dispatches[0].reason == "forced"
     assert plan.dispatches[0].spec.variant == "workgroup"
 
@@ -133,8 +139,8 @@ def test_a_variant_that_is_none_is_ignored_and_told_once(variant: str, caplog: p
     known = Tuning.of(CAPS, {operator: Measured(variant, {variant: 0.1})})
     tunings._told.clear()
     with caplog.at_level(logging.INFO, "webnn_wgpu"):
-        plans = [make_plan(graph, CAPS, tuning=known) for _ in range(2)]
-    assert plans[0].dispatches == plans[1].dispatches == make_plan(graph, CAPS).dispatches
+        plans = [make_plan(graph, Target.of(CAPS), tuning=known) for _ in range(2)]
+    assert plans[0].dispatches == plans[1].dispatches == make_plan(graph, Target.of(CAPS)).dispatches
     assert [r.getMessage() for r in caplog.records] == [f"tuning for {operator} is ignored: there is no variant {variant}"]
 
 
@@ -142,7 +148,10 @@ def test_a_variant_that_the_device_lacks_is_ignored() -> None:
     caps = caps_of("webgpu-default")
     (operator,) = asked(GRAPHS["product"], caps)
     known = Tuning.of(caps, {operator: Measured("subgroup:16x2", {"subgroup:16x2": 0.1})})
-    assert make_plan(GRAPHS["product"], caps, tuning=known).dispatches == make_plan(GRAPHS["product"], caps).dispatches
+    assert (
+        make_plan(GRAPHS["product"], Target.of(caps), tuning=known).dispatches
+        == make_plan(GRAPHS["product"], Target.of(caps)).dispatches
+    )
 
 
 def test_json(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
 from ..core.errors import InvalidStateError, NotSupportedError
 from ..core.settings import forced_variants
+from ..costs import Target
 from ..ir.graph import Array, Graph
 from ..ir.types import TensorType
 from ..kernels.source_map import SourceMap
@@ -126,6 +127,7 @@ class Backend(Protocol):
     lock: Any
     accelerated: bool
     caps: Caps
+    target: Target
     description: str
 
     def compile(
@@ -173,7 +175,7 @@ class DeviceBackend:
     """Graphs run as compute shaders on a device."""
 
     def __init__(self, device: Device, tuning: Sources = ()) -> None:
-        self.device, self.lock, self.caps = device, device.lock, device.caps
+        self.device, self.lock, self.caps, self.target = device, device.lock, device.caps, device.target
         self.tuning = tuning
         with device.lock:
             device.users += 1
@@ -191,8 +193,8 @@ class DeviceBackend:
         self, graph: Graph, disabled_passes: Collection[str], tuning: Sources
     ) -> tuple[ExecutionPlan, tuple[PassReport, ...]]:
         """Run the passes and plan."""
-        optimised, reports = run_passes(graph, disabled_passes)
-        return make_plan(optimised, self.caps, forced_variants(), self.measured(tuning)), reports
+        optimised, reports = run_passes(graph, self.target, disabled_passes)
+        return make_plan(optimised, self.target, forced_variants(), self.measured(tuning)), reports
 
     def measured(self, tuning: Sources) -> Tuning | None:
         """Return what is known of kernel variants: from the sources given, the context's, the user's files, the package's."""
@@ -342,18 +344,19 @@ class ReferenceBackend:
         self.lock = threading.RLock()
         self.accelerated = False
         self.caps = Caps(features=frozenset(("shader-f16", "shader-int64")), adapter_type="CPU", device="numpy reference")
+        self.target = Target.of(self.caps)
         self.description = "numpy reference"
 
     def compile(
         self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None, tuning: Sources
     ) -> tuple[ReferenceExecutable, None, tuple[PassReport, ...]]:
         """Run the passes; there is nothing to plan."""
-        optimised, reports = run_passes(graph, disabled_passes)
+        optimised, reports = run_passes(graph, self.target, disabled_passes)
         return ReferenceExecutable(optimised), None, reports
 
     def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> tuple[None, tuple[PassReport, ...]]:
         """Run the passes; the interpreter has no plan."""
-        return None, run_passes(graph, disabled_passes)[1]
+        return None, run_passes(graph, self.target, disabled_passes)[1]
 
     def compile_kernel(self, spec: KernelSpec) -> None:
         """Do nothing: there is nothing to compile for."""

@@ -100,7 +100,11 @@ class MLGraph:
             >>> [node.op for node in graph.source.nodes], [node.op for node in graph.optimised.nodes]
             (['add', 'relu'], ['fused'])
         """
-        return run_passes(self.source, self._disabled_passes)[0] if self.plan is None else self.plan.graph
+        return (
+            run_passes(self.source, self._context._backend.target, self._disabled_passes)[0]
+            if self.plan is None
+            else self.plan.graph
+        )
 
     @property
     def kernels(self) -> Kernels:

@@ -97,7 +97,7 @@ def tune_graphs(graphs: Sequence[MLGraph], save: bool, progress: Progress | None
     with context._guarded("tune"):
         tuner = _Tuner(backend.device)
         for graph in graphs:
-            optimised, _ = run_passes(graph.source, graph._disabled_passes)
+            optimised, _ = run_passes(graph.source, backend.target, graph._disabled_passes)
             tuner.add([single(optimised, node) for node in optimised.nodes if OPS[node.op].lower is not None])
         tuner.run(progress)
     tuning = Tuning.of(backend.caps, tuner.choices)
@@ -177,7 +177,7 @@ class _Tuner:
         found: dict[str, _Operator] = {}
         for graph in self._graphs:
             trial = self._trial({})
-            make_plan(graph, self._device.caps, self._forced, trial)
+            make_plan(graph, self._device.target, self._forced, trial)
             for name, variants in trial.asked.items():
                 if name not in self._done and len(variants) > 1:
                     before = found.get(name)
@@ -190,7 +190,7 @@ class _Tuner:
 
     def _microseconds(self, graph: Graph) -> float:
         """Return what an operator takes as things are."""
-        with _Running(self._device, make_plan(graph, self._device.caps, self._forced, self._trial({})), graph) as running:
+        with _Running(self._device, make_plan(graph, self._device.target, self._forced, self._trial({})), graph) as running:
             running.microseconds()
             return running.microseconds()
 
@@ -235,18 +235,18 @@ class _Tuner:
 
         Where that is none that has a name it is the last of the plans, under a name that is no variant's.
         """
-        caps = self._device.caps
+        target = self._device.target
         plans: dict[str, ExecutionPlan] = {}
         seen: dict[Hashable, str] = {}
         for variant in operator.variants:
             try:
-                plan = make_plan(operator.graph, caps, self._forced, self._trial({name: Measured(variant, {variant: 0.0})}))
+                plan = make_plan(operator.graph, target, self._forced, self._trial({name: Measured(variant, {variant: 0.0})}))
             except WebNNError as error:
                 logger.info("%s cannot be computed by %s: %s", name, variant, error)
                 continue
             if seen.setdefault(_essence(plan), variant) == variant:
                 plans[variant] = plan
-        usual = make_plan(operator.graph, caps, self._forced, self._trial({}))
+        usual = make_plan(operator.graph, target, self._forced, self._trial({}))
         chosen = seen.get(_essence(usual), "")
         if not chosen:
             plans[chosen] = usual

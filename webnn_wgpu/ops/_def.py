@@ -15,6 +15,7 @@ from ..core.caps import Caps
 from ..core.data_types import ANY, MAX_DIMENSION, MAX_RANK
 from ..core.errors import MLTypeError
 from ..core.names import snake_case
+from ..costs import Target
 from ..ir.graph import Array, Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.expression import Expression, Formula
@@ -154,7 +155,7 @@ class Lowering:
     Attributes:
         node: the node to lower.
         graph: the graph it stands in: types, and which values are constants.
-        caps: the device.
+        target: the device, and what work takes on it.
         ops: all operators, for nodes that contain others.
         forced: operator name -> variant that must be taken.
         epilogue: what to apply to every element of the result before it is stored; only given to operators that declare
@@ -170,7 +171,7 @@ class Lowering:
 
     node: Node
     graph: Graph
-    caps: Caps
+    target: Target
     ops: Mapping[str, OpDef]
     forced: ForcedVariants = field(default_factory=dict[str, str])
     epilogue: Epilogue | None = None
@@ -180,6 +181,11 @@ class Lowering:
     tuning: Tuning | None = None
     parts: Mapping[int, Part] = field(default_factory=dict[int, "Part"])
     channels_first: int | None = None
+
+    @property
+    def caps(self) -> Caps:
+        """What the device can do."""
+        return self.target.caps
 
     @property
     def attrs(self) -> Attrs:

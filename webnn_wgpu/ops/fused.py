@@ -74,7 +74,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
             if value not in names:
                 names[value] = builder.argument(element_of(body.type(value).data_type, low.caps))
                 read.append(value)
-        inner = Lowering(node, body, low.caps, low.ops, low.forced)
+        inner = Lowering(node, body, low.target, low.ops, low.forced)
         names[node.outputs[0]] = apply_node(builder, inner, [names[v] for v in node.operands])
     expression = builder.finish(names[body.outputs["0"]])
     output = low.node.outputs[0]

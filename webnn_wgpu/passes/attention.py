@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from ..costs import Target
 from ..ir.graph import Graph, Node
 from .fold import fold_constants
 from .heads import HEADS_LAST, Heads, heads_of
@@ -24,11 +25,11 @@ _LENGTH_FIRST = (2, 0, 1, 3)
 """The permutation from [batch, heads, length, size] to [length, batch, heads, size]."""
 
 
-def recognise_attention(graph: Graph) -> Graph:
+def recognise_attention(graph: Graph, target: Target) -> Graph:
     """Replace softmax between two matrix products by attention."""
     found = rewrite(graph, _attention)
     # Several masks of a graph that are constant are one.
-    return graph if found is graph else fold_constants(found)
+    return graph if found is graph else fold_constants(found, target)
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from ..costs import Target
 from ..ir.graph import Array, Graph, Node, frozen_array
 from ..ops import operator
 from ..reference import evaluate
 
-LARGEST_GROWTH_BYTES = 64 * 1024 * 1024
-"""A result that is larger than its operands by more than this is not folded: computing it on the device costs less."""
 
-
-def fold_constants(graph: Graph) -> Graph:
-    """Replace nodes whose operands are all constants by their value."""
+def fold_constants(graph: Graph, target: Target) -> Graph:
+    """Replace nodes whose operands are all constants by their value, unless that is much larger than they are."""
+    most = target.costs.passes.most_folded_growth_bytes
     constants: dict[int, Array] = dict(graph.constants)
     kept: list[Node] = []
     for node in graph.nodes:
         known = all(value in constants for value in node.operands) and not operator(node.op).opaque
         made = sum(graph.type(o).size_bytes for o in node.outputs)
         read = sum(graph.type(o).size_bytes for o in node.operands)
-        if not known or made - read > LARGEST_GROWTH_BYTES:
+        if not known or made - read > most:
             kept.append(node)
             continue
         results = evaluate(graph, node, [None if i is None else constants[i] for i in node.inputs])

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 
+from ..costs import Target
 from ..ir.graph import Graph, Node, Value
 from ..ops import OPS
 from ..ops.fused import FUSED, members_of
@@ -14,21 +15,18 @@ from .layout import CONVOLUTIONS, to_last
 MAX_INPUTS = 6
 """Most tensors a fused kernel reads: with the output they must fit the 8 storage buffers that WebGPU guarantees."""
 
-MAX_STEPS = 32
-"""Most operators in one kernel: longer shaders cost more to compile than one more pass over memory."""
-
 _AT_ONCE = 4
 """Channels of a pixel that convolutions read at once, where they come last and are a multiple of so many."""
 
 
-def fuse_epilogues(graph: Graph) -> Graph:
+def fuse_epilogues(graph: Graph, target: Target) -> Graph:
     """Fuse element-wise operators into the operator whose result they alone read, where it can apply an epilogue."""
-    return _fuse(graph, lambda node: OPS[node.op].epilogue, _fits_epilogue)
+    return _fuse(graph, lambda node: OPS[node.op].epilogue, _fits_epilogue, target.costs.passes.most_fused_steps)
 
 
-def fuse_elementwise(graph: Graph) -> Graph:
+def fuse_elementwise(graph: Graph, target: Target) -> Graph:
     """Fuse chains of element-wise operators of one shape into one kernel."""
-    return _fuse(graph, lambda node: OPS[node.op].elementwise is not None, _fits_chain)
+    return _fuse(graph, lambda node: OPS[node.op].elementwise is not None, _fits_chain, target.costs.passes.most_fused_steps)
 
 
 def fuse_transposes(graph: Graph) -> Graph:
@@ -61,8 +59,10 @@ def _reads_planes(graph: Graph, node: Node, transpose: Node) -> bool:
     return few and taps != [1, 1] and tuple(transpose.attrs["permutation"]) == to_last(len(shape))
 
 
-def _fuse(graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, Sequence[Node], Node], bool]) -> Graph:
-    """Grow a group from every starting node along results that have a single reader."""
+def _fuse(
+    graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, Sequence[Node], Node], bool], most: int
+) -> Graph:
+    """Grow a group of `most` nodes at most from every starting node along results that have a single reader."""
     readers: dict[int, set[int]] = {}
     for i, node in enumerate(graph.nodes):
         for value in node.operands:
@@ -74,11 +74,11 @@ def _fuse(graph: Graph, starts: Callable[[Node], bool], fits: Callable[[Graph, S
         if node.id in group_of or not starts(node):
             continue
         group = [node]
-        while len(group) < MAX_STEPS:
+        while len(group) < most:
             last = group[-1].outputs[0]
             if last in outputs:
                 break
-            followers = _followers(graph, readers, outputs, last, MAX_STEPS - len(group))
+            followers = _followers(graph, readers, outputs, last, most - len(group))
             if not followers or any(f.id in group_of for f in followers) or not _all_fit(graph, group, followers, fits):
                 break
             group += followers

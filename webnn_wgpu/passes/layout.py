@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import MLTypeError
+from ..costs import PassCosts, Target
 from ..ir.graph import Graph, Node
 from ..ops import OPS
 from .cleanup import drop_dead_nodes
@@ -22,16 +23,12 @@ from .rewriting import Rewriter, merged
 
 CONVOLUTIONS = ("conv2d", "convTranspose2d")
 
-_PER_PRODUCT, _PER_RESULT, _PER_MOVED, _PER_TRANSPOSE = 0.01, 2.0, 1.5, 20_000.0
-"""Nanoseconds, measured on a software adapter: what a convolution saves for each product and each element of its result, and
-what a transpose costs for each element and at least."""
 
-
-def keep_channels_last(graph: Graph) -> Graph:
+def keep_channels_last(graph: Graph, target: Target) -> Graph:
     """Have convolutions and what stands between them work on channels-last values, if that saves more than it costs."""
     if not any(node.op in CONVOLUTIONS and node.attrs["input_layout"] == "nchw" for node in graph.nodes):
         return graph
-    regions = _Regions(graph)
+    regions = _Regions(graph, target.costs.passes)
     rewritten = regions.rewritten()
     return rewritten if regions.saved > 0 else graph
 
@@ -63,8 +60,8 @@ class _Regions:
         saved: nanoseconds that a run takes less.
     """
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    def __init__(self, graph: Graph, costs: PassCosts) -> None:
+        self._graph, self._costs = graph, costs
         self._r = Rewriter(graph)
         self._twins: dict[int, int] = {}
         self._unmade: dict[int, Node] = {}
@@ -149,6 +146,10 @@ class _Regions:
             self._r.add("transpose", (twin,), {"permutation": to_first(len(self.shape(value)))}, (node,), value)
         return value
 
+    def convolved(self, results: int, products: int) -> None:
+        """Count what a convolution saves that so many results of so many products each are computed by."""
+        self.saved += self._costs.channels_last_gain_ns(results, products)
+
     def transposed(self, value: int) -> int:
         """Return a value with its channels last, transposed if that is needed."""
         twin = self.twin(value)
@@ -160,7 +161,7 @@ class _Regions:
         return twin
 
     def _moves(self, value: int, sign: int = 1) -> None:
-        self.saved -= sign * (_PER_TRANSPOSE + _PER_MOVED * math.prod(self.shape(value)))
+        self.saved -= sign * self._costs.transposing_ns(math.prod(self.shape(value)))
 
     def transpose(self, node: Node) -> bool:
         """Take a transpose together with the one between a value and its twin."""
@@ -200,7 +201,7 @@ def _convolution(regions: _Regions, node: Node) -> bool:
     taps = math.prod(size for letter, size in zip(layout, regions.shape(node.operands[1]), strict=True) if letter in "ihw")
     results = math.prod(regions.shape(node.outputs[0]))
     regions.last(node, (regions.transposed(node.operands[0]), *regions.others(node)), {"input_layout": "nhwc"})
-    regions.saved += results * (_PER_RESULT + _PER_PRODUCT * taps)
+    regions.convolved(results, taps)
     return True
 
 

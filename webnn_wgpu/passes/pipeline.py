@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from typing import cast
 
 from ..core.errors import MLTypeError
+from ..costs import Target
 from ..ir.graph import Graph
 from .attention import recognise_attention
 from .casts import merge_casts
@@ -36,12 +38,20 @@ class Pass:
         reason: why it is there.
         exact: whether every result stays as it is to the bit, on devices too. Others round less often, or lead to sums in
             another order; a result stays within the tolerances of the operators that it takes the place of.
+        by_cost: whether it decides by the costs of the target, which `run` takes as its second argument then.
     """
 
     name: str
-    run: Callable[[Graph], Graph]
+    run: Callable[[Graph], Graph] | Callable[[Graph, Target], Graph]
     reason: str
     exact: bool = True
+    by_cost: bool = False
+
+    def apply(self, graph: Graph, target: Target) -> Graph:
+        """Return the graph that the pass makes of another for a target."""
+        if self.by_cost:
+            return cast("Callable[[Graph, Target], Graph]", self.run)(graph, target)
+        return cast("Callable[[Graph], Graph]", self.run)(graph)
 
 
 @dataclass(frozen=True)
@@ -65,7 +75,7 @@ PASSES = (
         "weights of 4 bits, or in blocks, are multiplied from where they are; before constants are folded to wide copies",
         exact=False,
     ),
-    Pass("fold_constants", fold_constants, "what depends on constants alone is computed once, at build time"),
+    Pass("fold_constants", fold_constants, "what depends on constants alone is computed once, at build time", by_cost=True),
     Pass("merge_casts", merge_casts, "a cast to a wider type is not seen through the next"),
     Pass("drop_identities", drop_identities, "identity, and reshape to the same shape, are other names for their input"),
     Pass("merge_identical_nodes", merge_identical_nodes, "the same operator on the same operands is computed once"),
@@ -96,6 +106,7 @@ PASSES = (
         keep_channels_last,
         "convolutions read four channels of a pixel at once, and nothing is transposed between them",
         exact=False,
+        by_cost=True,
     ),
     Pass("recognise_normalization", recognise_normalization, "one kernel instead of eight", exact=False),
     Pass(
@@ -105,7 +116,11 @@ PASSES = (
         exact=False,
     ),
     Pass(
-        "recognise_attention", recognise_attention, "no matrix of scores in memory, and no transposes around heads", exact=False
+        "recognise_attention",
+        recognise_attention,
+        "no matrix of scores in memory, and no transposes around heads",
+        exact=False,
+        by_cost=True,
     ),
     Pass("recognise_gelu", recognise_gelu, "one formula instead of five, which loses no digits below zero", exact=False),
     Pass(
@@ -113,6 +128,7 @@ PASSES = (
         merge_products,
         "queries, keys and values are one product of the same rows: fewer kernels, each with more work",
         exact=False,
+        by_cost=True,
     ),
     Pass("merge_movement", merge_movement, "what moves twice can move once, and sizes of 1 need no moving"),
     Pass(
@@ -124,18 +140,24 @@ PASSES = (
         "float16 values between operators are kept as float32 where the graph asks for it: nothing is rounded on the way",
         exact=False,
     ),
-    Pass("fuse_epilogues", fuse_epilogues, "bias, activation and residual are applied before a matrix product is stored"),
+    Pass(
+        "fuse_epilogues",
+        fuse_epilogues,
+        "bias, activation and residual are applied before a matrix product is stored",
+        by_cost=True,
+    ),
     Pass("fuse_transposes", fuse_transposes, "convolutions of few channels read planes as well as pixels, without a transpose"),
-    Pass("fuse_elementwise", fuse_elementwise, "element-wise operators of one shape read and write memory once"),
+    Pass("fuse_elementwise", fuse_elementwise, "element-wise operators of one shape read and write memory once", by_cost=True),
 )
 """Every pass in the order it runs."""
 
 
-def run_passes(graph: Graph, disabled: Collection[str] = ()) -> tuple[Graph, tuple[PassReport, ...]]:
+def run_passes(graph: Graph, target: Target, disabled: Collection[str] = ()) -> tuple[Graph, tuple[PassReport, ...]]:
     """Run every pass that is not disabled.
 
     Args:
         graph: the source graph.
+        target: the device that the graph is compiled for.
         disabled: names of passes to leave out.
 
     Returns:
@@ -152,6 +174,6 @@ def run_passes(graph: Graph, disabled: Collection[str] = ()) -> tuple[Graph, tup
     for each in PASSES:
         if each.name not in disabled:
             before = len(graph.nodes)
-            graph = each.run(graph)
+            graph = each.apply(graph, target)
             reports.append(PassReport(each.name, before, len(graph.nodes), each.reason))
     return graph, tuple(reports)

@@ -11,16 +11,11 @@ import numpy as np
 
 from ..core.caps import DEFAULT_LIMITS
 from ..core.mapped import release_pages
+from ..costs import PassCosts, Target
 from ..ir.graph import Array, Graph, Node
 from ..ops import OPS
 from .rewriting import Rewriter, given, rewrite
 from .views import view_of
-
-MOST_JOINED_BYTES = 2 << 20
-"""Weights that would take more than this are not joined: that takes a copy of them, and their products take long anyway."""
-
-MOST_PRODUCTS = 4
-"""A product whose columns are cut is not computed as more products than this: each of them would have too little work."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +40,13 @@ class _Product:
         return self.nodes[-1].outputs[0]
 
 
-def merge_products(graph: Graph) -> Graph:
+def merge_products(graph: Graph, target: Target) -> Graph:
     """Compute products of the same rows with constants of one shape as one, whose results lie one behind the other."""
     gone: set[int] = set()
+    costs = target.costs.passes
 
     def merge(r: Rewriter, node: Node) -> bool:
-        return node.id in gone or _merge_siblings(r, node, gone) or _part_columns(r, node, gone)
+        return node.id in gone or _merge_siblings(r, node, gone, costs) or _part_columns(r, node, gone, costs)
 
     return rewrite(rewrite(graph, _keep_rows), merge)
 
@@ -78,7 +74,7 @@ def _keep_rows(r: Rewriter, node: Node) -> bool:
     return True
 
 
-def _merge_siblings(r: Rewriter, node: Node, gone: set[int]) -> bool:
+def _merge_siblings(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -> bool:
     """Put one product in the place of all that read the first's rows; `gone` gets the nodes that are no more."""
     first = _product(r, node)
     if first is None:
@@ -87,7 +83,7 @@ def _merge_siblings(r: Rewriter, node: Node, gone: set[int]) -> bool:
     kind = (first.a, r.type(first.weights))
     products = [p for p in found if (p.a, r.type(p.weights)) == kind and _readable(r, p.result)]
     joined_bytes = len(products) * r.type(first.weights).size_bytes
-    if len(products) < 2 or first not in products or joined_bytes > MOST_JOINED_BYTES:
+    if len(products) < 2 or first not in products or joined_bytes > costs.most_joined_bytes:
         return False
     if not _bindable(r, first, r.shape(first.weights)[1]):
         return False
@@ -123,7 +119,7 @@ class _Part:
         return bool(self.columns[-1] - self.columns[0] + 1 == self.columns.size and np.all(np.diff(self.columns) == 1))
 
 
-def _part_columns(r: Rewriter, node: Node, gone: set[int]) -> bool:
+def _part_columns(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -> bool:
     """Put products with the columns of each part in the place of one whose columns are cut into parts; `gone` gets the cuts."""
     if node.op not in ("split", "slice"):
         return False
@@ -145,8 +141,8 @@ def _part_columns(r: Rewriter, node: Node, gone: set[int]) -> bool:
         group = list(equal)
         joint = all(_readable(r, part.value) for part in group) and _bindable(r, product, group[0].columns.size)
         groups += [group] if joint else [[part] for part in group]
-    copied = not all(part.whole for part in parts) and r.type(product.weights).size_bytes > MOST_JOINED_BYTES
-    if copied or len(groups) > MOST_PRODUCTS or sum(part.columns.size for part in parts) > columns:
+    copied = not all(part.whole for part in parts) and r.type(product.weights).size_bytes > costs.most_joined_bytes
+    if copied or len(groups) > costs.most_products or sum(part.columns.size for part in parts) > columns:
         return False
     weights, bias = r.constants[product.weights], None if product.bias is None else r.constants[product.bias].reshape(-1)
     nodes = [*product.nodes, *dict.fromkeys(each for part in parts for each in part.nodes[::-1])]

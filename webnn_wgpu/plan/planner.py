@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError, OutOfMemoryError
+from ..costs import Target
 from ..ir.graph import Graph, Node
 from ..kernels.element import padded_bytes
 from ..kernels.emulation import emulated
@@ -48,7 +49,7 @@ def _most(assigned: _Assigned) -> int:
 @dataclass
 class _Planner:
     graph: Graph
-    caps: Caps
+    target: Target
     forced: ForcedVariants
     tuning: Tuning | None = None
     calls: list[tuple[KernelCall, Node | None, str]] = field(default_factory=list[tuple[KernelCall, "Node | None", str]])
@@ -62,6 +63,10 @@ class _Planner:
     """Scratch memory, as values with numbers beyond the graph's, -> bytes."""
     copies: dict[str, int] = field(default_factory=dict[str, int])
     """Output name -> the copy that fills it."""
+
+    @property
+    def caps(self) -> Caps:
+        return self.target.caps
 
     def lower(self) -> None:
         graph = self.graph
@@ -77,7 +82,7 @@ class _Planner:
                 self.home[node.outputs[0]] = updated[node.outputs[0]]
             part = self.parts.get(node.outputs[0])
             placed = frozenset(i for i, value in enumerate(node.inputs) if value in self.parts)
-            low = Lowering(node, graph, self.caps, OPS, self.forced, None, in_place, part, placed, self.tuning, self.parts)
+            low = Lowering(node, graph, self.target, OPS, self.forced, None, in_place, part, placed, self.tuning, self.parts)
             calls = op.lower(low)
             named: dict[str, int] = {}
             for i, call in enumerate(calls):
@@ -379,12 +384,14 @@ def _blamed(node: Node | None, label: str) -> tuple[str, str]:
     return OPS[member.op].python_name, label
 
 
-def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None, tuning: Tuning | None = None) -> ExecutionPlan:
+def make_plan(
+    graph: Graph, target: Target, forced: ForcedVariants | None = None, tuning: Tuning | None = None
+) -> ExecutionPlan:
     """Choose kernels, place values in slots and lay out constants and uniforms.
 
     Args:
         graph: a graph after its passes.
-        caps: the device.
+        target: the device, and what work takes on it.
         forced: operator name -> kernel variant to take instead of the chosen one.
         tuning: what was measured on the device: it is heard where nothing is forced.
 
@@ -394,7 +401,7 @@ def make_plan(graph: Graph, caps: Caps, forced: ForcedVariants | None = None, tu
         OutOfMemoryError: a tensor is larger than the device can hold or bind.
     """
     check_forced(forced or {})
-    return _Planner(graph, caps, forced or {}, tuning).plan()
+    return _Planner(graph, target, forced or {}, tuning).plan()
 
 
 def _whole(operand: Operand) -> Operand:

@@ -28,6 +28,7 @@ from ..core.errors import (
     WebNNError,
 )
 from ..core.garbage import Scarce
+from ..costs import Target
 from ..kernels.element import padded_bytes
 from .buffer import Buffer
 from .destroying import destroy_under
@@ -63,6 +64,7 @@ class Device:
     Attributes:
         gpu: the `wgpu.GPUDevice`.
         caps: what it can do.
+        target: the same, and what work takes on it.
         owned: whether it was opened here, rather than handed in by its owner.
         lock: held while the device's queue is used.
         users: contexts on it that have not ended.
@@ -81,6 +83,7 @@ class Device:
         self.users = 0
         with self.translated("opening the device"):
             self.caps = caps or _caps_of(gpu)
+        self.target = Target.of(self.caps)
         self.shared: dict[str, Any] = {}
         """Caches of the other modules of this package, by module."""
 

@@ -1,0 +1,9 @@
+"""Targets to compile for where the device does not matter."""
+
+from __future__ import annotations
+
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.costs import Target
+
+DEFAULT_TARGET = Target.of(Caps())
+"""A device of unknown type with WebGPU's default limits and no features."""
