@@ -267,7 +267,12 @@ def test_info_of_the_passes(model: Path, device: str) -> None:
     written = call("info", model, "--passes", "--device", device).stdout
     for each in PASSES:
         assert re.search(rf"^  {each.name} +\d+ -> \d+ nodes +{re.escape(each.reason)}$", written, re.MULTILINE), each.name
-    (reports,) = json.loads(call("info", model, "--passes", "--json", "--device", device).stdout)["passes"]
+        for line in (line for rule in each.rules for line in rule.describe().splitlines()):
+            assert re.search(rf"^  ({each.name})? +{re.escape(line)}$", written, re.MULTILINE), line
+    assert "gelu(x) <- 0.5 * x * (1 + erf(x / sqrt(2) | x * sqrt(1/2)))" in written
+    record = json.loads(call("info", model, "--passes", "--json", "--device", device).stdout)
+    assert list(record["rules"]) == [each.name for each in PASSES if each.rules]
+    (reports,) = record["passes"]
     fused = next(report for report in reports if report["name"] == "fuse_epilogues")
     assert fused["nodes_after"] < fused["nodes_before"]
 

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from webnn_wgpu import MLContext
+from webnn_wgpu.passes import PASSES
 
 from .inputs import check_names
 from .models import (
@@ -49,6 +50,7 @@ def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) 
             record["limits"] = [{"name": n, "needed": needed, "allowed": allowed} for n, needed, allowed in limits]
             if passes:
                 record["passes"] = [[asdict(report) for report in graph] for graph in found.passes]
+                record["rules"] = {each.name: [rule.describe() for rule in each.rules] for each in PASSES if each.rules}
             click.echo(json.dumps(record, indent=2))
             return
         console = Console()
@@ -60,6 +62,7 @@ def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) 
         for number, reports in enumerate(found.passes if passes else (), 1):
             title = "Passes" if len(found.passes) == 1 else f"Passes over graph {number}"
             write_section(console, title, _pass_rows(reports))
+        write_section(console, "Rules of the passes", _rule_rows() if passes else ())
 
 
 @click.command()
@@ -119,6 +122,15 @@ def _pass_rows(reports: Sequence[PassReport]) -> list[tuple[str, str]]:
     counts = [f"{report.nodes_before} -> {report.nodes_after} nodes" for report in reports]
     width = max(map(len, counts), default=0)
     return [(report.name, f"{count:<{width}}  {report.reason}") for report, count in zip(reports, counts, strict=True)]
+
+
+def _rule_rows() -> list[tuple[str, str]]:
+    """Return the rules of the passes that are made of rules: the result, and the formula that it takes the place of."""
+    rows: list[tuple[str, str]] = []
+    for each in PASSES:
+        lines = [line for rule in each.rules for line in rule.describe().splitlines()]
+        rows += [(each.name if i == 0 else "", line) for i, line in enumerate(lines)]
+    return rows
 
 
 def _typed(info: Any) -> str:

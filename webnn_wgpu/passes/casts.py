@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from ..core.data_types import DATA_TYPES
-from ..ir.graph import Graph, Node
-from .rewriting import Rewriter, rewrite
+from ..ir.graph import Graph
+from .matching import Match
+from .patterns import Operator, Option, Variable
+from .rewriting import rewrite
+from .rules import Rule
 
 _DIGITS = {"float16": 11, "float32": 24}
 """Binary digits up to which every integer is a float of the type."""
@@ -26,20 +29,41 @@ def holds(outer: str, inner: str) -> bool:
     return DATA_TYPES[outer].limits[0] <= low and high <= DATA_TYPES[outer].limits[1]
 
 
+cast = Operator("cast")
+x, data_type = Variable("x"), Option[str]("data_type")
+first = cast(x).shared()
+second = cast(first, data_type=data_type)
+
+
+def _types(m: Match) -> tuple[str, str, str]:
+    """Return the data types before the first cast, between the two, and behind the second."""
+    return m.r.type(m[x]).data_type, m.r.type(m.value(first)).data_type, m[data_type]
+
+
+def _loses_nothing(m: Match) -> bool:
+    inner, outer, _ = _types(m)
+    return holds(outer, inner)
+
+
+def _wraps_nothing(m: Match) -> bool:
+    inner, outer, wanted = _types(m)
+    # Floats saturate where integers wrap.
+    return outer not in _DIGITS or inner in _DIGITS or wanted in _DIGITS or holds(wanted, inner)
+
+
+RULES = (
+    Rule(
+        "cast of cast",
+        second,
+        cast(x, data_type=data_type),
+        where={
+            "the first cast loses nothing": _loses_nothing,
+            "the second does not saturate what one alone wraps": _wraps_nothing,
+        },
+    ),
+)
+
+
 def merge_casts(graph: Graph) -> Graph:
     """Cast what a cast was made of, where that cast loses nothing."""
-    return rewrite(graph, _cast)
-
-
-def _cast(r: Rewriter, node: Node) -> bool:
-    first = r.made(node.operands[0], "cast") if node.op == "cast" else None
-    if first is None:
-        return False
-    inner, outer, wanted = (r.type(v).data_type for v in (first.operands[0], first.outputs[0], node.outputs[0]))
-    if not holds(outer, inner):
-        return False
-    if outer in _DIGITS and inner not in _DIGITS and wanted not in _DIGITS and not holds(wanted, inner):
-        # Floats saturate where integers wrap.
-        return False
-    r.add("cast", first.operands, {"data_type": wanted}, (first, node), node.outputs[0])
-    return True
+    return rewrite(graph, *RULES)

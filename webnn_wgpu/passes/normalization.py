@@ -2,126 +2,106 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from ..ir.graph import Graph, Node
 from .heads import HEADS_LAST
-from .rewriting import Rewriter, given, merged, rewrite
-
-_NORMALIZATIONS = ("layerNormalization", "x.rms_normalization")
+from .matching import Match
+from .patterns import AnyNumber, Apply, OneOf, Operator, Option, Pattern, Variable
+from .rewriting import Rewriter, rewrite
+from .rules import Computed, Rule
 
 
 def recognise_normalization(graph: Graph) -> Graph:
     """Replace normalizations along dimensions by the operator, and give it the scale and bias that follow."""
-    return rewrite(rewrite(graph, _normalization, _scale, _bias), _by_row)
+    return rewrite(rewrite(graph, LAYER, RMS, SCALE, BIAS), ROWS)
 
 
-def _normalization(r: Rewriter, node: Node) -> bool:
-    """Replace d / sqrt(mean(d * d) + epsilon), where d is x - mean(x), or x itself."""
-    found = _quotient(r, node)
-    if found is None:
-        return False
-    d, root, nodes = found
-    plus = r.made_for_one(root.operands[0], "add")
-    if plus is None or (sum_ := r.with_number(plus)) is None:
-        return False
-    variance, epsilon = sum_
-    mean_square = r.made_for_one(variance, "reduceMean")
-    square = mean_square and r.made_for_one(mean_square.operands[0], "pow", "mul")
-    if mean_square is None or square is None or not mean_square.attrs["keep_dimensions"] or epsilon < 0:
-        return False
-    if square.operands[0] != d or (square.operands[1] != d if square.op == "mul" else r.number(square.operands[1]) != 2):
-        return False
-    if r.shape(square.outputs[0]) != r.shape(d) or r.shape(node.outputs[0]) != r.shape(d):
-        return False
-    axes = _axes(r, mean_square)
-    sources = (square, mean_square, plus, root, *nodes, node)
-    options = {"axes": axes, "epsilon": epsilon}
-    difference = r.made(d, "sub")
-    mean = difference and r.made_for_one(difference.operands[1], "reduceMean")
-    if (
-        difference is not None
-        and mean is not None
-        and mean.operands[0] == difference.operands[0]
-        and mean.attrs["keep_dimensions"]
-        and _axes(r, mean) == axes
-        and r.inner(d, 2)
-    ):
-        r.add("layerNormalization", (mean.operands[0],), options, (mean, difference, *sources), node.outputs[0])
-    else:
-        r.add("x.rms_normalization", (d,), options, sources, node.outputs[0])
-    return True
+# ------------------------------------------------------------------------------------------------------------- formulas
 
 
-def _quotient(r: Rewriter, node: Node) -> tuple[int, Node, tuple[Node, ...]] | None:
-    """Return d and the square root of d / sqrt(...), also where it is a product with the reciprocal."""
-    if node.op == "div":
-        root = r.made_for_one(node.operands[1], "sqrt")
-        return (node.operands[0], root, ()) if root else None
-    if node.op != "mul":
-        return None
-    for d, other in (node.operands, node.operands[::-1]):
-        inverse = r.made_for_one(other, "reciprocal", "div")
-        if inverse is None or (inverse.op == "div" and r.number(inverse.operands[0]) != 1):
-            continue
-        root = r.made_for_one(inverse.operands[-1], "sqrt")
-        if root is not None:
-            return d, root, (inverse,)
-    return None
-
-
-def _axes(r: Rewriter, reduction: Node) -> tuple[int, ...]:
+def _all_axes(r: Rewriter, reduction: Node) -> tuple[int, ...]:
     axes = reduction.attrs["axes"]
     return tuple(range(len(r.shape(reduction.operands[0])))) if axes is None else tuple(sorted(axes))
 
 
-def _scale(r: Rewriter, node: Node) -> bool:
-    """Give a normalization that has neither scale nor bias the product that follows as its scale."""
-    if node.op != "mul":
-        return False
-    for value, scale in (node.operands, node.operands[::-1]):
-        made = r.made_for_one(value, *_NORMALIZATIONS)
-        if made is None or given(made, 1) is not None or given(made, 2) is not None:
-            continue
-        parameter = _parameter(r, made, scale, node)
-        if parameter is not None:
-            r.add(made.op, (made.operands[0], parameter), merged(made), (made, node), node.outputs[0])
-            return True
-    return False
+sqrt, reciprocal, mean, transpose = (Operator(name) for name in ("sqrt", "reciprocal", "reduceMean", "transpose"))
+layer, rms = Operator("layerNormalization"), Operator("x.rms_normalization")
+either = Operator("layerNormalization", "x.rms_normalization", text="normalization")
+
+x, epsilon, axes = Variable("x"), AnyNumber("epsilon"), Option("axes", _all_axes)
 
 
-def _bias(r: Rewriter, node: Node) -> bool:
-    """Give a layer normalization without bias the sum that follows as its bias."""
-    if node.op != "add":
-        return False
-    for value, bias in (node.operands, node.operands[::-1]):
-        made = r.made_for_one(value, "layerNormalization")
-        if made is None or given(made, 2) is not None:
-            continue
-        parameter = _parameter(r, made, bias, node)
-        if parameter is not None:
-            r.add(made.op, (made.operands[0], given(made, 1), parameter), merged(made), (made, node), node.outputs[0])
-            return True
-    return False
+def _normalized(x: Pattern) -> OneOf:
+    """Return the pattern of x / sqrt(mean(x ** 2) + epsilon)."""
+    size = sqrt(mean(x**2 | x * x, axes=axes, keep_dimensions=True) + epsilon).named("size")
+    return x / size | x * (1 / size) | x * reciprocal(size)
 
 
-def _parameter(r: Rewriter, made: Node, value: int, node: Node) -> int | None:
-    """Return a factor or addend as a scale or bias, if it has all the normalized dimensions and no other."""
-    x = r.shape(made.operands[0])
-    axes: tuple[int, ...] = made.attrs["axes"]
-    shape = (1,) * (len(x) - len(r.shape(value))) + r.shape(value)
-    fits = len(shape) == len(x) and all(s == (x[d] if d in axes else 1) for d, s in enumerate(shape))
-    # A view of something that is computed would be made after the normalization that it replaces: constants alone are certain.
-    if not fits or value not in r.constants or not axes or list(axes) != sorted(axes):
-        return None
-    return r.reshaped(value, [x[d] for d in axes], (node,))
+LAYER = Rule(
+    "layer normalization",
+    _normalized((x - mean(x, axes=axes, keep_dimensions=True)).named("d")),
+    layer(x, axes=axes, epsilon=epsilon),
+    where={"epsilon >= 0": lambda m: m[epsilon] >= 0},
+)
+
+RMS = Rule(
+    "rms normalization",
+    _normalized(x),
+    rms(x, axes=axes, epsilon=epsilon),
+    where={"epsilon >= 0": lambda m: m[epsilon] >= 0},
+)
+
+# ------------------------------------------------------------------------------------------------------ scales and biases
 
 
-def _by_row(r: Rewriter, node: Node) -> bool:
-    """Normalize heads before the transpose that tells them apart: what reads rows of heads then does without that."""
-    if node.op not in _NORMALIZATIONS or node.attrs["axes"] != (3,):
-        return False
-    apart = r.made_for_one(node.operands[0], "transpose")
-    if apart is None or apart.attrs["permutation"] != HEADS_LAST:
-        return False
-    rows = r.add(node.op, (apart.operands[0], *node.inputs[1:]), node.attrs, (apart, node))
-    r.add("transpose", (rows,), {"permutation": HEADS_LAST}, (apart, node), node.outputs[0])
-    return True
+def _has_normalized_dimensions(m: Match, made: Apply, parameter: Variable) -> bool:
+    """Return whether a factor or addend has all the normalized dimensions and no other."""
+    whole, given = m.r.shape(m[x]), m.r.shape(m[parameter])
+    normalized = cast("tuple[int, ...]", m[made].attrs["axes"])
+    given = (1,) * (len(whole) - len(given)) + given
+    wanted = tuple(size if d in normalized else 1 for d, size in enumerate(whole))
+    return given == wanted and bool(normalized) and list(normalized) == sorted(normalized)
+
+
+def _parameter(made: Apply, parameter: Variable) -> Computed:
+    """Return the scale or bias that a factor or addend is: it has the normalized dimensions alone."""
+
+    def make(m: Match) -> int:
+        shape, normalized = m.r.shape(m[x]), cast("tuple[int, ...]", m[made].attrs["axes"])
+        return m.r.reshaped(m[parameter], [shape[d] for d in normalized], m.nodes[-1:])
+
+    return Computed(parameter.name, make)
+
+
+# A view of something that is computed would be made after the normalization that it replaces: constants alone are certain.
+scale, bias = Variable("scale", constant=True), Variable("bias", constant=True)
+given_scale = Variable("scale", optional=True)
+plain, scaled = either(x), layer(x, given_scale)
+
+SCALE = Rule(
+    "scale of a normalization",
+    plain * scale,
+    plain.on(x, _parameter(plain, scale)),
+    where={"scale has all normalized dimensions and no other": lambda m: _has_normalized_dimensions(m, plain, scale)},
+)
+
+BIAS = Rule(
+    "bias of a normalization",
+    scaled + bias,
+    scaled.on(x, given_scale, _parameter(scaled, bias)),
+    where={"bias has all normalized dimensions and no other": lambda m: _has_normalized_dimensions(m, scaled, bias)},
+)
+
+# ----------------------------------------------------------------------------------------------------------------- heads
+
+by_head = either(transpose(x, permutation=HEADS_LAST), ..., axes=(3,))
+
+ROWS = Rule(
+    "normalization of heads",
+    by_head,
+    transpose(by_head.on(x, ...), permutation=HEADS_LAST),
+)
+"""What reads rows of heads then does without the transpose that tells them apart."""
+
+RULES = (LAYER, RMS, SCALE, BIAS, ROWS)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from ..core.errors import MLTypeError
 from ..costs import Target
 from ..ir.graph import Graph
+from . import casts, gelu, normalization
 from .attention import recognise_attention
-from .casts import merge_casts
 from .channels import decompose_batch_normalization
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
 from .convolution import fold_into_convolutions, fold_padding
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues, fuse_transposes
-from .gelu import recognise_gelu
 from .integers import keep_integers_as_floats
 from .layout import keep_channels_last
 from .movement import merge_movement
-from .normalization import recognise_normalization
 from .numbers import take_numbers_along
 from .products import merge_products
 from .quantized import merge_quantization, recognise_matmul_nbits
 from .rotary import recognise_rotary_embedding
+from .rules import Rule
 from .widen import widen_float16
 
 
@@ -39,6 +38,7 @@ class Pass:
         exact: whether every result stays as it is to the bit, on devices too. Others round less often, or lead to sums in
             another order; a result stays within the tolerances of the operators that it takes the place of.
         by_cost: whether it decides by the costs of the target, which `run` takes as its second argument then.
+        rules: the rules that it applies, where it is made of rules.
     """
 
     name: str
@@ -46,6 +46,7 @@ class Pass:
     reason: str
     exact: bool = True
     by_cost: bool = False
+    rules: tuple[Rule, ...] = field(default=(), kw_only=True)
 
     def apply(self, graph: Graph, target: Target) -> Graph:
         """Return the graph that the pass makes of another for a target."""
@@ -76,7 +77,7 @@ PASSES = (
         exact=False,
     ),
     Pass("fold_constants", fold_constants, "what depends on constants alone is computed once, at build time", by_cost=True),
-    Pass("merge_casts", merge_casts, "a cast to a wider type is not seen through the next"),
+    Pass("merge_casts", casts.merge_casts, "a cast to a wider type is not seen through the next", rules=casts.RULES),
     Pass("drop_identities", drop_identities, "identity, and reshape to the same shape, are other names for their input"),
     Pass("merge_identical_nodes", merge_identical_nodes, "the same operator on the same operands is computed once"),
     Pass(
@@ -108,7 +109,13 @@ PASSES = (
         exact=False,
         by_cost=True,
     ),
-    Pass("recognise_normalization", recognise_normalization, "one kernel instead of eight", exact=False),
+    Pass(
+        "recognise_normalization",
+        normalization.recognise_normalization,
+        "one kernel instead of eight",
+        exact=False,
+        rules=normalization.RULES,
+    ),
     Pass(
         "recognise_rotary_embedding",
         recognise_rotary_embedding,
@@ -122,7 +129,13 @@ PASSES = (
         exact=False,
         by_cost=True,
     ),
-    Pass("recognise_gelu", recognise_gelu, "one formula instead of five, which loses no digits below zero", exact=False),
+    Pass(
+        "recognise_gelu",
+        gelu.recognise_gelu,
+        "one formula instead of five, which loses no digits below zero",
+        exact=False,
+        rules=gelu.RULES,
+    ),
     Pass(
         "merge_products",
         merge_products,

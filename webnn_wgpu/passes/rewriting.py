@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..core.errors import MLTypeError
 from ..ir.graph import Array, Graph, Node, Origin, Value, frozen_array
@@ -33,7 +34,8 @@ class Rewriter:
             for value in dict.fromkeys(node.operands):
                 self._readers.setdefault(value, []).append(node)
         self._outputs = set(graph.outputs.values())
-        self._replaced: set[int] = set()
+        # Nodes that go when nothing reads them, in the order in which rules found them.
+        self._replaced: dict[int, None] = {}
         self._next_value = max(graph.values, default=-1) + 1
         self._next_node = max((node.id for node in graph.nodes), default=-1) + 1
 
@@ -102,7 +104,7 @@ class Rewriter:
         shape = tuple(shape)
         while (view := self.made(value, "reshape")) is not None and self.shape(value) != shape:
             value = view.operands[0]
-            self._replaced.add(view.id)
+            self._replaced[view.id] = None
         if self.shape(value) == shape:
             return value
         if value in self.constants:
@@ -151,7 +153,7 @@ class Rewriter:
         assert types == tuple(self.type(output) for output in outputs)
         node = Node(self._next_node, op, inputs, outputs, MappingProxyType(canonical), label, origins)
         self._next_node += 1
-        self._replaced.update(node.id for node in sources)
+        self._replaced.update(dict.fromkeys(node.id for node in sources))
         self.keep(node)
         return outputs
 
@@ -159,6 +161,33 @@ class Rewriter:
         """Keep a node as it is."""
         self.nodes.append(node)
         self._made.update(dict.fromkeys(node.outputs, node))
+
+    def attempt(self, make: Callable[[], bool]) -> bool:
+        """Make something and return True, or leave everything as it was and return False.
+
+        Args:
+            make: adds nodes and constants and returns True. It fails if it returns False, if an operator refuses its operands
+                or options, and if what it looks through is longer than any pattern.
+        """
+        nodes, values = len(self.nodes), self._next_value
+        replaced, remembered = len(self._replaced), len(self.remembered)
+        try:
+            if make():
+                return True
+        except (MLTypeError, RecursionError):
+            pass
+        for node in self.nodes[nodes:]:
+            for output in node.outputs:
+                del self._made[output]
+        del self.nodes[nodes:]
+        for value in range(values, self._next_value):
+            self._values.pop(value, None)
+            self.constants.pop(value, None)
+        # Entries are only ever added, the last last.
+        for entries, count in ((self._replaced, replaced), (self.remembered, remembered)):
+            while len(entries) > count:
+                entries.popitem()
+        return False
 
     def _new(self, wanted: TensorType, origins: tuple[Origin, ...]) -> int:
         value = self._next_value
@@ -177,28 +206,17 @@ class Rewriter:
         return self._graph.with_nodes(tuple(reversed(kept)), values=self._values, constants=self.constants)
 
 
-Rule = Callable[[Rewriter, Node], bool]
-"""Puts other nodes in the place of one and returns True, or does nothing and returns False."""
+Change: TypeAlias = Callable[[Rewriter, Node], bool]
+"""Puts other nodes in the place of one and returns True, or returns False: what it has made until then goes."""
 
 
-def rewrite(graph: Graph, *rules: Rule) -> Graph:
-    """Apply rules to every node, the first that does something; operands have been rewritten before."""
+def rewrite(graph: Graph, *changes: Change) -> Graph:
+    """Make changes at every node, the first that does something; operands have been rewritten before."""
     rewriter = Rewriter(graph)
     changed = False
     for node in graph.nodes:
-        for rule in rules:
-            before = len(rewriter.nodes)
-            try:
-                done = rule(rewriter, node)
-            except (MLTypeError, RecursionError):
-                # What a rule would make is not allowed: a padding or size beyond an operator's limits. Or what it has to look
-                # through is longer than any pattern.
-                del rewriter.nodes[before:]
-                rewriter.remembered.clear()
-                done = False
-            if done:
-                changed = True
-                break
+        if any(rewriter.attempt(partial(change, rewriter, node)) for change in changes):
+            changed = True
         else:
             rewriter.keep(node)
     return rewriter.graph() if changed else graph

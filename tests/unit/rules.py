@@ -1,0 +1,246 @@
+"""Graphs made of the rules of passes: examples that match, and near misses of them that must not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tests.support import Sketch
+from tests.unit.rewrites import normal
+from webnn_wgpu.core.data_types import ANY
+from webnn_wgpu.core.errors import MLTypeError
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes import PASSES
+from webnn_wgpu.passes.patterns import AnyNumber, Apply, Number, OneOf, Option, Pattern, Variable, parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webnn_wgpu.ir.graph import Array, Graph
+    from webnn_wgpu.passes.rules import Rule
+
+RULES = {rule.name: rule for each in PASSES for rule in each.rules}
+
+GIVEN: dict[str, dict[str, Any]] = {
+    "cast of cast": {"x": normal(3, dtype=np.float16), "cast": {"data_type": "float32"}, "data_type": "float16"},
+    "layer normalization": {"axes": (2,), "epsilon": 1e-5},
+    "rms normalization": {"axes": (1, 2), "epsilon": 1e-5},
+    "scale of a normalization": {"scale": normal(4, seed=1), "normalization": {"axes": [2]}},
+    "bias of a normalization": {"bias": normal(4, seed=2), "scale": normal(4, seed=1), "layerNormalization": {"axes": [2]}},
+    "normalization of heads": {"x": normal(2, 5, 3, 8)},
+}
+"""What examples of a rule are made of where the defaults do not fit: variables and numbers by name; and options by name, or by
+operator where the pattern has none. Variables are float32[4, 4, 4] by default, a shape
+that broadcasts also where an option is wrong."""
+
+BROKEN: dict[str, dict[str, dict[str, Any]]] = {
+    "cast of cast": {
+        "the first cast loses nothing": {"x": normal(3), "cast": {"data_type": "float16"}},
+        "the second does not saturate what one alone wraps": {
+            "x": np.arange(3, dtype=np.uint8),
+            "cast": {"data_type": "float32"},
+            "data_type": "int8",
+        },
+    },
+    "layer normalization": {"epsilon >= 0": {"epsilon": -1e-5}},
+    "rms normalization": {"epsilon >= 0": {"epsilon": -1e-5}},
+    "scale of a normalization": {"scale has all normalized dimensions and no other": {"scale": normal(4, 1)}},
+    "bias of a normalization": {"bias has all normalized dimensions and no other": {"bias": normal(1)}},
+}
+"""Rule -> condition -> what breaks that alone."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """One of the forms that a pattern has.
+
+    Attributes:
+        chosen: the choice of every pattern of alternatives.
+        swapped: whether sums and products have their operands the other way round.
+        given: whether operands that may be absent are there.
+        operators: which operator of several.
+    """
+
+    chosen: Mapping[OneOf, int]
+    swapped: bool
+    given: bool
+    operator: int
+
+
+@dataclass
+class Change:
+    """What makes a near miss of an example.
+
+    Attributes:
+        number: a number that is another.
+        turned: an operator whose first two operands are swapped.
+        options: an operator, and options that it has instead.
+        replaced: an operator, and what stands in its place.
+        data_type: what floats are.
+        given: what the example is made of, instead of what it would be.
+    """
+
+    number: Number | None = None
+    turned: Apply | None = None
+    options: tuple[Apply, dict[str, Any]] | None = None
+    replaced: tuple[Apply, str] | None = None
+    data_type: str = ""
+    given: dict[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass
+class Example:
+    """The graph of a form of a rule's pattern.
+
+    Attributes:
+        sketch: the graph without outputs.
+        values: what stands for each pattern in it.
+        last: its output.
+    """
+
+    rule: Rule
+    form: Form
+    change: Change = field(default_factory=Change)
+    sketch: Sketch = field(default_factory=Sketch)
+    values: dict[Pattern, int | None] = field(default_factory=dict[Pattern, "int | None"])
+
+    def __post_init__(self) -> None:
+        self.given = GIVEN.get(self.rule.name, {}) | self.change.given
+        last = self.make(self.rule.pattern)
+        assert last is not None
+        self.last = last
+
+    def graph(self, *outputs: int) -> Graph:
+        """Return the graph, with further outputs."""
+        return self.sketch.graph(self.last, *outputs)
+
+    def make(self, pattern: Pattern | None, like: int | None = None) -> int | None:
+        """Return what stands for a pattern; `like` has a number's data type."""
+        if pattern is None:
+            return None
+        if pattern not in self.values:
+            self.values[pattern] = self._made(pattern, like)
+        return self.values[pattern]
+
+    def _made(self, pattern: Pattern, like: int | None) -> int | None:
+        match pattern:
+            case OneOf():
+                return self.make(pattern.choices[self.form.chosen[pattern]])
+            case Apply():
+                return self._applied(pattern)
+            case Variable():
+                if pattern.optional and not self.form.given:
+                    return None
+                array: Array = self.given.get(pattern.name, normal(4, 4, 4, seed=len(self.values)))
+                if self.change.data_type and array.dtype.kind == "f":
+                    array = array.astype(self.change.data_type)
+                return self.sketch.constant(array) if pattern.constant else self.sketch.input(array)
+            case AnyNumber() | Number():
+                number: Any = pattern.value if isinstance(pattern, Number) else self.given[pattern.name]
+                if pattern is self.change.number:
+                    number = 1.02 * number + 0.02
+                dtype = np.float32 if like is None else self.sketch.type(like).numpy
+                return self.sketch.constant(number if isinstance(number, np.ndarray) else np.asarray(number, dtype))
+            case _:
+                raise AssertionError(pattern)
+
+    def _applied(self, pattern: Apply) -> int | None:
+        first = next((p for p in pattern.operands if p is not None and not isinstance(p, (Number, AnyNumber))), None)
+        like = None if first is None else self.make(first)
+        operands = [self.make(p, like) for p in pattern.operands]
+        names = pattern.operator.names
+        op = names[self.form.operator % len(names)]
+        if pattern is self.change.turned or (self.form.swapped and op in ("add", "mul")):
+            operands[:2] = operands[1::-1]
+        options = dict(self.given.get(str(pattern.operator), {}))
+        for key, option in pattern.options.items():
+            options[key] = self.given[option.name] if isinstance(option, Option) else option
+        if self.change.options is not None and pattern is self.change.options[0]:
+            options |= self.change.options[1]
+        if self.change.replaced is not None and pattern is self.change.replaced[0]:
+            op, options = self.change.replaced[1], {}
+        return self.sketch.apply(op, *operands, label=op, **options)
+
+
+def forms(rule: Rule) -> Iterator[Form]:
+    """Yield the forms of a rule's pattern."""
+    inside = list(parts(rule.pattern))
+    several = [p for p in inside if isinstance(p, OneOf)]
+    names = max(len(p.operator.names) for p in inside if isinstance(p, Apply))
+    optional = any(isinstance(p, Variable) and p.optional for p in inside)
+    swappable = any(isinstance(p, Apply) and p.operator.names[0] in ("add", "mul") for p in inside)
+    for numbers in product(*(range(len(p.choices)) for p in several)):
+        for swapped, given, operator in product({False, swappable}, {True, not optional}, range(names)):
+            yield Form(dict(zip(several, numbers, strict=True)), swapped, given, operator)
+
+
+def near_misses(rule: Rule, form: Form) -> Iterator[tuple[str, Graph]]:
+    """Yield graphs that are almost an example of a rule, each with the difference."""
+    example = Example(rule, form)
+    made = [p for p in example.values if isinstance(p, Apply)]
+    for pattern in made:
+        value = example.values[pattern]
+        if value is None or value == example.last:
+            continue
+        if not pattern.is_shared:
+            yield f"{pattern} is an output", example.graph(value)
+            again = Example(rule, form)
+            value = again.values[pattern]
+            yield f"{pattern} has a second consumer", again.graph(again.sketch.apply("identity", value))
+    for what, change in changes(example, made):
+        try:
+            yield what, Example(rule, form, change).graph()
+        except MLTypeError:
+            continue
+
+
+def changes(example: Example, made: list[Apply]) -> Iterator[tuple[str, Change]]:
+    """Yield what would make a near miss of an example, if operators allow it."""
+    for pattern in example.values:
+        if isinstance(pattern, Number):
+            yield f"{pattern} is another number", Change(number=pattern)
+    for pattern in made:
+        operands = [p and example.values[p] for p in pattern.operands]
+        op = example.sketch.nodes[[n.outputs[0] for n in example.sketch.nodes].index(example.values[pattern] or 0)]
+        if len(operands) > 1 and None not in operands[:2] and operands[0] != operands[1] and op.op not in ("add", "mul"):
+            yield f"{pattern} has its operands swapped", Change(turned=pattern)
+        for key, option in pattern.options.items():
+            for other in others(op.attrs[key] if isinstance(option, Option) else option):
+                # An option that stands nowhere else is what it is.
+                if not isinstance(option, Option) or sum(option in p.options.values() for p in made) > 1:
+                    yield f"{pattern} has {key}={other}", Change(options=(pattern, {key: other}))
+        for other in substitutes(op.op, len(op.operands)):
+            if other not in pattern.operator.names:
+                yield f"{other} instead of {pattern}", Change(replaced=(pattern, other))
+    typed = {p.types for p in parts(example.rule.pattern) if isinstance(p, (Apply, Variable)) and p.types}
+    for data_type in ANY if typed else ():
+        if not any(data_type in types for types in typed):
+            yield f"{data_type} numbers", Change(data_type=data_type)
+
+
+def others(option: Any) -> list[Any]:
+    """Return what an option might be instead."""
+    match option:
+        case bool():
+            return [not option]
+        case int() | float():
+            return [option + 1]
+        case tuple() if len(option) > 1:
+            return [option[::-1]]
+        case tuple():
+            return [tuple(n - 1 for n in option)]
+        case _:
+            return []
+
+
+def substitutes(op: str, operands: int) -> list[str]:
+    """Return operators that may stand in the place of one with as many operands."""
+    elementwise = OPS[op].elementwise is not None
+    if elementwise and operands == 1:
+        return ["abs", "tanh", "softplus"]
+    if elementwise:
+        return ["max", "add", "mul", "sub", "div"]
+    return {"reduceMean": ["reduceSum", "reduceMax"], "transpose": ["neg"]}.get(op, [])

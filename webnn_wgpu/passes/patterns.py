@@ -1,0 +1,316 @@
+"""Patterns: formulas of operators, written as formulas.
+
+    x = Variable("x")
+    gelu = product(0.5, x, 1 + Operator("erf")(x / Number(math.sqrt(2), "sqrt(2)")))
+
+Arithmetic between patterns makes patterns of `add`, `sub`, `mul`, `div`, `pow` and `neg`, and numbers in it are constants. The
+same variable, and the same pattern of an operator, is the same value wherever it stands. Sums and products match in both
+orders, and `a | b` is a or else b. A value inside a match has no consumer outside of it and is no output of the graph, so that
+it can go; `shared()` takes that condition away. `matching.py` finds patterns in graphs, and `rules.py` replaces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from types import EllipsisType, MappingProxyType
+from typing import Generic, TypeAlias, TypeVar
+
+from ..ir.graph import Node
+from ..ops import OPS
+from .rewriting import Rewriter
+
+T = TypeVar("T")
+
+COMMUTATIVE = ("add", "mul", "max", "min")
+"""The operators whose two operands may be swapped."""
+
+_SYMBOLS = {"add": " + ", "sub": " - ", "mul": " * ", "div": " / ", "pow": " ** "}
+_PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3, "pow": 4}
+_ATOM = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Pattern:
+    """A description of values, which matches some of them. Printed, it is a formula."""
+
+    def __add__(self, other: Part) -> Apply:
+        return Operator("add")(self, other)
+
+    def __radd__(self, other: Part) -> Apply:
+        return Operator("add")(other, self)
+
+    def __sub__(self, other: Part) -> Apply:
+        return Operator("sub")(self, other)
+
+    def __rsub__(self, other: Part) -> Apply:
+        return Operator("sub")(other, self)
+
+    def __mul__(self, other: Part) -> Apply:
+        return Operator("mul")(self, other)
+
+    def __rmul__(self, other: Part) -> Apply:
+        return Operator("mul")(other, self)
+
+    def __truediv__(self, other: Part) -> Apply:
+        return Operator("div")(self, other)
+
+    def __rtruediv__(self, other: Part) -> Apply:
+        return Operator("div")(other, self)
+
+    def __pow__(self, other: Part) -> Apply:
+        return Operator("pow")(self, other)
+
+    def __neg__(self) -> Apply:
+        return Operator("neg")(self)
+
+    def __or__(self, other: Pattern) -> OneOf:
+        return OneOf((*(self.choices if isinstance(self, OneOf) else (self,)), other))
+
+    @property
+    def precedence(self) -> int:
+        """How tightly the formula holds together: 0 for alternatives, 5 for a name or call."""
+        return _ATOM
+
+    def definition(self) -> str:
+        """Return the formula, also of a pattern that has a name."""
+        return str(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Variable(Pattern):
+    """Any value.
+
+    Attributes:
+        name: its name in formulas.
+        types: the data types that it may have; all if none are given.
+        constant: whether it must be a constant.
+        optional: whether it may be an operand that is absent.
+    """
+
+    name: str
+    types: tuple[str, ...] = ()
+    constant: bool = False
+    optional: bool = False
+
+    def __str__(self) -> str:
+        return f"[{self.name}]" if self.optional else self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Number(Pattern):
+    """A constant of one element, which is a certain number.
+
+    A number that the constant's data type holds must be exactly that. Others, which exporters round in one way or another, may
+    be off by the distance of neighbors in the data type.
+
+    Attributes:
+        value: the number.
+        text: how formulas spell it, if not in digits.
+    """
+
+    value: float
+    text: str = ""
+
+    def __str__(self) -> str:
+        return self.text or f"{self.value:g}"
+
+
+@dataclass(frozen=True, eq=False)
+class AnyNumber(Pattern):
+    """A constant of one element, whatever number it is. The same pattern is the same number wherever it stands.
+
+    Attributes:
+        name: its name in formulas.
+    """
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class Option(Generic[T]):
+    """An option of an operator, whatever it is. The same one is equal wherever it stands.
+
+    Attributes:
+        name: its name in formulas.
+        read: tells a node's option, where that is not the attribute as it is.
+    """
+
+    name: str
+    read: Callable[[Rewriter, Node], T] | None = None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, eq=False)
+class OneOf(Pattern):
+    """The first of several patterns that matches.
+
+    Attributes:
+        choices: the patterns.
+        text: how formulas spell it, if not as the patterns.
+        name: its name in formulas, which then define it separately.
+    """
+
+    choices: tuple[Pattern, ...]
+    text: str = ""
+    name: str = ""
+
+    def named(self, name: str) -> OneOf:
+        """Return the pattern with a name."""
+        return replace(self, name=name)
+
+    @property
+    def precedence(self) -> int:
+        """How tightly the formula holds together."""
+        return _ATOM if self.name else 2 if self.text else 0
+
+    def definition(self) -> str:
+        """Return the formula."""
+        return self.text or " | ".join(map(str, self.choices))
+
+    def __str__(self) -> str:
+        return self.name or self.definition()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Apply(Pattern):
+    """The result of an operator.
+
+    Attributes:
+        operator: the operator.
+        operands: its operands; None is one that is absent.
+        options: its options: numbers and the like that they must equal, or an `Option`. Others may be anything.
+        more: whether there may be more operands.
+        types: the data types that the result may have; all if none are given.
+        is_shared: whether the result may have other consumers, or be an output of the graph.
+        name: its name in formulas, which then define it separately.
+        like: in the result of a rule: the pattern whose operator, with its options, this is.
+    """
+
+    operator: Operator
+    operands: tuple[Pattern | None, ...]
+    options: Mapping[str, object] = field(default_factory=dict[str, object])
+    more: bool = False
+    types: tuple[str, ...] = ()
+    is_shared: bool = False
+    name: str = ""
+    like: Apply | None = None
+
+    def shared(self) -> Apply:
+        """Return the pattern of a result that may have other consumers, or be an output of the graph."""
+        return replace(self, is_shared=True)
+
+    def named(self, name: str) -> Apply:
+        """Return the pattern with a name."""
+        return replace(self, name=name)
+
+    def of(self, *types: str) -> Apply:
+        """Return the pattern of a result of one of these data types."""
+        return replace(self, types=types)
+
+    def on(self, *operands: Part | EllipsisType, **options: object) -> Apply:
+        """Return the same operator with other operands, and the same options but for those that are given: a rule's result.
+
+        `...` behind the operands stands for the operator's own others.
+        """
+        return replace(self.operator(*operands, **options), like=self)
+
+    @property
+    def precedence(self) -> int:
+        """How tightly the formula holds together."""
+        return _ATOM if self.name else _PRECEDENCE.get(str(self.operator), _ATOM)
+
+    def definition(self) -> str:
+        """Return the formula."""
+        op, own = str(self.operator), _PRECEDENCE.get(str(self.operator), _ATOM)
+        if op == "neg":
+            return f"-{_bracketed(self.operands[0], own)}"
+        if op in _SYMBOLS:
+            left, right = self.operands
+            # a - (b - c) is not a - b - c, but a + (b + c) is a + b + c.
+            same = isinstance(right, Apply) and str(right.operator) == op in COMMUTATIVE
+            return f"{_bracketed(left, own)}{_SYMBOLS[op]}{_bracketed(right, own if same else own + 1)}"
+        listed = [str(operand) if operand else "none" for operand in self.operands]
+        options = [key if str(value) == key else f"{key}={value}" for key, value in self.options.items()]
+        return f"{op}({', '.join([*listed, *(['...'] if self.more else []), *options])})"
+
+    def __str__(self) -> str:
+        return self.name or self.definition()
+
+
+def _bracketed(pattern: Pattern | None, precedence: int) -> str:
+    return f"({pattern})" if pattern is not None and pattern.precedence < precedence else str(pattern)
+
+
+Part: TypeAlias = "Pattern | float | None"
+"""An operand as patterns are written: a number is a constant, None an operand that is absent."""
+
+
+@dataclass(frozen=True, init=False)
+class Operator:
+    """An operator, or any of several, by name: called, it makes the pattern of its result.
+
+    Attributes:
+        names: of the operators.
+        text: how formulas spell them.
+
+    >>> x = Variable("x")
+    >>> print(1 / (1 + Operator("exp")(-x)))
+    1 / (1 + exp(-x))
+    """
+
+    names: tuple[str, ...]
+    text: str
+
+    def __init__(self, *names: str, text: str = "") -> None:
+        unknown = [name for name in names if name not in OPS]
+        assert names
+        assert not unknown, f"no such operators: {unknown}"
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "text", text or "|".join(names))
+
+    def __call__(self, *operands: Part | EllipsisType, **options: object) -> Apply:
+        """Return the pattern of a result. `...` behind the operands stands for any others."""
+        known = {attr.name for name in self.names for attr in OPS[name].attrs}
+        assert known.issuperset(options), f"{self} has no options {sorted(set(options) - known)}"
+        given = tuple(Number(p) if isinstance(p, (int, float)) else p for p in operands if not isinstance(p, EllipsisType))
+        return Apply(operator=self, operands=given, options=MappingProxyType(options), more=len(given) < len(operands))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def product(a: Part, b: Part, c: Part) -> OneOf:
+    """Return the pattern of a product of three factors, whichever two of them are multiplied first."""
+    factors = [Number(p) if isinstance(p, (int, float)) else p for p in (a, b, c)]
+    times = Operator("mul")
+    # The factor that is alone stands first.
+    pairs = ((factors[i], times(*factors[:i], *factors[i + 1 :])) for i in range(3))
+    return OneOf(tuple(times(*pair) for pair in pairs), " * ".join(_bracketed(f, _PRECEDENCE["mul"]) for f in factors))
+
+
+def alternatives(pattern: Pattern) -> Iterator[Apply]:
+    """Yield the operators that a pattern may end in."""
+    if isinstance(pattern, OneOf):
+        for choice in pattern.choices:
+            yield from alternatives(choice)
+    elif isinstance(pattern, Apply):
+        yield pattern
+
+
+def parts(pattern: Pattern) -> Iterator[Pattern]:
+    """Yield a pattern and all patterns inside it, each once, from the last operator to the first."""
+    queue: dict[Pattern, None] = {pattern: None}
+    left = [pattern]
+    while left:
+        each = left.pop(0)
+        inner = each.choices if isinstance(each, OneOf) else each.operands if isinstance(each, Apply) else ()
+        new = [p for p in inner if p is not None and p not in queue]
+        queue.update(dict.fromkeys(new))
+        left += new
+    yield from queue
