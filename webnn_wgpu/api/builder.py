@@ -26,7 +26,7 @@ from .tuning import TuningSource, sources_of
 
 if TYPE_CHECKING:
     from ..core.caps import Caps
-    from ..ops import OpDef
+    from ..ops import Signature
     from ..ops.wgsl_op import OwnKernel
     from ..passes import PassReport
     from ..plan import ExecutionPlan
@@ -181,7 +181,7 @@ class MLGraphBuilder(WgslOperators, Operators):
 
     # operators ----------------------------------------------------------------------------------------------------
 
-    def _require_own(self, op: OpDef, operands: Sequence[MLOperand | None], label: str) -> None:
+    def _require_own(self, op: Signature, operands: Sequence[MLOperand | None], label: str) -> None:
         self._check_can_build(op.python_name, label)
         for operand in operands:
             if operand is not None and operand.builder is not self:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..ir.drawing import draw
 from ..ir.graph import Graph, Node
 from ..ir.types import TensorType
-from ..ops._families import family
+from ..ops import OPS
 
 if TYPE_CHECKING:
     from .graph import MLGraph
@@ -103,7 +103,7 @@ def graph_svg(graph: Graph) -> str:
     for node in graph.nodes:
         edges += [(maker[value], len(boxes)) for value in dict.fromkeys(node.operands) if value in maker]
         maker.update(dict.fromkeys(node.outputs, len(boxes)))
-        boxes.append((_title(node), ", ".join(str(graph.type(o)) for o in node.outputs), family(node.op)))
+        boxes.append((_title(node), ", ".join(str(graph.type(o)) for o in node.outputs), OPS[node.op].family))
     for name, value in graph.outputs.items():
         edges += [(maker[value], len(boxes))] if value in maker else []
         boxes.append((name, str(graph.type(value)), "output"))

@@ -61,7 +61,8 @@ class Values:
         node = self.graph.nodes[position]
         operands = self._operands(node)
         op = OPS[node.op]
-        if (op.view or op.parts or op.runs) and all(operand is not None for operand in operands):
+        moved = op.movement is not None and (op.movement.parts or op.movement.runs)
+        if (op.view or moved) and all(operand is not None for operand in operands):
             self._keep(node, dict(zip(node.outputs, evaluate(self.graph, node, operands), strict=True)))
 
     def _operands(self, node: Node) -> list[Array | None]:

@@ -52,7 +52,7 @@ from . import (
     weighted_gather,
     wgsl_op,
 )
-from ._def import OpDef
+from ._def import OpDef, Signature
 
 _MODULES = (
     elementwise,
@@ -100,6 +100,8 @@ _MODULES = (
     top_k,
     weighted_gather,
 )
+
+__all__ = ["OPS", "OpDef", "Signature", "operator"]
 
 OPS = MappingProxyType({op.name: op for module in _MODULES for op in module.OPS})
 """Every operator by name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -15,6 +16,7 @@ from . import activation
 from ._attrs import Attr
 from ._def import Call, Operand
 from ._rows import to_type, wide
+from .interfaces.cost import Cost
 
 ACTIVATIONS = MappingProxyType({op.name: op for op in activation.OPS if op.name != "prelu"})
 """The operators that can be the activation of a gate, by name; relu, sigmoid and tanh also go by name in the draft."""
@@ -165,3 +167,15 @@ def unroll(x: Array, initial: Sequence[Array | None], attrs: Attrs, step: Step, 
 def is_forward(direction: str, index: int) -> bool:
     """Return whether direction number `index` reads the steps from the first to the last."""
     return direction == "forward" or (direction == "both" and index == 0)
+
+
+def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
+    source, weight, recurrent = types[:3]
+    batch = source.shape[-2]
+    steps = attrs.get("steps") or 1
+    gates = math.prod(weight.shape[:-1])  # directions and the rows of all gates
+    return 2 * steps * batch * (weight.num_elements + recurrent.num_elements) + 8 * steps * batch * gates
+
+
+RECURRENCES = Cost(_operations)
+"""The cost of products with weights and recurrent weights in each step, and of about eight operations for each gate."""

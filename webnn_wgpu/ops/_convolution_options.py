@@ -11,7 +11,7 @@ from ._def import Operand
 
 if TYPE_CHECKING:
     from ..core.errors import MLTypeError
-    from ..ir.graph import Attrs
+    from ..ir.graph import Array, Attrs
     from ._def import Call
 
 INPUT_LAYOUTS = ("nchw", "nhwc")
@@ -88,3 +88,10 @@ def not_divisible(call: Call, operator: str, channels: int) -> MLTypeError:
         got=f"groups={groups}, {call.describe()}",
         allowed=f"a divisor of {channels}",
     )
+
+
+def products_of(attrs: Attrs, operands: Sequence[Array | None]) -> int:
+    """Return how many products an element of the output is the sum of, at most, the bias counted as one more."""
+    weights = operands[1]
+    assert weights is not None
+    return weights.size // weights.shape[attrs["filter_layout"].index("o")] + 1

@@ -2,27 +2,34 @@
 
 An operator is declared by its operands (with the data types and ranks the specification allows), its attributes, a function
 `infer` that makes the remaining checks and returns the output types, a numpy `reference` and a `lower` that chooses kernels.
+Passes, planner and tests learn the rest from its interfaces (`ops.interfaces`); they do not compare its name.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, Literal, cast, get_args
 
 from ..core.caps import Caps
 from ..core.data_types import ANY, MAX_DIMENSION, MAX_RANK
 from ..core.errors import MLTypeError
 from ..core.names import snake_case
 from ..costs import Target
-from ..ir.graph import Array, Attrs, Graph, Node
+from ..ir.graph import Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.expression import Expression, Formula
 from ..kernels.select import Choice
 from ..kernels.spec import ForcedVariants, KernelCall, KernelTemplate, UniformType
 from ..kernels.tuning import Tuning
 from ._attrs import Attr
+from .interfaces.bounds import Bounds, Reference
+from .interfaces.cost import Cost
+from .interfaces.epilogue import TakesEpilogue
+from .interfaces.family import Family
+from .interfaces.layout import Layout
+from .interfaces.movement import Movement, Part
+from .interfaces.precision import Precision
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,7 @@ class Operand:
 class Call:
     """One operator call while it is checked: operand types, attributes (made canonical), and the ways to refuse it."""
 
-    def __init__(self, op: OpDef, label: str, inputs: Sequence[TensorType | None], attrs: Mapping[str, Any]) -> None:
+    def __init__(self, op: Signature, label: str, inputs: Sequence[TensorType | None], attrs: Mapping[str, Any]) -> None:
         self.op, self.label = op, label
         self.inputs = tuple(inputs)
         unknown = set(attrs) - {a.name for a in op.attrs}
@@ -253,8 +260,8 @@ class Epilogue:
         expression: its first argument is the element; the others are elements of `operands`.
         uniforms: the expression's uniforms as (name, type, value).
         operands: values the other arguments are read from. Each has the output's shape, is a vector along the dimension of
-            the output that the operator's `epilogue_axis` names (other dimensions are absent or 1), has such a vector for each
-            matrix of the output, where `epilogue_vectors` says so, or has one element.
+            the output that the operator's `epilogue.axis` names (other dimensions are absent or 1), has such a vector for each
+            matrix of the output, where `epilogue.vectors` says so, or has one element.
         output: the value that is stored instead of the node's own output.
     """
 
@@ -264,93 +271,36 @@ class Epilogue:
     output: int
 
 
-@dataclass(frozen=True)
-class Part:
-    """Neighbouring columns of a value's rows, or a run of it, where another value is put instead of into memory of its own.
-
-    Attributes:
-        value: the value whose columns they are.
-        start: the first of them, or the first element of the run.
-        row: elements of a row, all of its columns; of a run those of a row of what is put there.
-    """
-
-    value: int
-    start: int
-    row: int
-
-    def within(self, joint: Array, shape: Sequence[int]) -> Array:
-        """Return the part of the joint value, a view of it by rows, that a value of that shape is put into."""
-        if self.row == shape[-1]:
-            return joint.reshape(-1)[self.start : self.start + math.prod(shape)].reshape(-1, self.row)
-        return joint.reshape(-1, self.row)[:, self.start : self.start + shape[-1]]
-
-
 FormulaFor = Callable[[Sequence[str], str, Attrs], Formula]
 """The formula for operands of some data types, an output data type and canonical attributes."""
 Infer = Callable[[Call], tuple[TensorType, ...]]
-Reference = Callable[[Sequence["Array | None"], Attrs, tuple[TensorType, ...]], Sequence[Array]]
 Lower = Callable[[Lowering], list[KernelCall]]
+
+Interface = Literal["elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds"]
+"""The fields of `OpDef` that an operator either fills in or says to be `without`."""
 
 
 @dataclass(frozen=True)
-class OpDef:
-    """One operator.
+class Signature:
+    """The checks of one method: of an operator, or of a helper that adds other operators under a name of its own.
 
     Attributes:
         name: the specification's name, or `x.name` for an extension operator.
         operands: its operands in order, optional ones included.
-        attrs: its other arguments and options.
         infer: the checks beyond those declared by `operands` and `attrs`, and the output types. May put resolved defaults
             into `call.attrs`: from there on attributes are canonical.
-        reference: numpy implementation, float64 inside; gets arrays of the operands' types, must return the outputs' types.
-            None for nodes whose attribute `body` is a graph: that is interpreted instead.
-        lower: chooses the kernels; None for views, which cost nothing.
-        templates: the templates `lower` may use.
+        attrs: its other arguments and options.
         spec: anchor of the specification section; "" for extension operators.
-        elementwise: makes the formula, for operators that work element by element and can be fused.
-        epilogue: whether `lower` applies `Lowering.epilogue`, so that element-wise operators can be fused behind it, and puts
-            the result where `Lowering.part` says.
-        epilogue_axis: along which dimension of the output, counted from its end (-1), a vector that an epilogue reads may lie.
-        epilogue_vectors: whether an epilogue may read a vector for each matrix of a node's output as well: [..., 1, columns].
-        parts: for operators that put their operands side by side, of which part of the output each is a copy; () where the
-            operands' makers cannot write there themselves.
-        runs: for operators that cut their first operand, where in it each output begins, in elements; () where an output is
-            not one run of elements.
-        reads_parts: whether `lower` finds its first operand where `Lowering.parts` says.
-        tolerance: ULP a float32 result may be off from `reference` for inputs of ordinary size; None where it depends on
-            the shape.
         rank_phrase: rule text for a wrong rank, where programs look for particular words.
-        outputs: names of the outputs, for support limits.
-        output_types: data types the outputs may have, where they are not the first operand's.
-        moves: whether its kernels only move bits.
-        internal: whether only passes make such nodes.
-        variants: its kernel variants, where they are not those of its templates.
-        opaque: whether nothing is known of its kernel, so that it is always run and never computed beforehand.
     """
 
     name: str
     operands: tuple[Operand, ...]
     infer: Infer
-    reference: Reference | None
-    lower: Lower | None
+    _: KW_ONLY
     attrs: tuple[Attr, ...] = ()
-    templates: tuple[KernelTemplate, ...] = ()
     spec: str = ""
-    elementwise: FormulaFor | None = None
-    epilogue: bool = False
-    epilogue_axis: Callable[[Attrs], int] = lambda attrs: -1
-    epilogue_vectors: Callable[[Graph, Node], bool] = lambda graph, node: False
-    parts: Callable[[Graph, Node], Sequence[Part]] | None = None
-    runs: Callable[[Graph, Node], Sequence[int]] | None = None
-    reads_parts: bool = False
-    tolerance: float | None = None
     rank_phrase: str = ""
-    outputs: tuple[str, ...] = ("output",)
-    output_types: tuple[str, ...] = ()
-    moves: bool = False
-    internal: bool = False
-    variants: tuple[str, ...] = ()
-    opaque: bool = False
 
     @property
     def extension(self) -> bool:
@@ -366,11 +316,6 @@ class OpDef:
     def variadic(self) -> bool:
         """Whether the operator takes a list of operands."""
         return bool(self.operands) and self.operands[0].variadic
-
-    @property
-    def view(self) -> bool:
-        """Whether the output is the input's memory under another shape or data type."""
-        return self.lower is None
 
     def operand_names(self, count: int) -> list[str]:
         """Return the operands' names for a call with `count` of them."""
@@ -389,3 +334,73 @@ class OpDef:
         call = Call(self, label, inputs, attrs)
         call.check_operands()
         return self.infer(call), call.attrs
+
+
+@dataclass(frozen=True)
+class OpDef(Signature):
+    """One operator.
+
+    Attributes:
+        reference: numpy implementation, float64 inside; gets arrays of the operands' types, must return the outputs' types.
+            None for nodes whose attribute `body` is a graph: that is interpreted instead.
+        lower: chooses the kernels; None for views, which cost nothing.
+        family: the kind of operator.
+        templates: the templates `lower` may use.
+        without: the interfaces among the following seven that the operator does not have.
+        elementwise: makes the formula, for operators that work element by element and can be fused.
+        epilogue: how element-wise operators can be fused behind it, for operators that apply `Lowering.epilogue`.
+        movement: how elements move, for operators whose kernels compute nothing.
+        layout: how it works on operands whose channels come last. Without it such operands are transposed back first.
+        precision: how it treats float16 operands among float32 ones. Without it all of them become float32.
+        cost: arithmetic operations and memory traffic; without it no operations are counted.
+        bounds: how far results may be off; without it they are those of the operators in its `body`.
+        outputs: names of the outputs, for support limits.
+        output_types: data types the outputs may have, where they are not the first operand's.
+        internal: whether only passes make such nodes.
+        variants: its kernel variants, where they are not those of its templates.
+        opaque: whether nothing is known of its kernel, so that it is always run and never computed beforehand.
+        commutative: whether its two operands may be swapped.
+        copies: whether it returns its operand wherever the output has the operand's type.
+    """
+
+    reference: Reference | None
+    lower: Lower | None
+    _: KW_ONLY
+    family: Family
+    templates: tuple[KernelTemplate, ...] = ()
+    without: tuple[Interface, ...] = ()
+    elementwise: FormulaFor | None = None
+    epilogue: TakesEpilogue | None = None
+    movement: Movement | None = None
+    layout: Layout | None = None
+    precision: Precision | None = None
+    cost: Cost | None = None
+    bounds: Bounds | None = None
+    outputs: tuple[str, ...] = ("output",)
+    output_types: tuple[str, ...] = ()
+    internal: bool = False
+    variants: tuple[str, ...] = ()
+    opaque: bool = False
+    commutative: bool = False
+    copies: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse an operator that neither fills in an interface nor says that it has none."""
+        for name in get_args(Interface):
+            if (getattr(self, name) is None) != (name in self.without):
+                raise TypeError(f"{self.name}: give {name}, or name it in `without`, but not both")
+
+    @property
+    def moves(self) -> bool:
+        """Whether its kernels only move bits."""
+        return self.movement is not None
+
+    @property
+    def tolerance(self) -> float | None:
+        """Units in the last place that a float32 result may be off for operands of ordinary size; None where that varies."""
+        return self.bounds.tolerance if self.bounds else None
+
+    @property
+    def view(self) -> bool:
+        """Whether the output is the input's memory under another shape or data type."""
+        return self.lower is None

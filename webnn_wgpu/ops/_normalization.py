@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -16,6 +17,7 @@ from ._reduction import VARIANTS, Field, choose_variant, row_call, rows_fit, vie
 from ._rows import scalar_uniform, wide
 from ._shapes import strides_of
 from ._steps import Steps
+from .interfaces.bounds import EPSILON, Bounds, Computed
 
 NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters", "centered", "again"), VARIANTS)
 
@@ -130,3 +132,25 @@ def _in_steps(low: Lowering, axes: Sequence[int], parameter_strides: Sequence[in
     epsilon = scalar_uniform("epsilon", low.attrs["epsilon"], low.input().data_type)
     steps.formula(Formula(code, ("div", "sqrt"), (epsilon,)), *operands, result=True)
     return steps.calls
+
+
+def _bounds(found: Computed) -> list[Array]:
+    attrs, epsilon = found.node.attrs, cast_number(found.node.attrs["epsilon"], str(found.operand().dtype))
+    x = found.operand().astype(np.float64)
+    scale, bias = (None if a is None else a.astype(np.float64) for a in found.operands[1:])
+    axes = attrs["axes"] if "axes" in attrs else {"nchw": (2, 3), "nhwc": (1, 2)}[attrs["layout"]]
+    count = math.prod(x.shape[a] for a in axes) + 1
+    d = x - x.mean(axis=tuple(axes), keepdims=True)
+    variance = (d * d).mean(axis=tuple(axes), keepdims=True)
+    deviation = np.sqrt(variance + epsilon)
+    mean_off = count * EPSILON * np.max(np.abs(x), axis=tuple(axes), keepdims=True)
+    variance_off = 2 * np.sqrt(variance) * mean_off + mean_off**2 + count * EPSILON * variance
+    off = 2 * mean_off / deviation + np.abs(d / deviation) * (variance_off / (2 * deviation**2) + 4 * EPSILON)
+    largest_scale = 1.0 if scale is None else float(np.max(np.abs(scale), initial=0))
+    largest_bias = 0.0 if bias is None else float(np.max(np.abs(bias), initial=0))
+    size = np.abs(d / deviation) * largest_scale + largest_bias
+    return [off * largest_scale + 2 * EPSILON * size]
+
+
+NORMALIZED = Bounds(allowed=_bounds)
+"""The bounds of elements less their mean, divided by their deviation."""

@@ -28,7 +28,7 @@ from ._recurrent_persistent import obstacle as persistent_obstacle
 from ._recurrent_subgroup import SUBGROUP, most_steps, row_blocks, subgroup_calls
 from ._recurrent_subgroup import bindings_besides as bindings_of_subgroup
 from ._recurrent_subgroup import obstacle as subgroup_obstacle
-from .concat import CONCAT
+from .concat import CONCATENATION
 from .strided import STRIDED
 
 SUBGROUP_VARIANTS = ("subgroup_sequence", "subgroup_steps")
@@ -37,7 +37,7 @@ PACKED_VARIANTS = ("persistent", *SUBGROUP_VARIANTS)
 """Those that need constant recurrent weights."""
 VARIANTS = ("sequence", "steps", *PACKED_VARIANTS)
 """The ways through the steps."""
-TEMPLATES = (SEQUENCE, STEPS, PERSISTENT, SUBGROUP, *PRODUCTS, STRIDED, CONCAT)
+TEMPLATES = (SEQUENCE, STEPS, PERSISTENT, SUBGROUP, *PRODUCTS, STRIDED, CONCATENATION)
 """All templates, those of the product before the steps included."""
 
 SEQUENCE_WEIGHTS = 2**17

@@ -18,6 +18,11 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._pairs import in_pairs
 from ._shapes import broadcast
+from .interfaces.bounds import Bounds, ulp
+from .interfaces.cost import PER_RESULT
+from .interfaces.family import Family
+from .interfaces.layout import BROADCAST
+from .interfaces.precision import Precision
 
 NumpyFunction = Callable[..., Any]
 
@@ -89,6 +94,8 @@ def unary(
     operand: str = "input",
     spec: str = "#api-mlgraphbuilder-unary",
     tolerance: float = 0,
+    bounds: Bounds | None = None,
+    precision: Precision | None = None,
 ) -> OpDef:
     """Return the OpDef of a one-operand operator.
 
@@ -104,6 +111,8 @@ def unary(
         operand: the specification's name of the operand.
         spec: anchor of the specification section.
         tolerance: ULP allowed between the kernel and `function` in float32.
+        bounds: allowed errors that take the place of `tolerance`.
+        precision: how it treats float16, where that matters.
     """
 
     def formula(operands: Sequence[str], out: str, values: Attrs) -> Formula:
@@ -128,9 +137,14 @@ def unary(
         attrs=attrs,
         templates=(ELEMENTWISE,),
         spec=spec,
+        family=Family.ELEMENT_WISE,
+        without=("epilogue", "movement") if precision else ("epilogue", "movement", "precision"),
         elementwise=formula,
+        layout=BROADCAST,
+        precision=precision,
+        cost=PER_RESULT,
+        bounds=bounds or ulp(tolerance),
         output_types=(output,) if output else (),
-        tolerance=tolerance,
     )
 
 
@@ -147,6 +161,8 @@ def binary(
     operands: tuple[str, str] = ("a", "b"),
     spec: str = "#api-mlgraphbuilder-binary",
     tolerance: float = 0,
+    bounds: Bounds | None = None,
+    commutative: bool = False,
 ) -> OpDef:
     """Return the OpDef of an operator of two operands of one data type that broadcast together.
 
@@ -162,6 +178,8 @@ def binary(
         operands: the specification's names of the operands.
         spec: anchor of the specification section.
         tolerance: ULP allowed between the kernel and `function` in float32.
+        bounds: allowed errors that take the place of `tolerance`.
+        commutative: whether the operands may be swapped.
     """
 
     def formula(inputs: Sequence[str], out: str, values: Attrs) -> Formula:
@@ -185,9 +203,14 @@ def binary(
         lower_elementwise,
         templates=(ELEMENTWISE,),
         spec=spec,
+        family=Family.ELEMENT_WISE,
+        without=("epilogue", "movement", "precision"),
         elementwise=formula,
+        layout=BROADCAST,
+        cost=PER_RESULT,
+        bounds=bounds or ulp(tolerance),
         output_types=(output,) if output else (),
-        tolerance=tolerance,
+        commutative=commutative,
     )
 
 

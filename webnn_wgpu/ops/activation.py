@@ -22,6 +22,10 @@ from ._def import Call, OpDef, Operand
 from ._elementwise import ELEMENTWISE
 from ._rows import binary, lower_elementwise, to_type, unary
 from .elementwise import SIGNED
+from .interfaces.bounds import EPSILON, EXACT, Bounds, Computed
+from .interfaces.cost import PER_RESULT
+from .interfaces.family import Family
+from .interfaces.layout import BROADCAST
 
 _erfc: Any = np.vectorize(math.erfc, otypes=[np.float64])
 
@@ -128,6 +132,14 @@ def _alpha(default: float) -> Attr:
     return Attr("alpha", "float", default)
 
 
+def _linear_bounds(found: Computed) -> list[Array]:
+    size = np.abs(found.operand().astype(np.float64) * found.node.attrs["alpha"]) + abs(found.node.attrs["beta"])
+    return [np.nan_to_num(4 * EPSILON * size, posinf=0)]
+
+
+_LINEAR = Bounds(tolerance=2, allowed=_linear_bounds)
+"""Where the product and the addend cancel, the tolerance is for their sizes."""
+
 OPS = (
     OpDef(
         "clamp",
@@ -139,7 +151,11 @@ OPS = (
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-clamp",
         elementwise=_clamp_formula,
-        tolerance=0,
+        family=Family.ELEMENT_WISE,
+        without=("epilogue", "movement", "precision"),
+        layout=BROADCAST,
+        cost=PER_RESULT,
+        bounds=EXACT,
     ),
     unary(
         "elu",
@@ -158,7 +174,7 @@ OPS = (
         lib=("max", "min"),
         attrs=(_alpha(0.2), Attr("beta", "float", 0.5)),
         spec="#api-mlgraphbuilder-hard-sigmoid",
-        tolerance=2,
+        bounds=_LINEAR,
     ),
     unary(
         "hardSwish",
@@ -182,7 +198,7 @@ OPS = (
         _linear,
         attrs=(_alpha(1.0), Attr("beta", "float", 0.0)),
         spec="#api-mlgraphbuilder-linear",
-        tolerance=2,
+        bounds=_LINEAR,
     ),
     binary(
         "prelu",

@@ -20,6 +20,9 @@ from ..kernels.spec import Operand as KernelOperand
 from ._attrs import Attr
 from ._def import Call, Lower, Lowering, OpDef, Operand
 from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, rows_fit, side_by_side, view_rows
+from .interfaces.bounds import EXACT
+from .interfaces.cost import per_element
+from .interfaces.family import Family
 from .strided import STRIDED
 
 ARG = KernelTemplate("arg", ("variant", "rows", "key", "last"), VARIANTS)
@@ -126,7 +129,10 @@ def _arg(name: str, largest: bool) -> OpDef:
         ),
         templates=(ARG, STRIDED),
         spec="#api-mlgraphbuilder-argminmax",
-        tolerance=0,
+        family=Family.REDUCTION,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=per_element(),
+        bounds=EXACT,
     )
 
 

@@ -26,6 +26,10 @@ from ._product import Kernel
 from ._quads import MOST_ITERATIONS
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
+from .interfaces.bounds import CONDITIONED
+from .interfaces.cost import Cost
+from .interfaces.family import Family
+from .softmax import SOFTMAX_OPERATIONS
 
 _PARAMS = {
     "subgroup": ("lanes", "rows", "key_quads", "quads", "whole"),
@@ -416,6 +420,13 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return _Lowering(low).calls()
 
 
+def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
+    query, key = types[:2]
+    keys = key.shape[-2]
+    rows = query.num_elements // query.shape[-1] * (1 if query.rank == 4 else attrs["heads"])
+    return 2 * keys * (query.num_elements + output.num_elements) + SOFTMAX_OPERATIONS * rows * keys
+
+
 OPS = (
     OpDef(
         "x.attention",
@@ -440,6 +451,10 @@ OPS = (
             Attr("offset", "int", None),
         ),
         templates=(*_TEMPLATES.values(), COMBINE),
+        family=Family.ATTENTION,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=Cost(_operations),
+        bounds=CONDITIONED,
         variants=VARIANTS,
     ),
 )

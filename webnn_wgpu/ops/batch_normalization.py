@@ -16,6 +16,10 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._normalization import require_shape
 from ._rows import scalar_uniform, to_type, wide
+from .interfaces.bounds import EPSILON, Bounds, Computed, sizes
+from .interfaces.cost import per_element
+from .interfaces.family import Family
+from .interfaces.layout import dimensions
 
 _PARAMETERS = ("mean", "variance", "scale", "bias")
 
@@ -72,6 +76,17 @@ def _lower(low: Lowering) -> list[KernelCall]:
     )
 
 
+def _bounds(found: Computed) -> list[Array]:
+    x, mean, _, scale, bias = sizes(found.operands)
+    assert mean is not None
+    # With the mean's sign turned round, nothing cancels.
+    (size,) = found.of([x, -mean, found.operand(2).astype(np.float32), scale, bias])
+    return [np.nan_to_num(8 * EPSILON * np.abs(size.astype(np.float64)), posinf=0)]
+
+
+_BOUNDS = Bounds(tolerance=6, allowed=_bounds)
+"""The conformance tests allow 6 ULP; cancellation in x - mean and against the bias is the operands' matter."""
+
 OPS = (
     OpDef(
         "batchNormalization",
@@ -88,7 +103,10 @@ OPS = (
         attrs=(Attr("axis", "uint", 1), Attr("epsilon", "float", 1e-5)),
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-batchnorm",
-        # The conformance tests allow 6; cancellation in x - mean and against the bias is the inputs' matter.
-        tolerance=6,
+        family=Family.NORMALIZATION,
+        without=("elementwise", "epilogue", "movement", "precision"),
+        layout=dimensions(axes=("axis",)),
+        cost=per_element(4),
+        bounds=_BOUNDS,
     ),
 )

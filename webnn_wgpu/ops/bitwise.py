@@ -23,7 +23,7 @@ INTEGERS = tuple(name for name, info in DATA_TYPES.items() if info.kind != "floa
 
 
 def _bitwise(name: str, code: str, function: NumpyFunction) -> OpDef:
-    return binary(name, "", function, types=INTEGERS, integer=code, spec="")
+    return binary(name, "", function, types=INTEGERS, integer=code, spec="", commutative=True)
 
 
 def _shift(name: str, function: NumpyFunction) -> OpDef:

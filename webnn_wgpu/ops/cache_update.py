@@ -13,6 +13,10 @@ from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._product import Kernel
 from ._units import WORD_BYTES, units_of
+from .interfaces.bounds import EXACT
+from .interfaces.cost import UPDATED
+from .interfaces.family import Family
+from .interfaces.movement import Movement
 from .strided import STRIDED, copy_call
 
 if TYPE_CHECKING:
@@ -106,7 +110,10 @@ OPS = (
         _lower,
         attrs=(Attr("axis", "uint", 2),),
         templates=(CACHE_UPDATE, STRIDED),
-        tolerance=0,
-        moves=True,
+        family=Family.MOVEMENT,
+        without=("elementwise", "epilogue", "layout", "precision"),
+        movement=Movement(updates=True),
+        cost=UPDATED,
+        bounds=EXACT,
     ),
 )

@@ -15,6 +15,10 @@ from ._attrs import Attr
 from ._def import Call, OpDef, Operand
 from ._elementwise import ELEMENTWISE
 from ._rows import infer_broadcast, lower_elementwise
+from .interfaces.bounds import EXACT
+from .interfaces.cost import PER_RESULT
+from .interfaces.family import Family
+from .interfaces.layout import BROADCAST
 
 
 def _cast_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
@@ -59,20 +63,27 @@ def _where_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Te
     return [np.where(condition != 0, true_value, false_value)]
 
 
+CAST = OpDef(
+    "cast",
+    (Operand("input"),),
+    lambda call: (call.input().with_data_type(call.attrs["data_type"]),),
+    _cast_reference,
+    lower_elementwise,
+    attrs=(Attr("data_type", "data_type"),),
+    templates=(ELEMENTWISE,),
+    spec="#api-mlgraphbuilder-cast",
+    elementwise=_cast_formula,
+    family=Family.ELEMENT_WISE,
+    without=("epilogue", "movement", "precision"),
+    layout=BROADCAST,
+    cost=PER_RESULT,
+    bounds=EXACT,
+    output_types=ANY,
+    copies=True,
+)
+
 OPS = (
-    OpDef(
-        "cast",
-        (Operand("input"),),
-        lambda call: (call.input().with_data_type(call.attrs["data_type"]),),
-        _cast_reference,
-        lower_elementwise,
-        attrs=(Attr("data_type", "data_type"),),
-        templates=(ELEMENTWISE,),
-        spec="#api-mlgraphbuilder-cast",
-        elementwise=_cast_formula,
-        output_types=ANY,
-        tolerance=0,
-    ),
+    CAST,
     OpDef(
         "where",
         (
@@ -86,7 +97,11 @@ OPS = (
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-where",
         elementwise=lambda inputs, out, attrs: Formula("select({2}, {1}, {0} != 0u)"),
+        family=Family.ELEMENT_WISE,
+        without=("epilogue", "movement", "precision"),
+        layout=BROADCAST,
+        cost=PER_RESULT,
+        bounds=EXACT,
         output_types=ANY,
-        tolerance=0,
     ),
 )

@@ -12,10 +12,15 @@ from ..core.data_types import DATA_TYPES
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Operand, Temp, UniformType
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Part
+from ._def import Call, Lowering, OpDef
 from ._def import Operand as OperandDef
 from ._quads import quad_launch, quad_work
 from ._units import WORD_BYTES, units_of
+from .interfaces.bounds import EXACT
+from .interfaces.cost import MOVED
+from .interfaces.family import Family
+from .interfaces.layout import ChannelsLast, Layout, moved
+from .interfaces.movement import Movement, Part
 from .strided import MAX_PARTS, STRIDED, copy_call
 
 if TYPE_CHECKING:
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     from ..ir.graph import Array, Attrs, Graph, Node
     from ..ir.types import TensorType
 
-CONCAT = KernelTemplate("concat", ("inputs", "quad"))
+CONCATENATION = KernelTemplate("concat", ("inputs", "quad"))
 
 MAX_INPUTS = 7
 """Inputs of one kernel: WebGPU guarantees eight storage buffers, and one is the output."""
@@ -158,7 +163,7 @@ def _call(
     if window is not None:
         fields.extend((("row", "u32", window[0]), ("start", "u32", window[1])))
     fields.extend((f"length_{k}", "u32", n) for k, n in enumerate(lengths))
-    spec = CONCAT.spec(
+    spec = CONCATENATION.spec(
         [
             *(Binding(f"input{k}", "read", element, quad=quad) for k in range(len(operands))),
             Binding("output", "write", element, quad=True),
@@ -184,18 +189,22 @@ def _call(
     return KernelCall(spec, (*operands, result), tuple(v for _, _, v in fields), grid, reason, work)
 
 
-OPS = (
-    OpDef(
-        "concat",
-        (OperandDef("inputs", min_rank=1, variadic=True),),
-        _infer,
-        _reference,
-        _lower,
-        attrs=(Attr("axis", "uint"),),
-        templates=(CONCAT, STRIDED),
-        spec="#api-mlgraphbuilder-concat",
-        parts=_parts,
-        tolerance=0,
-        moves=True,
-    ),
+CONCAT = OpDef(
+    "concat",
+    (OperandDef("inputs", min_rank=1, variadic=True),),
+    _infer,
+    _reference,
+    _lower,
+    attrs=(Attr("axis", "uint"),),
+    templates=(CONCATENATION, STRIDED),
+    spec="#api-mlgraphbuilder-concat",
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "precision"),
+    movement=Movement(parts=_parts),
+    layout=Layout(lambda attrs, shape: ChannelsLast(moved(attrs, len(shape), axes=("axis",))), led_by="any", others="moved"),
+    cost=MOVED,
+    bounds=EXACT,
+    copies=True,
 )
+
+OPS = (CONCAT,)

@@ -19,10 +19,17 @@ from ._convolution_options import (
     check_options,
     laid_out,
     not_divisible,
+    products_of,
     sizes_of,
 )
 from ._def import Call, Lowering, OpDef
 from ._rows import to_type, wide
+from .interfaces.bounds import sums
+from .interfaces.cost import Cost
+from .interfaces.epilogue import TakesEpilogue
+from .interfaces.family import Family
+from .interfaces.layout import option
+from .interfaces.precision import Precision
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -87,19 +94,30 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return convolution_calls(low, transposed=False)
 
 
-OPS = (
-    OpDef(
-        "conv2d",
-        OPERANDS,
-        _infer,
-        _reference,
-        _lower,
-        attrs=attributes(("oihw", "hwio", "ohwi", "ihwo")),
-        templates=FORWARD_TEMPLATES,
-        spec="#api-mlgraphbuilder-conv2d",
-        epilogue=True,
-        epilogue_axis=channel_axis,
-        rank_phrase="Conv2d input must be 4D, as must its filter, and bias 1D",
-        variants=VARIANTS,
-    ),
+def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
+    # Each element of the output takes one of the filter's products for every channel of its group and place in the window.
+    channels = output.shape[1 if attrs["input_layout"] == "nchw" else -1]
+    return 2 * output.num_elements * (types[1].num_elements // channels)
+
+
+CONV2D = OpDef(
+    "conv2d",
+    OPERANDS,
+    _infer,
+    _reference,
+    _lower,
+    attrs=attributes(("oihw", "hwio", "ohwi", "ihwo")),
+    templates=FORWARD_TEMPLATES,
+    spec="#api-mlgraphbuilder-conv2d",
+    family=Family.CONVOLUTION,
+    without=("elementwise", "movement"),
+    epilogue=TakesEpilogue(axis=channel_axis),
+    layout=option("input_layout"),
+    precision=Precision(weights=(1,)),
+    cost=Cost(_operations),
+    bounds=sums(products_of),
+    rank_phrase="Conv2d input must be 4D, as must its filter, and bias 1D",
+    variants=VARIANTS,
 )
+
+OPS = (CONV2D,)

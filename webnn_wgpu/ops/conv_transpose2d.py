@@ -24,10 +24,17 @@ from ._convolution_options import (
     check_options,
     laid_out,
     not_divisible,
+    products_of,
     sizes_of,
 )
 from ._def import Call, Lowering, OpDef
 from ._rows import to_type, wide
+from .interfaces.bounds import sums
+from .interfaces.cost import Cost
+from .interfaces.epilogue import TakesEpilogue
+from .interfaces.family import Family
+from .interfaces.layout import option
+from .interfaces.precision import Precision
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -119,21 +126,29 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return convolution_calls(low, transposed=True)
 
 
-OPS = (
-    OpDef(
-        "convTranspose2d",
-        OPERANDS,
-        _infer,
-        _reference,
-        _lower,
-        attrs=attributes(
-            ("iohw", "hwoi", "ohwi"), Attr("output_padding", "uints", (0, 0)), Attr("output_sizes", "uints", None)
-        ),
-        templates=TEMPLATES,
-        spec="#api-mlgraphbuilder-convtranspose2d",
-        epilogue=True,
-        epilogue_axis=channel_axis,
-        rank_phrase="ConvTranspose2d input must be 4D, as must its filter, and bias 1D",
-        variants=tuple(v for v in VARIANTS if v != "winograd"),
-    ),
+def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
+    channels = types[0].shape[1 if attrs["input_layout"] == "nchw" else -1]
+    return 2 * types[0].num_elements * (types[1].num_elements // channels)
+
+
+CONV_TRANSPOSE2D = OpDef(
+    "convTranspose2d",
+    OPERANDS,
+    _infer,
+    _reference,
+    _lower,
+    attrs=attributes(("iohw", "hwoi", "ohwi"), Attr("output_padding", "uints", (0, 0)), Attr("output_sizes", "uints", None)),
+    templates=TEMPLATES,
+    spec="#api-mlgraphbuilder-convtranspose2d",
+    family=Family.CONVOLUTION,
+    without=("elementwise", "movement"),
+    epilogue=TakesEpilogue(axis=channel_axis),
+    layout=option("input_layout"),
+    precision=Precision(weights=(1,)),
+    cost=Cost(_operations),
+    bounds=sums(products_of),
+    rank_phrase="ConvTranspose2d input must be 4D, as must its filter, and bias 1D",
+    variants=tuple(v for v in VARIANTS if v != "winograd"),
 )
+
+OPS = (CONV_TRANSPOSE2D,)

@@ -22,6 +22,9 @@ from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._reduction import VARIANTS, Field, RowView, choose_variant, row_launch, row_work, side_by_side, view_rows
 from ._rows import to_type, wide
+from .interfaces.bounds import CONDITIONED, sums
+from .interfaces.cost import per_element
+from .interfaces.family import Family
 from .reduce import REDUCE, SUMMABLE, Tensor, arithmetic, number_of_parts, parts_needed, totals_of_parts
 from .strided import STRIDED, strided_call
 
@@ -182,6 +185,12 @@ def _lower(low: Lowering, operation: Operation = "sum") -> list[KernelCall]:
     return _scan_calls(low, operation, source, low.attrs["axis"], target, exclusive=bool(low.attrs["exclusive"]), key="parts")
 
 
+def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
+    x = operands[0]
+    assert x is not None
+    return x.shape[attrs["axis"]]
+
+
 OPS = (
     OpDef(
         "cumulativeSum",
@@ -192,6 +201,10 @@ OPS = (
         attrs=(Attr("axis", "uint"), Attr("exclusive", "bool", False), Attr("reversed", "bool", False)),
         templates=(CUMULATIVE_SUM, REDUCE, STRIDED),
         spec="#api-mlgraphbuilder-cumulativesum",
+        family=Family.REDUCTION,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=per_element(),
+        bounds=sums(_terms),
     ),
     OpDef(
         "x.cumulative_product",
@@ -201,5 +214,9 @@ OPS = (
         lambda low: _lower(low, "product"),
         attrs=(Attr("axis", "uint"), Attr("exclusive", "bool", False), Attr("reversed", "bool", False)),
         templates=(CUMULATIVE_SUM, REDUCE),
+        family=Family.REDUCTION,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=per_element(),
+        bounds=CONDITIONED,
     ),
 )

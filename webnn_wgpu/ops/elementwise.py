@@ -14,6 +14,8 @@ import numpy as np
 from ..ir.graph import Array
 from ._def import OpDef
 from ._rows import binary, unary
+from .interfaces.bounds import Bounds
+from .interfaces.precision import DISCRETE
 
 SIGNED = ("float32", "float16", "int64", "int32", "int8")
 LOGICAL = "#api-mlgraphbuilder-logical"
@@ -59,7 +61,7 @@ def _sign(x: Array) -> Array:
     return (x > 0) * 1.0 - (x < 0) * 1.0
 
 
-def _compare_floats_safely(name: str, code: str, function: Any, when_nan: str) -> OpDef:
+def _compare_floats_safely(name: str, code: str, function: Any, when_nan: str, *, commutative: bool = False) -> OpDef:
     # Drivers may assume that no NaN occurs and turn one comparison into another: NaN is told by its bits.
     nan = "is_nan_f32({0}) | is_nan_f32({1})"
     return binary(
@@ -70,45 +72,60 @@ def _compare_floats_safely(name: str, code: str, function: Any, when_nan: str) -
         integer=f"select(0u, 1u, {{0}} {code} {{1}})",
         output="uint8",
         spec=LOGICAL,
+        commutative=commutative,
     )
 
 
 def _logic(name: str, code: str, function: Any) -> OpDef:
-    return binary(name, "", function, types=("uint8",), integer=f"select(0u, 1u, {code})", output="uint8", spec=LOGICAL)
+    return binary(
+        name,
+        "",
+        function,
+        types=("uint8",),
+        integer=f"select(0u, 1u, {code})",
+        output="uint8",
+        spec=LOGICAL,
+        commutative=True,
+    )
 
 
 UNARY = (
     unary("abs", "abs({0})", np.abs, types=SIGNED, integer="abs({0})"),
-    unary("ceil", "ceil({0})", np.ceil),
+    unary("ceil", "ceil({0})", np.ceil, precision=DISCRETE),
     unary("cos", "cos_f32({0})", np.cos, lib=("cos",), tolerance=3),
     unary("erf", "erf_f32({0})", erf, lib=("erf",), tolerance=3),
     unary("exp", "exp_f32({0})", np.exp, lib=("exp",), tolerance=2),
-    unary("floor", "floor({0})", np.floor),
+    unary("floor", "floor({0})", np.floor, precision=DISCRETE),
     unary("log", "log_f32({0})", np.log, lib=("log",), tolerance=1),
     unary("neg", "-({0})", np.negative, types=SIGNED),
     unary("reciprocal", "reciprocal_f32({0})", _reciprocal, lib=("reciprocal",), tolerance=2),
-    unary("roundEven", "round_even_f32({0})", np.rint, lib=("round_even",)),
+    unary("roundEven", "round_even_f32({0})", np.rint, lib=("round_even",), precision=DISCRETE),
     unary("sign", "sign_f32({0})", _sign, types=SIGNED, lib=("sign",), integer="sign({0})"),
     unary("sin", "sin_f32({0})", np.sin, lib=("sin",), tolerance=3),
     unary("sqrt", "sqrt_f32({0})", np.sqrt, lib=("sqrt",), tolerance=1),
     unary("tan", "tan_f32({0})", np.tan, lib=("tan",), tolerance=4),
 )
 
+ADD = binary("add", "({0} + {1})", np.add, commutative=True)
+SUB = binary("sub", "({0} - {1})", np.subtract)
+MUL = binary("mul", "({0} * {1})", np.multiply, bounds=Bounds(tolerance=0, contracted=True), commutative=True)
+DIV = binary(
+    "div",
+    "div_f32({0}, {1})",
+    _divide,
+    lib=("div",),
+    integer="div_{value}({0}, {1})",
+    integer_lib=lambda value: (f"div_{value}",),
+    tolerance=2,
+)
+
 BINARY = (
-    binary("add", "({0} + {1})", np.add),
-    binary("sub", "({0} - {1})", np.subtract),
-    binary("mul", "({0} * {1})", np.multiply),
-    binary(
-        "div",
-        "div_f32({0}, {1})",
-        _divide,
-        lib=("div",),
-        integer="div_{value}({0}, {1})",
-        integer_lib=lambda value: (f"div_{value}",),
-        tolerance=2,
-    ),
-    binary("max", "max_f32({0}, {1})", np.maximum, lib=("max",), integer="max({0}, {1})"),
-    binary("min", "min_f32({0}, {1})", np.minimum, lib=("min",), integer="min({0}, {1})"),
+    ADD,
+    SUB,
+    MUL,
+    DIV,
+    binary("max", "max_f32({0}, {1})", np.maximum, lib=("max",), integer="max({0}, {1})", commutative=True),
+    binary("min", "min_f32({0}, {1})", np.minimum, lib=("min",), integer="min({0}, {1})", commutative=True),
     binary(
         "pow",
         "pow_f32({0}, {1})",
@@ -121,8 +138,8 @@ BINARY = (
 )
 
 LOGIC = (
-    _compare_floats_safely("equal", "==", np.equal, "0u"),
-    _compare_floats_safely("notEqual", "!=", np.not_equal, "1u"),
+    _compare_floats_safely("equal", "==", np.equal, "0u", commutative=True),
+    _compare_floats_safely("notEqual", "!=", np.not_equal, "1u", commutative=True),
     _compare_floats_safely("greater", ">", np.greater, "0u"),
     _compare_floats_safely("greaterOrEqual", ">=", np.greater_equal, "0u"),
     _compare_floats_safely("lesser", "<", np.less, "0u"),

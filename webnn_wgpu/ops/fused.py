@@ -21,7 +21,8 @@ from ._def import Call, Epilogue, Lowering, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._rows import apply_node
 from ._shapes import strides_of
-from .strided import STRIDED, strided_call
+from .interfaces.family import Family
+from .strided import STRIDED, TRANSPOSE, strided_call
 
 FUSED = "fused"
 
@@ -48,9 +49,9 @@ def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
     """Return the operators of a fused node; of another, the node itself as the anchor or as the only one of the chain."""
     body = node.attrs.get("body")
     nodes: tuple[Node, ...] = body.nodes if isinstance(body, Graph) else (node,)
-    transpose = nodes[0] if nodes[0].op == "transpose" and nodes[-1] is not nodes[0] else None
+    transpose = nodes[0] if nodes[0].op == TRANSPOSE.name and nodes[-1] is not nodes[0] else None
     start = 1 if transpose else 0
-    if ops[nodes[start].op].epilogue:
+    if ops[nodes[start].op].epilogue is not None:
         return Members(transpose, nodes[start], nodes[start + 1 :])
     return Members(transpose, None, nodes[start:])
 
@@ -120,6 +121,9 @@ OPS = (
         _lower,
         attrs=(Attr("body", "number"),),
         templates=(ELEMENTWISE, STRIDED),
+        family=Family.OTHER,
+        # Whatever is asked of it is asked of the operators in its body.
+        without=("elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds"),
         internal=True,
     ),
 )

@@ -23,6 +23,10 @@ from ._places import (
     places_of_elements,
 )
 from ._quads import quad_launch, quad_work
+from .interfaces.bounds import EXACT
+from .interfaces.cost import MOVED
+from .interfaces.family import Family
+from .interfaces.movement import MOVES, Move, Movement, Stepped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,6 +126,19 @@ def _lower_nd(low: Lowering) -> list[KernelCall]:
     return _gather(low, places_at(low.input().shape, low.input(1).shape))
 
 
+def _follow(source: Stepped, move: Move) -> Stepped | None:
+    """Return where the elements of one index lie, a constant."""
+    axis, index = int(move.attrs["axis"]), move.constants[1]
+    size = move.before[axis]
+    if index is None or index.ndim or not -size <= index < size:
+        return None
+    starts = [0] * len(move.before)
+    starts[axis] = int(index) % size
+    after = (*move.after[:axis], 1, *move.after[axis:])
+    found = source.cut(starts, [1] * len(starts), move.before, after)
+    return found and Stepped(found.offset, (*found.dims[:axis], *found.dims[axis + 1 :]))
+
+
 OPS = (
     OpDef(
         "gather",
@@ -132,8 +149,11 @@ OPS = (
         attrs=(Attr("axis", "uint", 0),),
         templates=(GATHER,),
         spec="#api-mlgraphbuilder-gather",
-        tolerance=0,
-        moves=True,
+        family=Family.MOVEMENT,
+        without=("elementwise", "epilogue", "layout", "precision"),
+        movement=Movement(_follow),
+        cost=MOVED,
+        bounds=EXACT,
     ),
     OpDef(
         "gatherElements",
@@ -144,8 +164,11 @@ OPS = (
         attrs=(Attr("axis", "uint", 0),),
         templates=(GATHER,),
         spec="#api-mlgraphbuilder-gatherelements",
-        tolerance=0,
-        moves=True,
+        family=Family.MOVEMENT,
+        without=("elementwise", "epilogue", "layout", "precision"),
+        movement=MOVES,
+        cost=MOVED,
+        bounds=EXACT,
     ),
     OpDef(
         "gatherND",
@@ -155,7 +178,10 @@ OPS = (
         _lower_nd,
         templates=(GATHER,),
         spec="#api-mlgraphbuilder-gathernd",
-        tolerance=0,
-        moves=True,
+        family=Family.MOVEMENT,
+        without=("elementwise", "epilogue", "layout", "precision"),
+        movement=MOVES,
+        cost=MOVED,
+        bounds=EXACT,
     ),
 )

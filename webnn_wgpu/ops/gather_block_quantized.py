@@ -18,6 +18,9 @@ from ._nbits import check_bits, unpacked, zero_point_bytes, zeros_of
 from ._places import INDEX_TYPES, clamped_indices, index_binding
 from ._quads import quad_launch
 from ._rows import to_type, wide
+from .interfaces.bounds import CONDITIONED
+from .interfaces.cost import PER_TAKEN
+from .interfaces.family import Family
 
 GATHER_BLOCK_QUANTIZED = KernelTemplate("gather_block_quantized", ("bits", "quad"))
 
@@ -105,6 +108,10 @@ OPS = (
         _lower,
         attrs=(Attr("bits", "uint", 4), Attr("block_size", "uint", 128)),
         templates=(GATHER_BLOCK_QUANTIZED,),
+        family=Family.QUANTIZATION,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=PER_TAKEN,
+        bounds=CONDITIONED,
         output_types=FLOATS,
     ),
 )

@@ -16,6 +16,11 @@ from ._factors import Factor
 from ._product import TEMPLATES, Addend, product_calls
 from ._rows import to_type, wide
 from ._shapes import unidirectional
+from .interfaces.bounds import sums
+from .interfaces.cost import Cost
+from .interfaces.epilogue import TakesEpilogue
+from .interfaces.family import Family
+from .interfaces.precision import Precision
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -59,25 +64,41 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return product_calls(low, a, b, alpha=alpha, addend=addend)
 
 
-OPS = (
-    OpDef(
-        "gemm",
-        (
-            Operand("a", FLOATS, min_rank=2, max_rank=2),
-            Operand("b", FLOATS, same_as="a", min_rank=2, max_rank=2),
-            Operand("c", FLOATS, same_as="a", max_rank=2, required=False),
-        ),
-        _infer,
-        _reference,
-        _lower,
-        attrs=(
-            Attr("alpha", "float", 1.0),
-            Attr("beta", "float", 1.0),
-            Attr("a_transpose", "bool", False),
-            Attr("b_transpose", "bool", False),
-        ),
-        templates=TEMPLATES,
-        spec="#api-mlgraphbuilder-gemm",
-        epilogue=True,
+def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
+    length = types[0].shape[0 if attrs["a_transpose"] else -1]
+    return 2 * output.num_elements * length + (output.num_elements if len(types) > 2 else 0)
+
+
+def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
+    a = operands[0]
+    assert a is not None
+    return a.shape[-2 if attrs["a_transpose"] else -1] + 2
+
+
+GEMM = OpDef(
+    "gemm",
+    (
+        Operand("a", FLOATS, min_rank=2, max_rank=2),
+        Operand("b", FLOATS, same_as="a", min_rank=2, max_rank=2),
+        Operand("c", FLOATS, same_as="a", max_rank=2, required=False),
     ),
+    _infer,
+    _reference,
+    _lower,
+    attrs=(
+        Attr("alpha", "float", 1.0),
+        Attr("beta", "float", 1.0),
+        Attr("a_transpose", "bool", False),
+        Attr("b_transpose", "bool", False),
+    ),
+    templates=TEMPLATES,
+    spec="#api-mlgraphbuilder-gemm",
+    family=Family.PRODUCT,
+    without=("elementwise", "movement", "layout"),
+    epilogue=TakesEpilogue(),
+    precision=Precision(weights=(1,)),
+    cost=Cost(_operations),
+    bounds=sums(_terms),
 )
+
+OPS = (GEMM,)

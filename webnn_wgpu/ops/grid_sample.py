@@ -17,6 +17,9 @@ from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
+from .interfaces.bounds import CONDITIONED
+from .interfaces.family import Family
+from .resample2d import SAMPLED
 
 GRID_SAMPLE = KernelTemplate("grid_sample", ("mode", "padding_mode", "align_corners", "dims"))
 
@@ -151,5 +154,9 @@ OPS = (
             Attr("align_corners", "bool", False),
         ),
         templates=(GRID_SAMPLE,),
+        family=Family.OTHER,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=SAMPLED,
+        bounds=CONDITIONED,
     ),
 )

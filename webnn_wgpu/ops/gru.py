@@ -21,6 +21,7 @@ from ._attrs import Attr
 from ._cells import (
     ACTIVATIONS_ATTR,
     HIDDEN_SIZE_ATTR,
+    RECURRENCES,
     SEQUENCE_ATTRS,
     State,
     activate,
@@ -34,6 +35,9 @@ from ._cells import (
 from ._def import Call, Lowering, OpDef
 from ._recurrent import TEMPLATES, VARIANTS, recurrent_calls
 from ._rows import to_type, wide
+from .interfaces.bounds import RECURRENT
+from .interfaces.family import Family
+from .interfaces.precision import Precision
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -105,6 +109,11 @@ OPS = (
         templates=TEMPLATES,
         variants=VARIANTS,
         spec="#api-mlgraphbuilder-gru",
+        family=Family.RECURRENT,
+        without=("elementwise", "epilogue", "movement", "layout"),
+        precision=Precision(weights=(1, 2)),
+        cost=RECURRENCES,
+        bounds=RECURRENT,
         outputs=("output0", "output1"),
     ),
     OpDef(
@@ -124,5 +133,9 @@ OPS = (
         templates=TEMPLATES,
         variants=VARIANTS,
         spec="#api-mlgraphbuilder-grucell",
+        family=Family.RECURRENT,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=RECURRENCES,
+        bounds=RECURRENT,
     ),
 )

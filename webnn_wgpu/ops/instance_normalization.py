@@ -12,8 +12,11 @@ from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._normalization import NORMALIZATION, normalization_call, normalized, require_shape
+from ._normalization import NORMALIZATION, NORMALIZED, normalization_call, normalized, require_shape
 from ._rows import to_type
+from .interfaces.cost import per_element
+from .interfaces.family import Family
+from .interfaces.layout import option
 
 _CHANNEL = {"nchw": 1, "nhwc": 3}
 _SPATIAL = {"nchw": (2, 3), "nhwc": (1, 2)}
@@ -56,5 +59,10 @@ OPS = (
         ),
         templates=(NORMALIZATION,),
         spec="#api-mlgraphbuilder-instancenorm",
+        family=Family.NORMALIZATION,
+        without=("elementwise", "epilogue", "movement", "precision"),
+        layout=option("layout"),
+        cost=per_element(8),
+        bounds=NORMALIZED,
     ),
 )

@@ -11,8 +11,11 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ._attrs import Attr
 from ._def import Call, OpDef, Operand
-from ._normalization import NORMALIZATION, in_place, items_call, normalized, require_shape
+from ._normalization import NORMALIZATION, NORMALIZED, in_place, items_call, normalized, require_shape
 from ._rows import to_type
+from .interfaces.cost import per_element
+from .interfaces.family import Family
+from .interfaces.layout import ChannelsLast, Layout, moved
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -34,6 +37,11 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
     return [to_type(np.broadcast_to(normalized(x, axes, scale, bias, attrs["epsilon"]), x.shape), outputs[0])]
 
 
+def _layout(attrs: Attrs, shape: tuple[int, ...]) -> ChannelsLast | None:
+    # Scale and bias have the shape of the dimensions that are normalized: channels alone stay a vector.
+    return ChannelsLast(moved(attrs, len(shape), axes=("axes",))) if tuple(attrs["axes"]) == (1,) else None
+
+
 OPS = (
     OpDef(
         "layerNormalization",
@@ -48,5 +56,10 @@ OPS = (
         attrs=(Attr("axes", "uints", None), Attr("epsilon", "float", 1e-5)),
         templates=(NORMALIZATION,),
         spec="#api-mlgraphbuilder-layernorm",
+        family=Family.NORMALIZATION,
+        without=("elementwise", "epilogue", "movement", "precision"),
+        layout=Layout(_layout),
+        cost=per_element(8),
+        bounds=NORMALIZED,
     ),
 )

@@ -22,6 +22,7 @@ from ..kernels.spec import KernelCall
 from ._cells import (
     ACTIVATIONS_ATTR,
     HIDDEN_SIZE_ATTR,
+    RECURRENCES,
     SEQUENCE_ATTRS,
     State,
     activate,
@@ -35,6 +36,9 @@ from ._cells import (
 from ._def import Call, Lowering, OpDef
 from ._recurrent import TEMPLATES, VARIANTS, recurrent_calls
 from ._rows import to_type, wide
+from .interfaces.bounds import RECURRENT
+from .interfaces.family import Family
+from .interfaces.precision import Precision
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -110,6 +114,11 @@ OPS = (
         templates=TEMPLATES,
         variants=VARIANTS,
         spec="#api-mlgraphbuilder-lstm",
+        family=Family.RECURRENT,
+        without=("elementwise", "epilogue", "movement", "layout"),
+        precision=Precision(weights=(1, 2)),
+        cost=RECURRENCES,
+        bounds=RECURRENT,
         outputs=("output0", "output1", "output2"),
     ),
     OpDef(
@@ -131,6 +140,10 @@ OPS = (
         templates=TEMPLATES,
         variants=VARIANTS,
         spec="#api-mlgraphbuilder-lstmcell",
+        family=Family.RECURRENT,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=RECURRENCES,
+        bounds=RECURRENT,
         outputs=("output0", "output1"),
     ),
 )

@@ -16,6 +16,11 @@ from ._factors import Factor
 from ._product import TEMPLATES, product_calls
 from ._rows import to_type, wide
 from ._shapes import broadcast
+from .interfaces.bounds import sums
+from .interfaces.cost import Cost
+from .interfaces.epilogue import TakesEpilogue
+from .interfaces.family import Family
+from .interfaces.precision import Precision
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -52,16 +57,31 @@ def _several_matrices(graph: Graph, node: Node) -> bool:
     return math.prod(graph.type(node.operands[1]).shape[:-2]) > 1
 
 
-OPS = (
-    OpDef(
-        "matmul",
-        (Operand("a", FLOATS, min_rank=2), Operand("b", FLOATS, same_as="a", min_rank=2)),
-        _infer,
-        _reference,
-        _lower,
-        templates=TEMPLATES,
-        spec="#api-mlgraphbuilder-matmul",
-        epilogue=True,
-        epilogue_vectors=_several_matrices,
-    ),
+def product_operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
+    """Return the operations of a product whose left factor has the summed dimension last."""
+    return 2 * output.num_elements * types[0].shape[-1]
+
+
+def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
+    a = operands[0]
+    assert a is not None
+    return a.shape[-1]
+
+
+MATMUL = OpDef(
+    "matmul",
+    (Operand("a", FLOATS, min_rank=2), Operand("b", FLOATS, same_as="a", min_rank=2)),
+    _infer,
+    _reference,
+    _lower,
+    templates=TEMPLATES,
+    spec="#api-mlgraphbuilder-matmul",
+    family=Family.PRODUCT,
+    without=("elementwise", "movement", "layout"),
+    epilogue=TakesEpilogue(vectors=_several_matrices),
+    precision=Precision(weights=(1,)),
+    cost=Cost(product_operations),
+    bounds=sums(_terms),
 )
+
+OPS = (MATMUL,)

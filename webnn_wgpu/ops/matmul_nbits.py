@@ -23,6 +23,11 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._nbits import check_bits, unpacked, zero_point_bytes, zeros_of
 from ._product import FORCED, Addend, Kernel, finish
 from ._rows import to_type, wide
+from .interfaces.bounds import CONDITIONED
+from .interfaces.cost import Cost
+from .interfaces.epilogue import TakesEpilogue
+from .interfaces.family import Family
+from .matmul import product_operations
 
 VARIANTS = ("subgroup", "tiled", "gemv", "plain")
 """The kernels; `subgroup` and `plain` share a template."""
@@ -163,7 +168,11 @@ OPS = (
         _lower,
         attrs=(Attr("bits", "uint", 4), Attr("block_size", "uint", 32)),
         templates=(_REGISTERS, _TILED, _GEMV),
-        epilogue=True,
+        family=Family.PRODUCT,
+        without=("elementwise", "movement", "layout", "precision"),
+        epilogue=TakesEpilogue(),
+        cost=Cost(product_operations),
+        bounds=CONDITIONED,
         variants=VARIANTS,
     ),
 )

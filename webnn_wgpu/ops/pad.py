@@ -15,6 +15,11 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._shapes import strides_of
 from ._units import units_of
+from .interfaces.bounds import EXACT
+from .interfaces.cost import MOVED
+from .interfaces.family import Family
+from .interfaces.layout import dimensions
+from .interfaces.movement import MOVES
 from .strided import STRIDED, copy_call
 
 if TYPE_CHECKING:
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from ..ir.graph import Array, Attrs
     from ..ir.types import TensorType
 
-PAD = KernelTemplate("pad", ("mode", "rank", "read"))
+PADDING = KernelTemplate("pad", ("mode", "rank", "read"))
 
 MODES = ("constant", "edge", "reflection", "symmetric")
 
@@ -119,7 +124,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     for d, (b, n, _) in enumerate(dims):
         fields.extend(((f"begin_{d}", "u32", b), (f"input_{d}", "u32", n)))
         fields.extend(((f"output_{d}", "u32", outputs[d]), (f"stride_{d}", "u32", strides[d])))
-    spec = PAD.spec(
+    spec = PADDING.spec(
         [
             Binding("input", "read", element, quad=read == "quad"),
             Binding("output", "write", element, quad=True),
@@ -159,22 +164,27 @@ def _pattern(value: float | int, type_: TensorType) -> tuple[int, int]:
     return int(words[0]), int(words[1])
 
 
-OPS = (
-    OpDef(
-        "pad",
-        (Operand("input"),),
-        _infer,
-        _reference,
-        _lower,
-        attrs=(
-            Attr("beginning_padding", "uints"),
-            Attr("ending_padding", "uints"),
-            Attr("mode", "enum", "constant", MODES),
-            Attr("value", "number", 0),
-        ),
-        templates=(PAD, STRIDED),
-        spec="#api-mlgraphbuilder-pad",
-        tolerance=0,
-        moves=True,
+PAD = OpDef(
+    "pad",
+    (Operand("input"),),
+    _infer,
+    _reference,
+    _lower,
+    attrs=(
+        Attr("beginning_padding", "uints"),
+        Attr("ending_padding", "uints"),
+        Attr("mode", "enum", "constant", MODES),
+        Attr("value", "number", 0),
     ),
+    templates=(PADDING, STRIDED),
+    spec="#api-mlgraphbuilder-pad",
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "precision"),
+    movement=MOVES,
+    layout=dimensions(items=("beginning_padding", "ending_padding")),
+    cost=MOVED,
+    bounds=EXACT,
+    copies=True,
 )
+
+OPS = (PAD,)

@@ -23,6 +23,10 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._quads import MOST_ITERATIONS, quad_launch, quad_work
 from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, row_work, variant_of
 from ._rows import to_type, wide
+from .interfaces.bounds import EXACT, Bounds, roots, sums
+from .interfaces.cost import Cost
+from .interfaces.family import Family
+from .interfaces.layout import option
 from .reduce import REDUCE, Step, Tensor, arithmetic, extremum, reduce_calls
 
 POOL2D = KernelTemplate("pool2d", ("variant", "channels", "blocks", "down", "across", "rows", "step"), VARIANTS)
@@ -217,8 +221,8 @@ class _Pool:
         operation: numpy's operation between elements.
         prepare: done by numpy to the input.
         finish: done by numpy to the result, which it gets with the numbers of elements.
+        bounds: allowed errors.
         data_types: allowed data types.
-        tolerance: as in `OpDef`.
     """
 
     name: str
@@ -226,8 +230,8 @@ class _Pool:
     operation: Any
     prepare: Callable[[Array], Array]
     finish: Callable[[Array, Array], Array]
+    bounds: Bounds
     data_types: tuple[str, ...] = FLOATS
-    tolerance: float | None = None
 
     def reference(self, arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
         x = arrays[0]
@@ -342,6 +346,16 @@ def _choice(low: Lowering, variants: Collection[str], taps: int, results: int) -
     return "workgroup", "large windows"
 
 
+def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
+    height, width = (1, 2) if attrs["layout"] == "nhwc" else (2, 3)
+    window = attrs["window_dimensions"] or (types[0].shape[height], types[0].shape[width])
+    return output.num_elements * math.prod(window)
+
+
+def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
+    return math.prod(attrs["window_dimensions"]) + 1
+
+
 _POOLS = (
     _Pool(
         "averagePool2d",
@@ -349,6 +363,7 @@ _POOLS = (
         np.add,
         lambda x: x,
         lambda total, counts: total / counts,
+        sums(_terms),
     ),
     _Pool(
         "l2Pool2d",
@@ -356,6 +371,7 @@ _POOLS = (
         np.add,
         np.square,
         lambda total, counts: np.sqrt(total),
+        roots(_terms),
     ),
     _Pool(
         "maxPool2d",
@@ -363,8 +379,8 @@ _POOLS = (
         np.maximum,
         lambda x: x,
         lambda total, counts: total,
+        EXACT,
         ANY,
-        tolerance=0,
     ),
 )
 
@@ -387,7 +403,11 @@ OPS = tuple(
         templates=(POOL2D, REDUCE),
         spec="#api-mlgraphbuilder-pool2d",
         rank_phrase="Pool2d input must be 4D",
-        tolerance=pool.tolerance,
+        family=Family.POOLING,
+        without=("elementwise", "epilogue", "movement", "precision"),
+        layout=option("layout"),
+        cost=Cost(_operations),
+        bounds=pool.bounds,
     )
     for pool in _POOLS
 )

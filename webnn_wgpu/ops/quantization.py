@@ -18,6 +18,11 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._rows import lower_elementwise, scalar_uniform, to_type, wide
 from ._shapes import strides_of
+from .interfaces.bounds import EXACT, ulp
+from .interfaces.cost import PER_RESULT, per_element
+from .interfaces.family import Family
+from .interfaces.layout import BROADCAST, LED_BROADCAST
+from .interfaces.precision import DISCRETE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -154,12 +159,6 @@ def _dequantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tup
 
 # Both at once ---------------------------------------------------------------------------------------------------------
 
-QUANTIZE_DEQUANTIZE = "quantizeDequantize"
-"""Element-wise form of quantizeLinear to 8 bits and dequantizeLinear with the same numbers, which only passes make.
-
-What is not `scaled` counts steps from the zero point.
-"""
-
 
 def _round_trip_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     low, high = DATA_TYPES[attrs["data_type"]].limits
@@ -179,9 +178,6 @@ def _round_trip_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tup
 
 
 # Less the zero point --------------------------------------------------------------------------------------------------
-
-QUANTIZE_CENTRED = "quantizeCentred"
-"""Element-wise form of quantizeLinear to 8 bits less the zero point, as floats, which only passes make."""
 
 
 def _infer_centred(call: Call) -> tuple[TensorType, ...]:
@@ -207,60 +203,85 @@ def _centred_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[
     return [(steps.astype(np.float32) - zero_point.reshape(ones).astype(np.float32)).astype(np.float32)]
 
 
-OPS = (
-    OpDef(
-        QUANTIZE_DEQUANTIZE,
-        (Operand("input", FLOATS),),
-        lambda call: (call.input(),),
-        _round_trip_reference,
-        lower_elementwise,
-        attrs=(
-            Attr("scale", "float"),
-            Attr("zero_point", "int"),
-            Attr("data_type", "enum", allowed=("int8", "uint8")),
-            Attr("scaled", "bool", True),
-        ),
-        templates=(ELEMENTWISE,),
-        elementwise=_round_trip_formula,
-        tolerance=1,
-        internal=True,
+QUANTIZE_DEQUANTIZE = OpDef(
+    "quantizeDequantize",
+    (Operand("input", FLOATS),),
+    lambda call: (call.input(),),
+    _round_trip_reference,
+    lower_elementwise,
+    attrs=(
+        Attr("scale", "float"),
+        Attr("zero_point", "int"),
+        Attr("data_type", "enum", allowed=("int8", "uint8")),
+        Attr("scaled", "bool", True),
     ),
-    OpDef(
-        QUANTIZE_CENTRED,
-        (Operand("input", ("float32",)), Operand("scale", ("float32",)), Operand("zeroPoint", ("int8", "uint8"))),
-        _infer_centred,
-        _centred_reference,
-        lower_elementwise,
-        templates=(ELEMENTWISE,),
-        elementwise=_centred_formula,
-        tolerance=0,
-        internal=True,
-    ),
-    OpDef(
-        "quantizeLinear",
-        (Operand("input", FLOATS), Operand("scale", FLOATS, same_as="input"), Operand("zeroPoint", QUANTIZED)),
-        _infer_quantize,
-        _quantize_reference,
-        _lower_with(_quantize_formula, 2),
-        templates=(ELEMENTWISE,),
-        spec="#api-mlgraphbuilder-quantizelinear",
-        output_types=QUANTIZED,
-        tolerance=0,
-    ),
-    OpDef(
-        "dequantizeLinear",
-        (
-            Operand("input", (*QUANTIZED, *PACKED_TYPES)),
-            Operand("scale", FLOATS),
-            Operand("zeroPoint", (*QUANTIZED, *PACKED_TYPES), same_as="input"),
-        ),
-        _infer_dequantize,
-        _dequantize_reference,
-        _lower_with(_dequantize_formula, 0),
-        templates=(ELEMENTWISE,),
-        spec="#api-mlgraphbuilder-dequantizelinear",
-        output_types=FLOATS,
-        # For 32-bit integers the difference is rounded to float32 before the product is.
-        tolerance=1,
-    ),
+    templates=(ELEMENTWISE,),
+    elementwise=_round_trip_formula,
+    family=Family.QUANTIZATION,
+    without=("epilogue", "movement", "precision"),
+    layout=BROADCAST,
+    cost=PER_RESULT,
+    bounds=ulp(1),
+    internal=True,
 )
+"""Element-wise form of quantizeLinear to 8 bits and dequantizeLinear with the same numbers, which only passes make.
+
+The result counts steps from the zero point unless it is `scaled`.
+"""
+
+QUANTIZE_CENTRED = OpDef(
+    "quantizeCentred",
+    (Operand("input", ("float32",)), Operand("scale", ("float32",)), Operand("zeroPoint", ("int8", "uint8"))),
+    _infer_centred,
+    _centred_reference,
+    lower_elementwise,
+    templates=(ELEMENTWISE,),
+    elementwise=_centred_formula,
+    family=Family.QUANTIZATION,
+    without=("epilogue", "movement", "precision"),
+    layout=BROADCAST,
+    cost=PER_RESULT,
+    bounds=EXACT,
+    internal=True,
+)
+"""Element-wise form of quantizeLinear to 8 bits less the zero point, as floats, which only passes make."""
+
+QUANTIZE_LINEAR = OpDef(
+    "quantizeLinear",
+    (Operand("input", FLOATS), Operand("scale", FLOATS, same_as="input"), Operand("zeroPoint", QUANTIZED)),
+    _infer_quantize,
+    _quantize_reference,
+    _lower_with(_quantize_formula, 2),
+    templates=(ELEMENTWISE,),
+    spec="#api-mlgraphbuilder-quantizelinear",
+    family=Family.QUANTIZATION,
+    without=("elementwise", "epilogue", "movement"),
+    layout=LED_BROADCAST,
+    precision=DISCRETE,
+    cost=per_element(4),
+    bounds=EXACT,
+    output_types=QUANTIZED,
+)
+
+DEQUANTIZE_LINEAR = OpDef(
+    "dequantizeLinear",
+    (
+        Operand("input", (*QUANTIZED, *PACKED_TYPES)),
+        Operand("scale", FLOATS),
+        Operand("zeroPoint", (*QUANTIZED, *PACKED_TYPES), same_as="input"),
+    ),
+    _infer_dequantize,
+    _dequantize_reference,
+    _lower_with(_dequantize_formula, 0),
+    templates=(ELEMENTWISE,),
+    spec="#api-mlgraphbuilder-dequantizelinear",
+    family=Family.QUANTIZATION,
+    without=("elementwise", "epilogue", "movement", "precision"),
+    layout=LED_BROADCAST,
+    cost=per_element(2),
+    # For 32-bit integers the difference is rounded to float32 before the product is.
+    bounds=ulp(1),
+    output_types=FLOATS,
+)
+
+OPS = (QUANTIZE_DEQUANTIZE, QUANTIZE_CENTRED, QUANTIZE_LINEAR, DEQUANTIZE_LINEAR)

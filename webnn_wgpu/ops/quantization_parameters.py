@@ -14,9 +14,12 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ..kernels.spec import Operand as Resource
 from ._def import Call, Lowering, OpDef, Operand
 from ._reduction import view_rows
+from .interfaces.bounds import EXACT
+from .interfaces.cost import PER_RESULT
+from .interfaces.family import Family
 from .reduce import REDUCE, Tensor, extremum, number_of_parts, parts_needed, totals_of_parts
 
-QUANTIZATION_PARAMETERS = KernelTemplate("quantization_parameters", ("of_parts",))
+FROM_EXTREMA = KernelTemplate("quantization_parameters", ("of_parts",))
 
 _FEW = 1 << 12
 _FEW_ON_CPU = 1 << 16
@@ -61,20 +64,23 @@ def _end(low: Lowering, read: Sequence[tuple[Binding, Resource]], count: int, re
     """Return the call that makes scale and zero point of elements, or of the extremes of parts."""
     scale, zero_point = Binding("scale", "write", "float32"), Binding("zero_point", "write", "uint8", quad=True)
     bindings = [*(binding for binding, _ in read), scale, zero_point]
-    spec = QUANTIZATION_PARAMETERS.spec(bindings, [("count", "u32"), ("steps", "f32")], of_parts=len(read) == 2)
+    spec = FROM_EXTREMA.spec(bindings, [("count", "u32"), ("steps", "f32")], of_parts=len(read) == 2)
     return KernelCall(spec, (*(value for _, value in read), *low.node.outputs), (count, 255.0), (1, 1, 1), reason)
 
 
-OPS = (
-    OpDef(
-        "x.quantization_parameters",
-        (Operand("input", ("float32",)),),
-        _infer,
-        _reference,
-        _lower,
-        templates=(REDUCE, QUANTIZATION_PARAMETERS),
-        outputs=("scale", "zeroPoint"),
-        output_types=("float32", "uint8"),
-        tolerance=0,
-    ),
+QUANTIZATION_PARAMETERS = OpDef(
+    "x.quantization_parameters",
+    (Operand("input", ("float32",)),),
+    _infer,
+    _reference,
+    _lower,
+    templates=(REDUCE, FROM_EXTREMA),
+    outputs=("scale", "zeroPoint"),
+    output_types=("float32", "uint8"),
+    family=Family.OTHER,
+    without=("elementwise", "epilogue", "movement", "layout", "precision"),
+    cost=PER_RESULT,
+    bounds=EXACT,
 )
+
+OPS = (QUANTIZATION_PARAMETERS,)

@@ -41,7 +41,12 @@ from ._reduction import (
     side_by_side,
     view_rows,
 )
+from ._reduction_bounds import LOG_SUM, LOG_SUM_EXP, PRODUCT, ROOT, SUM
 from ._rows import to_type, wide
+from .interfaces.bounds import EXACT, Bounds
+from .interfaces.cost import per_element
+from .interfaces.family import Family
+from .interfaces.layout import ChannelsLast, Layout, moved, to_last
 
 REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"), VARIANTS)
 
@@ -337,6 +342,14 @@ def _lower_with(step_for: Callable[[str], Step], shifted: bool) -> Callable[[Low
     return lower
 
 
+def _layout(attrs: Attrs, shape: tuple[int, ...]) -> ChannelsLast | None:
+    changed = moved(attrs, len(shape), axes=("axes",))
+    if attrs["keep_dimensions"]:
+        return ChannelsLast(changed)
+    left = [d for d in to_last(len(shape)) if d not in attrs["axes"]]
+    return ChannelsLast(changed, result=False) if left == sorted(left) else None
+
+
 def _reduction(
     name: str,
     step_for: Callable[[str], Step],
@@ -344,7 +357,7 @@ def _reduction(
     types: tuple[str, ...],
     *,
     shifted: bool = False,
-    tolerance: float | None = None,
+    bounds: Bounds,
 ) -> OpDef:
     """Return the OpDef of a reduction.
 
@@ -354,7 +367,7 @@ def _reduction(
         function: numpy function of a float64 or integer array and the axes, keeping the dimensions.
         types: allowed data types.
         shifted: whether the step's functions need the largest element of the row (0 where it is not finite) as `shift`.
-        tolerance: as in `OpDef`.
+        bounds: allowed errors.
     """
 
     def reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
@@ -372,7 +385,11 @@ def _reduction(
         attrs=(Attr("axes", "uints", None), Attr("keep_dimensions", "bool", False)),
         templates=(REDUCE,),
         spec="#api-mlgraphbuilder-reduce",
-        tolerance=tolerance,
+        family=Family.REDUCTION,
+        without=("elementwise", "epilogue", "movement", "precision"),
+        layout=Layout(_layout),
+        cost=per_element(),
+        bounds=bounds,
     )
 
 
@@ -384,8 +401,12 @@ def _sum(
     lib: tuple[str, ...] = (),
     types: tuple[str, ...] = FLOATS,
     shifted: bool = False,
+    bounds: Bounds = SUM,
 ) -> OpDef:
-    return _reduction(name, lambda value: arithmetic("sum", map_item, finish, lib, value), function, types, shifted=shifted)
+    def step(value: str) -> Step:
+        return arithmetic("sum", map_item, finish, lib, value)
+
+    return _reduction(name, step, function, types, shifted=shifted, bounds=bounds)
 
 
 def _add(x: Any, axes: tuple[int, ...]) -> Any:
@@ -400,8 +421,8 @@ def _log_sum_exp(x: Any, axes: tuple[int, ...]) -> Any:
 
 OPS = (
     _sum("reduceL1", lambda x, axes: _add(np.abs(x), axes), "abs(x)", types=SUMMABLE),
-    _sum("reduceL2", lambda x, axes: np.sqrt(_add(x * x, axes)), "x * x", "sqrt_f32(t)", ("sqrt",)),
-    _sum("reduceLogSum", lambda x, axes: np.log(_add(x, axes)), "x", "log_f32(t)", ("log",)),
+    _sum("reduceL2", lambda x, axes: np.sqrt(_add(x * x, axes)), "x * x", "sqrt_f32(t)", ("sqrt",), bounds=ROOT),
+    _sum("reduceLogSum", lambda x, axes: np.log(_add(x, axes)), "x", "log_f32(t)", ("log",), bounds=LOG_SUM),
     _sum(
         "reduceLogSumExp",
         _log_sum_exp,
@@ -409,15 +430,17 @@ OPS = (
         "log_f32(t) + shift",
         ("exp", "log", "finite_or_zero"),
         shifted=True,
+        bounds=LOG_SUM_EXP,
     ),
-    _reduction("reduceMax", lambda value: extremum("max", value), lambda x, axes: np.max(x, axis=axes), ANY, tolerance=0),
+    _reduction("reduceMax", lambda value: extremum("max", value), lambda x, axes: np.max(x, axis=axes), ANY, bounds=EXACT),
     _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", "t / params.length"),
-    _reduction("reduceMin", lambda value: extremum("min", value), lambda x, axes: np.min(x, axis=axes), ANY, tolerance=0),
+    _reduction("reduceMin", lambda value: extremum("min", value), lambda x, axes: np.min(x, axis=axes), ANY, bounds=EXACT),
     _reduction(
         "reduceProduct",
         lambda value: arithmetic("product", "x", "t", (), value),
         lambda x, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
         SUMMABLE,
+        bounds=PRODUCT,
     ),
     _sum("reduceSum", _add, types=SUMMABLE),
     _sum("reduceSumSquare", lambda x, axes: _add(x * x, axes), "x * x", types=SUMMABLE),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,10 @@ from ._reduction import Field
 from ._rows import to_type, wide
 from ._shapes import strides_of
 from ._units import units_of
+from .interfaces.bounds import sums
+from .interfaces.cost import Cost
+from .interfaces.family import Family
+from .interfaces.layout import dimensions
 from .strided import STRIDED, copy_call
 
 RESAMPLE2D = KernelTemplate("resample2d", ("mode", "read", "rank", "resized", "integers", "wide"))
@@ -204,6 +208,29 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{mode}, read {read}", work)]
 
 
+_SAMPLED = 7
+"""Multiply-adds for each element between four others: three for the weights of the directions, four products."""
+
+
+def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:
+    return 0 if attrs["mode"] in ("nearest", "nearest-neighbor") else 2 * _SAMPLED * output.num_elements
+
+
+SAMPLED = Cost(_operations)
+"""The cost of operators whose `mode` says how they interpolate."""
+
+
+def _rounded_apart(attrs: Attrs) -> float:
+    """Return how far integers may be off: an average that lies between two of them may be rounded to either."""
+    return float(attrs["mode"] == "linear")
+
+
+_BOUNDS = replace(
+    # Two products, a sum and a weight that is rounded itself, along two dimensions.
+    sums(lambda attrs, operands: 8, tolerance=8),
+    integers=_rounded_apart,
+)
+
 OPS = (
     OpDef(
         "resample2d",
@@ -220,7 +247,10 @@ OPS = (
         templates=(RESAMPLE2D, STRIDED),
         spec="#api-mlgraphbuilder-resample2d-method",
         rank_phrase="Resample2d input must be 4D",
-        # Two products, a sum and a weight that is rounded itself, along two dimensions.
-        tolerance=8,
+        family=Family.OTHER,
+        without=("elementwise", "epilogue", "movement", "precision"),
+        layout=dimensions(axes=("axes",)),
+        cost=SAMPLED,
+        bounds=_BOUNDS,
     ),
 )

@@ -12,6 +12,9 @@ from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._normalization import NORMALIZATION, in_place, items_call, normalized, require_shape
 from ._rows import to_type
+from .interfaces.bounds import CONDITIONED
+from .interfaces.cost import per_element
+from .interfaces.family import Family
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -41,5 +44,9 @@ OPS = (
         _lower,
         attrs=(Attr("axes", "uints", None), Attr("epsilon", "float", 1e-5)),
         templates=(NORMALIZATION,),
+        family=Family.NORMALIZATION,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=per_element(4),
+        bounds=CONDITIONED,
     ),
 )

@@ -21,6 +21,9 @@ from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
 from .attention import Heads
+from .interfaces.bounds import CONDITIONED
+from .interfaces.cost import per_element
+from .interfaces.family import Family
 
 ROTARY_EMBEDDING = KernelTemplate("rotary_embedding", ("interleaved", "quad"))
 
@@ -152,5 +155,9 @@ OPS = (
         _lower,
         attrs=(Attr("heads", "uint", None), Attr("interleaved", "bool", False), Attr("rotary_dim", "uint", 0)),
         templates=(ROTARY_EMBEDDING,),
+        family=Family.OTHER,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=per_element(3),
+        bounds=CONDITIONED,
     ),
 )

@@ -19,6 +19,10 @@ from ._attrs import Attr
 from ._def import Call, OpDef, Operand
 from ._elementwise import ELEMENTWISE
 from ._rows import lower_elementwise, unary
+from .interfaces.bounds import EXACT
+from .interfaces.cost import PER_RESULT
+from .interfaces.family import Family
+from .interfaces.layout import BROADCAST
 
 _INFINITY, _NAN = 0x7F800000, 0x7FC00000
 
@@ -110,7 +114,11 @@ OPS = (
         attrs=(Attr("format", "enum", "e4m3fn", tuple(FORMATS)), Attr("saturate", "bool", True)),
         templates=(ELEMENTWISE,),
         elementwise=_float8_formula,
-        tolerance=0,
+        family=Family.ELEMENT_WISE,
+        without=("epilogue", "movement", "precision"),
+        layout=BROADCAST,
+        cost=PER_RESULT,
+        bounds=EXACT,
     ),
     OpDef(
         "x.wrap_integer",
@@ -121,6 +129,10 @@ OPS = (
         attrs=(Attr("bits", "uint", 8), Attr("signed", "bool", True)),
         templates=(ELEMENTWISE,),
         elementwise=_wrap_formula,
-        tolerance=0,
+        family=Family.ELEMENT_WISE,
+        without=("epilogue", "movement", "precision"),
+        layout=BROADCAST,
+        cost=PER_RESULT,
+        bounds=EXACT,
     ),
 )

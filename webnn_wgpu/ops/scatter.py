@@ -31,6 +31,10 @@ from ._places import (
 )
 from ._quads import MOST_ITERATIONS, quad_launch, quad_work
 from ._units import WORD_BYTES, Units
+from .interfaces.bounds import EXACT
+from .interfaces.cost import MOVED
+from .interfaces.family import Family
+from .interfaces.movement import MOVES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -263,8 +267,11 @@ OPS = (
         attrs=(Attr("axis", "uint", 0),),
         templates=(SEARCH, WINNERS),
         spec="#api-mlgraphbuilder-scatterelements",
-        tolerance=0,
-        moves=True,
+        family=Family.MOVEMENT,
+        without=("elementwise", "epilogue", "layout", "precision"),
+        movement=MOVES,
+        cost=MOVED,
+        bounds=EXACT,
     ),
     OpDef(
         "scatterND",
@@ -278,7 +285,10 @@ OPS = (
         _lower_nd,
         templates=(SEARCH, WINNERS),
         spec="#api-mlgraphbuilder-scatternd",
-        tolerance=0,
-        moves=True,
+        family=Family.MOVEMENT,
+        without=("elementwise", "epilogue", "layout", "precision"),
+        movement=MOVES,
+        cost=MOVED,
+        bounds=EXACT,
     ),
 )

@@ -21,6 +21,9 @@ from ._places import INDEX_TYPES, check_coordinates, clamped_indices, coordinate
 from ._quads import MOST_ITERATIONS, quad_launch
 from ._rows import to_type, wide
 from ._shapes import merge_dimensions, strides_of
+from .interfaces.bounds import CONDITIONED
+from .interfaces.cost import per_element
+from .interfaces.family import Family
 from .top_k import Rows, signed_axis, sorting_calls
 
 SCATTER_REDUCE = KernelTemplate("scatter_reduce", ("step", "form", "rank", "reduction", "resumed"))
@@ -192,6 +195,10 @@ OPS = (
         _lower_elements,
         attrs=(Attr("axis", "int", 0), _REDUCTION),
         templates=(SCATTER_REDUCE,),
+        family=Family.OTHER,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=per_element(),
+        bounds=CONDITIONED,
     ),
     OpDef(
         "x.scatter_nd",
@@ -201,5 +208,9 @@ OPS = (
         _lower_nd,
         attrs=(_REDUCTION,),
         templates=(SCATTER_REDUCE,),
+        family=Family.OTHER,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=per_element(),
+        bounds=CONDITIONED,
     ),
 )

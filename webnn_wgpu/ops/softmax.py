@@ -18,7 +18,14 @@ from ._elementwise import ELEMENTWISE
 from ._reduction import VARIANTS, choose_variant, row_call, rows_fit, view_rows
 from ._rows import to_type, wide
 from ._steps import Steps
+from .interfaces.bounds import EPSILON, SMALLEST, Bounds, Computed
+from .interfaces.cost import per_element
+from .interfaces.family import Family
+from .interfaces.layout import dimensions
 from .reduce import REDUCE
+
+SOFTMAX_OPERATIONS = 5
+"""Operations for each element: the maximum, a difference, an exponential function, a sum and a quotient."""
 
 SOFTMAX = KernelTemplate("softmax", ("variant", "rows", "logarithm"), VARIANTS)
 
@@ -75,6 +82,20 @@ def _in_steps(low: Lowering, *, logarithm: bool) -> list[KernelCall]:
     return steps.calls
 
 
+def _bounds(found: Computed) -> list[Array]:
+    x = found.operand()
+    finite = x[np.isfinite(x)].astype(np.float64)
+    spread = float(np.ptp(finite)) if finite.size else 0.0
+    count = x.shape[found.node.attrs["axis"]]
+    return [np.nan_to_num(EPSILON * (count + 8 + spread) * found.expected[0].astype(np.float64)) + SMALLEST]
+
+
+def _logarithm_bounds(found: Computed) -> list[Array]:
+    # A relative error of the sum is an absolute one of its logarithm; x - max, the logarithm and the result are rounded.
+    size = np.abs(np.nan_to_num(found.expected[0].astype(np.float64), posinf=0, neginf=0))
+    return [EPSILON * (found.operand().shape[found.node.attrs["axis"]] + 8 + 3 * size)]
+
+
 def _op(name: str, axis: Attr, *, logarithm: bool, spec: str = "") -> OpDef:
     return OpDef(
         name,
@@ -85,6 +106,11 @@ def _op(name: str, axis: Attr, *, logarithm: bool, spec: str = "") -> OpDef:
         attrs=(axis,),
         templates=(SOFTMAX, REDUCE, ELEMENTWISE),
         spec=spec,
+        family=Family.NORMALIZATION,
+        without=("elementwise", "epilogue", "movement", "precision"),
+        layout=dimensions(axes=("axis",)),
+        cost=per_element(SOFTMAX_OPERATIONS),
+        bounds=Bounds(allowed=_logarithm_bounds if logarithm else _bounds),
     )
 
 

@@ -20,6 +20,11 @@ from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._shapes import broadcast_strides, merge_dimensions, strides_of, unidirectional
+from .interfaces.bounds import EXACT
+from .interfaces.cost import MOVED
+from .interfaces.family import Family
+from .interfaces.layout import ChannelsLast, Layout, dimensions, moved
+from .interfaces.movement import MOVES, Move, Movement, Stepped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -131,6 +136,11 @@ def _lower_transpose(low: Lowering) -> list[KernelCall]:
     return [strided_call(value, output.data_type, start, output.shape, steps, low.node.outputs[0], low.caps, reason)]
 
 
+def _follow_transpose(source: Stepped, move: Move) -> Stepped:
+    permutation: tuple[int, ...] = move.attrs["permutation"]
+    return Stepped(source.offset, tuple(source.dims[d] for d in permutation))
+
+
 # slice ----------------------------------------------------------------------------------------------------------------
 
 
@@ -183,6 +193,10 @@ def _slice_runs(graph: Graph, node: Node) -> Sequence[int]:
     if output.shape[cut + 1 :] != x.shape[cut + 1 :] or any(n != 1 for n in node.attrs["strides"][cut : cut + 1]):
         return ()
     return (sum(b * s for b, s in zip(node.attrs["starts"], strides_of(x.shape), strict=True)),)
+
+
+def _follow_slice(source: Stepped, move: Move) -> Stepped | None:
+    return source.cut(move.attrs["starts"], move.attrs["strides"], move.before, move.after)
 
 
 # split ----------------------------------------------------------------------------------------------------------------
@@ -245,6 +259,12 @@ def _split_runs(graph: Graph, node: Node) -> Sequence[int]:
     return [start * strides_of(x.shape)[axis] for start in accumulate((0, *node.attrs["splits"][:-1]))]
 
 
+def _follow_split(source: Stepped, move: Move) -> Stepped | None:
+    starts = [0] * len(move.before)
+    starts[move.attrs["axis"]] = sum(move.attrs["splits"][: move.output])
+    return source.cut(starts, [1] * len(starts), move.before, move.after)
+
+
 # expand, tile, reverse ------------------------------------------------------------------------------------------------
 
 
@@ -267,6 +287,18 @@ def _infer_expand(call: Call) -> tuple[TensorType, ...]:
 def _lower_expand(low: Lowering) -> list[KernelCall]:
     shape = low.output().shape
     return _lower(low, 0, shape, broadcast_strides(low.input().shape, shape), "expand")
+
+
+def _follow_expand(source: Stepped, move: Move) -> Stepped:
+    more = len(move.after) - len(move.before)
+    before, dims = (1,) * more + move.before, ((),) * more + source.dims
+    repeated = (steps if old == n else ((n, 0),) for steps, old, n in zip(dims, before, move.after, strict=True))
+    return Stepped(source.offset, tuple(repeated))
+
+
+def _expanded_layout(attrs: Attrs, shape: tuple[int, ...]) -> ChannelsLast | None:
+    same = len(shape) == len(attrs["new_shape"])
+    return ChannelsLast(moved(attrs, len(shape), items=("new_shape",))) if same else None
 
 
 def _infer_tile(call: Call) -> tuple[TensorType, ...]:
@@ -310,83 +342,110 @@ def _lower_reverse(low: Lowering) -> list[KernelCall]:
     return _lower(low, base, x.shape, steps, f"reverse {list(axes)}")
 
 
-OPS = (
-    OpDef(
-        "transpose",
-        (Operand("input"),),
-        _infer_transpose,
-        lambda arrays, attrs, out: [np.transpose(_given(arrays), attrs["permutation"])],
-        _lower_transpose,
-        attrs=(Attr("permutation", "uints", None),),
-        templates=(STRIDED,),
-        spec="#api-mlgraphbuilder-transpose",
-        tolerance=0,
-        moves=True,
-        reads_parts=True,
-    ),
-    OpDef(
-        "slice",
-        (Operand("input"),),
-        _infer_slice,
-        _slice_reference,
-        _lower_slice,
-        attrs=(Attr("starts", "uints"), Attr("sizes", "uints"), Attr("strides", "uints", None)),
-        templates=(STRIDED,),
-        spec="#api-mlgraphbuilder-slice",
-        tolerance=0,
-        moves=True,
-        runs=_slice_runs,
-        reads_parts=True,
-    ),
-    OpDef(
-        "split",
-        (Operand("input", min_rank=1),),
-        _infer_split,
-        _split_reference,
-        _lower_split,
-        attrs=(Attr("splits", "splits"), Attr("axis", "uint", 0)),
-        templates=(STRIDED,),
-        spec="#api-mlgraphbuilder-split",
-        tolerance=0,
-        moves=True,
-        runs=_split_runs,
-        reads_parts=True,
-        outputs=("outputs",),
-    ),
-    OpDef(
-        "expand",
-        (Operand("input"),),
-        _infer_expand,
-        lambda arrays, attrs, out: [np.broadcast_to(_given(arrays), attrs["new_shape"])],
-        _lower_expand,
-        attrs=(Attr("new_shape", "uints"),),
-        templates=(STRIDED,),
-        spec="#api-mlgraphbuilder-expand",
-        tolerance=0,
-        moves=True,
-    ),
-    OpDef(
-        "tile",
-        (Operand("input"),),
-        _infer_tile,
-        lambda arrays, attrs, out: [np.tile(_given(arrays), attrs["repetitions"])],
-        _lower_tile,
-        attrs=(Attr("repetitions", "uints"),),
-        templates=(STRIDED,),
-        spec="#api-mlgraphbuilder-tile",
-        tolerance=0,
-        moves=True,
-    ),
-    OpDef(
-        "reverse",
-        (Operand("input"),),
-        _infer_reverse,
-        lambda arrays, attrs, out: [np.flip(_given(arrays), attrs["axes"])],
-        _lower_reverse,
-        attrs=(Attr("axes", "uints", None),),
-        templates=(STRIDED,),
-        spec="#api-mlgraphbuilder-reverse-method",
-        tolerance=0,
-        moves=True,
-    ),
+TRANSPOSE = OpDef(
+    "transpose",
+    (Operand("input"),),
+    _infer_transpose,
+    lambda arrays, attrs, out: [np.transpose(_given(arrays), attrs["permutation"])],
+    _lower_transpose,
+    attrs=(Attr("permutation", "uints", None),),
+    templates=(STRIDED,),
+    spec="#api-mlgraphbuilder-transpose",
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "layout", "precision"),
+    movement=Movement(_follow_transpose, permutes=True, reads_parts=True),
+    cost=MOVED,
+    bounds=EXACT,
 )
+
+SLICE = OpDef(
+    "slice",
+    (Operand("input"),),
+    _infer_slice,
+    _slice_reference,
+    _lower_slice,
+    attrs=(Attr("starts", "uints"), Attr("sizes", "uints"), Attr("strides", "uints", None)),
+    templates=(STRIDED,),
+    spec="#api-mlgraphbuilder-slice",
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "precision"),
+    movement=Movement(_follow_slice, runs=_slice_runs, reads_parts=True),
+    layout=dimensions(items=("starts", "sizes", "strides")),
+    cost=MOVED,
+    bounds=EXACT,
+    copies=True,
+)
+
+SPLIT = OpDef(
+    "split",
+    (Operand("input", min_rank=1),),
+    _infer_split,
+    _split_reference,
+    _lower_split,
+    attrs=(Attr("splits", "splits"), Attr("axis", "uint", 0)),
+    templates=(STRIDED,),
+    spec="#api-mlgraphbuilder-split",
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "precision"),
+    movement=Movement(_follow_split, runs=_split_runs, reads_parts=True),
+    layout=dimensions(axes=("axis",)),
+    cost=MOVED,
+    bounds=EXACT,
+    outputs=("outputs",),
+    copies=True,
+)
+
+EXPAND = OpDef(
+    "expand",
+    (Operand("input"),),
+    _infer_expand,
+    lambda arrays, attrs, out: [np.broadcast_to(_given(arrays), attrs["new_shape"])],
+    _lower_expand,
+    attrs=(Attr("new_shape", "uints"),),
+    templates=(STRIDED,),
+    spec="#api-mlgraphbuilder-expand",
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "precision"),
+    movement=Movement(_follow_expand),
+    layout=Layout(_expanded_layout),
+    cost=MOVED,
+    bounds=EXACT,
+    copies=True,
+)
+
+TILE = OpDef(
+    "tile",
+    (Operand("input"),),
+    _infer_tile,
+    lambda arrays, attrs, out: [np.tile(_given(arrays), attrs["repetitions"])],
+    _lower_tile,
+    attrs=(Attr("repetitions", "uints"),),
+    templates=(STRIDED,),
+    spec="#api-mlgraphbuilder-tile",
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "precision"),
+    movement=MOVES,
+    layout=dimensions(items=("repetitions",)),
+    cost=MOVED,
+    bounds=EXACT,
+    copies=True,
+)
+
+REVERSE = OpDef(
+    "reverse",
+    (Operand("input"),),
+    _infer_reverse,
+    lambda arrays, attrs, out: [np.flip(_given(arrays), attrs["axes"])],
+    _lower_reverse,
+    attrs=(Attr("axes", "uints", None),),
+    templates=(STRIDED,),
+    spec="#api-mlgraphbuilder-reverse-method",
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "precision"),
+    movement=MOVES,
+    layout=dimensions(axes=("axes",)),
+    cost=MOVED,
+    bounds=EXACT,
+)
+
+OPS = (TRANSPOSE, SLICE, SPLIT, EXPAND, TILE, REVERSE)

@@ -23,6 +23,9 @@ from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._quads import WORKGROUP, quad_launch
+from .interfaces.bounds import EXACT
+from .interfaces.cost import per_element
+from .interfaces.family import Family
 
 TOP_K = KernelTemplate("top_k", ("step", "largest"))
 
@@ -175,7 +178,10 @@ OPS = (
         ),
         templates=(TOP_K,),
         outputs=("values", "indices"),
+        family=Family.REDUCTION,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=per_element(),
+        bounds=EXACT,
         output_types=ANY,
-        tolerance=0,
     ),
 )

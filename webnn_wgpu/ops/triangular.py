@@ -11,6 +11,10 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._quads import quad_launch, quad_work
+from .interfaces.bounds import EXACT
+from .interfaces.cost import MOVED
+from .interfaces.family import Family
+from .interfaces.movement import MOVES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +74,10 @@ OPS = (
         attrs=(Attr("upper", "bool", True), Attr("diagonal", "int", 0)),
         templates=(TRIANGULAR,),
         spec="#api-mlgraphbuilder-triangular",
-        tolerance=0,
-        moves=True,
+        family=Family.MOVEMENT,
+        without=("elementwise", "epilogue", "layout", "precision"),
+        movement=MOVES,
+        cost=MOVED,
+        bounds=EXACT,
     ),
 )

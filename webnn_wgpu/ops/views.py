@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +10,11 @@ import numpy as np
 from ..core.data_types import ANY, DATA_TYPES, MAX_DIMENSION
 from ._attrs import Attr
 from ._def import Call, OpDef, Operand
+from .interfaces.bounds import EXACT
+from .interfaces.cost import MOVED
+from .interfaces.family import Family
+from .interfaces.layout import ChannelsLast, Layout, moved
+from .interfaces.movement import MOVES, Move, Movement, Stepped, divided, joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,37 +66,65 @@ def _same_bits(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
     return [np.ascontiguousarray(x).view(outputs[0].numpy).reshape(outputs[0].shape)]
 
 
-OPS = (
-    OpDef(
-        "reshape",
-        (Operand("input"),),
-        _infer_reshape,
-        _same_memory,
-        None,
-        attrs=(Attr("new_shape", "uints"),),
-        spec="#api-mlgraphbuilder-reshape-method",
-        tolerance=0,
-        moves=True,
-    ),
-    OpDef(
-        "identity",
-        (Operand("input"),),
-        lambda call: (call.input(),),
-        _same_memory,
-        None,
-        spec="#api-mlgraphbuilder-unary",
-        tolerance=0,
-        moves=True,
-    ),
-    OpDef(
-        "x.bitcast",
-        (Operand("input"),),
-        _infer_bitcast,
-        _same_bits,
-        None,
-        attrs=(Attr("data_type", "data_type"),),
-        output_types=ANY,
-        tolerance=0,
-        moves=True,
-    ),
+def _follow_reshape(source: Stepped, move: Move) -> Stepped | None:
+    dims = divided(joined(source.dims), move.after)
+    return None if dims is None else Stepped(source.offset, dims)
+
+
+def _reshaped_layout(attrs: Attrs, shape: tuple[int, ...]) -> ChannelsLast | None:
+    after: tuple[int, ...] = attrs["new_shape"]
+    if math.prod(shape[2:]) == 1:
+        return ChannelsLast({}, result=False)
+    if len(after) < 3 or shape[:2] != after[:2]:
+        return None
+    return ChannelsLast(moved(attrs, len(after), items=("new_shape",)))
+
+
+RESHAPE = OpDef(
+    "reshape",
+    (Operand("input"),),
+    _infer_reshape,
+    _same_memory,
+    None,
+    attrs=(Attr("new_shape", "uints"),),
+    spec="#api-mlgraphbuilder-reshape-method",
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "precision"),
+    movement=Movement(_follow_reshape, permutes=True),
+    layout=Layout(_reshaped_layout),
+    cost=MOVED,
+    bounds=EXACT,
+    copies=True,
 )
+
+IDENTITY = OpDef(
+    "identity",
+    (Operand("input"),),
+    lambda call: (call.input(),),
+    _same_memory,
+    None,
+    spec="#api-mlgraphbuilder-unary",
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "layout", "precision"),
+    movement=MOVES,
+    cost=MOVED,
+    bounds=EXACT,
+    copies=True,
+)
+
+BITCAST = OpDef(
+    "x.bitcast",
+    (Operand("input"),),
+    _infer_bitcast,
+    _same_bits,
+    None,
+    attrs=(Attr("data_type", "data_type"),),
+    output_types=ANY,
+    family=Family.MOVEMENT,
+    without=("elementwise", "epilogue", "layout", "precision"),
+    movement=MOVES,
+    cost=MOVED,
+    bounds=EXACT,
+)
+
+OPS = (RESHAPE, IDENTITY, BITCAST)

@@ -17,6 +17,9 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._places import INDEX_TYPES, clamped_indices, index_binding
 from ._quads import MOST_ITERATIONS, quad_launch, quad_work
 from ._rows import to_type, wide
+from .interfaces.bounds import CONDITIONED
+from .interfaces.cost import PER_TAKEN
+from .interfaces.family import Family
 
 WEIGHTED_GATHER = KernelTemplate("weighted_gather", ("quad",))
 
@@ -90,5 +93,9 @@ OPS = (
         _lower,
         attrs=(Attr("axis", "uint", 0),),
         templates=(WEIGHTED_GATHER,),
+        family=Family.OTHER,
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        cost=PER_TAKEN,
+        bounds=CONDITIONED,
     ),
 )

@@ -16,6 +16,8 @@ from ..kernels.spec import Binding, Grid, KernelCall, KernelSpec
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._rows import to_type
+from .interfaces.bounds import OF_LARGEST
+from .interfaces.family import Family
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,9 @@ OPS = (
         _reference,
         _lower,
         attrs=(Attr("kernel", "made"),),
+        family=Family.OTHER,
+        without=("elementwise", "epilogue", "movement", "layout", "precision", "cost"),
+        bounds=OF_LARGEST,
         outputs=("outputs",),
         internal=True,
         opaque=True,

@@ -6,9 +6,7 @@ from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
 from ..ir.graph import Graph, Node, Origin, substitute
-
-_COPIES = frozenset(("identity", "reshape", "cast", "expand", "tile", "slice", "split", "concat", "pad"))
-"""Operators that, where the output has the input's type, return the input. Not so transpose and reverse."""
+from ..ops import OPS
 
 
 def drop_dead_nodes(graph: Graph) -> Graph:
@@ -29,7 +27,7 @@ def drop_identities(graph: Graph) -> Graph:
     kept: list[Node] = []
     for original in graph.nodes:
         node = substitute(original, replaced)
-        if node.op in _COPIES and [graph.type(v) for v in node.operands] == [graph.type(v) for v in node.outputs]:
+        if OPS[node.op].copies and [graph.type(v) for v in node.operands] == [graph.type(v) for v in node.outputs]:
             replaced[node.outputs[0]] = node.operands[0]
             origins[node.outputs[0]] = node.origins
         else:

@@ -10,7 +10,9 @@ from ..costs import Target
 from ..ir.graph import Graph, Node, Value
 from ..ops import OPS
 from ..ops.fused import FUSED, members_of
-from .layout import CONVOLUTIONS, to_last
+from ..ops.interfaces.family import Family
+from ..ops.interfaces.layout import to_last
+from ..ops.strided import TRANSPOSE
 
 MAX_INPUTS = 6
 """Most tensors a fused kernel reads: with the output they must fit the 8 storage buffers that WebGPU guarantees."""
@@ -21,7 +23,8 @@ _AT_ONCE = 4
 
 def fuse_epilogues(graph: Graph, target: Target) -> Graph:
     """Fuse element-wise operators into the operator whose result they alone read, where it can apply an epilogue."""
-    return _fuse(graph, lambda node: OPS[node.op].epilogue, _fits_epilogue, target.costs.passes.most_fused_steps)
+    steps = target.costs.passes.most_fused_steps
+    return _fuse(graph, lambda node: OPS[node.op].epilogue is not None, _fits_epilogue, steps)
 
 
 def fuse_elementwise(graph: Graph, target: Target) -> Graph:
@@ -33,7 +36,7 @@ def fuse_transposes(graph: Graph) -> Graph:
     """Fuse the transpose of an image to channels last into the convolution that alone reads it, if no quads of channels do."""
     times_read = Counter(value for node in graph.nodes for value in node.operands)
     times_read.update(graph.outputs.values())
-    transposes = {node.outputs[0]: node for node in graph.nodes if node.op == "transpose"}
+    transposes = {node.outputs[0]: node for node in graph.nodes if node.op == TRANSPOSE.name}
     kept: list[Node] = []
     for node in graph.nodes:
         transpose = next((transposes[value] for value in node.operands if value in transposes), None)
@@ -50,7 +53,7 @@ def fuse_transposes(graph: Graph) -> Graph:
 def _reads_planes(graph: Graph, node: Node, transpose: Node) -> bool:
     """Return whether a node is a convolution of a transposed image that reads channels one by one."""
     anchor = members_of(node, OPS).anchor
-    if anchor is None or anchor.op not in CONVOLUTIONS or anchor.operands[0] != transpose.outputs[0]:
+    if anchor is None or OPS[anchor.op].family is not Family.CONVOLUTION or anchor.operands[0] != transpose.outputs[0]:
         return False
     shape = graph.type(transpose.outputs[0]).shape
     few = anchor.attrs["groups"] == 1 and shape[-1] % _AT_ONCE > 0 and anchor.attrs["input_layout"] == "nhwc"
@@ -143,9 +146,11 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     output = graph.type(follower.outputs[0])
     if output.shape != graph.type(group[0].outputs[0]).shape or output.data_type not in ("float32", "float16"):
         return False
-    axis = OPS[group[0].op].epilogue_axis(group[0].attrs)
+    epilogue = OPS[group[0].op].epilogue
+    assert epilogue is not None
+    axis = epilogue.axis(group[0].attrs)
     vectors: list[tuple[int, ...]] = [(output.shape[axis],) + (1,) * (-1 - axis)]
-    if OPS[group[0].op].epilogue_vectors(graph, group[0]):
+    if epilogue.vectors(graph, group[0]):
         vectors.append((*output.shape[:-2], 1, output.shape[-1]))
     extra = [v for v in _reads([*group, follower]) if v not in group[0].operands]
     if len(extra) + len(group[0].operands) > MAX_INPUTS:

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..ir.graph import Node
+from ..ops import OPS
+from ..ops.interfaces.movement import Steps, joined
+from ..ops.strided import SLICE
 from .rewriting import Rewriter
-from .views import Steps, View, joined, moved_from, view_of
+from .views import View, moved_from, view_of
 
 HEADS_LAST = (0, 2, 1, 3)
 """The permutation between [batch, heads, length, size] and [batch, length, heads, size]."""
-
-_CUTS = ("reshape", "slice", "split")
 
 
 @dataclass(frozen=True)
@@ -74,16 +75,16 @@ class Heads:
         for source in reversed(self.sources):
             # They may have been cut off already, and not been moved before.
             view = view_of(r, source)
-            if view.same(wanted) and all(node.op in _CUTS for node in view.nodes):
+            if view.same(wanted) and all(_cuts(node) for node in view.nodes):
                 return r.reshaped(source, (*outer, self.count * self.size), nodes)
         whole = self.view.value
         if rows.step == self.size:
             place = {"starts": (0, 0, rows.start), "sizes": (*outer, self.count * self.size)}
-            return r.add("slice", (r.reshaped(whole, (*outer, rows.columns), nodes),), place, nodes)
+            return r.add(SLICE.name, (r.reshaped(whole, (*outer, rows.columns), nodes),), place, nodes)
         head, first = divmod(rows.start, rows.step)
         apart = r.reshaped(whole, (*outer, rows.columns // rows.step, rows.step), nodes)
         place = {"starts": (0, 0, head, first), "sizes": (*outer, self.count, self.size)}
-        return r.reshaped(r.add("slice", (apart,), place, nodes), (*outer, self.count * self.size), nodes)
+        return r.reshaped(r.add(SLICE.name, (apart,), place, nodes), (*outer, self.count * self.size), nodes)
 
 
 def heads_of(r: Rewriter, value: int, shape: Sequence[int], *, swapped: bool = False, shared: bool = False) -> Heads | None:
@@ -138,6 +139,12 @@ def _rows(r: Rewriter, view: View, shape: tuple[int, int, int, int]) -> Rows | N
     head, first = divmod(view.offset, step) if step else (0, 0)
     fits = step > size and columns % step == 0 and first + size <= step and (head + count) * step <= columns
     return Rows(columns, view.offset, step, length_first) if fits else None
+
+
+def _cuts(node: Node) -> bool:
+    """Return whether a movement cuts a run of elements off, or leaves all of them where they are."""
+    op = OPS[node.op]
+    return op.view or (op.movement is not None and op.movement.runs is not None)
 
 
 def _step(steps: Steps, single: int) -> int:

@@ -10,7 +10,13 @@ import numpy as np
 
 from ..core.data_types import DATA_TYPES
 from ..ir.graph import Array, Graph, Node
-from ..ops.quantization import QUANTIZE_CENTRED, QUANTIZE_DEQUANTIZE
+from ..ops.cast import CAST
+from ..ops.conv2d import CONV2D
+from ..ops.elementwise import ADD, SUB
+from ..ops.matmul import MATMUL
+from ..ops.pad import PAD
+from ..ops.quantization import QUANTIZE_CENTRED, QUANTIZE_DEQUANTIZE, QUANTIZE_LINEAR
+from ..ops.views import IDENTITY, RESHAPE
 from .cleanup import drop_identities
 from .rewriting import Rewriter, given, rewrite
 from .views import MOVEMENTS
@@ -35,10 +41,10 @@ def keep_integers_as_floats(graph: Graph) -> Graph:
 
 def _centred(r: Rewriter, node: Node) -> bool:
     """Subtract the zero point where a value is quantized, of which nothing else is read."""
-    if r.type(node.outputs[0]).data_type != "float32" or node.op not in ("cast", "sub"):
+    if r.type(node.outputs[0]).data_type != "float32" or node.op not in (CAST.name, SUB.name):
         return False
-    cast = node if node.op == "cast" else r.made_for_one(node.operands[0], "cast")
-    quantize = None if cast is None else r.made_for_one(cast.operands[0], "quantizeLinear")
+    cast = node if node.op == CAST.name else r.made_for_one(node.operands[0], CAST.name)
+    quantize = None if cast is None else r.made_for_one(cast.operands[0], QUANTIZE_LINEAR.name)
     if cast is None or quantize is None or r.type(cast.operands[0]).data_type not in _NARROW:
         return False
     x, scale, zero = quantize.operands
@@ -53,20 +59,20 @@ def _centred(r: Rewriter, node: Node) -> bool:
         return False
     nodes = (quantize, cast, *subtracting, node)
     if numbers[0] is None or numbers[1] is None or not math.isfinite(numbers[0]):
-        r.add(QUANTIZE_CENTRED, (x, scale, zero), {}, nodes, node.outputs[0])
+        r.add(QUANTIZE_CENTRED.name, (x, scale, zero), {}, nodes, node.outputs[0])
         return True
     attrs = {"scale": numbers[0], "zero_point": int(numbers[1]), "scaled": False}
     attrs |= {"data_type": r.type(cast.operands[0]).data_type}
-    r.add(QUANTIZE_DEQUANTIZE, (x,), attrs, nodes, node.outputs[0])
+    r.add(QUANTIZE_DEQUANTIZE.name, (x,), attrs, nodes, node.outputs[0])
     return True
 
 
 def _from_zero(r: Rewriter, node: Node) -> bool:
     """Leave floats out of which a zero point of 0 is taken as they are."""
-    same = node.op == "sub" and r.type(node.operands[0]) == r.type(node.outputs[0])
-    if not same or r.number(node.operands[1]) != 0 or r.made(node.operands[0], QUANTIZE_DEQUANTIZE, "cast") is None:
+    same = node.op == SUB.name and r.type(node.operands[0]) == r.type(node.outputs[0])
+    if not same or r.number(node.operands[1]) != 0 or r.made(node.operands[0], QUANTIZE_DEQUANTIZE.name, CAST.name) is None:
         return False
-    r.add("identity", (node.operands[0],), {}, (node,), node.outputs[0])
+    r.add(IDENTITY.name, (node.operands[0],), {}, (node,), node.outputs[0])
     return True
 
 
@@ -75,7 +81,7 @@ def _as_float(r: Rewriter, value: int, zero: int) -> tuple[Node, ...] | None:
     if (number := r.number(value)) is not None:
         return () if number == r.number(zero) else None
     source, views = _unviewed(r, value)
-    cast = r.made(source, "cast")
+    cast = r.made(source, CAST.name)
     if cast is None:
         return None
     integer, before = _unviewed(r, cast.operands[0])
@@ -85,7 +91,7 @@ def _as_float(r: Rewriter, value: int, zero: int) -> tuple[Node, ...] | None:
 def _unviewed(r: Rewriter, value: int) -> tuple[int, tuple[Node, ...]]:
     """Return what a value is a view of, and its views, the first first."""
     views: list[Node] = []
-    while (view := r.made(value, "reshape")) is not None:
+    while (view := r.made(value, RESHAPE.name)) is not None:
         value = view.operands[0]
         views.insert(0, view)
     return value, tuple(views)
@@ -93,10 +99,10 @@ def _unviewed(r: Rewriter, value: int) -> tuple[int, tuple[Node, ...]]:
 
 def _sums(r: Rewriter, node: Node) -> bool:
     """Leave sums of products that are exact as they are, instead of making them integers, and floats again."""
-    if node.op != "cast" or r.type(node.outputs[0]).data_type != "float32" or r.type(node.operands[0]).data_type != "int32":
+    if node.op != CAST.name or r.type(node.outputs[0]).data_type != "float32" or r.type(node.operands[0]).data_type != "int32":
         return False
     value, addends, nodes = _taken_apart(r, node.operands[0])
-    cast = r.made(value, "cast")
+    cast = r.made(value, CAST.name)
     numbers = None if cast is None else _range_of_sums(r, cast.operands[0])
     if cast is None or numbers is None or not _fits(numbers):
         return False
@@ -107,8 +113,8 @@ def _sums(r: Rewriter, node: Node) -> bool:
             return False
     (value,), nodes = cast.operands, (cast, *nodes, node)
     for addend in addends:
-        value = r.add("add", (value, r.constant(r.constants[addend].astype(np.float32), addend, "float32")), {}, nodes)
-    r.add("identity", (value,), {}, nodes, node.outputs[0])
+        value = r.add(ADD.name, (value, r.constant(r.constants[addend].astype(np.float32), addend, "float32")), {}, nodes)
+    r.add(IDENTITY.name, (value,), {}, nodes, node.outputs[0])
     return True
 
 
@@ -116,7 +122,7 @@ def _taken_apart(r: Rewriter, value: int) -> tuple[int, list[int], tuple[Node, .
     """Return what a value was before constants were added to it, those, and what added them, the first first."""
     addends: list[int] = []
     nodes: list[Node] = []
-    while (made := r.made(value, "add")) is not None:
+    while (made := r.made(value, ADD.name)) is not None:
         found = next(((x, c) for x, c in (made.operands, made.operands[::-1]) if c in r.constants), None)
         if found is None or r.shape(found[0]) != r.shape(value):
             break
@@ -133,15 +139,15 @@ def _fits(numbers: _Range) -> bool:
 def _range_of_sums(r: Rewriter, value: int) -> _Range | None:
     """Return the range of sums of products of whole numbers; None if they are something else, or may be anything."""
     value, _ = _unmoved(r, value)
-    node = r.made(value, "matmul", "conv2d")
+    node = r.made(value, MATMUL.name, CONV2D.name)
     if node is None or r.type(value).data_type != "float32" or given(node, 2) is not None:
         return None
     x, weights = node.operands
     numbers, shape = _range(r, x), r.shape(weights)
     if numbers is None:
         return None
-    kept = len(shape) - 1 if node.op == "matmul" else int(node.attrs["filter_layout"].index("o"))
-    reduced = (kept - 1,) if node.op == "matmul" else tuple(d for d in range(len(shape)) if d != kept)
+    kept = len(shape) - 1 if node.op == MATMUL.name else int(node.attrs["filter_layout"].index("o"))
+    reduced = (kept - 1,) if node.op == MATMUL.name else tuple(d for d in range(len(shape)) if d != kept)
     if (array := r.constants.get(weights)) is not None:
         most = _most(array, kept, reduced)
     else:
@@ -154,7 +160,7 @@ def _range_of_sums(r: Rewriter, value: int) -> _Range | None:
 def _range(r: Rewriter, value: int) -> _Range | None:
     """Return the range of whole numbers that are quantized, and may have lost a zero point and been moved."""
     value, padded = _unmoved(r, value)
-    difference = r.made(value, "sub")
+    difference = r.made(value, SUB.name)
     if difference is None:
         found = _range_of_quantized(r, value)
     else:
@@ -166,8 +172,8 @@ def _range(r: Rewriter, value: int) -> _Range | None:
 def _unmoved(r: Rewriter, value: int) -> tuple[int, bool]:
     """Return what a value was before it was moved, and whether it was padded with zeros since."""
     padded = False
-    while (node := r.made(value, *MOVEMENTS, "identity", "pad")) is not None:
-        if node.op == "pad":
+    while (node := r.made(value, *MOVEMENTS, IDENTITY.name, PAD.name)) is not None:
+        if node.op == PAD.name:
             if node.attrs["mode"] == "constant" and node.attrs["value"] != 0:
                 break
             padded = True
@@ -179,13 +185,13 @@ def _range_of_quantized(r: Rewriter, value: int) -> _Range | None:
     if (array := r.constants.get(value)) is not None:
         whole = bool(np.all(np.isfinite(array)) and np.all(array == np.rint(array)))
         return (float(array.min()), float(array.max())) if whole else None
-    node = r.made(value, "cast", QUANTIZE_CENTRED, QUANTIZE_DEQUANTIZE)
+    node = r.made(value, CAST.name, QUANTIZE_CENTRED.name, QUANTIZE_DEQUANTIZE.name)
     if node is None:
         return None
-    if node.op == QUANTIZE_CENTRED:
+    if node.op == QUANTIZE_CENTRED.name:
         low, high = DATA_TYPES[r.type(node.operands[2]).data_type].limits
         return float(low - high), float(high - low)
-    if node.op == QUANTIZE_DEQUANTIZE:
+    if node.op == QUANTIZE_DEQUANTIZE.name:
         (low, high), zero = DATA_TYPES[node.attrs["data_type"]].limits, node.attrs["zero_point"]
         return None if node.attrs["scaled"] else (float(low - zero), float(high - zero))
     data_type = r.type(node.operands[0]).data_type

@@ -7,7 +7,7 @@ can: element-wise operators, pools, concatenations and the like. A value is tran
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -18,39 +18,25 @@ from ..core.errors import MLTypeError
 from ..costs import PassCosts, Target
 from ..ir.graph import Graph, Node
 from ..ops import OPS
+from ..ops.interfaces.family import Family
+from ..ops.interfaces.layout import Layout, to_first, to_last
+from ..ops.strided import TRANSPOSE
+from ..ops.views import IDENTITY, RESHAPE
 from .cleanup import drop_dead_nodes
 from .rewriting import Rewriter, merged
-
-CONVOLUTIONS = ("conv2d", "convTranspose2d")
 
 
 def keep_channels_last(graph: Graph, target: Target) -> Graph:
     """Have convolutions and what stands between them work on channels-last values, if that saves more than it costs."""
-    if not any(node.op in CONVOLUTIONS and node.attrs["input_layout"] == "nchw" for node in graph.nodes):
+    if not any(_is_channels_first(node) for node in graph.nodes):
         return graph
     regions = _Regions(graph, target.costs.passes)
     rewritten = regions.rewritten()
     return rewritten if regions.saved > 0 else graph
 
 
-def to_last(rank: int) -> tuple[int, ...]:
-    """Return the permutation that moves dimension 1, the channels, behind the others.
-
-    Example:
-        >>> to_last(4)
-        (0, 2, 3, 1)
-    """
-    return (0, *range(2, rank), 1)
-
-
-def to_first(rank: int) -> tuple[int, ...]:
-    """Return the permutation that moves the last dimension to where channels stand first.
-
-    Example:
-        >>> to_first(4)
-        (0, 3, 1, 2)
-    """
-    return (0, rank - 1, *range(1, rank - 1))
+def _is_channels_first(node: Node) -> bool:
+    return OPS[node.op].family is Family.CONVOLUTION and node.attrs["input_layout"] == "nchw"
 
 
 class _Regions:
@@ -73,9 +59,8 @@ class _Regions:
     def rewritten(self) -> Graph:
         """Return the rewritten graph."""
         for node in self._graph.nodes:
-            rule = _RULES.get(node.op) or (_elementwise if OPS[node.op].elementwise else None)
             try:
-                done = rule is not None and rule(self, node)
+                done = _rewritten(self, node)
             except MLTypeError:
                 # An operator that can do in one order what it cannot in the other.
                 done = False
@@ -107,7 +92,7 @@ class _Regions:
         if len(shape) < 3 or len(shape) < rank or (shape[1] != 1 and math.prod(shape[2:]) != 1):
             return None
         self._twins[value] = self._r.add(
-            "reshape", (self.made(value),), {"new_shape": tuple(shape[d] for d in to_last(len(shape)))}, ()
+            RESHAPE.name, (self.made(value),), {"new_shape": tuple(shape[d] for d in to_last(len(shape)))}, ()
         )
         return self._twins[value]
 
@@ -143,7 +128,7 @@ class _Regions:
         if node is not None:
             twin = self._twins[value]
             self._moves(value)
-            self._r.add("transpose", (twin,), {"permutation": to_first(len(self.shape(value)))}, (node,), value)
+            self._r.add(TRANSPOSE.name, (twin,), {"permutation": to_first(len(self.shape(value)))}, (node,), value)
         return value
 
     def convolved(self, results: int, products: int) -> None:
@@ -156,7 +141,7 @@ class _Regions:
         if twin is None:
             value = self.made(value)
             self._moves(value)
-            twin = self._r.add("transpose", (value,), {"permutation": to_last(len(self.shape(value)))}, ())
+            twin = self._r.add(TRANSPOSE.name, (value,), {"permutation": to_last(len(self.shape(value)))}, ())
             self._twins[value] = twin
         return twin
 
@@ -172,10 +157,10 @@ class _Regions:
         if self.has_twin(value):
             combined = tuple(to_last(rank).index(d) for d in permutation)
             if combined != tuple(range(rank)):
-                return value in self._unmade and self.plain(node, "transpose", self._twins[value], {"permutation": combined})
+                return value in self._unmade and self.plain(node, TRANSPOSE.name, self._twins[value], {"permutation": combined})
             self._moves(value, -1)
             if result in self._graph.outputs.values():
-                return self.plain(node, "identity", self._twins[value], {})
+                return self.plain(node, IDENTITY.name, self._twins[value], {})
             self._names[result] = self._twins[value]
             return True
         if permutation == to_last(rank):
@@ -191,12 +176,28 @@ class _Regions:
         return True
 
 
-_Rule = Callable[[_Regions, Node], bool]
+def _rewritten(regions: _Regions, node: Node) -> bool:
+    """Put an operator over channels-last values in a node's place if it can work on them."""
+    if _is_channels_first(node):
+        return _convolution(regions, node)
+    if node.op == TRANSPOSE.name:
+        return regions.transpose(node)
+    layout = OPS[node.op].layout
+    leaders = node.operands[:1] if layout and layout.led_by == "first" else node.operands
+    if layout is None or not any(regions.has_twin(value) for value in leaders):
+        return False
+    turned = layout.options(node.attrs, regions.shape(node.operands[0]))
+    inputs = None if turned is None else _inputs(regions, node, layout)
+    if turned is None or inputs is None:
+        return False
+    if turned.result:
+        return regions.last(node, inputs, turned.changed)
+    (twin,) = inputs
+    assert twin is not None
+    return regions.plain(node, node.op, twin, merged(node, **turned.changed))
 
 
 def _convolution(regions: _Regions, node: Node) -> bool:
-    if node.attrs["input_layout"] != "nchw":
-        return False
     layout: str = node.attrs["filter_layout"]
     taps = math.prod(size for letter, size in zip(layout, regions.shape(node.operands[1]), strict=True) if letter in "ihw")
     results = math.prod(regions.shape(node.outputs[0]))
@@ -205,108 +206,22 @@ def _convolution(regions: _Regions, node: Node) -> bool:
     return True
 
 
-def _layout(regions: _Regions, node: Node) -> bool:
-    if node.attrs["layout"] != "nchw" or not regions.has_twin(node.operands[0]):
-        return False
-    return regions.last(node, (regions.twin(node.operands[0]), *regions.others(node)), {"layout": "nhwc"})
-
-
-def _elementwise(regions: _Regions, node: Node) -> bool:
-    shape = regions.shape(node.outputs[0])
-    if len(shape) < 3 or not any(regions.has_twin(value) for value in node.operands):
-        return False
-    inputs: list[int | None] = []
+def _inputs(regions: _Regions, node: Node, layout: Layout) -> list[int | None] | None:
+    """Return an operator's operands with their channels last; None if one of them cannot be had so for nothing."""
+    if layout.others == "kept":
+        return [regions.twin(node.operands[0]), *regions.others(node)]
+    if layout.others == "moved":
+        twins = [regions.twin(value) for value in node.operands]
+        return None if None in twins else twins
+    rank, inputs = len(regions.shape(node.outputs[0])), list[int | None]()
     for value in node.inputs:
         if value is None or math.prod(regions.shape(value)) == 1:
             inputs.append(value if value is None else regions.made(value))
-        elif len(regions.shape(value)) == len(shape) or not regions.has_twin(value):
-            twin = regions.twin(value, len(shape))
-            if twin is None:
-                return False
-            inputs.append(twin)
-        else:
-            return False
-    return regions.last(node, inputs)
-
-
-def _quantization(regions: _Regions, node: Node) -> bool:
-    return regions.has_twin(node.operands[0]) and _elementwise(regions, node)
-
-
-def _concat(regions: _Regions, node: Node) -> bool:
-    if not any(regions.has_twin(value) for value in node.operands):
-        return False
-    twins = [regions.twin(value) for value in node.operands]
-    return None not in twins and regions.last(node, twins, _moved_axes(regions, node))
-
-
-def _dimensions(regions: _Regions, node: Node) -> bool:
-    """Rewrite an operator of one operand whose options name dimensions, or have an item for each."""
-    if not regions.has_twin(node.operands[0]):
-        return False
-    return regions.last(node, (regions.twin(node.operands[0]), *regions.others(node)), _moved_axes(regions, node))
-
-
-def _moved_axes(regions: _Regions, node: Node) -> dict[str, Any]:
-    """Return a node's options that tell of dimensions, for channels-last values."""
-    order = to_last(len(regions.shape(node.operands[0])))
-    moved: dict[str, Any] = {}
-    for name in ("starts", "sizes", "strides", "beginning_padding", "ending_padding", "repetitions", "new_shape"):
-        if node.attrs.get(name) is not None and (name != "sizes" or node.op == "slice"):
-            moved[name] = tuple(node.attrs[name][d] for d in order)
-    if "axis" in node.attrs:
-        moved["axis"] = order.index(node.attrs["axis"])
-    if "axes" in node.attrs:
-        moved["axes"] = tuple(order.index(axis) for axis in node.attrs["axes"])
-    return moved
-
-
-def _reduction(regions: _Regions, node: Node) -> bool:
-    value, axes = node.operands[0], node.attrs["axes"]
-    if not regions.has_twin(value):
-        return False
-    if node.attrs["keep_dimensions"]:
-        return _dimensions(regions, node)
-    left = [d for d in to_last(len(regions.shape(value))) if d not in axes]
-    twin = regions.twin(value)
-    assert twin is not None
-    return left == sorted(left) and regions.plain(node, node.op, twin, merged(node, **_moved_axes(regions, node)))
-
-
-def _layer_normalization(regions: _Regions, node: Node) -> bool:
-    return tuple(node.attrs["axes"]) == (1,) and _dimensions(regions, node)
-
-
-def _expand(regions: _Regions, node: Node) -> bool:
-    return len(regions.shape(node.operands[0])) == len(node.attrs["new_shape"]) and _dimensions(regions, node)
-
-
-def _reshape(regions: _Regions, node: Node) -> bool:
-    value = node.operands[0]
-    before, after = regions.shape(value), tuple(node.attrs["new_shape"])
-    twin = regions.twin(value) if regions.has_twin(value) else None
-    if twin is None:
-        return False
-    if math.prod(before[2:]) == 1:
-        return regions.plain(node, "reshape", twin, {"new_shape": after})
-    if len(after) < 3 or before[:2] != after[:2]:
-        return False
-    return regions.last(node, (twin,), {"new_shape": tuple(after[d] for d in to_last(len(after)))})
-
-
-_RULES: dict[str, _Rule] = {
-    **dict.fromkeys(CONVOLUTIONS, _convolution),
-    **dict.fromkeys(("averagePool2d", "l2Pool2d", "maxPool2d", "instanceNormalization"), _layout),
-    **dict.fromkeys(("quantizeLinear", "dequantizeLinear"), _quantization),
-    **dict.fromkeys(
-        ("batchNormalization", "pad", "resample2d", "reverse", "slice", "softmax", "split", "tile", "x.log_softmax"),
-        _dimensions,
-    ),
-    **dict.fromkeys((op for op in OPS if op.startswith("reduce")), _reduction),
-    "concat": _concat,
-    "expand": _expand,
-    "layerNormalization": _layer_normalization,
-    "reshape": _reshape,
-    "transpose": _Regions.transpose,
-}
-"""How operators are rewritten, besides those that are element-wise. What has no rule gets its operands as they were."""
+            continue
+        # An operand of lower rank that has a twin of its own has its channels in another dimension.
+        same = len(regions.shape(value)) == rank or not regions.has_twin(value)
+        twin = regions.twin(value, rank) if same else None
+        if twin is None:
+            return None
+        inputs.append(twin)
+    return inputs

@@ -13,12 +13,14 @@ import numpy as np
 
 from ..ir.graph import Graph, Node
 from ..ops import OPS
+from ..ops.concat import CONCAT
+from ..ops.interfaces.movement import Steps
+from ..ops.quantization_parameters import QUANTIZATION_PARAMETERS
+from ..ops.strided import EXPAND, SLICE, SPLIT, TRANSPOSE
+from ..ops.views import IDENTITY, RESHAPE
 from .cleanup import drop_identities
 from .rewriting import Rewriter, rewrite
-from .views import Steps, moved_by, view_of
-
-_IN_ORDER = ("transpose", "reshape")
-"""The movements that leave no element out and take none twice."""
+from .views import PERMUTATIONS, moved_by, view_of
 
 _Cut: TypeAlias = tuple[int, int, int]
 """A dimension, and the first of so many of its indices."""
@@ -33,15 +35,15 @@ def merge_movement(graph: Graph) -> Graph:
 
 def _moved_once(r: Rewriter, node: Node) -> bool:
     """Move with one transpose what several move, or with none; reshape only before it, where that is enough."""
-    if node.op not in _IN_ORDER:
+    if node.op not in PERMUTATIONS:
         return False
     output, shape = node.outputs[0], r.shape(node.outputs[0])
-    view = moved_by(r, view_of(r, node.operands[0], *_IN_ORDER), node, output)
-    cost = (sum(each.op == "transpose" for each in view.nodes), len(view.nodes))
+    view = moved_by(r, view_of(r, node.operands[0], *PERMUTATIONS), node, output)
+    cost = (sum(each.op == TRANSPOSE.name for each in view.nodes), len(view.nodes))
     if len(view.steps) <= 1:
         if cost == (0, 1):
             return False
-        r.add("reshape", (view.value,), {"new_shape": shape}, view.nodes, output)
+        r.add(RESHAPE.name, (view.value,), {"new_shape": shape}, view.nodes, output)
         return True
     behind = max(map(len, view.dims)) > 1
     dims = [(each,) for each in view.steps] if behind else view.dims
@@ -49,9 +51,9 @@ def _moved_once(r: Rewriter, node: Node) -> bool:
     if cost <= (1, (before != r.shape(view.value)) + 1 + behind):
         return False
     value = r.reshaped(view.value, before, view.nodes)
-    value = r.add("transpose", (value,), {"permutation": permutation}, view.nodes, None if behind else output)
+    value = r.add(TRANSPOSE.name, (value,), {"permutation": permutation}, view.nodes, None if behind else output)
     if behind:
-        r.add("reshape", (value,), {"new_shape": shape}, view.nodes, output)
+        r.add(RESHAPE.name, (value,), {"new_shape": shape}, view.nodes, output)
     return True
 
 
@@ -69,9 +71,9 @@ def _before(shape: tuple[int, ...], dims: Sequence[Steps]) -> tuple[tuple[int, .
 
 def _in_any_order(r: Rewriter, node: Node) -> bool:
     """Find the range of elements where they are, not where they have been moved to."""
-    if node.op != "x.quantization_parameters":
+    if node.op != QUANTIZATION_PARAMETERS.name:
         return False
-    source = view_of(r, node.operands[0], *_IN_ORDER)
+    source = view_of(r, node.operands[0], *PERMUTATIONS)
     if not source.nodes or len(r.shape(source.value)) != len(source.dims):
         return False
     r.add_all(node.op, (source.value,), node.attrs, (*source.nodes, node), node.outputs)
@@ -80,30 +82,30 @@ def _in_any_order(r: Rewriter, node: Node) -> bool:
 
 def _joined_parts(r: Rewriter, node: Node) -> bool:
     """Put what was split in the place of all of its parts, one after the other, in a concatenation along the same dimension."""
-    if node.op != "concat":
+    if node.op != CONCAT.name:
         return False
     joined, sources = list(node.operands), [node]
-    for split in dict.fromkeys(made for value in joined if (made := r.made(value, "split")) is not None):
+    for split in dict.fromkeys(made for value in joined if (made := r.made(value, SPLIT.name)) is not None):
         parts, first = list(split.outputs), joined.index(next(v for v in joined if v in split.outputs))
         if split.attrs["axis"] == node.attrs["axis"] and joined[first : first + len(parts)] == parts:
             joined[first : first + len(parts)] = split.operands
             sources.insert(0, split)
     if len(sources) == 1:
         return False
-    r.add("concat", joined, node.attrs, sources, node.outputs[0])
+    r.add(CONCAT.name, joined, node.attrs, sources, node.outputs[0])
     return True
 
 
 def _lone_parts(r: Rewriter, node: Node) -> bool:
     """Make slices of the parts of a split that are read, where some are not."""
-    read = [value for value in node.outputs if not r.inner(value, readers=0)] if node.op == "split" else []
+    read = [value for value in node.outputs if not r.inner(value, readers=0)] if node.op == SPLIT.name else []
     if not read or len(read) == len(node.outputs):
         return False
     shape, axis = r.shape(node.operands[0]), int(node.attrs["axis"])
     starts = dict(zip(node.outputs, accumulate((0, *node.attrs["splits"])), strict=False))
     for value in read:
         place = tuple(starts[value] if d == axis else 0 for d in range(len(shape)))
-        r.add("slice", node.operands, {"starts": place, "sizes": r.shape(value)}, (node,), value)
+        r.add(SLICE.name, node.operands, {"starts": place, "sizes": r.shape(value)}, (node,), value)
     return True
 
 
@@ -118,13 +120,13 @@ def _cut_joints(r: Rewriter, node: Node) -> bool:
     if not all(other is not None and _cuts(r, value, *other) for other in others) or not r.inner(value, len(others)):
         return False
     part, gone = _cut(r, value, *cut, node)
-    r.add("identity", (part,), {}, (*gone, node), node.outputs[0])
+    r.add(IDENTITY.name, (part,), {}, (*gone, node), node.outputs[0])
     return True
 
 
 def _expanded(r: Rewriter, node: Node) -> bool:
     """Let element-wise operators broadcast what was expanded for them."""
-    made = [r.made(value, "expand") for value in node.operands]
+    made = [r.made(value, EXPAND.name) for value in node.operands]
     if OPS[node.op].elementwise is None or not any(made) or len(node.operands) < max(2, len(node.inputs)):
         return False
     inputs = [value if expand is None else expand.operands[0] for value, expand in zip(node.operands, made, strict=True)]
@@ -137,7 +139,7 @@ def _expanded(r: Rewriter, node: Node) -> bool:
 
 def _cut_of(r: Rewriter, node: Node) -> _Cut | None:
     """Return what a slice takes, if it is one along one dimension without steps."""
-    if node.op != "slice" or set(node.attrs["strides"]) != {1}:
+    if node.op != SLICE.name or set(node.attrs["strides"]) != {1}:
         return None
     shape, sizes = r.shape(node.operands[0]), node.attrs["sizes"]
     axes = [d for d in range(len(shape)) if sizes[d] != shape[d]]
@@ -154,10 +156,10 @@ def _operand(r: Rewriter, joint: Node, first: int, size: int) -> int | None:
 
 def _cuts(r: Rewriter, value: int, axis: int, first: int, size: int) -> bool:
     """Return whether a part of a value is made of operands of the concatenations that it is made by."""
-    made = r.made(value, "concat", "reshape")
+    made = r.made(value, CONCAT.name, RESHAPE.name)
     if made is None:
         return False
-    if made.op == "reshape":
+    if made.op == RESHAPE.name:
         inner = r.shape(made.operands[0])
         last = axis == len(r.shape(value)) - 1 and inner[-1:] == r.shape(value)[-1:]
         return last and r.inner(made.operands[0]) and _cuts(r, made.operands[0], len(inner) - 1, first, size)
@@ -170,15 +172,15 @@ def _cuts(r: Rewriter, value: int, axis: int, first: int, size: int) -> bool:
 
 def _cut(r: Rewriter, value: int, axis: int, first: int, size: int, source: Node) -> tuple[int, tuple[Node, ...]]:
     """Return that part, and the nodes that went with what it was cut from."""
-    made = r.made(value, "concat", "reshape")
+    made = r.made(value, CONCAT.name, RESHAPE.name)
     assert made is not None
-    if made.op == "reshape":
+    if made.op == RESHAPE.name:
         part, gone = _cut(r, made.operands[0], len(r.shape(made.operands[0])) - 1, first, size, source)
-        return r.add("reshape", (part,), {"new_shape": (*r.shape(value)[:-1], size)}, (*gone, made, source)), ()
+        return r.add(RESHAPE.name, (part,), {"new_shape": (*r.shape(value)[:-1], size)}, (*gone, made, source)), ()
     if made.attrs["axis"] == axis:
         operand = _operand(r, made, first, size)
         assert operand is not None
         return operand, (made,)
     parts = [_cut(r, operand, axis, first, size, source) for operand in made.operands]
     sources = (*(node for _, gone in parts for node in gone), made, source)
-    return r.add("concat", [part for part, _ in parts], made.attrs, sources), ()
+    return r.add(CONCAT.name, [part for part, _ in parts], made.attrs, sources), ()

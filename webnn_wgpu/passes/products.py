@@ -14,6 +14,11 @@ from ..core.mapped import release_pages
 from ..costs import PassCosts, Target
 from ..ir.graph import Array, Graph, Node
 from ..ops import OPS
+from ..ops.elementwise import ADD
+from ..ops.gemm import GEMM
+from ..ops.matmul import MATMUL
+from ..ops.strided import SLICE, SPLIT
+from ..ops.views import RESHAPE
 from .rewriting import Rewriter, given, rewrite
 from .views import view_of
 
@@ -53,12 +58,12 @@ def merge_products(graph: Graph, target: Target) -> Graph:
 
 def _keep_rows(r: Rewriter, node: Node) -> bool:
     """Multiply rows as they are, where all dimensions of rows were made one for a product of matrices, and told apart again."""
-    made = r.made_for_one(node.operands[0], "gemm") if node.op == "reshape" else None
+    made = r.made_for_one(node.operands[0], GEMM.name) if node.op == RESHAPE.name else None
     if made is None or made.attrs["a_transpose"] or (made.attrs["alpha"], made.attrs["beta"]) != (1, 1):
         return False
     (a, weights, *_), bias, shape = made.operands, given(made, 2), r.shape(node.outputs[0])
     columns, array = r.shape(made.outputs[0])[1], r.constants.get(weights)
-    view = r.made(a, "reshape")
+    view = r.made(a, RESHAPE.name)
     if array is None or len(shape) < 3 or shape[-1] != columns or view is None:
         return False
     if bias is not None and r.shape(bias) not in ((columns,), (1, columns)):
@@ -67,10 +72,10 @@ def _keep_rows(r: Rewriter, node: Node) -> bool:
     source = r.reshaped(a, (*shape[:-1], r.shape(a)[1]), nodes)
     matrix = r.constant(array.T, weights) if made.attrs["b_transpose"] else weights
     if bias is None:
-        r.add("matmul", (source, matrix), {}, nodes, node.outputs[0])
+        r.add(MATMUL.name, (source, matrix), {}, nodes, node.outputs[0])
         return True
-    value = r.add("matmul", (source, matrix), {}, nodes)
-    r.add("add", (value, r.reshaped(bias, (columns,), nodes)), {}, nodes, node.outputs[0])
+    value = r.add(MATMUL.name, (source, matrix), {}, nodes)
+    r.add(ADD.name, (value, r.reshaped(bias, (columns,), nodes)), {}, nodes, node.outputs[0])
     return True
 
 
@@ -121,12 +126,12 @@ class _Part:
 
 def _part_columns(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -> bool:
     """Put products with the columns of each part in the place of one whose columns are cut into parts; `gone` gets the cuts."""
-    if node.op not in ("split", "slice"):
+    if node.op not in (SPLIT.name, SLICE.name):
         return False
     value = view_of(r, node.operands[0]).value
-    made = r.made(value, "add", "matmul")
+    made = r.made(value, ADD.name, MATMUL.name)
     matmul = (
-        None if made is None else next((m for v in (value, *made.operands) if (m := r.made(v, "matmul")) is not None), None)
+        None if made is None else next((m for v in (value, *made.operands) if (m := r.made(v, MATMUL.name)) is not None), None)
     )
     product = None if matmul is None else _product(r, matmul)
     if product is None or product.result != value:
@@ -161,14 +166,14 @@ def _parts(r: Rewriter, value: int, rows: int, columns: int) -> list[_Part]:
         return []
     numbers = np.arange(columns).reshape(shape[outer:])
     for reader in readers:
-        if reader.op == "reshape":
+        if reader.op == RESHAPE.name:
             behind = _parts(r, reader.outputs[0], rows, columns)
             cuts = [replace(part, nodes=(*part.nodes, reader)) for part in behind]
-        elif reader.op == "split" and reader.attrs["axis"] >= outer:
+        elif reader.op == SPLIT.name and reader.attrs["axis"] >= outer:
             sizes: tuple[int, ...] = reader.attrs["splits"]
             arrays = np.split(numbers, list(accumulate(sizes))[:-1], reader.attrs["axis"] - outer)
             cuts = [_Part(o, array.reshape(-1), (reader,)) for o, array in zip(reader.outputs, arrays, strict=True)]
-        elif reader.op == "slice" and r.shape(reader.outputs[0])[:outer] == shape[:outer]:
+        elif reader.op == SLICE.name and r.shape(reader.outputs[0])[:outer] == shape[:outer]:
             starts, sizes, strides = (reader.attrs[name][outer:] for name in ("starts", "sizes", "strides"))
             place = tuple(slice(at, at + n, step) for at, n, step in zip(starts, sizes, strides, strict=True))
             cuts = [_Part(reader.outputs[0], numbers[place].reshape(-1), (reader,))]
@@ -194,22 +199,22 @@ def _add_parts(
         stacked = None if vector is None else vector.reshape(count, size)
         _add(r, product, np.moveaxis(matrix.reshape(-1, count, size), 1, 0), stacked, sources, [part.value for part in parts])
         return
-    value = r.add("matmul", (product.a, r.constant(matrix, product.weights)), {}, sources)
+    value = r.add(MATMUL.name, (product.a, r.constant(matrix, product.weights)), {}, sources)
     if vector is not None:
-        value = r.add("add", (value, r.constant(vector, product.weights)), {}, sources)
-    r.add("reshape", (value,), {"new_shape": r.shape(parts[0].value)}, sources, parts[0].value)
+        value = r.add(ADD.name, (value, r.constant(vector, product.weights)), {}, sources)
+    r.add(RESHAPE.name, (value,), {"new_shape": r.shape(parts[0].value)}, sources, parts[0].value)
 
 
 def _product(r: Rewriter, node: Node) -> _Product | None:
     """Return a node as a product with a constant, and the sum with a constant vector that alone reads it."""
-    if node.op != "matmul":
+    if node.op != MATMUL.name:
         return None
     a, weights = node.operands
     if weights not in r.constants or len(r.shape(weights)) != 2:
         return None
     result = node.outputs[0]
     add = r.readers(result)[0] if r.inner(result) else None
-    if add is not None and add.op == "add" and r.shape(add.outputs[0]) == r.shape(result):
+    if add is not None and add.op == ADD.name and r.shape(add.outputs[0]) == r.shape(result):
         bias = next((value for value in add.operands if value != result), result)
         if bias in r.constants and r.shape(bias)[-1:] == (r.constants[bias].size,) == r.shape(weights)[1:]:
             return _Product(a, weights, bias, (node, add))
@@ -224,9 +229,14 @@ def _readable(r: Rewriter, value: int) -> bool:
 def _stays(r: Rewriter, value: int) -> bool:
     """Return whether neither a value nor a view of it lies elsewhere: an output, or what is written where it is joined."""
     readers = r.readers(value)
-    if not r.inner(value, len(readers)) or any(OPS[reader.op].parts for reader in readers):
+    if not r.inner(value, len(readers)) or any(_joins(reader) for reader in readers):
         return False
     return all(_stays(r, view) for reader in readers if OPS[reader.op].view for view in reader.outputs)
+
+
+def _joins(node: Node) -> bool:
+    movement = OPS[node.op].movement
+    return movement is not None and movement.parts is not None
 
 
 def _bindable(r: Rewriter, product: _Product, columns: int) -> bool:
@@ -241,9 +251,9 @@ def _add(
     """Add the product of a product's rows with several matrices, and make its parts the results."""
     count, K, N = weights.shape
     a = r.reshaped(product.a, (1, math.prod(r.shape(product.a)[:-1]), K), sources)
-    value = r.add("matmul", (a, r.constant(weights, product.weights)), {}, sources)
+    value = r.add(MATMUL.name, (a, r.constant(weights, product.weights)), {}, sources)
     if bias is not None:
-        value = r.add("add", (value, r.constant(bias.reshape(count, 1, N), product.weights)), {}, sources)
-    parts = r.add_all("split", (value,), {"axis": 0, "splits": (1,) * count}, sources)
+        value = r.add(ADD.name, (value, r.constant(bias.reshape(count, 1, N), product.weights)), {}, sources)
+    parts = r.add_all(SPLIT.name, (value,), {"axis": 0, "splits": (1,) * count}, sources)
     for part, result in zip(parts, results, strict=True):
-        r.add("reshape", (part,), {"new_shape": r.shape(result)}, sources, result)
+        r.add(RESHAPE.name, (part,), {"new_shape": r.shape(result)}, sources, result)

@@ -27,7 +27,7 @@ def _round_trip(r: Rewriter, node: Node) -> bool:
     if None in numbers or numbers[:2] != numbers[2:] or not same_type or not np.isfinite(numbers[0] or 0):
         return False
     attrs = {"scale": numbers[0], "zero_point": int(numbers[1] or 0), "data_type": r.type(node.operands[0]).data_type}
-    r.add(QUANTIZE_DEQUANTIZE, (quantize.operands[0],), attrs, (quantize, node), node.outputs[0])
+    r.add(QUANTIZE_DEQUANTIZE.name, (quantize.operands[0],), attrs, (quantize, node), node.outputs[0])
     return True
 
 

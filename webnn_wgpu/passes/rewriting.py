@@ -11,6 +11,8 @@ from ..core.errors import MLTypeError
 from ..ir.graph import Array, Graph, Node, Origin, Value, frozen_array
 from ..ir.types import TensorType
 from ..ops import OPS
+from ..ops.elementwise import DIV, MUL
+from ..ops.views import RESHAPE
 
 
 class Rewriter:
@@ -82,9 +84,9 @@ class Rewriter:
 
     def with_factor(self, node: Node) -> tuple[int, float] | None:
         """Return what a product or quotient multiplies by a constant number that changes no shape, and that number."""
-        if node.op == "mul":
+        if node.op == MUL.name:
             return self.with_number(node)
-        number = self.number(node.operands[1]) if node.op == "div" else None
+        number = self.number(node.operands[1]) if node.op == DIV.name else None
         same = self.shape(node.operands[0]) == self.shape(node.outputs[0])
         return (node.operands[0], 1 / number) if number and same else None
 
@@ -102,16 +104,17 @@ class Rewriter:
         Views in between that nothing reads any more go.
         """
         shape = tuple(shape)
-        while (view := self.made(value, "reshape")) is not None and self.shape(value) != shape:
+        while (view := self.made(value, RESHAPE.name)) is not None and self.shape(value) != shape:
             value = view.operands[0]
             self._replaced[view.id] = None
         if self.shape(value) == shape:
             return value
         if value in self.constants:
             return self.constant(self.constants[value].reshape(shape), value)
-        if ("reshape", value, shape) not in self.remembered:
-            self.remembered["reshape", value, shape] = self.add("reshape", (value,), {"new_shape": shape}, sources)
-        return self.remembered["reshape", value, shape]
+        key = (RESHAPE.name, value, shape)
+        if key not in self.remembered:
+            self.remembered[key] = self.add(RESHAPE.name, (value,), {"new_shape": shape}, sources)
+        return self.remembered[key]
 
     def add(
         self,

@@ -10,14 +10,10 @@ import numpy as np
 from ..core.data_types import Array
 from ..ir.graph import Graph, Node, frozen_array
 from ..ops import operator
+from ..ops.cast import CAST
+from ..ops.interfaces.precision import Precision
 
 _NARROW, _WIDE = "float16", "float32"
-
-_WEIGHTS = {"conv2d": (1,), "convTranspose2d": (1,), "gemm": (1,), "matmul": (1,), "lstm": (1, 2), "gru": (1, 2)}
-"""Operands that these operators read as float16, if they are constants, where the others are float32."""
-
-_DISCRETE = frozenset({"ceil", "floor", "roundEven", "quantizeLinear"})
-"""Operators that make a step of the last place of float16 a whole step: they are given the graph's own numbers."""
 
 
 def widen_float16(graph: Graph) -> Graph:
@@ -57,8 +53,9 @@ class _Widening:
         source, op = self._source, operator(node.op)
         narrow = [value for value in node.operands if self._is_narrow(value)]
         table = bool(narrow) and all(value in source.constants for value in narrow)
-        widens = node.op == "cast" and bool(narrow) and source.type(node.outputs[0]).data_type == _WIDE
-        if op.opaque or node.op in _DISCRETE or (op.moves and table) or (node.op == "cast" and not widens):
+        precision = op.precision or Precision()
+        widens = op is CAST and bool(narrow) and source.type(node.outputs[0]).data_type == _WIDE
+        if op.opaque or precision.discrete or (op.moves and table) or (op is CAST and not widens):
             # Unknown kernels keep their bindings' types, and tables that are looked up their size; who casts to float16 has
             # rounding in mind.
             inputs = [
@@ -70,9 +67,12 @@ class _Widening:
             self._wide[node.outputs[0]] = self._as_wide(node.operands[0])
             return
         else:
-            weights = _WEIGHTS.get(node.op, ())
             inputs = [
-                None if value is None else value if i in weights and value in source.constants else self._as_wide(value)
+                None
+                if value is None
+                else value
+                if i in precision.weights and value in source.constants
+                else self._as_wide(value)
                 for i, value in enumerate(node.inputs)
             ]
             outputs = tuple(self._new(value) if self._is_narrow(value) else value for value in node.outputs)
@@ -111,5 +111,5 @@ class _Widening:
     def _cast(self, value: int, target: int) -> None:
         own = self._values[target]
         attrs = MappingProxyType({"data_type": own.type.data_type})
-        self._nodes.append(Node(self._next_node, "cast", (value,), (target,), attrs, origins=own.origins))
+        self._nodes.append(Node(self._next_node, CAST.name, (value,), (target,), attrs, origins=own.origins))
         self._next_node += 1

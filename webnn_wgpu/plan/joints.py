@@ -17,6 +17,7 @@ from ..kernels.element import padded_bytes
 from ..ops import OPS
 from ..ops._def import Part
 from ..ops.fused import members_of
+from ..ops.views import RESHAPE
 
 
 def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
@@ -34,7 +35,8 @@ def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
     makers = {output: node for node in graph.nodes for output in node.outputs}
     found: dict[int, Part] = {}
     for node in graph.nodes:
-        parts = OPS[node.op].parts
+        movement = OPS[node.op].movement
+        parts = movement and movement.parts
         if parts is None or padded_bytes(graph.type(node.outputs[0]).size_bytes) > _limit(caps):
             continue
         # Empty where the operands cannot be written in place.
@@ -52,7 +54,7 @@ def _made_there(
     """Return a value, and what it is a view of, that are put into a part; nothing where the maker cannot do that."""
     length = graph.type(value).shape[-1]
     found = {value: part}
-    while (maker := makers[value]).op == "reshape":
+    while (maker := makers[value]).op == RESHAPE.name:
         (value,) = maker.operands
         row = graph.type(value).shape[-1]
         # A run of elements is one by rows of any length.
@@ -64,7 +66,8 @@ def _made_there(
 
 def _reads_parts(node: Node | None) -> bool:
     """Return whether a reader finds an operand that is a part of another value: no output of the graph does."""
-    return node is not None and OPS[node.op].reads_parts
+    movement = OPS[node.op].movement if node else None
+    return movement is not None and movement.reads_parts
 
 
 def _limit(caps: Caps) -> int:
@@ -74,4 +77,5 @@ def _limit(caps: Caps) -> int:
 def _writes_parts(node: Node) -> bool:
     """Return whether the operator that stores a node's result can put its rows into columns of other rows."""
     writer = members_of(node, OPS).anchor
-    return writer is not None and OPS[writer.op].epilogue_axis(writer.attrs) == -1
+    epilogue = OPS[writer.op].epilogue if writer else None
+    return writer is not None and epilogue is not None and epilogue.axis(writer.attrs) == -1

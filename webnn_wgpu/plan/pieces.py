@@ -37,11 +37,12 @@ def pieces_in_place(graph: Graph, caps: Caps, parts: Collection[int]) -> dict[in
         ends.update(node.operands if ends.intersection(node.outputs) else ())
     found: dict[int, int] = {}
     for node in graph.nodes:
-        op = OPS[node.op]
-        if op.runs is None or apart.intersection(node.operands) or ends.intersection(node.outputs):
+        movement = OPS[node.op].movement
+        runs = movement and movement.runs
+        if runs is None or apart.intersection(node.operands) or ends.intersection(node.outputs):
             continue
         types = [graph.type(value) for value in node.outputs]
-        starts = [start * types[0].size_bytes // types[0].num_elements for start in op.runs(graph, node)]
+        starts = [start * types[0].size_bytes // types[0].num_elements for start in runs(graph, node)]
         filled = all(padded_bytes(type_.size_bytes) == type_.size_bytes for type_ in types)
         if starts and filled and all(start % alignment == 0 for start in starts):
             found.update(zip(node.outputs, starts, strict=True))

@@ -11,9 +11,10 @@ import numpy as np
 from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.graph import Array, Graph, Node
 from webnn_wgpu.ops import OPS
+from webnn_wgpu.ops.interfaces.bounds import SMALLEST
 from webnn_wgpu.reference.interpreter import evaluate
 
-from .bounds import SMALLEST, bounds, sign_unsure
+from .bounds import bounds, sign_unsure
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,6 @@ def judge(
     Returns:
         One judgement for each result; None where no accuracy is promised for these operands.
     """
-    types = [graph.type(o) for o in node.outputs]
     with np.errstate(all="ignore"):
         expected = evaluate(graph, node, operands)
         allowed = bounds(graph, node, operands, expected, patches=patches)
@@ -56,12 +56,13 @@ def judge(
         flushed = [None if a is None else _flushed(a) for a in operands]
         same = all(a is b for a, b in zip(operands, flushed, strict=True))
         others = expected if same else evaluate(graph, node, flushed)
+        unsure = sign_unsure(graph, node, operands, expected)
     judged: list[Judgement] = []
     for result, wanted, bound, other in zip(found, expected, allowed, others, strict=True):
         actual = wanted if result is None else result
         wrong = differs(actual, wanted, bound)
-        if node.op == "reduceLogSum":
-            wrong &= ~(sign_unsure(node, operands, types) & (np.isnan(actual) != np.isnan(wanted)))
+        if unsure is not None:
+            wrong &= ~(unsure & (np.isnan(actual) != np.isnan(wanted)))
         if OPS[node.op].moves:
             wrong = _bits(actual) != _bits(wanted)
         elif other is not wanted:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...core.errors import MLTypeError, quoted
-from ...ops import OpDef, operator
+from ...ops import Signature, operator
 from ..activation import MLActivation, make_activation
 from ..operand import MLOperand
 
@@ -20,7 +20,7 @@ class OperatorMethods(ABC):
     """Base of the classes that hold the operator methods."""
 
     @abstractmethod
-    def _require_own(self, op: OpDef, operands: Sequence[MLOperand | None], label: str) -> None:
+    def _require_own(self, op: Signature, operands: Sequence[MLOperand | None], label: str) -> None:
         """Raise unless the builder can still build and the operands are its own.
 
         Methods made of several operators, or of one under another name, call it first, so that errors name the method.
@@ -72,7 +72,7 @@ class OperatorMethods(ABC):
         return self._output(name, [input], options, label)
 
 
-def require_operands(op: OpDef, operands: Sequence[object], label: str) -> None:
+def require_operands(op: Signature, operands: Sequence[object], label: str) -> None:
     """Raise MLTypeError unless all are operands; optional ones may be None."""
     for i, (name, given) in enumerate(zip(op.operand_names(len(operands)), operands, strict=True)):
         optional = not op.variadic and not op.operands[i].required
@@ -80,7 +80,7 @@ def require_operands(op: OpDef, operands: Sequence[object], label: str) -> None:
             raise _not_an_operand(op, name, given, operands, label)
 
 
-def _not_an_operand(op: OpDef, name: str, given: object, operands: Sequence[object], label: str) -> MLTypeError:
+def _not_an_operand(op: Signature, name: str, given: object, operands: Sequence[object], label: str) -> MLTypeError:
     hint = ""
     if isinstance(given, int | float | np.number):
         data_type = next((str(o.data_type) for o in operands if isinstance(o, MLOperand)), "float32")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ...core.data_types import ANY, FLOATS
 from ...ops._attrs import Attr
-from ...ops._def import OpDef, Operand
+from ...ops._def import Operand, Signature
 from ...ops.pool2d import LAYOUTS
 from ..options import with_options
 from ._base import OperatorMethods, require_operands
@@ -17,13 +17,11 @@ if TYPE_CHECKING:
     from ..operand import MLOperand
 
 
-def _helper(name: str, data_types: tuple[str, ...]) -> OpDef:
-    return OpDef(
+def _helper(name: str, data_types: tuple[str, ...]) -> Signature:
+    return Signature(
         name,
         (Operand("input", data_types, min_rank=4, max_rank=4),),
         lambda call: (call.input(),),
-        None,
-        None,
         attrs=(Attr("layout", "enum", "nchw", LAYOUTS),),
         spec="#api-mlgraphbuilder-pool2d",
         rank_phrase="Global pooling input must be 4D",

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...ops._attrs import Attr
-from ...ops._def import Call, OpDef, Operand
+from ...ops._def import Call, Operand, Signature
 from ..options import with_options
 from ._base import OperatorMethods, require_operands
 
@@ -44,9 +44,9 @@ def _infer_flatten(call: Call) -> tuple[TensorType, ...]:
 
 # The helpers are checked as operators are, but are none: what they add to the graph is a reshape.
 _INPUT = (Operand("input"),)
-SQUEEZE = OpDef("squeeze", _INPUT, _infer_squeeze, None, None, attrs=(Attr("axes", "uints", None),), spec=RESHAPE)
-UNSQUEEZE = OpDef("unsqueeze", _INPUT, _infer_unsqueeze, None, None, attrs=(Attr("axes", "uints"),), spec=RESHAPE)
-FLATTEN = OpDef("flatten", _INPUT, _infer_flatten, None, None, attrs=(Attr("axis", "uint", 1),), spec=RESHAPE)
+SQUEEZE = Signature("squeeze", _INPUT, _infer_squeeze, attrs=(Attr("axes", "uints", None),), spec=RESHAPE)
+UNSQUEEZE = Signature("unsqueeze", _INPUT, _infer_unsqueeze, attrs=(Attr("axes", "uints"),), spec=RESHAPE)
+FLATTEN = Signature("flatten", _INPUT, _infer_flatten, attrs=(Attr("axis", "uint", 1),), spec=RESHAPE)
 
 
 class ViewOperators(OperatorMethods):
@@ -167,7 +167,7 @@ class ViewOperators(OperatorMethods):
         """
         return self._reshaped(FLATTEN, input, {"axis": axis}, label)
 
-    def _reshaped(self, helper: OpDef, input: MLOperand, attrs: Mapping[str, Any], label: str) -> MLOperand:
+    def _reshaped(self, helper: Signature, input: MLOperand, attrs: Mapping[str, Any], label: str) -> MLOperand:
         require_operands(helper, [input], label)
         self._require_own(helper, [input], label)
         (output,), _ = helper.check([input.type], attrs, label)

@@ -13,7 +13,6 @@ from ...api.profile.profile import figures
 from ...ir.drawing import draw
 from ...ir.graph import Graph, Node
 from ...ops import OPS
-from ...ops._families import family
 from ...plan import ExecutionPlan
 from ...plan.planner import node_label
 from ..diff import GraphDiff
@@ -131,7 +130,7 @@ def _operator(
         "title": " + ".join(OPS[member.op].name for member in members),
         "label": node_label(node),
         "type": ", ".join(str(graph.type(v)) for v in node.outputs),
-        "family": family(members[0].op),
+        "family": OPS[members[0].op].family,
         "kernels": list(kernels),
         "origins": origins,
         "members": [[m.op, node_label(m), str(of.type(m.outputs[0]))] for m in members] if len(members) > 1 else [],

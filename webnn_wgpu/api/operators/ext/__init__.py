@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ....core.data_types import Array
-    from ....ops import OpDef
+    from ....ops import Signature
     from ...builder import MLGraphBuilder
     from ...operand import MLOperand
     from .._base import OperatorMethods
@@ -56,7 +56,7 @@ class Extensions(
     def __init__(self, builder: OperatorMethods) -> None:
         self._builder = builder
 
-    def _require_own(self, op: OpDef, operands: Sequence[MLOperand | None], label: str) -> None:
+    def _require_own(self, op: Signature, operands: Sequence[MLOperand | None], label: str) -> None:
         self._builder._require_own(op, operands, label)
 
     def _operator(

@@ -1,0 +1,29 @@
+"""Operators that apply an expression to their result before they store it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ...ir.graph import Attrs, Graph, Node
+
+
+def _last(attrs: Attrs) -> int:
+    return -1
+
+
+def _no_vectors(graph: Graph, node: Node) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class TakesEpilogue:
+    """An operator whose `lower` applies `Lowering.epilogue` and puts the result where `Lowering.part` says.
+
+    Attributes:
+        axis: returns the dimension of the output, counted from its end (-1), along which an epilogue may read a vector.
+        vectors: returns whether an epilogue may also read a vector for each matrix of the output: [..., 1, columns].
+    """
+
+    axis: Callable[[Attrs], int] = _last
+    vectors: Callable[[Graph, Node], bool] = _no_vectors

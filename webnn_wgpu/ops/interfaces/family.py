@@ -1,0 +1,21 @@
+"""Families of operators: kinds that passes ask for, and that pictures of graphs give a color each."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Family(StrEnum):
+    """The kind of an operator."""
+
+    ATTENTION = "attention"
+    CONVOLUTION = "convolution"
+    ELEMENT_WISE = "element-wise"
+    MOVEMENT = "movement"
+    NORMALIZATION = "normalization"
+    POOLING = "pooling"
+    PRODUCT = "product"
+    QUANTIZATION = "quantization"
+    RECURRENT = "recurrent"
+    REDUCTION = "reduction"
+    OTHER = "other"
