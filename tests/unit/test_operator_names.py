@@ -15,7 +15,19 @@ ROOMS = ("passes", "plan", "testing", "debug", "kernels")
 RULES = {
     f"passes/{name}.py"
     for name in (
-        *("attention", "casts", "channels", "convolution", "gelu", "normalization", "numbers", "quantized", "rotary", "scores"),
+        *(
+            "attention",
+            "casts",
+            "channels",
+            "convolution",
+            "gelu",
+            "normalization",
+            "numbers",
+            "patterns",
+            "quantized",
+            "rotary",
+            "scores",
+        ),
     )
 }
 """Rules are patterns of operators, which they name."""
