@@ -12,7 +12,7 @@ from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.data_types import ANY, DATA_TYPES
 from webnn_wgpu.kernels.element import ELEMENTS, element_of
 from webnn_wgpu.kernels.emulation import emulated
-from webnn_wgpu.kernels.expression import ExpressionBuilder, Formula
+from webnn_wgpu.kernels.expression import ExpressionBuilder, formula
 from webnn_wgpu.kernels.spec import Binding, KernelSpec, KernelTemplate
 from webnn_wgpu.kernels.templates import render
 from webnn_wgpu.ops import OPS
@@ -66,8 +66,8 @@ def test_halves_stand_in_for_float16(quad: bool) -> None:
 @pytest.mark.parametrize("output", ["float32", "float16"])
 def test_roundings_within_a_chain_go_through_the_bits(output: str) -> None:
     builder = ExpressionBuilder()
-    half = builder.apply(Formula("{0}"), [builder.argument("float32")], "float16")
-    result = builder.apply(Formula("-{0}"), [half], output)
+    half = builder.apply(formula("x"), [builder.argument("float32")], "float16")
+    result = builder.apply(formula("-x"), [half], output)
     expression = builder.finish(result)
     bindings = [Binding("input0", "read", "float32", quad=True), Binding("output", "write", output, quad=True)]
     spec = ELEMENTWISE.spec(

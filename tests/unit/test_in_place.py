@@ -14,7 +14,8 @@ from webnn_wgpu import MLGraphBuilder
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.types import TensorType
-from webnn_wgpu.kernels.expression import Expression
+from webnn_wgpu.kernels.expression import Expression, Step
+from webnn_wgpu.kernels.notation import term
 from webnn_wgpu.kernels.spec import Window
 from webnn_wgpu.ops._elementwise import Source, elementwise_call
 from webnn_wgpu.passes import run_passes
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from webnn_wgpu.plan import ExecutionPlan
 
 SQUARE = TensorType("float32", (8, 8))
+SUM = Expression((("x0", "f32"), ("x1", "f32")), (Step("y0", "f32", term("x0 + x1")),), "y0", "f32", ())
 RANDOM = np.random.default_rng(0)
 
 
@@ -130,8 +132,7 @@ def test_sums_do_not_stay_where_they_take_a_slot_of_their_own() -> None:
     ids=["read once", "read across too", "second operand", "read again", "written before", "a part of a value"],
 )
 def test_what_may_be_replaced(second: Source, lives: dict[int, Lifetime], taken: dict[int, int]) -> None:
-    sum_ = Expression((("x0", "f32"), ("x1", "f32")), (), "x0 + x1", "f32", ())
-    (call,) = elementwise_call(sum_, [], [Source(1, SQUARE), second], 3, SQUARE, Caps())
+    (call,) = elementwise_call(SUM, [], [Source(1, SQUARE), second], 3, SQUARE, Caps())
     lifetimes = {1: Lifetime(0, 1, 256), 2: Lifetime(0, 1, 256), 3: Lifetime(1, 2, 256)} | lives
     before = replace(call, spec=replace(call.spec, template="other"))
     (_, changed), replaced = replace_operands([before, call], lifetimes, lambda value: value)
@@ -146,8 +147,7 @@ def test_what_may_be_replaced(second: Source, lives: dict[int, Lifetime], taken:
 )
 def test_what_several_calls_compute_in_parts(between: str, taken: dict[int, int]) -> None:
     """All of them find the operand where they store, and no other call sees what is half the one and half the other."""
-    sum_ = Expression((("x0", "f32"), ("x1", "f32")), (), "x0 + x1", "f32", ())
-    (call,) = elementwise_call(sum_, [], [Source(1, SQUARE), Source(2, SQUARE, (1, 8))], 3, SQUARE, Caps())
+    (call,) = elementwise_call(SUM, [], [Source(1, SQUARE), Source(2, SQUARE, (1, 8))], 3, SQUARE, Caps())
     source = {"reads the operand": 1, "reads the result": 3, "reads a part of the operand": Window(1, 0, 64)}.get(between, 4)
     other = replace(call, spec=replace(call.spec, template="other"), operands=(source, 2, 5))
     lifetimes = {1: Lifetime(0, 2, 256), 2: Lifetime(0, 2, 256), 3: Lifetime(0, 3, 256), 5: Lifetime(1, 3, 256)}

@@ -9,7 +9,6 @@ import pytest
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.kernels import templates
 from webnn_wgpu.kernels.element import ELEMENTS, bits_of, padded_bytes
-from webnn_wgpu.kernels.expression import ExpressionBuilder, Formula
 from webnn_wgpu.kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from webnn_wgpu.kernels.templates import environment, free_variables, library, render, shader_root
 from webnn_wgpu.ops import OPS
@@ -152,47 +151,3 @@ def test_elements() -> None:
     assert [bits_of(t) for t in ("float32", "float16", "int64", "uint8")] == ["bits32", "bits16", "bits64", "bits8"]
     assert all(ELEMENTS[bits_of(t)].feature == "" for t in ("float16", "int64", "uint64"))
     assert [padded_bytes(n) for n in (1, 32, 33)] == [32, 32, 64]
-
-
-# ---------------------------------------------------------------------------------------------------------- expressions
-
-
-def test_a_single_operator_is_its_formula() -> None:
-    builder = ExpressionBuilder()
-    y = builder.apply(Formula("{alpha} * {0}", ("exp",), (("alpha", "f32", 0.5),)), [builder.argument("float32")], "float32")
-    expression = builder.finish(y)
-    assert [(s.name, s.type, s.code) for s in expression.steps] == [("y0", "f32", "params.y0_alpha * x0")]
-    assert (expression.args, expression.result, expression.type) == ((("x0", "f32"),), "y0", "f32")
-    assert (expression.lib, expression.features) == (("exp",), ())
-    assert builder.uniforms == [("y0_alpha", "f32", 0.5)]
-
-
-def test_results_are_rounded_to_their_data_type() -> None:
-    for data_type, code in (
-        ("float16", "f32(f16(-x0))"),
-        ("int8", "extractBits(-x0, 0u, 8u)"),
-        ("uint8", "(-x0 & 0xffu)"),
-        ("int32", "-x0"),
-    ):
-        builder = ExpressionBuilder()
-        expression = builder.finish(builder.apply(Formula("-{0}"), [builder.argument(data_type)], data_type))
-        assert expression.steps[0].code == code
-
-
-def test_compilers_cannot_see_through_a_chain() -> None:
-    builder = ExpressionBuilder()
-    x = builder.argument("float32")
-    y = builder.apply(Formula("({0} - {1})"), [x, x], "float32")
-    expression = builder.finish(builder.apply(Formula("-{0}"), [y], "float32"))
-    assert [s.code for s in expression.steps] == [
-        "bitcast<f32>(bitcast<u32>((x0 - bitcast<f32>(bitcast<u32>(x0) ^ (params.opaque_zero << 1u))))"
-        " ^ (params.opaque_zero << 2u))",
-        "-y0",
-    ]
-    assert builder.uniforms == [("opaque_zero", "u32", 0)]
-
-
-def test_features_are_those_of_every_type_on_the_way() -> None:
-    builder = ExpressionBuilder()
-    wide = builder.apply(Formula("i64({0})"), [builder.argument("int32")], "int64")
-    assert builder.finish(builder.apply(Formula("i32({0})"), [wide], "int32")).features == ("shader-int64",)

@@ -1,28 +1,90 @@
-"""Element-wise formulas as WGSL: what single element-wise kernels, fused chains and epilogues are made of."""
+"""Element-wise formulas: what single element-wise kernels, fused chains and epilogues are made of."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, cached_property, lru_cache
 
 from .element import ELEMENTS
+from .notation import term
 from .spec import UniformType
+from .templates import library_functions
+from .terms import OPAQUE_ZERO, ROUNDED, FunctionCall, Hidden, Rounded, Term, Uniform, Variable
+
+_KEPT = 4096
+"""Formulas with given operands that are kept: a network repeats the few that it has in every layer."""
 
 
 @dataclass(frozen=True)
 class Formula:
-    """The WGSL of one element-wise operator on given data types.
+    """What one element-wise operator computes on given data types. `formula` makes it from WGSL's notation.
 
     Attributes:
-        code: an expression; `{0}`, `{1}` stand for the operands, `{name}` for the uniforms.
-        lib: files of `shaders/lib/math` that it calls.
+        value: the result. Its names are those of the operands and uniforms.
+        operands: names of the operands, in order.
         uniforms: its scalar options as (name, type, value): they are not part of the shader's text, so that operators that
             differ only in them share a pipeline.
+        lib: files of `shaders/lib/math` that it needs.
     """
 
-    code: str
-    lib: tuple[str, ...] = ()
+    value: Term
+    operands: tuple[str, ...]
     uniforms: tuple[tuple[str, UniformType, int | float], ...] = ()
+    lib: tuple[str, ...] = ()
+
+    def applied(self, operands: Sequence[Term], prefix: str) -> Term:
+        """Return the value for given operands, of a kernel in whose uniforms its own have names with a prefix."""
+        own = [(name, Uniform(prefix + name)) for name, _, _ in self.uniforms]
+        return _substituted(self.value, (*zip(self.operands, operands, strict=True), *own))
+
+
+@lru_cache(_KEPT)
+def _substituted(value: Term, terms: tuple[tuple[str, Term], ...]) -> Term:
+    return value.substituted(dict(terms))
+
+
+def formula(
+    notation: str,
+    operands: tuple[str, ...] = ("x",),
+    uniforms: tuple[tuple[str, UniformType, int | float], ...] = (),
+    *,
+    type_: str = "",
+    lib: tuple[str, ...] = (),
+) -> Formula:
+    """Return the formula that a text stands for.
+
+    Args:
+        notation: an expression of WGSL (`kernels/notation.py`) of the operands' and uniforms' names.
+        operands: names of the operands, in order.
+        uniforms: its scalar options as (name, type, value).
+        type_: the WGSL type that `T` stands for.
+        lib: files of `shaders/lib/math` that it needs besides those of the functions that it calls.
+
+    Example:
+        >>> formula("max_f32(x, low)", uniforms=(("low", "f32", 0.0),))
+        Formula(value='max_f32(x, low)', operands=('x',), uniforms=(('low', 'f32', 0.0),), lib=('max',))
+    """
+    value, called = _parsed(notation, type_)
+    return Formula(value, operands, uniforms, tuple(dict.fromkeys((*lib, *called))))
+
+
+@cache
+def _parsed(notation: str, type_: str) -> tuple[Term, tuple[str, ...]]:
+    """Return what a text stands for, and the files whose functions it calls."""
+    value = term(notation, type_)
+    return value, library_of(value)
+
+
+def library_of(*values: Term) -> tuple[str, ...]:
+    """Return the files of `shaders/lib/math` whose functions terms call, in the order in which they are called.
+
+    >>> library_of(term("log_f32(t) + exp_f32(abs(x))"), term("exp_f32(x)"))
+    ('log', 'exp')
+    """
+    files = library_functions()
+    called = (each.function for value in values for each in value.walk() if isinstance(each, FunctionCall))
+    return tuple(dict.fromkeys(files[function] for function in called if function in files))
 
 
 @dataclass(frozen=True)
@@ -31,7 +93,7 @@ class Step:
 
     name: str
     type: str
-    code: str
+    code: Term
 
 
 @dataclass(frozen=True)
@@ -54,19 +116,31 @@ class Expression:
     lib: tuple[str, ...]
     features: tuple[str, ...] = ()
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        # Planning looks kernels up again and again: the trees are gone through once.
+        return hash((self.args, self.steps, self.result, self.type))
+
+    def __getstate__(self) -> dict[str, object]:
+        # Another process hashes texts otherwise.
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
+
     def with_halves(self, *, declared: bool) -> Expression:
         """Return the same function without the type f16: rounding goes through the bits.
 
         Args:
             declared: whether the kernel has the library file `half` already.
         """
-        steps = tuple(replace(s, code=s.code.replace(_F16_ROUNDING, "half_rounded((")) for s in self.steps)
+        steps = tuple(replace(step, code=step.code.rewritten(_in_halves)) for step in self.steps)
         lib = self.lib if declared or steps == self.steps else (*self.lib, "half")
         return replace(self, steps=steps, lib=lib, features=tuple(f for f in self.features if f != ELEMENTS["float16"].feature))
 
 
-OPAQUE_ZERO = "opaque_zero"
-"""Uniform that is always 0, which compilers do not know."""
+def _in_halves(value: Term) -> Term:
+    return replace(value, data_type="half") if isinstance(value, Rounded) and value.data_type == "float16" else value
 
 
 class ExpressionBuilder:
@@ -98,11 +172,14 @@ class ExpressionBuilder:
         The result is rounded to its data type at once, as if it had been stored: fusing changes no number.
         """
         name = f"y{len(self._steps)}"
-        fields = {field: f"params.{name}_{field}" for field, _, _ in formula.uniforms}
         self.uniforms.extend((f"{name}_{field}", type_, value) for field, type_, value in formula.uniforms)
-        given = [self._hidden(o) if o in operands[:i] and self._is_float(o) else o for i, o in enumerate(operands)]
-        code = formula.code.format(*given, **fields)
-        self._steps.append(Step(name, ELEMENTS[data_type].value, _ROUND.get(data_type, "{}").format(code)))
+        given: list[Term] = [Variable(operand) for operand in operands]
+        for i, operand in enumerate(operands):
+            if operand in operands[:i] and self._is_float(operand):
+                given[i] = self._hidden(given[i])
+        code = formula.applied(given, f"{name}_")
+        code = Rounded(code, data_type) if data_type in ROUNDED else code
+        self._steps.append(Step(name, ELEMENTS[data_type].value, code))
         self._lib += [file for file in formula.lib if file not in self._lib]
         self._types[name] = data_type
         return name
@@ -126,23 +203,14 @@ class ExpressionBuilder:
     def _is_float(self, name: str) -> bool:
         return ELEMENTS[self._types[name]].value == "f32"
 
-    def _hidden(self, code: str) -> str:
+    def _hidden(self, value: Term) -> Hidden:
         self._opaque += 1
-        return _hidden(code, self._opaque)
+        return Hidden(value, self._opaque)
 
 
 def hide_last(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     """Return the float steps of a finished expression as they are where one more step reads the last of them."""
     if not steps:
         return steps
-    number = 1 + sum(step.code.count(OPAQUE_ZERO) for step in steps)
-    return (*steps[:-1], replace(steps[-1], code=_hidden(steps[-1].code, number)))
-
-
-def _hidden(code: str, number: int) -> str:
-    # Every use shifts the zero otherwise: the same zero twice would cancel out again.
-    return f"bitcast<f32>(bitcast<u32>({code}) ^ (params.{OPAQUE_ZERO} << {number % 32}u))"
-
-
-_F16_ROUNDING = "f32(f16("
-_ROUND = {"float16": _F16_ROUNDING + "{}))", "int8": "extractBits({}, 0u, 8u)", "uint8": "({} & 0xffu)"}
+    number = 1 + sum(isinstance(each, Hidden) for step in steps for each in step.code.walk())
+    return (*steps[:-1], replace(steps[-1], code=Hidden(steps[-1].code, number)))

@@ -22,6 +22,7 @@ from .dbg import dbg_ranges, without
 from .expression import Expression, Step
 from .spec import KernelSpec
 from .templates import library_files, make_environment, render_with_dbg, template_file
+from .terms import Term
 
 OWN_SOURCE = "<wgsl>"
 """What a source is called that a program gives as text."""
@@ -198,7 +199,18 @@ def _marked_steps(value: Hashable) -> Hashable:
 
 def _marked_step(step: Step) -> Step:
     number = re.fullmatch(r"y(\d+)", step.name)
-    return replace(step, code=chr(_STEPS + int(number[1])) + step.code) if number else step
+    return replace(step, code=_MarkedTerm(chr(_STEPS + int(number[1])), step.code)) if number else step
+
+
+@dataclass(frozen=True, repr=False)
+class _MarkedTerm(Term):
+    """A term with a mark before its text."""
+
+    mark: str
+    value: Term
+
+    def __str__(self) -> str:
+        return f"{self.mark}{self.value}"
 
 
 # Marking -------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -92,6 +92,17 @@ def library_files(*names: str) -> dict[str, str]:
     for name in names:
         add(name)
     return sources
+
+
+@cache
+def library_functions() -> Mapping[str, str]:
+    """Return the functions of `shaders/lib/math`, name -> file.
+
+    >>> library_functions()["is_nan_f32"]
+    'bits'
+    """
+    files = sorted(path.stem for path in (shader_root() / "lib" / "math").glob("*.wgsl"))
+    return {found: name for name in files for found in re.findall(r"^fn (\w+)", _library_file(name), re.MULTILINE)}
 
 
 @cache

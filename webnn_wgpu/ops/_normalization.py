@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.data_types import cast_number
 from ..ir.graph import Array
-from ..kernels.expression import Formula
+from ..kernels.expression import formula
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._def import Call, Lowering
 from ._reduction import VARIANTS, Field, choose_variant, row_call, rows_fit, view_rows
@@ -122,15 +122,16 @@ def items_call(low: Lowering, *, centered: bool = True) -> list[KernelCall]:
 def _in_steps(low: Lowering, axes: Sequence[int], parameter_strides: Sequence[int], centered: bool) -> list[KernelCall]:
     steps = Steps(low, axes)
     x = steps.operand(0)
-    distances = steps.formula(Formula("{0} - {1}"), x, steps.total("mean", x)) if centered else x
-    squares = steps.formula(Formula("{0} * {0}"), distances)
-    code, operands = "{0} * div_f32(1.0, sqrt_f32({1} + {epsilon}))", [distances, steps.total("mean", squares)]
-    for index, operator in ((1, "*"), (2, "+")):
+    distances = steps.formula(formula("x - mean", ("x", "mean")), x, steps.total("mean", x)) if centered else x
+    squares = steps.formula(formula("x * x"), distances)
+    code = "distance * div_f32(1.0, sqrt_f32(variance + epsilon))"
+    operands = {"distance": distances, "variance": steps.total("mean", squares)}
+    for index, operator, name in ((1, "*", "scale"), (2, "+", "bias")):
         if low.has(index):
-            code += f" {operator} {{{len(operands)}}}"
-            operands.append(steps.operand(index, tuple(parameter_strides)))
+            code += f" {operator} {name}"
+            operands[name] = steps.operand(index, tuple(parameter_strides))
     epsilon = scalar_uniform("epsilon", low.attrs["epsilon"], low.input().data_type)
-    steps.formula(Formula(code, ("div", "sqrt"), (epsilon,)), *operands, result=True)
+    steps.formula(formula(code, tuple(operands), (epsilon,)), *operands.values(), result=True)
     return steps.calls
 
 

@@ -7,52 +7,41 @@ A pair is vec2<u32>(low, high). WGSL's operators would work on the words one by 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from ..kernels.element import PAIRS
-from ..kernels.expression import Formula
+from ..kernels.expression import Formula, formula
 
 _FORMULAS = {
-    "abs": "abs_{value}({0})",
-    "add": "add_pair({0}, {1})",
-    "clamp": "min_{value}(max_{value}({0}, {value}({low_0}, {low_1})), {value}({high_0}, {high_1}))",
-    "div": "div_{value}({0}, {1})",
-    "equal": "select(0u, 1u, equal_pair({0}, {1}))",
-    "greater": "select(0u, 1u, less_{value}({1}, {0}))",
-    "greaterOrEqual": "select(1u, 0u, less_{value}({0}, {1}))",
-    "lesser": "select(0u, 1u, less_{value}({0}, {1}))",
-    "lesserOrEqual": "select(1u, 0u, less_{value}({1}, {0}))",
-    "max": "max_{value}({0}, {1})",
-    "min": "min_{value}({0}, {1})",
-    "mul": "mul_pair({0}, {1})",
-    "neg": "neg_pair({0})",
-    "notEqual": "select(1u, 0u, equal_pair({0}, {1}))",
-    "pow": "pow_{value}({0}, {1})",
-    "prelu": "select({0}, mul_pair({1}, {0}), is_negative_{value}({0}))",
-    "relu": "max_{value}({0}, {value}(0u, 0u))",
-    "sign": "sign_{value}({0})",
-    "sub": "sub_pair({0}, {1})",
-    "where": "select({2}, {1}, {0} != 0u)",
-    "x.bitwise_and": "({0} & {1})",
-    "x.bitwise_not": "~{0}",
-    "x.bitwise_or": "({0} | {1})",
-    "x.bitwise_xor": "({0} ^ {1})",
-    "x.fmod": "fmod_{value}({0}, {1})",
-    "x.mod": "mod_{value}({0}, {1})",
-    "x.shift_left": "shifted_left_pair({0}, {1})",
-    "x.shift_right": "shifted_right_{value}({0}, {1})",
+    "abs": "abs_T(x)",
+    "add": "add_pair(a, b)",
+    "clamp": "min_T(max_T(x, T(low_0, low_1)), T(high_0, high_1))",
+    "div": "div_T(a, b)",
+    "equal": "select(0u, 1u, equal_pair(a, b))",
+    "greater": "select(0u, 1u, less_T(b, a))",
+    "greaterOrEqual": "select(1u, 0u, less_T(a, b))",
+    "lesser": "select(0u, 1u, less_T(a, b))",
+    "lesserOrEqual": "select(1u, 0u, less_T(b, a))",
+    "max": "max_T(a, b)",
+    "min": "min_T(a, b)",
+    "mul": "mul_pair(a, b)",
+    "neg": "neg_pair(x)",
+    "notEqual": "select(1u, 0u, equal_pair(a, b))",
+    "pow": "pow_T(a, b)",
+    "prelu": "select(a, mul_pair(b, a), is_negative_T(a))",
+    "relu": "max_T(x, T(0u, 0u))",
+    "sign": "sign_T(x)",
+    "sub": "sub_pair(a, b)",
+    "where": "select(false_value, true_value, condition != 0u)",
+    "x.bitwise_and": "(a & b)",
+    "x.bitwise_not": "~x",
+    "x.bitwise_or": "(a | b)",
+    "x.bitwise_xor": "(a ^ b)",
+    "x.fmod": "fmod_T(a, b)",
+    "x.mod": "mod_T(a, b)",
+    "x.shift_left": "shifted_left_pair(a, b)",
+    "x.shift_right": "shifted_right_T(a, b)",
 }
-"""By operator; `{value}` is the WGSL type of the operands."""
-
-_LIBRARY = {
-    "div": ("div_{value}",),
-    "pow": ("pow_{value}",),
-    "x.fmod": ("remainder_{value}",),
-    "x.mod": ("remainder_{value}",),
-    "x.shift_left": ("shifts_pair",),
-    "x.shift_right": ("shifts_pair",),
-}
-"""The library files that formulas call besides `pair` and the type's own."""
+"""By operator; `T` is the WGSL type of the operands, whose names are those of the formula for devices with 64-bit integers."""
 
 
 def in_pairs(op: str, native: Formula, inputs: Sequence[str], output: str) -> Formula:
@@ -67,18 +56,17 @@ def in_pairs(op: str, native: Formula, inputs: Sequence[str], output: str) -> Fo
     if op == "cast":
         return _cast(inputs[0], output)
     value = inputs[-1]
-    own = [file.replace("{value}", value) for file in _LIBRARY.get(op, ())]
-    return replace(native, code=_FORMULAS[op].replace("{value}", value), lib=("pair", value, *own))
+    return formula(_FORMULAS[op], native.operands, native.uniforms, type_=value, lib=("pair", value))
 
 
 def _cast(source: str, target: str) -> Formula:
     if source in PAIRS and target in PAIRS:
-        return Formula("{0}", ("pair",))
+        return formula("x", lib=("pair",))
     if source in PAIRS:
         if target == "f32":
-            return Formula(f"{source}_to_f32({{0}})", (f"{source}_to_f32",))
-        return Formula("bitcast<i32>({0}.x)" if target == "i32" else "{0}.x", ("pair",))
+            return formula(f"{source}_to_f32(x)")
+        return formula("bitcast<i32>(x.x)" if target == "i32" else "x.x", lib=("pair",))
     if source == "f32":
-        return Formula(f"f32_to_{target}({{0}})", (f"f32_to_{target}",))
-    words = "bitcast<u32>({0}), bitcast<u32>({0} >> 31u)" if source == "i32" else "{0}, 0u"
-    return Formula(f"{target}({words})", ("pair",))
+        return formula(f"f32_to_{target}(x)")
+    words = "bitcast<u32>(x), bitcast<u32>(x >> 31u)" if source == "i32" else "x, 0u"
+    return formula(f"{target}({words})", lib=("pair",))

@@ -11,7 +11,6 @@ from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
-from ..kernels.expression import OPAQUE_ZERO
 from ..kernels.packing import Chain, Columns, PanelTexture
 from ..kernels.select import Choice, ProductSize, Tile
 from ..kernels.spec import (
@@ -27,6 +26,7 @@ from ..kernels.spec import (
     Work,
     grid_1d,
 )
+from ..kernels.terms import OPAQUE_ZERO
 from ..kernels.windows import strided_span
 from ._def import Lowering
 from ._factors import Block, Factor, columns_of, is_constant, packed, row_major, steps_of

@@ -12,6 +12,7 @@ from ..ir.types import TensorType
 from ..kernels.element import padded_bytes
 from ..kernels.packing import Permuted
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Packed, Temp, UniformType, Work, grid_1d
+from ..kernels.terms import Term, Variable
 from ._cells import ACTIVATIONS, is_forward
 from ._def import Lowering
 from ._factors import Factor
@@ -48,7 +49,7 @@ class CellText:
         gates: the gates' letters in the order of the weights: zrn, rzn, iofg or ifgo.
         reset_after: whether gru's reset gate is applied after the product.
         vectors: the recurrent bias and the peepholes, those that are given.
-        activations: WGSL of the activations, expressions of `x`.
+        activations: the activations, as functions of `x`.
         library: files of `shaders/lib/math` that they call.
         held: whether an invocation keeps to one unit and has loaded its elements of the vectors before the first step.
     """
@@ -56,7 +57,7 @@ class CellText:
     gates: str
     reset_after: bool
     vectors: tuple[Vector, ...]
-    activations: tuple[str, ...]
+    activations: tuple[Term, ...]
     library: tuple[str, ...]
     held: bool = False
 
@@ -253,19 +254,17 @@ def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple
     return vectors, (Bound(Binding("vectors", "read", type_.data_type), temp),)
 
 
-def _activations(low: Lowering) -> tuple[tuple[str, ...], tuple[str, ...], list[Field]]:
-    """Return the activations' WGSL, the library files they call, and their uniforms."""
+def _activations(low: Lowering) -> tuple[tuple[Term, ...], tuple[str, ...], list[Field]]:
+    """Return the activations as functions of `x`, the library files they call, and their uniforms."""
     data_type = low.input().data_type
-    texts: list[str] = []
+    terms: list[Term] = []
     library: list[str] = []
     fields: list[Field] = []
     for i, (name, options) in enumerate(low.attrs["activations"]):
         formula_for = ACTIVATIONS[name].elementwise
         assert formula_for is not None
-        formula = formula_for([data_type], data_type, dict(options))
-        own = {field: f"activation_{i}_{field}" for field, _, _ in formula.uniforms}
-        for (_, type_, value), uniform in zip(formula.uniforms, own.values(), strict=True):
-            fields.append((uniform, type_, value))
-        texts.append(formula.code.format("x", **{field: f"params.{uniform}" for field, uniform in own.items()}))
+        formula, prefix = formula_for([data_type], data_type, dict(options)), f"activation_{i}_"
+        fields += [(prefix + field, type_, value) for field, type_, value in formula.uniforms]
+        terms.append(formula.applied([Variable("x")], prefix))
         library += [file for file in formula.lib if file not in library]
-    return tuple(texts), tuple(sorted(library)), fields
+    return tuple(terms), tuple(sorted(library)), fields

@@ -11,7 +11,7 @@ from ..core.data_types import ANY, DATA_TYPES, cast_number
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, PAIRS, element_of
-from ..kernels.expression import ExpressionBuilder, Formula
+from ..kernels.expression import ExpressionBuilder, Formula, formula
 from ..kernels.spec import KernelCall, UniformType
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
@@ -73,12 +73,12 @@ def apply_node(builder: ExpressionBuilder, low: Lowering, operands: Sequence[str
     assert formula_for is not None
     types = [low.input(i).data_type for i in range(len(low.node.inputs))]
     out = low.output().data_type
-    formula = formula_for(types, out, low.attrs)
+    found = formula_for(types, out, low.attrs)
     kinds = [element_of(t, low.caps) for t in (*types, out)]
     values = [ELEMENTS[kind].value for kind in kinds]
     if any(value in PAIRS for value in values):
-        formula = in_pairs(low.node.op, formula, values[:-1], values[-1])
-    return builder.apply(formula, operands, kinds[-1])
+        found = in_pairs(low.node.op, found, values[:-1], values[-1])
+    return builder.apply(found, operands, kinds[-1])
 
 
 def unary(
@@ -87,7 +87,6 @@ def unary(
     function: NumpyFunction,
     *,
     types: tuple[str, ...] = ("float32", "float16"),
-    lib: tuple[str, ...] = (),
     integer: str = "",
     attrs: tuple[Attr, ...] = (),
     output: str = "",
@@ -101,11 +100,10 @@ def unary(
 
     Args:
         name: specification name.
-        code: WGSL of the float formula; attributes are available as `{alpha}` and so on.
+        code: the float formula in WGSL's notation; `x` is the operand, and attributes go by their names.
         function: numpy function of a float64 (or integer) array and the attributes as keywords.
         types: allowed data types.
-        lib: library files of the float formula.
-        integer: WGSL for integer types, where it differs from `code`; `{value}` is the WGSL type. It uses no library.
+        integer: the formula of integers, where it differs from `code`; `T` is their WGSL type.
         attrs: scalar options; each becomes a float uniform, cast to the operand's type first.
         output: output data type where it is not the operand's.
         operand: the specification's name of the operand.
@@ -115,11 +113,10 @@ def unary(
         precision: how it treats float16, where that matters.
     """
 
-    def formula(operands: Sequence[str], out: str, values: Attrs) -> Formula:
+    def formula_for(operands: Sequence[str], out: str, values: Attrs) -> Formula:
         uniforms = tuple(scalar_uniform(a.name, values[a.name], operands[0]) for a in attrs)
-        if DATA_TYPES[operands[0]].kind == "float":
-            return Formula(code, lib, uniforms)
-        return Formula((integer or code).replace("{value}", ELEMENTS[operands[0]].value), (), uniforms)
+        kind, value = DATA_TYPES[operands[0]].kind, ELEMENTS[operands[0]].value
+        return formula(code if kind == "float" else integer or code, uniforms=uniforms, type_=value)
 
     def reference(arrays: Sequence[Array | None], values: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
         x = arrays[0]
@@ -139,7 +136,7 @@ def unary(
         spec=spec,
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement") if precision else ("epilogue", "movement", "precision"),
-        elementwise=formula,
+        elementwise=formula_for,
         layout=BROADCAST,
         precision=precision,
         cost=PER_RESULT,
@@ -154,9 +151,7 @@ def binary(
     function: NumpyFunction,
     *,
     types: tuple[str, ...] = ANY,
-    lib: tuple[str, ...] = (),
     integer: str = "",
-    integer_lib: Callable[[str], tuple[str, ...]] = lambda _: (),
     output: str = "",
     operands: tuple[str, str] = ("a", "b"),
     spec: str = "#api-mlgraphbuilder-binary",
@@ -168,12 +163,10 @@ def binary(
 
     Args:
         name: specification name.
-        code: WGSL of the float formula.
+        code: the float formula in WGSL's notation; `a` and `b` are the operands.
         function: numpy function of two arrays, float64 or integer.
         types: allowed data types.
-        lib: library files of the float formula.
-        integer: WGSL for integer types, where it differs; `{value}` is the WGSL type.
-        integer_lib: library files of the integer formula, by WGSL type.
+        integer: the formula of integers, where it differs; `T` is their WGSL type.
         output: output data type where it is not the operands'.
         operands: the specification's names of the operands.
         spec: anchor of the specification section.
@@ -182,11 +175,9 @@ def binary(
         commutative: whether the operands may be swapped.
     """
 
-    def formula(inputs: Sequence[str], out: str, values: Attrs) -> Formula:
-        if DATA_TYPES[inputs[0]].kind == "float":
-            return Formula(code, lib)
-        value = ELEMENTS[inputs[0]].value
-        return Formula((integer or code).replace("{value}", value), integer_lib(value) if integer else ())
+    def formula_for(inputs: Sequence[str], out: str, values: Attrs) -> Formula:
+        kind, value = DATA_TYPES[inputs[0]].kind, ELEMENTS[inputs[0]].value
+        return formula(code if kind == "float" else integer or code, ("a", "b"), type_=value)
 
     def reference(arrays: Sequence[Array | None], values: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
         a, b = arrays
@@ -205,7 +196,7 @@ def binary(
         spec=spec,
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement", "precision"),
-        elementwise=formula,
+        elementwise=formula_for,
         layout=BROADCAST,
         cost=PER_RESULT,
         bounds=bounds or ulp(tolerance),

@@ -15,7 +15,7 @@ import numpy as np
 from ..core.data_types import DATA_TYPES, cast_number
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.expression import Formula
+from ..kernels.expression import Formula, formula
 from ..kernels.spec import UniformType
 from ._attrs import Attr
 from ._def import Call, OpDef, Operand
@@ -107,18 +107,18 @@ def _clamp_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     low, high = _clamp_bounds(attrs, inputs[0])
     kind = DATA_TYPES[inputs[0]].kind
     if kind == "float":
-        return Formula("clamp_f32({0}, {low}, {high})", ("clamp",), (("low", "f32", low), ("high", "f32", high)))
+        return formula("clamp_f32(x, low, high)", uniforms=(("low", "f32", low), ("high", "f32", high)))
     if DATA_TYPES[inputs[0]].size_bytes < 8:
         type_: UniformType = "i32" if kind == "int" else "u32"
-        return Formula("min(max({0}, {low}), {high})", (), (("low", type_, low), ("high", type_, high)))
+        return formula("min(max(x, low), high)", uniforms=(("low", type_, low), ("high", type_, high)))
     value = "i64" if kind == "int" else "u64"
 
     def halves(name: str, number: int) -> tuple[tuple[str, UniformType, int], ...]:
         return ((f"{name}_0", "u32", number & 0xFFFFFFFF), (f"{name}_1", "u32", (number >> 32) & 0xFFFFFFFF))
 
     # A u32 becomes an i64 by way of u64: drivers differ in whether the direct way extends the sign.
-    code = "min(max({{0}}, {0}(u64({{low_0}}) | (u64({{low_1}}) << 32u))), {0}(u64({{high_0}}) | (u64({{high_1}}) << 32u)))"
-    return Formula(code.format(value), (), (*halves("low", int(low)), *halves("high", int(high))))
+    code = "min(max(x, T(u64(low_0) | (u64(low_1) << 32u))), T(u64(high_0) | (u64(high_1) << 32u)))"
+    return formula(code, uniforms=(*halves("low", int(low)), *halves("high", int(high))), type_=value)
 
 
 def _clamp_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
@@ -159,34 +159,31 @@ OPS = (
     ),
     unary(
         "elu",
-        "select({alpha} * expm1_f32({0}), {0}, {0} >= 0.0)",
+        "select(alpha * expm1_f32(x), x, x >= 0.0)",
         _elu,
-        lib=("expm1",),
         attrs=(_alpha(1.0),),
         spec="#api-mlgraphbuilder-elu",
         tolerance=3,
     ),
-    unary("gelu", "gelu_f32({0})", _gelu, lib=("gelu",), spec="#api-mlgraphbuilder-gelu-method", tolerance=8),
+    unary("gelu", "gelu_f32(x)", _gelu, spec="#api-mlgraphbuilder-gelu-method", tolerance=8),
     unary(
         "hardSigmoid",
-        "max_f32(0.0, min_f32(1.0, {alpha} * {0} + {beta}))",
+        "max_f32(0.0, min_f32(1.0, alpha * x + beta))",
         _hard_sigmoid,
-        lib=("max", "min"),
         attrs=(_alpha(0.2), Attr("beta", "float", 0.5)),
         spec="#api-mlgraphbuilder-hard-sigmoid",
         bounds=_LINEAR,
     ),
     unary(
         "hardSwish",
-        "hard_swish_f32({0})",
+        "hard_swish_f32(x)",
         _hard_swish,
-        lib=("hard_swish",),
         spec="#api-mlgraphbuilder-hard-swish",
         tolerance=3,
     ),
     unary(
         "leakyRelu",
-        "select({alpha} * {0}, {0}, {0} >= 0.0)",
+        "select(alpha * x, x, x >= 0.0)",
         _leaky_relu,
         attrs=(_alpha(0.01),),
         spec="#api-mlgraphbuilder-leakyrelu",
@@ -194,7 +191,7 @@ OPS = (
     ),
     unary(
         "linear",
-        "({alpha} * {0} + {beta})",
+        "(alpha * x + beta)",
         _linear,
         attrs=(_alpha(1.0), Attr("beta", "float", 0.0)),
         spec="#api-mlgraphbuilder-linear",
@@ -202,40 +199,37 @@ OPS = (
     ),
     binary(
         "prelu",
-        "select({1} * {0}, {0}, {0} >= 0.0)",
+        "select(b * a, a, a >= 0.0)",
         _prelu,
         types=SIGNED,
-        integer="select({1} * {0}, {0}, {0} >= {value}(0))",
+        integer="select(b * a, a, a >= T(0))",
         operands=("input", "slope"),
         spec="#api-mlgraphbuilder-prelu",
         tolerance=0,
     ),
     unary(
         "relu",
-        "max_f32({0}, 0.0)",
+        "max_f32(x, 0.0)",
         _relu,
         types=SIGNED,
-        lib=("max",),
-        integer="max({0}, {value}(0))",
+        integer="max(x, T(0))",
         spec="#api-mlgraphbuilder-relu-method",
     ),
-    unary("sigmoid", "sigmoid_f32({0})", _sigmoid, lib=("sigmoid",), spec="#api-mlgraphbuilder-sigmoid-method", tolerance=3),
+    unary("sigmoid", "sigmoid_f32(x)", _sigmoid, spec="#api-mlgraphbuilder-sigmoid-method", tolerance=3),
     unary(
         "softplus",
-        "div_f32(softplus_f32({steepness} * {0}), {steepness})",
+        "div_f32(softplus_f32(steepness * x), steepness)",
         _softplus,
-        lib=("softplus", "div"),
         attrs=(Attr("steepness", "float", 1.0),),
         spec="#api-mlgraphbuilder-softplus-method",
         tolerance=3,
     ),
     unary(
         "softsign",
-        "softsign_f32({0})",
+        "softsign_f32(x)",
         _softsign,
-        lib=("softsign",),
         spec="#api-mlgraphbuilder-softsign-method",
         tolerance=2,
     ),
-    unary("tanh", "tanh_f32({0})", np.tanh, lib=("tanh",), spec="#api-mlgraphbuilder-tanh-method", tolerance=2),
+    unary("tanh", "tanh_f32(x)", np.tanh, spec="#api-mlgraphbuilder-tanh-method", tolerance=2),
 )

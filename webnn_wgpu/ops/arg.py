@@ -15,8 +15,10 @@ import numpy as np
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, element_of
+from ..kernels.notation import term
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ..kernels.spec import Operand as KernelOperand
+from ..kernels.terms import Term
 from ._attrs import Attr
 from ._def import Call, Lower, Lowering, OpDef, Operand
 from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, rows_fit, side_by_side, view_rows
@@ -30,9 +32,9 @@ ARG = KernelTemplate("arg", ("variant", "rows", "key", "last"), VARIANTS)
 
 @dataclass(frozen=True)
 class Key:
-    """How elements are compared: the WGSL of their keys, the type of these, its lowest value, and the key of NaN, if any."""
+    """How elements `x` are compared: by which keys, the WGSL type of these, its lowest value, and the key of NaN, if any."""
 
-    code: str
+    code: Term
     type: str
     lowest: str
     nan: str
@@ -42,10 +44,11 @@ def _key(value: str, largest: bool) -> Key:
     """Return the keys for elements of the WGSL type `value`; complements make the smallest the largest."""
     sign = "" if largest else "~"
     if value != "f32":
-        return Key(f"{sign}x", value, LOWEST[value], "")
+        return Key(term(f"{sign}x"), value, LOWEST[value], "")
     nan = (HIGHEST if largest else LOWEST)["i32"]
     # Zeros of either sign tie.
-    return Key(f"{sign}ordered_f32(select(x, 0.0, abs_bits_f32(x) == 0u), {nan})", "i32", LOWEST["i32"], HIGHEST["i32"])
+    code = term(f"{sign}ordered_f32(select(x, 0.0, abs_bits_f32(x) == 0u), {nan})")
+    return Key(code, "i32", LOWEST["i32"], HIGHEST["i32"])
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:

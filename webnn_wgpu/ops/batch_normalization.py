@@ -9,7 +9,7 @@ import numpy as np
 from ..core.data_types import FLOATS, cast_number
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.expression import ExpressionBuilder, Formula
+from ..kernels.expression import ExpressionBuilder, formula
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
@@ -52,19 +52,19 @@ def _lower(low: Lowering) -> list[KernelCall]:
     strides = None if axis == x.rank - 1 else tuple(int(d == axis) for d in range(x.rank))
     builder = ExpressionBuilder()
     sources = [Source(low.value(0), x)]
-    names: dict[str, str] = {}
+    names = ["x"]
     operands = [builder.argument(x.data_type)]
     for index, name in enumerate(_PARAMETERS, 1):
         if low.has(index):
-            names[name] = f"{{{len(sources)}}}"
+            names.append(name)
             sources.append(Source(low.value(index), low.input(index), strides))
             operands.append(builder.argument(x.data_type))
     # One formula, so that float16 is rounded once.
-    code = "div_f32({0} - {1}, sqrt_f32({2} + {epsilon}))"
-    code += f" * {names['scale']}" if "scale" in names else ""
-    code += f" + {names['bias']}" if "bias" in names else ""
+    code = "div_f32(x - mean, sqrt_f32(variance + epsilon))"
+    code += " * scale" if "scale" in names else ""
+    code += " + bias" if "bias" in names else ""
     uniforms = (scalar_uniform("epsilon", low.attrs["epsilon"], x.data_type),)
-    result = builder.apply(Formula(code, ("div", "sqrt"), uniforms), operands, x.data_type)
+    result = builder.apply(formula(code, tuple(names), uniforms), operands, x.data_type)
     return elementwise_call(
         builder.finish(result),
         builder.uniforms,

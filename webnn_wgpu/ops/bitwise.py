@@ -14,7 +14,7 @@ import numpy as np
 from ..core.data_types import DATA_TYPES
 from ..ir.graph import Attrs
 from ..kernels.element import ELEMENTS
-from ..kernels.expression import Formula
+from ..kernels.expression import Formula, formula
 from ._def import OpDef
 from ._rows import NumpyFunction, binary, unary
 
@@ -28,24 +28,25 @@ def _bitwise(name: str, code: str, function: NumpyFunction) -> OpDef:
 
 def _shift(name: str, function: NumpyFunction) -> OpDef:
     # Elements of 8 bits are computed in 32: what is shifted out of the 8 is cut off when they are rounded to their type.
-    def formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
+    def formula_for(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
         value = ELEMENTS[inputs[0]].value
-        unsigned, highest = ("u64", "63lu") if DATA_TYPES[inputs[0]].size_bytes == 8 else ("u32", "31u")
+        wide = DATA_TYPES[inputs[0]].size_bytes == 8
+        unsigned, highest, mask = ("u64", "63lu", "63u") if wide else ("u32", "31u", "31u")
         # WGSL takes the count modulo the width.
         if name == "x.shift_right" and value in ("i32", "i64"):
-            return Formula(f"({{0}} >> u32(min({unsigned}({{1}}), {highest})))")
+            return formula(f"(a >> u32(min(T(b), {highest})))", ("a", "b"), type_=unsigned)
         operator = "<<" if name == "x.shift_left" else ">>"
-        shifted = f"{{0}} {operator} (u32({{1}}) & {highest.replace('l', '')})"
-        return Formula(f"select({shifted}, {ELEMENTS[inputs[0]].zero}, {unsigned}({{1}}) > {highest})")
+        shifted, zero = f"a {operator} (u32(b) & {mask})", ELEMENTS[inputs[0]].zero
+        return formula(f"select({shifted}, {zero}, T(b) > {highest})", ("a", "b"), type_=unsigned)
 
-    return replace(binary(name, "", function, types=INTEGERS, spec=""), elementwise=formula)
+    return replace(binary(name, "", function, types=INTEGERS, spec=""), elementwise=formula_for)
 
 
 OPS = (
-    _bitwise("x.bitwise_and", "({0} & {1})", np.bitwise_and),
-    _bitwise("x.bitwise_or", "({0} | {1})", np.bitwise_or),
-    _bitwise("x.bitwise_xor", "({0} ^ {1})", np.bitwise_xor),
-    unary("x.bitwise_not", "", np.invert, types=INTEGERS, integer="~{0}", spec=""),
+    _bitwise("x.bitwise_and", "(a & b)", np.bitwise_and),
+    _bitwise("x.bitwise_or", "(a | b)", np.bitwise_or),
+    _bitwise("x.bitwise_xor", "(a ^ b)", np.bitwise_xor),
+    unary("x.bitwise_not", "", np.invert, types=INTEGERS, integer="~x", spec=""),
     _shift("x.shift_left", np.left_shift),
     _shift("x.shift_right", np.right_shift),
 )

@@ -10,7 +10,7 @@ from ..core.data_types import ANY, DATA_TYPES
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS
-from ..kernels.expression import Formula
+from ..kernels.expression import Formula, formula
 from ._attrs import Attr
 from ._def import Call, OpDef, Operand
 from ._elementwise import ELEMENTWISE
@@ -27,13 +27,13 @@ def _cast_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     if target.kind == "float":
         # An integer is rounded to float32 and a float16 target rounds once more when stored. Integers above 2^24 that a
         # double rounding could hurt are beyond float16's range.
-        return Formula("{0}" if source.kind == "float" else "f32({0})")
+        return formula("x" if source.kind == "float" else "f32(x)")
     if source.kind == "float":
-        return Formula(f"f32_to_{out}({{0}})", (f"f32_to_{out}",))
+        return formula(f"f32_to_{out}(x)")
     if target.size_bytes == 8 and source.size_bytes < 8 and source.kind != target.kind:
         # Drivers differ in whether a widening to the other signedness extends the sign: the value is widened first.
-        return Formula(f"{value}({'i64' if source.kind == 'int' else 'u64'}({{0}}))")
-    return Formula(f"{value}({{0}})" if value != ELEMENTS[inputs[0]].value else "{0}")
+        return formula(f"T({'i64' if source.kind == 'int' else 'u64'}(x))", type_=value)
+    return formula("T(x)" if value != ELEMENTS[inputs[0]].value else "x", type_=value)
 
 
 def _cast_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
@@ -96,7 +96,9 @@ OPS = (
         lower_elementwise,
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-where",
-        elementwise=lambda inputs, out, attrs: Formula("select({2}, {1}, {0} != 0u)"),
+        elementwise=lambda inputs, out, attrs: formula(
+            "select(false_value, true_value, condition != 0u)", ("condition", "true_value", "false_value")
+        ),
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement", "precision"),
         layout=BROADCAST,

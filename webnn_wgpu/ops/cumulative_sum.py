@@ -21,11 +21,12 @@ from ..kernels.windows import strided_span
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._reduction import VARIANTS, Field, RowView, choose_variant, row_launch, row_work, side_by_side, view_rows
+from ._reduction_functions import arithmetic
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED, sums
 from .interfaces.cost import per_element
 from .interfaces.family import Family
-from .reduce import REDUCE, SUMMABLE, Tensor, arithmetic, number_of_parts, parts_needed, totals_of_parts
+from .reduce import REDUCE, SUMMABLE, Tensor, number_of_parts, parts_needed, totals_of_parts
 from .strided import STRIDED, strided_call
 
 CUMULATIVE_SUM = KernelTemplate(
@@ -79,7 +80,7 @@ def _scan_calls(
         exclusive: whether an element's own value is left out of its sum.
         key: what scratch memory is named after.
     """
-    step = arithmetic(operation, "x", "t", (), ELEMENTS[source.element].value)
+    step = arithmetic(operation, ELEMENTS[source.element].value)
     length, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
     view = view_rows(source.shape, (axis,))
     variant = choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)

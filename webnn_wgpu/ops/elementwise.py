@@ -63,13 +63,11 @@ def _sign(x: Array) -> Array:
 
 def _compare_floats_safely(name: str, code: str, function: Any, when_nan: str, *, commutative: bool = False) -> OpDef:
     # Drivers may assume that no NaN occurs and turn one comparison into another: NaN is told by its bits.
-    nan = "is_nan_f32({0}) | is_nan_f32({1})"
     return binary(
         name,
-        f"select(select(0u, 1u, {{0}} {code} {{1}}), {when_nan}, {nan})",
+        f"select(select(0u, 1u, a {code} b), {when_nan}, is_nan_f32(a) | is_nan_f32(b))",
         function,
-        lib=("bits",),
-        integer=f"select(0u, 1u, {{0}} {code} {{1}})",
+        integer=f"select(0u, 1u, a {code} b)",
         output="uint8",
         spec=LOGICAL,
         commutative=commutative,
@@ -90,49 +88,39 @@ def _logic(name: str, code: str, function: Any) -> OpDef:
 
 
 UNARY = (
-    unary("abs", "abs({0})", np.abs, types=SIGNED, integer="abs({0})"),
-    unary("ceil", "ceil({0})", np.ceil, precision=DISCRETE),
-    unary("cos", "cos_f32({0})", np.cos, lib=("cos",), tolerance=3),
-    unary("erf", "erf_f32({0})", erf, lib=("erf",), tolerance=3),
-    unary("exp", "exp_f32({0})", np.exp, lib=("exp",), tolerance=2),
-    unary("floor", "floor({0})", np.floor, precision=DISCRETE),
-    unary("log", "log_f32({0})", np.log, lib=("log",), tolerance=1),
-    unary("neg", "-({0})", np.negative, types=SIGNED),
-    unary("reciprocal", "reciprocal_f32({0})", _reciprocal, lib=("reciprocal",), tolerance=2),
-    unary("roundEven", "round_even_f32({0})", np.rint, lib=("round_even",), precision=DISCRETE),
-    unary("sign", "sign_f32({0})", _sign, types=SIGNED, lib=("sign",), integer="sign({0})"),
-    unary("sin", "sin_f32({0})", np.sin, lib=("sin",), tolerance=3),
-    unary("sqrt", "sqrt_f32({0})", np.sqrt, lib=("sqrt",), tolerance=1),
-    unary("tan", "tan_f32({0})", np.tan, lib=("tan",), tolerance=4),
+    unary("abs", "abs(x)", np.abs, types=SIGNED, integer="abs(x)"),
+    unary("ceil", "ceil(x)", np.ceil, precision=DISCRETE),
+    unary("cos", "cos_f32(x)", np.cos, tolerance=3),
+    unary("erf", "erf_f32(x)", erf, tolerance=3),
+    unary("exp", "exp_f32(x)", np.exp, tolerance=2),
+    unary("floor", "floor(x)", np.floor, precision=DISCRETE),
+    unary("log", "log_f32(x)", np.log, tolerance=1),
+    unary("neg", "-(x)", np.negative, types=SIGNED),
+    unary("reciprocal", "reciprocal_f32(x)", _reciprocal, tolerance=2),
+    unary("roundEven", "round_even_f32(x)", np.rint, precision=DISCRETE),
+    unary("sign", "sign_f32(x)", _sign, types=SIGNED, integer="sign(x)"),
+    unary("sin", "sin_f32(x)", np.sin, tolerance=3),
+    unary("sqrt", "sqrt_f32(x)", np.sqrt, tolerance=1),
+    unary("tan", "tan_f32(x)", np.tan, tolerance=4),
 )
 
-ADD = binary("add", "({0} + {1})", np.add, commutative=True)
-SUB = binary("sub", "({0} - {1})", np.subtract)
-MUL = binary("mul", "({0} * {1})", np.multiply, bounds=Bounds(tolerance=0, contracted=True), commutative=True)
-DIV = binary(
-    "div",
-    "div_f32({0}, {1})",
-    _divide,
-    lib=("div",),
-    integer="div_{value}({0}, {1})",
-    integer_lib=lambda value: (f"div_{value}",),
-    tolerance=2,
-)
+ADD = binary("add", "(a + b)", np.add, commutative=True)
+SUB = binary("sub", "(a - b)", np.subtract)
+MUL = binary("mul", "(a * b)", np.multiply, bounds=Bounds(tolerance=0, contracted=True), commutative=True)
+DIV = binary("div", "div_f32(a, b)", _divide, integer="div_T(a, b)", tolerance=2)
 
 BINARY = (
     ADD,
     SUB,
     MUL,
     DIV,
-    binary("max", "max_f32({0}, {1})", np.maximum, lib=("max",), integer="max({0}, {1})", commutative=True),
-    binary("min", "min_f32({0}, {1})", np.minimum, lib=("min",), integer="min({0}, {1})", commutative=True),
+    binary("max", "max_f32(a, b)", np.maximum, integer="max(a, b)", commutative=True),
+    binary("min", "min_f32(a, b)", np.minimum, integer="min(a, b)", commutative=True),
     binary(
         "pow",
-        "pow_f32({0}, {1})",
+        "pow_f32(a, b)",
         _power,
-        lib=("pow",),
-        integer="pow_{value}({0}, {1})",
-        integer_lib=lambda value: (f"pow_{value}",),
+        integer="pow_T(a, b)",
         tolerance=3,
     ),
 )
@@ -144,21 +132,21 @@ LOGIC = (
     _compare_floats_safely("greaterOrEqual", ">=", np.greater_equal, "0u"),
     _compare_floats_safely("lesser", "<", np.less, "0u"),
     _compare_floats_safely("lesserOrEqual", "<=", np.less_equal, "0u"),
-    _logic("logicalAnd", "({0} != 0u) & ({1} != 0u)", np.logical_and),
-    _logic("logicalOr", "({0} != 0u) | ({1} != 0u)", np.logical_or),
-    _logic("logicalXor", "({0} != 0u) != ({1} != 0u)", np.logical_xor),
+    _logic("logicalAnd", "(a != 0u) & (b != 0u)", np.logical_and),
+    _logic("logicalOr", "(a != 0u) | (b != 0u)", np.logical_or),
+    _logic("logicalXor", "(a != 0u) != (b != 0u)", np.logical_xor),
     unary(
         "logicalNot",
         "",
         np.logical_not,
         types=("uint8",),
-        integer="select(0u, 1u, {0} == 0u)",
+        integer="select(0u, 1u, x == 0u)",
         output="uint8",
         operand="a",
         spec=LOGICAL,
     ),
-    unary("isNaN", "select(0u, 1u, is_nan_f32({0}))", np.isnan, lib=("bits",), output="uint8", operand="a", spec=LOGICAL),
-    unary("isInfinite", "select(0u, 1u, is_inf_f32({0}))", np.isinf, lib=("bits",), output="uint8", operand="a", spec=LOGICAL),
+    unary("isNaN", "select(0u, 1u, is_nan_f32(x))", np.isnan, output="uint8", operand="a", spec=LOGICAL),
+    unary("isInfinite", "select(0u, 1u, is_inf_f32(x))", np.isinf, output="uint8", operand="a", spec=LOGICAL),
 )
 
 OPS = (*UNARY, *BINARY, *LOGIC)

@@ -10,7 +10,7 @@ from ._rows import NumpyFunction, unary
 
 def _function(name: str, function: NumpyFunction, tolerance: float) -> OpDef:
     own = name.removeprefix("x.")
-    return unary(name, f"{own}_f32({{0}})", function, lib=(own,), spec="", tolerance=tolerance)
+    return unary(name, f"{own}_f32(x)", function, spec="", tolerance=tolerance)
 
 
 OPS = (

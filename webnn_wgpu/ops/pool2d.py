@@ -18,16 +18,18 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
+from ..kernels.terms import Uniform
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._quads import MOST_ITERATIONS, quad_launch, quad_work
 from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, row_work, variant_of
+from ._reduction_functions import Step, arithmetic, extremum
 from ._rows import to_type, wide
 from .interfaces.bounds import EXACT, Bounds, roots, sums
 from .interfaces.cost import Cost
 from .interfaces.family import Family
 from .interfaces.layout import option
-from .reduce import REDUCE, Step, Tensor, arithmetic, extremum, reduce_calls
+from .reduce import REDUCE, Tensor, reduce_calls
 
 POOL2D = KernelTemplate("pool2d", ("variant", "channels", "blocks", "down", "across", "rows", "step"), VARIANTS)
 
@@ -253,7 +255,7 @@ class _Pool:
         element = element_of(x.data_type, low.caps)
         step = self.step(ELEMENTS[element].value)
         if down.whole and across.whole and not {self.name, POOL2D.name} & set(low.forced):
-            step = replace(step, finish=step.finish.replace("count", "params.length"))
+            step = replace(step, finish=step.finish.substituted({"count": Uniform("length")}))
             source = Tensor(low.value(0), element, x.shape)
             target = Tensor(low.node.outputs[0], element)
             return reduce_calls(low, step, source, SPATIAL[low.attrs["layout"]], target, key="parts")
@@ -359,7 +361,7 @@ def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
 _POOLS = (
     _Pool(
         "averagePool2d",
-        lambda value: arithmetic("sum", "x", "t / count", (), value),
+        lambda value: arithmetic("sum", value, finish="t / count"),
         np.add,
         lambda x: x,
         lambda total, counts: total / counts,
@@ -367,7 +369,7 @@ _POOLS = (
     ),
     _Pool(
         "l2Pool2d",
-        lambda value: arithmetic("sum", "x * x", "sqrt_f32(t)", ("sqrt",), value),
+        lambda value: arithmetic("sum", value, "x * x", "sqrt_f32(t)"),
         np.add,
         np.square,
         lambda total, counts: np.sqrt(total),

@@ -12,7 +12,8 @@ import numpy as np
 
 from ..core.data_types import DATA_TYPES, FLOATS, PACKED_TYPES
 from ..ir.types import TensorType
-from ..kernels.expression import ExpressionBuilder, Formula
+from ..kernels.element import ELEMENTS
+from ..kernels.expression import ExpressionBuilder, Formula, formula
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 QUANTIZED = ("uint8", "int8", "uint32", "int32")
 """Data types of quantized tensors. Constants may also have one of `PACKED_TYPES`."""
+
+_OPERANDS = ("x", "scale", "zero_point")
 
 
 def _check_blocks(call: Call) -> tuple[int, ...]:
@@ -119,11 +122,10 @@ def _infer_quantize(call: Call) -> tuple[TensorType, ...]:
 
 def _quantize_formula(data_type: str) -> Formula:
     if data_type in ("int32", "uint32"):
-        function = "quantize_i32" if data_type == "int32" else "quantize_u32"
-        return Formula(f"{function}(div_f32({{0}}, {{1}}), {{2}})", ("div", function))
+        return formula("quantize_T(div_f32(x, scale), zero_point)", _OPERANDS, type_=ELEMENTS[data_type].value)
     low, high = DATA_TYPES[data_type].limits
-    code = f"quantize_narrow(div_f32({{0}}, {{1}}), i32({{2}}), {low}i, {high}i)"
-    return Formula(code if DATA_TYPES[data_type].kind == "int" else f"u32({code})", ("div", "quantize_narrow"))
+    code = f"quantize_narrow(div_f32(x, scale), i32(zero_point), {low}i, {high}i)"
+    return formula(code if DATA_TYPES[data_type].kind == "int" else f"u32({code})", _OPERANDS)
 
 
 def _quantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
@@ -146,9 +148,8 @@ def _infer_dequantize(call: Call) -> tuple[TensorType, ...]:
 
 def _dequantize_formula(data_type: str) -> Formula:
     if data_type in ("int32", "uint32"):
-        function = "difference_i32" if data_type == "int32" else "difference_u32"
-        return Formula(f"({function}({{0}}, {{2}}) * {{1}})", (function,))
-    return Formula("(f32(i32({0}) - i32({2})) * {1})")
+        return formula("(difference_T(x, zero_point) * scale)", _OPERANDS, type_=ELEMENTS[data_type].value)
+    return formula("(f32(i32(x) - i32(zero_point)) * scale)", _OPERANDS)
 
 
 def _dequantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
@@ -162,10 +163,10 @@ def _dequantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tup
 
 def _round_trip_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     low, high = DATA_TYPES[attrs["data_type"]].limits
-    steps = f"f32(quantize_narrow(div_f32({{0}}, {{scale}}), {{zero_point}}, {low}i, {high}i) - {{zero_point}})"
+    steps = f"f32(quantize_narrow(div_f32(x, scale), zero_point, {low}i, {high}i) - zero_point)"
     zero_point: tuple[str, UniformType, int] = ("zero_point", "i32", attrs["zero_point"])
     uniforms = (scalar_uniform("scale", attrs["scale"], inputs[0]), zero_point)
-    return Formula(f"({steps} * {{scale}})" if attrs["scaled"] else steps, ("div", "quantize_narrow"), uniforms)
+    return formula(f"({steps} * scale)" if attrs["scaled"] else steps, uniforms=uniforms)
 
 
 def _round_trip_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
@@ -188,8 +189,7 @@ def _infer_centred(call: Call) -> tuple[TensorType, ...]:
 
 def _centred_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     low, high = DATA_TYPES[inputs[2]].limits
-    code = f"f32(quantize_narrow(div_f32({{0}}, {{1}}), i32({{2}}), {low}i, {high}i) - i32({{2}}))"
-    return Formula(code, ("div", "quantize_narrow"))
+    return formula(f"f32(quantize_narrow(div_f32(x, scale), i32(zero_point), {low}i, {high}i) - i32(zero_point))", _OPERANDS)
 
 
 def _centred_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:

@@ -14,10 +14,11 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ..kernels.spec import Operand as Resource
 from ._def import Call, Lowering, OpDef, Operand
 from ._reduction import view_rows
+from ._reduction_functions import extremum
 from .interfaces.bounds import EXACT
 from .interfaces.cost import PER_RESULT
 from .interfaces.family import Family
-from .reduce import REDUCE, Tensor, extremum, number_of_parts, parts_needed, totals_of_parts
+from .reduce import REDUCE, Tensor, number_of_parts, parts_needed, totals_of_parts
 
 FROM_EXTREMA = KernelTemplate("quantization_parameters", ("of_parts",))
 

@@ -25,8 +25,6 @@ from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._reduction import (
-    HIGHEST,
-    LOWEST,
     PLAIN_WORKGROUP,
     VARIANTS,
     Axis,
@@ -42,6 +40,7 @@ from ._reduction import (
     view_rows,
 )
 from ._reduction_bounds import LOG_SUM, LOG_SUM_EXP, PRODUCT, ROOT, SUM
+from ._reduction_functions import Step, T, X, arithmetic, extremum
 from ._rows import to_type, wide
 from .interfaces.bounds import EXACT, Bounds
 from .interfaces.cost import per_element
@@ -50,47 +49,12 @@ from .interfaces.layout import ChannelsLast, Layout, moved, to_last
 
 REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"), VARIANTS)
 
+_MEAN = "t / params.length"
+
 SUMMABLE = ("float32", "float16", "int32", "uint32", "int64", "uint64")
 
 _MOST_SERIAL = 4096
 """Items one invocation folds at most: 128 blocks of 32, which keeps float32 sums within some 160 roundings of exact."""
-
-_ELEMENT_OF = {
-    "f32": "float32",
-    "i32": "int32",
-    "u32": "uint32",
-    "i64": "int64",
-    "u64": "uint64",
-    "i64x2": "int64.pair",
-    "u64x2": "uint64.pair",
-}
-_SUFFIX = {"f32": ".0", "i32": "i", "u32": "u", "i64": "li", "u64": "lu"}
-_PAIR_MAPS = {"x": "x", "abs(x)": "abs_i64x2(x)", "x * x": "mul_pair(x, x)"}
-
-
-@dataclass(frozen=True)
-class Step:
-    """The functions of one kernel call, as WGSL. `x` is an element, `t` the total; both may use `shift`, a number per row.
-
-    Attributes:
-        operation: between mapped elements.
-        type: WGSL type of mapped elements.
-        zero: the operation's neutral element.
-        map, finish: what is done to an element and to the total.
-        lib: files of `shaders/lib/math` they call.
-    """
-
-    operation: Literal["sum", "product", "max", "min"]
-    type: str
-    zero: str
-    map: str = "x"
-    finish: str = "t"
-    lib: tuple[str, ...] = ()
-
-    @property
-    def element(self) -> str:
-        """The element kind that totals have between two calls."""
-        return _ELEMENT_OF[self.type]
 
 
 @dataclass(frozen=True)
@@ -100,28 +64,6 @@ class Tensor:
     resource: Resource
     element: str
     shape: tuple[int, ...] = ()
-
-
-def arithmetic(operation: Literal["sum", "product"], map_item: str, finish: str, lib: tuple[str, ...], value: str) -> Step:
-    """Return the functions of a sum or product of values of a WGSL type."""
-    if value.startswith("u"):
-        map_item = map_item.replace("abs(x)", "x")
-    if value in PAIRS:
-        # What reduces integers calls no other library.
-        return Step(
-            operation, value, f"{value}({int(operation == 'product')}u, 0u)", _PAIR_MAPS[map_item], "t", ("pair", value)
-        )
-    return Step(operation, value, ("0" if operation == "sum" else "1") + _SUFFIX[value], map_item, finish, lib)
-
-
-def extremum(operation: Literal["max", "min"], value: str) -> Step:
-    """Return the functions of a maximum or minimum of values of a WGSL type."""
-    zeros = LOWEST if operation == "max" else HIGHEST
-    if value != "f32":
-        return Step(operation, value, zeros[value], lib=("pair", value) if value in PAIRS else ())
-    # NaN is the winner: the end of the integers that the operation prefers.
-    nan = (HIGHEST if operation == "max" else LOWEST)["i32"]
-    return Step(operation, "i32", zeros["i32"], f"ordered_f32(x, {nan})", "of_ordered_f32(t)", ("ordered",))
 
 
 def number_of_parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
@@ -181,9 +123,9 @@ def reduce_calls(
     if parts == 1 and not packed:
         return [_reduce_call(low, step, source, view, variant, target, chunk, length, shift)]
     totals = _totals(step, view, chunk, key)
-    rest = replace(step, map="x")
+    rest = replace(step, map=X)
     in_quads = Variant("plain", 1, "8-bit results are written in quads") if packed else None
-    first = replace(step, finish="t")
+    first = replace(step, finish=T)
     return [
         _reduce_call(low, first, source, view, variant, totals, chunk, length, shift),
         *reduce_calls(low, rest, totals, (0,), target, key=key + "'", length=length, shift=shift, variant=in_quads),
@@ -247,7 +189,7 @@ def _reduce_call(
     reduced, rows = view.items(quads), view.kept.size
     parts = -(-view.reduced.size // chunk)
     shape = variant.shape(view, quads=quads)
-    uses_shift = shift is not None and "shift" in step.map + step.finish
+    uses_shift = shift is not None and step.uses("shift")
     outputs = rows * parts
     reach = _reach(view, reduced, chunk // item, outputs, shifted=uses_shift)
     # Of the loops for one result: items in blocks of 32.
@@ -309,8 +251,7 @@ def total_calls(
     low: Lowering, total: Literal["sum", "mean", "max"], source: Tensor, axes: Sequence[int], target: Tensor, *, key: str
 ) -> list[KernelCall]:
     """Return the calls that reduce float tensors to float32 totals, for operators whose rows do not fit a binding."""
-    step = extremum("max", "f32") if total == "max" else arithmetic("sum", "x", "t", (), "f32")
-    step = replace(step, finish="t / params.length") if total == "mean" else step
+    step = extremum("max", "f32") if total == "max" else arithmetic("sum", "f32", finish=_MEAN if total == "mean" else "t")
     return reduce_calls(low, step, source, axes, target, key=key)
 
 
@@ -403,10 +344,9 @@ def _sum(
     shifted: bool = False,
     bounds: Bounds = SUM,
 ) -> OpDef:
-    def step(value: str) -> Step:
-        return arithmetic("sum", map_item, finish, lib, value)
-
-    return _reduction(name, step, function, types, shifted=shifted, bounds=bounds)
+    return _reduction(
+        name, lambda value: arithmetic("sum", value, map_item, finish, lib=lib), function, types, shifted=shifted, bounds=bounds
+    )
 
 
 def _add(x: Any, axes: tuple[int, ...]) -> Any:
@@ -421,23 +361,23 @@ def _log_sum_exp(x: Any, axes: tuple[int, ...]) -> Any:
 
 OPS = (
     _sum("reduceL1", lambda x, axes: _add(np.abs(x), axes), "abs(x)", types=SUMMABLE),
-    _sum("reduceL2", lambda x, axes: np.sqrt(_add(x * x, axes)), "x * x", "sqrt_f32(t)", ("sqrt",), bounds=ROOT),
-    _sum("reduceLogSum", lambda x, axes: np.log(_add(x, axes)), "x", "log_f32(t)", ("log",), bounds=LOG_SUM),
+    _sum("reduceL2", lambda x, axes: np.sqrt(_add(x * x, axes)), "x * x", "sqrt_f32(t)", bounds=ROOT),
+    _sum("reduceLogSum", lambda x, axes: np.log(_add(x, axes)), "x", "log_f32(t)", bounds=LOG_SUM),
     _sum(
         "reduceLogSumExp",
         _log_sum_exp,
         "exp_f32(x - shift)",
         "log_f32(t) + shift",
-        ("exp", "log", "finite_or_zero"),
+        ("finite_or_zero",),
         shifted=True,
         bounds=LOG_SUM_EXP,
     ),
     _reduction("reduceMax", lambda value: extremum("max", value), lambda x, axes: np.max(x, axis=axes), ANY, bounds=EXACT),
-    _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", "t / params.length"),
+    _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", _MEAN),
     _reduction("reduceMin", lambda value: extremum("min", value), lambda x, axes: np.min(x, axis=axes), ANY, bounds=EXACT),
     _reduction(
         "reduceProduct",
-        lambda value: arithmetic("product", "x", "t", (), value),
+        lambda value: arithmetic("product", value),
         lambda x, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
         SUMMABLE,
         bounds=PRODUCT,

@@ -27,11 +27,9 @@ def _remainder(name: str, function: NumpyFunction, tolerance: float) -> OpDef:
     own = name.removeprefix("x.")
     return binary(
         name,
-        f"{own}_f32({{0}}, {{1}})",
+        f"{own}_f32(a, b)",
         function,
-        lib=(own,),
-        integer=own + "_{value}({0}, {1})",
-        integer_lib=lambda value: (f"remainder_{value}",),
+        integer=f"{own}_T(a, b)",
         spec="",
         tolerance=tolerance,
     )

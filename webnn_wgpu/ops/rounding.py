@@ -14,7 +14,7 @@ import numpy as np
 
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.expression import Formula
+from ..kernels.expression import Formula, formula
 from ._attrs import Attr
 from ._def import Call, OpDef, Operand
 from ._elementwise import ELEMENTWISE
@@ -57,10 +57,9 @@ def _float8_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     found = FORMATS[attrs["format"]]
     largest = int(np.float32(found.largest).view(np.uint32))
     beyond = largest if attrs["saturate"] else _INFINITY if found.infinity else _NAN
-    return Formula(
-        "round_float8({0}, {fraction}, {lowest}, {largest}, {beyond}, {zero_sign})",
-        ("round_float8",),
-        (
+    return formula(
+        "round_float8(x, fraction, lowest, largest, beyond, zero_sign)",
+        uniforms=(
             ("fraction", "u32", found.fraction),
             ("lowest", "i32", found.lowest),
             ("largest", "f32", found.largest),
@@ -89,10 +88,10 @@ def _infer_wrap(call: Call) -> tuple[TensorType, ...]:
 
 
 def _wrap_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
-    code = "extractBits({0}, 0u, {bits})"
+    code = "extractBits(x, 0u, bits)"
     if not attrs["signed"]:
-        code = "bitcast<i32>(extractBits(bitcast<u32>({0}), 0u, {bits}))"
-    return Formula(code, (), (("bits", "u32", attrs["bits"]),))
+        code = "bitcast<i32>(extractBits(bitcast<u32>(x), 0u, bits))"
+    return formula(code, uniforms=(("bits", "u32", attrs["bits"]),))
 
 
 def _wrap_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
@@ -104,7 +103,7 @@ def _wrap_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Ten
 
 
 OPS = (
-    unary("x.round_bfloat16", "round_bfloat16({0})", _bfloat16, types=("float32",), lib=("round_bfloat16",), spec=""),
+    unary("x.round_bfloat16", "round_bfloat16(x)", _bfloat16, types=("float32",), spec=""),
     OpDef(
         "x.round_float8",
         (Operand("input", ("float32",)),),

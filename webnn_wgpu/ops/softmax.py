@@ -10,7 +10,7 @@ import numpy as np
 from ..core.data_types import FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.expression import Formula
+from ..kernels.expression import formula
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
@@ -73,12 +73,12 @@ def _in_steps(low: Lowering, *, logarithm: bool) -> list[KernelCall]:
     steps = Steps(low, (low.attrs["axis"],))
     x = steps.operand(0)
     largest = steps.total("max", x)
-    exponentials = steps.formula(Formula("exp_f32({0} - {1})", ("exp",)), x, largest)
+    exponentials = steps.formula(formula("exp_f32(x - largest)", ("x", "largest")), x, largest)
     total = steps.total("sum", exponentials)
     if logarithm:
-        steps.formula(Formula("({0} - {1}) - log_f32({2})", ("log",)), x, largest, total, result=True)
+        steps.formula(formula("(x - largest) - log_f32(total)", ("x", "largest", "total")), x, largest, total, result=True)
     else:
-        steps.formula(Formula("{0} / {1}"), exponentials, total, result=True)
+        steps.formula(formula("exponential / total", ("exponential", "total")), exponentials, total, result=True)
     return steps.calls
 
 

@@ -16,8 +16,10 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ..kernels import select
-from ..kernels.expression import OPAQUE_ZERO, Expression, Step, hide_last
+from ..kernels.expression import Expression, Step, hide_last
+from ..kernels.notation import term
 from ..kernels.spec import Binding, KernelCall, KernelSpec, UniformType
+from ..kernels.terms import OPAQUE_ZERO, Group, Infix, Variable
 
 _SURE = 0.97
 """The share of what a product is estimated to take that it certainly takes: to move much work for little loss is left."""
@@ -25,11 +27,13 @@ _SURE = 0.97
 _ARGS = (("x0", "f32"),)
 _Field: TypeAlias = tuple[str, UniformType]
 _FIELDS: tuple[_Field, ...] = (("y0_low", "f32"), ("y0_high", "f32"))
-_CLAMP = Expression(_ARGS, (Step("y0", "f32", "clamp_f32(x0, params.y0_low, params.y0_high)"),), "y0", "f32", ("clamp",))
+_CLAMP_STEP = Step("y0", "f32", term("clamp_f32(x0, params.y0_low, params.y0_high)"))
+_CLAMP = Expression(_ARGS, (_CLAMP_STEP,), "y0", "f32", ("clamp",))
 _HIDDEN: _Field = (OPAQUE_ZERO, "u32")
 ADDS: _Field = ("adds", "u32")
 """The uniform that tells whether a call adds the tensor that its kernel may add."""
-_RELU = "max_f32(x0, 0.0)"
+_ADDED = term(f"select(before, before + addend, params.{ADDS[0]} != 0u)")
+_RELU = term("max_f32(x0, 0.0)")
 
 
 def share_kernels(calls: Sequence[KernelCall]) -> list[KernelCall]:
@@ -116,12 +120,12 @@ def _adding(call: KernelCall) -> KernelCall | None:
     else:
         steps, reads, adds = steps[:-1], reads[:-1], 1
     before, addend = sum_
-    added = Step("sum", "f32", f"select({before}, {before} + {addend}, params.{ADDS[0]} != 0u)")
+    added = Step("sum", "f32", _ADDED.substituted({"before": Variable(before), "addend": Variable(addend)}))
     values[ADDS] = adds
     if steps:
         expression = replace(expression, args=args, steps=(*steps, added), result=added.name)
     else:
-        clamp = replace(_CLAMP.steps[0], code=_CLAMP.steps[0].code.replace("x0", added.name))
+        clamp = replace(_CLAMP_STEP, code=_CLAMP_STEP.code.substituted({"x0": Variable(added.name)}))
         expression = replace(_CLAMP, args=args, steps=(added, clamp))
         values |= limits
     values[_HIDDEN] = 0
@@ -195,10 +199,15 @@ def _untiled(spec: KernelSpec) -> KernelSpec:
 
 def _sum_at_end(expression: Expression) -> tuple[str, str] | None:
     """Return the terms of the sum that an expression ends in, if the second is its last argument."""
-    names = ["x0", *(step.name for step in expression.steps)]
-    codes = ["", *(step.code for step in expression.steps)]
-    before, addend = names[-2:][0], expression.args[-1][0]
-    return (before, addend) if codes[-1] in (f"({addend} + {before})", f"({before} + {addend})") else None
+    if not expression.steps:
+        return None
+    *others, last = expression.steps
+    before, addend = others[-1].name if others else "x0", expression.args[-1][0]
+    match last.code:
+        case Group(Infix("+", Variable(left), Variable(right))) if (left, right) in ((before, addend), (addend, before)):
+            return before, addend
+        case _:
+            return None
 
 
 def _reason(call: KernelCall, what: str) -> str:

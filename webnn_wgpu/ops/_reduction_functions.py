@@ -1,0 +1,98 @@
+"""What reductions do: to an element, between elements, and to their total. In a file of its own, as pools do the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from ..kernels.element import PAIRS
+from ..kernels.expression import library_of
+from ..kernels.notation import term
+from ..kernels.terms import FunctionCall, Infix, Term, Variable
+from ._reduction import HIGHEST, LOWEST
+
+_ELEMENT_OF = {
+    "f32": "float32",
+    "i32": "int32",
+    "u32": "uint32",
+    "i64": "int64",
+    "u64": "uint64",
+    "i64x2": "int64.pair",
+    "u64x2": "uint64.pair",
+}
+X, T = Variable("x"), Variable("t")
+_UNSIGNED = ("u32", "u64", "u64x2")
+_SUFFIX = {"f32": ".0", "i32": "i", "u32": "u", "i64": "li", "u64": "lu"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """The functions of one kernel call. `x` is an element, `t` the total; both may use `shift`, a number per row.
+
+    Attributes:
+        operation: between mapped elements.
+        type: WGSL type of mapped elements.
+        zero: WGSL of the operation's neutral element.
+        map, finish: what is done to an element and to the total.
+        lib: files of `shaders/lib/math` they call.
+    """
+
+    operation: Literal["sum", "product", "max", "min"]
+    type: str
+    zero: str
+    map: Term = X
+    finish: Term = T
+    lib: tuple[str, ...] = ()
+
+    @property
+    def element(self) -> str:
+        """The element kind that totals have between two calls."""
+        return _ELEMENT_OF[self.type]
+
+    def uses(self, name: str) -> bool:
+        """Return whether one of the functions reads what has a name."""
+        return any(each == Variable(name) for function in (self.map, self.finish) for each in function.walk())
+
+
+def arithmetic(
+    operation: Literal["sum", "product"], value: str, map_item: str = "x", finish: str = "t", *, lib: tuple[str, ...] = ()
+) -> Step:
+    """Return the functions of a sum or product.
+
+    Args:
+        operation: which.
+        value: WGSL type of the values.
+        map_item: what is done to an element, in WGSL's notation.
+        finish: what is done to the total.
+        lib: files of `shaders/lib/math` that the template calls besides.
+    """
+    mapped, finished = term(map_item).rewritten(partial(_on_type, value)), term(finish)
+    if value in PAIRS:
+        # What reduces integers calls no other library.
+        return Step(operation, value, f"{value}({int(operation == 'product')}u, 0u)", mapped, finished, ("pair", value))
+    zero = ("0" if operation == "sum" else "1") + _SUFFIX[value]
+    return Step(operation, value, zero, mapped, finished, (*library_of(mapped, finished), *lib))
+
+
+def _on_type(value: str, function: Term) -> Term:
+    """Return a function of values of a WGSL type: what there is for pairs; numbers without a sign are their own magnitude."""
+    match function:
+        case FunctionCall("abs", (argument,)) if value in _UNSIGNED:
+            return argument
+        case FunctionCall("abs", arguments) if value in PAIRS:
+            return FunctionCall(f"abs_{value}", arguments)
+        case Infix("*", left, right) if value in PAIRS:
+            return FunctionCall("mul_pair", (left, right))
+        case _:
+            return function
+
+
+def extremum(operation: Literal["max", "min"], value: str) -> Step:
+    """Return the functions of a maximum or minimum of values of a WGSL type."""
+    zeros = LOWEST if operation == "max" else HIGHEST
+    if value != "f32":
+        return Step(operation, value, zeros[value], lib=("pair", value) if value in PAIRS else ())
+    # NaN is the winner: the end of the integers that the operation prefers.
+    nan = (HIGHEST if operation == "max" else LOWEST)["i32"]
+    return Step(operation, "i32", zeros["i32"], term(f"ordered_f32(x, {nan})"), term("of_ordered_f32(t)"), ("ordered",))
