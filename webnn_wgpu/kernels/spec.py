@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ..core.caps import Caps
 from .element import ELEMENTS
+from .select import ProductSize, Tile
 
 UniformType: TypeAlias = Literal["u32", "i32", "f32"]
 Access: TypeAlias = Literal["read", "write", "texture", "sampled"]
@@ -253,19 +254,25 @@ class Work:
     moved: frozenset[int] = frozenset()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tiling:
-    """The tile that a call's kernel is written for, where it could be another.
+    """The tile that a call's kernel is written for, and what the same call in other tiles follows from (`kernels/tiles.py`).
+
+    The kernel computes a product in the registers of a subgroup; its right factor lies in a texture.
 
     Attributes:
-        tile: its sides, in the kernel's own units.
-        nanoseconds: for a tile, about how long the call takes on one core.
-        retiled: for a tile, the call that does the same in such tiles.
+        tile: rows, and quads of columns for each lane.
+        size: sizes of the product.
+        depth: rows of each matrix in the texture.
+        held: how many matrices the texture holds.
+        convolution: whether the product is that of a convolution's patches with its filter.
     """
 
-    tile: tuple[float, ...]
-    nanoseconds: Callable[[tuple[float, ...]], float]
-    retiled: Callable[[tuple[float, ...]], KernelCall]
+    tile: Tile
+    size: ProductSize
+    depth: int
+    held: int
+    convolution: bool = False
 
 
 @dataclass(frozen=True)
@@ -280,7 +287,7 @@ class KernelCall:
         reason: why this kernel was chosen, for people.
         work: how it can be divided; None where it cannot.
         replaces: whether its result replaces an operand, which it reads where it stores.
-        tiling: its tile, where another would do.
+        tiling: its tile, where the kernel comes in others and none was asked for.
         share: the share that it touches of its node's operands and result, where other calls touch the rest.
     """
 
@@ -299,17 +306,6 @@ class KernelCall:
             raise TypeError(f"{self.spec} has {len(self.spec.bindings)} bindings; got {len(self.operands)} operands")
         if len(self.uniforms) != len(self.spec.uniforms):
             raise TypeError(f"{self.spec} has uniforms {self.spec.uniforms}; got {self.uniforms}")
-
-    def changed(self, change: Callable[[KernelCall], KernelCall]) -> KernelCall:
-        """Return what `change` makes of the call; the call in other tiles goes through it as well."""
-        made, tiling = change(self), self.tiling
-        if tiling is None:
-            return made
-
-        def retiled(tile: tuple[float, ...]) -> KernelCall:
-            return change(tiling.retiled(tile))
-
-        return replace(made, tiling=replace(tiling, retiled=retiled))
 
 
 def grid_1d(workgroups: int, caps: Caps) -> Grid:

@@ -11,10 +11,11 @@ from ..core.errors import OperationError
 from ..kernels import select
 from ..kernels.element import QUAD, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture, Permuted
-from ..kernels.select import Choice, Tile
+from ..kernels.select import Choice
 from ..kernels.select_convolution import VARIANTS, ConvolutionSize, choose_convolution, obstacle
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, Tiling, grid_1d
 from ..kernels.spec import Operand as KernelOperand
+from ..kernels.tiles import texture_uniforms, tile_uniforms
 from ._convolution_options import sizes_of
 from ._factors import Factor
 from ._large_convolution import (
@@ -30,7 +31,7 @@ from ._large_convolution import (
     tile_work,
 )
 from ._patches import patch_uniforms
-from ._product import FORCED, HIGHEST_TILE, Addend, Kernel, Read, finish, product_calls, tiled
+from ._product import FORCED, HIGHEST_TILE, Addend, Kernel, Read, finish, product_calls
 from ._product import TEMPLATES as PRODUCTS
 from ._shapes import strides_of
 from ._winograd import TEMPLATES as WINOGRAD
@@ -220,7 +221,7 @@ def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCal
         b = Factor(low.value(0), data_type, (size.images, size.depth, pixels))
         vector = "rows"
     products = product_calls(low, a, b, addend=_bias(low), read=_read(size, vector))
-    return calls + [call.changed(lambda c: replace(c, reason=f"{reason}, {c.reason}")) for call in products]
+    return calls + [replace(call, reason=f"{reason}, {call.reason}") for call in products]
 
 
 def _start(
@@ -259,10 +260,6 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
     addend = _bias(low)
     sums = [Temp(f"sums {i}", low.output().num_elements * 4) for i in range(2)]
 
-    def retiled(tile: Tile) -> KernelCall:
-        """Return the only call there is, where the filter lies in a texture, in other tiles."""
-        return _product_calls(low, size, replace(choice, tile=tile), output)[-1]
-
     for number, part in enumerate(parts):
         last = part is parts[-1]
         own = part.of(size)
@@ -274,8 +271,9 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
             weights, packing = _part_of_filter(low, size, choice, part, block, calls)
             kernel = _product_call(low, own, choice, source, weights, packing, block, addend, into, lowest)
             if packing and not choice.tile:
-                tile = select.tile_of(low.caps, choice, size.product, texture=True)
-                kernel = tiled(kernel, low.caps, size.product, tile, retiled)
+                tile, held = select.tile_of(low.caps, choice, size.product, texture=True), size.groups * size.taps
+                tiling = Tiling(tile=tile, size=size.product, depth=size.depth, held=held, convolution=True)
+                kernel = replace(kernel, tiling=tiling)
             calls.append(kernel if len(parts) == 1 else replace(kernel, reason=f"{kernel.reason}, part {number} of the sums"))
         addend = Addend(sums[number % 2], "float32", low.output().shape, 1)
     return calls
@@ -346,11 +344,10 @@ def _product_call(
     kernel.params |= own
     if choice.variant == "implicit":
         kernel.features.append("subgroup")
-    blocks, panels = -(-M // tile[0]), -(-N // tile[1])
-    tiles = blocks * panels * size.groups
-    kernel.uniforms(M=M, N=N, K=K, blocks=blocks, panels=panels, tiles=tiles)
+    tiles = tile_uniforms(product, *tile)
+    kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:
-        kernel.uniforms(wraps=packing.wraps(size.depth), wrap_steps=packing.wrap_steps(size.depth))
+        kernel.uniforms(**texture_uniforms(packing, size.depth))
     if not whole:
         kernel.uniforms(first_column=first, width=size.columns)
         reason += f", channels {first} to {end} of {size.columns}"
@@ -358,7 +355,7 @@ def _product_call(
     quads = size.nhwc and N % QUAD == 0 and size.columns % QUAD == 0
     finish(kernel, low, quads, _read(size, "columns"), addend, row=size.channels, into=into)
     work = tile_work(kernel, size, tile[0], low.caps)
-    return kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work)
+    return kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
 
 
 def _panel_texture(low: Lowering, size: ConvolutionSize, choice: Choice) -> PanelTexture | None:

@@ -345,7 +345,7 @@ def in_nhwc(
     def placed(call: KernelCall) -> KernelCall:
         return replace(call, operands=tuple(temps.get(o, o) if isinstance(o, int) else o for o in call.operands))
 
-    calls += [call.changed(placed) for call in convolution(replace(low, node=node, graph=graph, epilogue=epilogue))]
+    calls += [placed(call) for call in convolution(replace(low, node=node, graph=graph, epilogue=epilogue))]
     shape = values[result].type
     target = low.epilogue.output if low.epilogue else low.node.outputs[0]
     calls.append(_transpose(low, temps[result], shape, (0, 3, 1, 2), target, "nhwc to nchw"))

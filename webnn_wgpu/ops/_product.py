@@ -12,7 +12,7 @@ from ..core.errors import OperationError
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture
-from ..kernels.select import Choice, ProductSize, Tile
+from ..kernels.select import Choice, ProductSize
 from ..kernels.spec import (
     Binding,
     Grid,
@@ -27,6 +27,7 @@ from ..kernels.spec import (
     grid_1d,
 )
 from ..kernels.terms import OPAQUE_ZERO
+from ..kernels.tiles import rest_of, texture_uniforms, tile_uniforms
 from ..kernels.windows import strided_span
 from ._def import Lowering
 from ._factors import Block, Factor, columns_of, is_constant, packed, row_major, steps_of
@@ -206,12 +207,13 @@ def _block_calls(
     into: Temp | None,
 ) -> list[KernelCall]:
     """Return the calls that compute a block of columns, in most cases all there are; `a` is not transposed."""
-    M, N, K = size.M, block.columns, size.K
+    own = replace(size, N=block.columns)
+    M, N, K = own.M, own.N, own.K
     reason = choice.reason
     kernel, calls = Kernel(), list[KernelCall]()
-    packing = _panel_texture(low, b, replace(size, N=N), choice) if choice.variant == "subgroup" else None
+    packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
     reason += ", b packed in a texture" if packing else ""
-    tile = _tile(kernel, low, replace(size, N=N), choice, texture=packing is not None)
+    tile = _tile(kernel, low, own, choice, texture=packing is not None)
     a_quads = K % QUAD == 0 and choice.variant != "gemv"
     kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), a.value)
     if packing:
@@ -221,12 +223,10 @@ def _block_calls(
     else:
         operand = row_major(low, b, "b", calls) if block.whole else columns_of(low, b, block, calls)
         kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), operand)
-    blocks, panels = -(-M // tile[0]), -(-N // tile[1])
-    tiles = blocks * panels * size.matrices
-    kernel.uniforms(M=M, N=N, K=K, blocks=blocks, panels=panels, tiles=tiles)
+    tiles = tile_uniforms(own, *tile)
+    kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:
-        kernel.uniform("wraps", packing.wraps(K))
-        kernel.uniform("wrap_steps", packing.wrap_steps(K))
+        kernel.uniforms(**texture_uniforms(packing, K))
     kernel.params["block"] = not block.whole
     if not block.whole:
         kernel.uniforms(first_column=block.first, width=size.N)
@@ -237,31 +237,21 @@ def _block_calls(
     if alpha != 1:
         kernel.uniform("alpha", alpha, "f32")
     finish(kernel, low, quads, read, addend, row=size.N, scaled=alpha != 1, into=into)
-    work = _work(kernel, replace(size, N=N), block.width, tile[0], steps, low.caps)
-    call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles, low.caps), reason, work)
+    work = _work(kernel, own, block.width, tile[0], steps, low.caps)
+    call = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
     if packing is None or choice.tile:
         return [*calls, call]
-
-    def retiled(other: Tile) -> KernelCall:
-        return _block_calls(low, a, b, size, batch, replace(choice, tile=other), block, alpha, addend, read, into)[-1]
-
-    own = replace(size, N=N)
-    return [*calls, tiled(call, low.caps, own, _subgroup_tile(low, own, choice, texture=True), retiled)]
-
-
-def tiled(call: KernelCall, caps: Caps, size: ProductSize, tile: Tile, retiled: Callable[[Tile], KernelCall]) -> KernelCall:
-    """Return the call of a kernel in a subgroup's registers, its right factor in a texture, that knows of other tiles."""
-    return replace(call, tiling=Tiling(tile, lambda other: select.tile_nanoseconds(caps, size, *other, texture=True), retiled))
+    chosen = _subgroup_tile(low, own, choice, texture=True)
+    tiling = Tiling(tile=chosen, size=own, depth=K, held=math.prod(b.batch))
+    return [*calls, replace(call, tiling=tiling)]
 
 
 def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, int]:
     """Declare the parameters of a variant, and return the rows and columns of its tiles."""
     if choice.variant == "subgroup":
         rows, quads = _subgroup_tile(low, size, choice, texture=texture)
-        lanes, left = low.caps.subgroup_size, size.K % QUAD
-        # What is left of the sums behind their quads is known where that is nothing, or is written out for half quads.
-        rest = left if left == 0 or quads % 1 else None
-        kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": texture, "rest": rest}
+        lanes = low.caps.subgroup_size
+        kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": texture, "rest": rest_of(size.K, quads)}
         kernel.features.append("subgroup")
         return rows, int(lanes * quads * QUAD)
     if choice.variant == "tiled":

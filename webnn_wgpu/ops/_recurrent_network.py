@@ -246,7 +246,7 @@ def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple
     assert concat is not None
     temp = Temp("vectors", type_.size_bytes)
     for call in concat(replace(low, graph=graph, node=node)):
-        calls.append(call.changed(lambda c: replace(c, operands=tuple(temp if o == value else o for o in c.operands))))
+        calls.append(replace(call, operands=tuple(temp if o == value else o for o in call.operands)))
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
     vectors = tuple(
         Vector(spelled[n], "vectors", start, row, length) for n, start, length in zip(names, starts, lengths, strict=True)

@@ -106,10 +106,8 @@ def _behind(low: Lowering, source: int, transpose: Node, calls: list[KernelCall]
     dims, steps = [type_.shape[d] for d in order], [strides[d] for d in order]
     moved = strided_call(source, type_.data_type, 0, dims, steps, temp, low.caps, f"permutation {list(order)}")
 
-    def turned(call: KernelCall) -> KernelCall:
-        return replace(call, operands=tuple(temp if o == value else o for o in call.operands))
-
-    return [moved, *(call.changed(turned) for call in calls)]
+    turned = [replace(call, operands=tuple(temp if o == value else o for o in call.operands)) for call in calls]
+    return [moved, *turned]
 
 
 OPS = (

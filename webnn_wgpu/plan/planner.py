@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count
 from typing import NamedTuple
 
@@ -88,7 +87,7 @@ class _Planner:
             for i, call in enumerate(calls):
                 suffix = f".{i}" if len(calls) > 1 else ""
                 label = node_label(node) + suffix
-                here = call.changed(partial(self._with_memory, named=named))
+                here = self._with_memory(call, named)
                 self.calls += ((part, node, label) for part in self._divided(here))
         written = {self.root(o) for call, _, _ in self.calls for o in _written(call)}
         taken: set[int] = set()
@@ -154,9 +153,7 @@ class _Planner:
     def plan(self) -> ExecutionPlan:
         graph = self.graph
         self.lower()
-        shared = share_kernels([call for call, _, _ in self.calls])
-        # The tiles are settled. What could make others holds on to this planner.
-        self._change([replace(call, tiling=None) for call in shared])
+        self._change(share_kernels([call for call, _, _ in self.calls], self.caps))
         outputs = {self.copies.get(name) or self.root(value): name for name, value in graph.outputs.items()}
         inputs = {value: name for name, value in graph.inputs.items()}
         separate = self._assigned(outputs, inputs)

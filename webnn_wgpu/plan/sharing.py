@@ -15,11 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ..core.caps import Caps
 from ..kernels import select
 from ..kernels.expression import Expression, Step, hide_last
 from ..kernels.notation import term
-from ..kernels.spec import Binding, KernelCall, KernelSpec, UniformType
+from ..kernels.select import Tile
+from ..kernels.spec import Binding, KernelCall, KernelSpec, Tiling, UniformType
 from ..kernels.terms import OPAQUE_ZERO, Group, Infix, Variable
+from ..kernels.tiles import retiled
 
 _SURE = 0.97
 """The share of what a product is estimated to take that it certainly takes: to move much work for little loss is left."""
@@ -36,9 +39,9 @@ _ADDED = term(f"select(before, before + addend, params.{ADDS[0]} != 0u)")
 _RELU = term("max_f32(x0, 0.0)")
 
 
-def share_kernels(calls: Sequence[KernelCall]) -> list[KernelCall]:
+def share_kernels(calls: Sequence[KernelCall], caps: Caps) -> list[KernelCall]:
     """Return the calls with kernels that differ in their clamps, last addends or tiles alone replaced by one."""
-    return _in_fewer_tiles(_merged(_merged(_merged(calls, _clamped), _adding), _with_addend, _untiled))
+    return _in_fewer_tiles(_merged(_merged(_merged(calls, _clamped), _adding), _with_addend, _untiled), caps)
 
 
 def _merged(
@@ -58,14 +61,7 @@ def _merged(
     for call, form in zip(calls, forms, strict=True):
         if form is not None:
             specs[kind(form.spec)].add(call.spec)
-
-    def in_form(call: KernelCall) -> KernelCall:
-        return general(call) or call
-
-    return [
-        call if form is None or len(specs[kind(form.spec)]) == 1 else call.changed(in_form)
-        for call, form in zip(calls, forms, strict=True)
-    ]
+    return [call if form is None or len(specs[kind(form.spec)]) == 1 else form for call, form in zip(calls, forms, strict=True)]
 
 
 def _clamped(call: KernelCall) -> KernelCall | None:
@@ -151,7 +147,7 @@ def _with_addend(call: KernelCall) -> KernelCall | None:
     return replace(call, spec=replace(spec, params=tuple(params.items()), bindings=bindings), reason=reason)
 
 
-def _in_fewer_tiles(calls: Sequence[KernelCall]) -> list[KernelCall]:
+def _in_fewer_tiles(calls: Sequence[KernelCall], caps: Caps) -> list[KernelCall]:
     """Return the calls, those of kernels for some tile in the tiles of another kernel where they lose little by that."""
     kinds: defaultdict[KernelSpec, defaultdict[KernelSpec, list[int]]] = defaultdict(lambda: defaultdict(list))
     for i, call in enumerate(calls):
@@ -159,7 +155,7 @@ def _in_fewer_tiles(calls: Sequence[KernelCall]) -> list[KernelCall]:
             kinds[_untiled(call.spec)][call.spec].append(i)
     found = list(calls)
     for users in kinds.values():
-        while (least := _least_lost(found, users)) is not None:
+        while (least := _least_lost(found, users, caps)) is not None:
             spec, changed = least
             moved = users.pop(spec)
             users[changed[0].spec] += moved
@@ -169,25 +165,30 @@ def _in_fewer_tiles(calls: Sequence[KernelCall]) -> list[KernelCall]:
 
 
 def _least_lost(
-    calls: Sequence[KernelCall], users: Mapping[KernelSpec, Sequence[int]]
+    calls: Sequence[KernelCall], users: Mapping[KernelSpec, Sequence[int]], caps: Caps
 ) -> tuple[KernelSpec, list[KernelCall]] | None:
     """Return the kernel whose calls lose the least in the tiles of another, and they in these; None if all lose too much.
 
     Args:
         calls: all calls.
         users: kernels that are alike but for their tiles, and the positions of their calls.
+        caps: the device.
     """
+
+    def nanoseconds(tiling: Tiling, tile: Tile) -> float:
+        return select.tile_nanoseconds(caps, tiling.size, *tile, texture=True)
+
     tilings = {spec: [t for i in own if (t := calls[i].tiling)] for spec, own in users.items()}
     lost = {
-        (spec, other): sum(t.nanoseconds(tilings[other][0].tile) - _SURE * t.nanoseconds(t.tile) for t in own)
+        (spec, other): sum(nanoseconds(t, tilings[other][0].tile) - _SURE * nanoseconds(t, t.tile) for t in own)
         for spec, own in tilings.items()
         for other in tilings
         if other is not spec
     }
     for spec, other in sorted((pair for pair in lost if lost[pair] < select.WORTH_A_KERNEL_NS), key=lost.__getitem__):
         tile = tilings[other][0].tile
-        changed = [replace(t.retiled(tile), tiling=replace(t, tile=tile)) for t in tilings[spec]]
-        if all(call.spec == other for call in changed):
+        changed = [call for i in users[spec] if (call := retiled(calls[i], tile, caps)) and call.spec == other]
+        if len(changed) == len(users[spec]):
             return spec, changed
     return None
 
