@@ -264,7 +264,8 @@ def _activations(low: Lowering) -> tuple[tuple[Term, ...], tuple[str, ...], list
         formula_for = ACTIVATIONS[name].elementwise
         assert formula_for is not None
         formula, prefix = formula_for([data_type], data_type, dict(options)), f"activation_{i}_"
-        fields += [(prefix + field, type_, value) for field, type_, value in formula.uniforms]
+        for field, type_, value in formula.uniforms:
+            fields.append((prefix + field, type_, value))
         terms.append(formula.applied([Variable("x")], prefix))
         library += [file for file in formula.lib if file not in library]
     return tuple(terms), tuple(sorted(library)), fields
