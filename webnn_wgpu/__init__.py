@@ -53,11 +53,13 @@ _FRONTENDS = {"load": "loading", "load_onnx": "loading", "Model": "onnx", "analy
 """Names of frontends, and the modules that have them: imported when they are first used, as some need other packages."""
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _FRONTENDS:
-        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-    with needed_by(name, "onnx"):
-        return getattr(import_module(f".frontends.{_FRONTENDS[name]}", __name__), name)
+if not TYPE_CHECKING:  # of which type checkers would conclude that the module has any name
+
+    def __getattr__(name: str) -> Any:
+        if name not in _FRONTENDS:
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        with needed_by(name, "onnx"):
+            return getattr(import_module(f".frontends.{_FRONTENDS[name]}", __name__), name)
 
 
 __all__ = [

@@ -419,6 +419,8 @@ def test_async_context(context: webnn.MLContext) -> None:
         graph = doubler(wrapped, [2, 3])
         source = wrapped.create_tensor([2, 3], "float32")
         target = wrapped.create_tensor(shape=[2, 3], data_type="float32", writable=False)
+        for other in (wrapped.createTensor([2], "float32"), wrapped.create_tensor({"dataType": "float32", "shape": [2]})):
+            assert (other.readable, other.writable) == (True, True)
         assert (source.readable, source.writable, target.readable, target.writable) == (True, True, True, False)
         await wrapped.write_tensor_async(source, X)
         await wrapped.dispatch(graph, {"x": source}, {"y": target})

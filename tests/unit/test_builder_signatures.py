@@ -46,6 +46,9 @@ def signature_problems(entry: dict[str, Any]) -> list[str]:
     ours = {n: p for n, p in inspect.signature(method).parameters.items() if n != "self"}
     wanted = wanted_signature(entry).parameters
     problems: list[str] = []
+    # The options as one dictionary, which stand behind the arguments.
+    if ours.pop("options").kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+        problems.append(f"{name}: the dictionary of options cannot be given by position")
     positional = [n for n, p in wanted.items() if p.kind is p.POSITIONAL_OR_KEYWORD] + [*POSITIONAL_OPTIONS.get(name, ())]
     if (found := [n for n, p in ours.items() if p.kind is p.POSITIONAL_OR_KEYWORD]) != positional:
         problems.append(f"{name}: positional {found}, not {positional}")

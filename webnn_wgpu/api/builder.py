@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from ..core.call_site import call_site
 from ..core.errors import InvalidStateError, MLTensorStateError, MLTypeError
@@ -31,6 +31,16 @@ if TYPE_CHECKING:
     from ..passes import PassReport
     from ..plan import ExecutionPlan
     from .context import MLContext
+    from .types import (
+        ConstantDataType,
+        ConstantDataTypeLike,
+        DataTypeLike,
+        MLConstantDescriptor,
+        MLOperandDescriptor,
+        Number,
+        ShapeLike,
+        TensorData,
+    )
 
 PROFILES = ("2026", "2024")
 
@@ -66,7 +76,7 @@ class MLGraphBuilder(WgslOperators, Operators):
     Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder
     """
 
-    def __init__(self, context: MLContext, profile: str = "2026") -> None:
+    def __init__(self, context: MLContext, profile: Literal["2026", "2024"] = "2026") -> None:
         from .context import MLContext
 
         fail = failing("MLGraphBuilder")
@@ -86,8 +96,24 @@ class MLGraphBuilder(WgslOperators, Operators):
 
     # operands -----------------------------------------------------------------------------------------------------
 
+    @overload
+    def input(self, name: str, descriptor: MLOperandDescriptor) -> MLOperand: ...
+    @overload
+    def input(self, name: str, descriptor: ShapeLike, data_type: DataTypeLike) -> MLOperand: ...
+    @overload
+    def input(self, name: str, descriptor: ShapeLike, *, dtype: DataTypeLike) -> MLOperand: ...
+    @overload
     def input(
-        self, name: str, descriptor: Any = None, data_type: str | None = None, *, shape: Any = None, dtype: str | None = None
+        self, name: str, *, shape: ShapeLike, data_type: DataTypeLike | None = None, dtype: DataTypeLike | None = None
+    ) -> MLOperand: ...
+    def input(
+        self,
+        name: str,
+        descriptor: MLOperandDescriptor | ShapeLike | None = None,
+        data_type: DataTypeLike | None = None,
+        *,
+        shape: ShapeLike | None = None,
+        dtype: DataTypeLike | None = None,
     ) -> MLOperand:
         """Declare an input of the graph.
 
@@ -122,6 +148,26 @@ class MLGraphBuilder(WgslOperators, Operators):
         self._inputs.append((name, operand.value))
         return operand
 
+    @overload
+    def constant(self, descriptor: MLConstantDescriptor, data: TensorData) -> MLOperand: ...
+    @overload
+    def constant(self, type: ConstantDataType, value: Number) -> MLOperand: ...
+    @overload
+    def constant(self, tensor: MLTensor, /) -> MLOperand: ...
+    @overload
+    def constant(self, value: Number, data_type: ConstantDataTypeLike = "float32") -> MLOperand: ...
+    @overload
+    def constant(
+        self, value: TensorData, shape: ShapeLike | None = None, data_type: ConstantDataTypeLike | None = None
+    ) -> MLOperand: ...
+    @overload
+    def constant(
+        self, value: TensorData, shape: ShapeLike | None = None, *, dtype: ConstantDataTypeLike | None = None
+    ) -> MLOperand: ...
+    @overload
+    def constant(
+        self, start: Number, end: Number, step: Number, data_type: ConstantDataTypeLike = "float32", /
+    ) -> MLOperand: ...
     def constant(self, *args: Any, **kwargs: Any) -> MLOperand:
         """Make a constant operand, in any of the specification's forms.
 
@@ -386,3 +432,7 @@ class MLGraphBuilder(WgslOperators, Operators):
     def __repr__(self) -> str:
         state = "built" if self._built else f"{len(self._nodes)} operators"
         return f"MLGraphBuilder({self._context.description}, {state})"
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        buildAsync = build_async

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
 
 from ..core.caps import Caps
 from ..core.data_types import CONSTANT_TYPES
@@ -35,12 +35,24 @@ from .graph import MLGraph
 from .interop import Interop
 from .limits import MLOpSupportLimits, op_support_limits
 from .options import camel_attribute
-from .promise import MLPromise
+from .promise import MLPromise, promised
 from .pywebnn import MLDeviceTensor
 from .recovery import Recovery
 from .results import MLComputeResult, MLContextLostInfo, MLMemory
 from .tensor import MLTensor
 from .textures import Textures
+
+if TYPE_CHECKING:
+    from .builder import MLGraphBuilder
+    from .types import (
+        DataTypeLike,
+        MLConstantDescriptor,
+        MLPowerPreference,
+        MLTensorDescriptor,
+        ShapeLike,
+        TensorData,
+        WritableArray,
+    )
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -69,7 +81,7 @@ class MLContext(Interop, Textures, Recovery):
         return self._lost
 
     @property
-    def power_preference(self) -> str:
+    def power_preference(self) -> MLPowerPreference:
         """The power preference that was asked for."""
         return self._power_preference
 
@@ -79,7 +91,7 @@ class MLContext(Interop, Textures, Recovery):
         return self._backend.accelerated
 
     @property
-    def device_type(self) -> str:
+    def device_type(self) -> Literal["gpu", "cpu"]:
         """The 2024 name of where graphs run: `gpu`, or `cpu` for software adapters and the numpy reference."""
         return "gpu" if self.accelerated else "cpu"
 
@@ -149,7 +161,7 @@ class MLContext(Interop, Textures, Recovery):
         self._check_graph(graph, "convert_to_onnx")
         raise NotSupportedError("a graph cannot be written as an ONNX model", operator="convert_to_onnx", got=repr(graph))
 
-    def create_graph_builder(self, profile: str = "2026") -> Any:
+    def create_graph_builder(self, profile: Literal["2026", "2024"] = "2026") -> MLGraphBuilder:
         """Return a new `MLGraphBuilder` for this context."""
         from .builder import MLGraphBuilder
 
@@ -157,7 +169,12 @@ class MLContext(Interop, Textures, Recovery):
 
     # arrays in, arrays out ----------------------------------------------------------------------------------------
 
-    def compute(self, graph: MLGraph, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None) -> MLComputeResult:
+    def compute(
+        self,
+        graph: MLGraph,
+        inputs: Mapping[str, TensorData],
+        outputs: Mapping[str, WritableArray | None] | None = None,
+    ) -> MLComputeResult:
         """Run a graph on arrays and wait for the results.
 
         Args:
@@ -179,7 +196,10 @@ class MLContext(Interop, Textures, Recovery):
         return self._compute(graph, inputs, outputs).result()
 
     def compute_async(
-        self, graph: MLGraph, inputs: Mapping[str, Any], outputs: Mapping[str, Any] | None = None
+        self,
+        graph: MLGraph,
+        inputs: Mapping[str, TensorData],
+        outputs: Mapping[str, WritableArray | None] | None = None,
     ) -> MLPromise[MLComputeResult]:
         """Submit a run like `compute` and return a promise of its result; the arrays must be left alone until then."""
         return MLPromise[MLComputeResult].attempt(lambda: self._compute(graph, inputs, outputs))
@@ -210,16 +230,55 @@ class MLContext(Interop, Textures, Recovery):
 
     # tensors ------------------------------------------------------------------------------------------------------
 
+    @overload
     def create_tensor(
         self,
-        descriptor: Any = None,
-        data_type: str | None = None,
+        descriptor: MLTensorDescriptor,
+        *,
+        readable: bool | None = None,
+        writable: bool | None = None,
+        exportable_to_gpu: bool | None = None,
+    ) -> MLTensor: ...
+    @overload
+    def create_tensor(
+        self,
+        descriptor: ShapeLike,
+        data_type: DataTypeLike,
+        readable: bool | None = None,
+        writable: bool | None = None,
+        exportable_to_gpu: bool | None = None,
+    ) -> MLTensor: ...
+    @overload
+    def create_tensor(
+        self,
+        descriptor: ShapeLike,
+        *,
+        dtype: DataTypeLike,
+        readable: bool | None = None,
+        writable: bool | None = None,
+        exportable_to_gpu: bool | None = None,
+    ) -> MLTensor: ...
+    @overload
+    def create_tensor(
+        self,
+        *,
+        shape: ShapeLike,
+        data_type: DataTypeLike | None = None,
+        dtype: DataTypeLike | None = None,
+        readable: bool | None = None,
+        writable: bool | None = None,
+        exportable_to_gpu: bool | None = None,
+    ) -> MLTensor: ...
+    def create_tensor(
+        self,
+        descriptor: MLTensorDescriptor | ShapeLike | None = None,
+        data_type: DataTypeLike | None = None,
         readable: bool | None = None,
         writable: bool | None = None,
         exportable_to_gpu: bool | None = None,
         *,
-        shape: Any = None,
-        dtype: str | None = None,
+        shape: ShapeLike | None = None,
+        dtype: DataTypeLike | None = None,
     ) -> MLTensor:
         """Allocate a zero-filled tensor on the device.
 
@@ -259,15 +318,15 @@ class MLContext(Interop, Textures, Recovery):
             self._tensors.add(tensor)
             return tensor
 
-    def create_tensor_async(self, *args: Any, **kwargs: Any) -> MLPromise[MLTensor]:
-        """Return a promise of what `create_tensor` returns for the same arguments."""
-        return MLPromise[MLTensor].attempt(lambda: MLPromise[MLTensor].resolved(self.create_tensor(*args, **kwargs)))
+    create_tensor_async = promised(create_tensor)
 
-    def create_host_tensor(self, shape: Any, data_type: str) -> MLTensor:
+    def create_host_tensor(self, shape: ShapeLike, data_type: DataTypeLike) -> MLTensor:
         """Return a zero-filled tensor that may be read and written (pywebnn's name for that)."""
         return self.create_tensor(shape, data_type, readable=True, writable=True)
 
-    def create_device_tensor(self, graph: MLGraph, shape: Any, data_type: str, device: str | None = None) -> MLDeviceTensor:
+    def create_device_tensor(
+        self, graph: MLGraph, shape: ShapeLike, data_type: DataTypeLike, device: str | None = None
+    ) -> MLDeviceTensor:
         """Return a tensor with `read` and `write` methods of its own, for a graph of this context (pywebnn's form).
 
         It lies on the context's device, whatever `device` names.
@@ -276,7 +335,7 @@ class MLContext(Interop, Textures, Recovery):
         wanted = tensor_type(data_type, shape, failing("create_device_tensor"))
         return self._allocate(MLDeviceTensor, wanted, {"readable": True, "writable": True}, "create_device_tensor")
 
-    def create_constant_tensor(self, descriptor: Any, data: Any) -> MLTensor:
+    def create_constant_tensor(self, descriptor: MLConstantDescriptor, data: TensorData) -> MLTensor:
         """Return a tensor that graphs use as a constant, through `MLGraphBuilder.constant(tensor)`.
 
         Args:
@@ -299,11 +358,9 @@ class MLContext(Interop, Textures, Recovery):
             self._tensors.add(tensor)
             return tensor
 
-    def create_constant_tensor_async(self, descriptor: Any, data: Any) -> MLPromise[MLTensor]:
-        """Return a promise of what `create_constant_tensor` returns for the same arguments."""
-        return MLPromise[MLTensor].attempt(lambda: MLPromise[MLTensor].resolved(self.create_constant_tensor(descriptor, data)))
+    create_constant_tensor_async = promised(create_constant_tensor)
 
-    def write_tensor(self, tensor: MLTensor, data: Any) -> None:
+    def write_tensor(self, tensor: MLTensor, data: TensorData) -> None:
         """Queue a write of a whole tensor; `data` may be reused at once.
 
         Raises:
@@ -320,7 +377,11 @@ class MLContext(Interop, Textures, Recovery):
             tensor._check_usable("write_tensor")
             tensor._storage.write(array)
 
-    def read_tensor(self, tensor: MLTensor, output: Any = None) -> Any:
+    @overload
+    def read_tensor(self, tensor: MLTensor, output: None = None) -> Array: ...
+    @overload
+    def read_tensor(self, tensor: MLTensor, output: WritableArray) -> None: ...
+    def read_tensor(self, tensor: MLTensor, output: WritableArray | None = None) -> Array | None:
         """Read a whole tensor, after all work queued before.
 
         Args:
@@ -339,11 +400,15 @@ class MLContext(Interop, Textures, Recovery):
         """
         return self._read(tensor, output).result()
 
-    def read_tensor_async(self, tensor: MLTensor, output: Any = None) -> MLPromise[Any]:
+    @overload
+    def read_tensor_async(self, tensor: MLTensor, output: None = None) -> MLPromise[Array]: ...
+    @overload
+    def read_tensor_async(self, tensor: MLTensor, output: WritableArray) -> MLPromise[None]: ...
+    def read_tensor_async(self, tensor: MLTensor, output: WritableArray | None = None) -> MLPromise[Array] | MLPromise[None]:
         """Submit a read like `read_tensor` and return a promise of its result."""
         return MLPromise[Any].attempt(lambda: self._read(tensor, output))
 
-    def _read(self, tensor: Any, output: Any) -> MLPromise[Any]:
+    def _read(self, tensor: MLTensor, output: WritableArray | None) -> MLPromise[Any]:
         self._check_tensor(tensor, "read_tensor")
         if not tensor.readable:
             raise MLTensorStateError("the tensor is not readable", operator="read_tensor", got=repr(tensor))
@@ -464,5 +529,26 @@ class MLContext(Interop, Textures, Recovery):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.destroy()
 
-    def __getattr__(self, name: str) -> Any:
-        return camel_attribute(self, name)
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        powerPreference = power_preference
+        deviceType = device_type
+        opSupportLimits = op_support_limits
+        backendInfo = backend_info
+        convertToOnnx = convert_to_onnx
+        createGraphBuilder = create_graph_builder
+        computeAsync = compute_async
+        createTensor = create_tensor
+        createTensorAsync = create_tensor_async
+        createHostTensor = create_host_tensor
+        createDeviceTensor = create_device_tensor
+        createConstantTensor = create_constant_tensor
+        createConstantTensorAsync = create_constant_tensor_async
+        writeTensor = write_tensor
+        readTensor = read_tensor
+        readTensorAsync = read_tensor_async
+        dispatchSteps = dispatch_steps
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            return camel_attribute(self, name)

@@ -30,16 +30,17 @@ from .tensor import MLTensor
 
 if TYPE_CHECKING:
     from .context import MLContext
+    from .types import MLContextOptions, MLPowerPreference
 
 
 class ContextState:
     """The state of a context, and the checks on what is given to it."""
 
-    def __init__(self, backend: Backend, *, power_preference: str = "default") -> None:
+    def __init__(self, backend: Backend, *, power_preference: MLPowerPreference = "default") -> None:
         self._backend = backend
         self._lock = backend.lock
-        self._power_preference = power_preference
-        self._options: Mapping[str, Any] = {}
+        self._power_preference: MLPowerPreference = power_preference
+        self._options: MLContextOptions = {}
         """What `create_context` was called with, but for a device of the caller's."""
         self._needs_device = False
         """Whether it was called with one."""

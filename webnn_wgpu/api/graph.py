@@ -25,6 +25,7 @@ from .progress import Progress
 
 if TYPE_CHECKING:
     from .context import MLContext
+    from .types import TensorData
 
 
 class MLGraph:
@@ -228,7 +229,7 @@ class MLGraph:
                 )
             self._install(name, override)
 
-    def profile(self, inputs: Mapping[str, Any], *, runs: int = 1, peak: Peak | None = None) -> GraphProfile:
+    def profile(self, inputs: Mapping[str, TensorData], *, runs: int = 1, peak: Peak | None = None) -> GraphProfile:
         """Run the graph and return how long each kernel took on the device, by the device's own timestamps.
 
         Each kernel runs in a compute pass of its own for that, in a run beside the ordinary one whose wall time is told.
@@ -319,8 +320,16 @@ class MLGraph:
     def _repr_svg_(self) -> str | None:
         return graph_svg(self.source) if self.operation_count <= MOST_DRAWN else None
 
-    def __getattr__(self, name: str) -> Any:
-        return camel_attribute(self, name)
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        operandCount = operand_count
+        operationCount = operation_count
+        getInputNames = get_input_names
+        getOutputNames = get_output_names
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            return camel_attribute(self, name)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{n}: {t}" for n, t in self.inputs.items())

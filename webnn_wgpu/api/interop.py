@@ -15,12 +15,13 @@ from .tensor import MLTensor
 if TYPE_CHECKING:
     from .context import MLContext
     from .graph import MLGraph
+    from .types import DataTypeLike, ShapeLike
 
 
 class Interop(ContextState):
     """Buffers of the caller's as tensors, tensors as buffers, and graphs in the caller's encoders; a part of `MLContext`."""
 
-    def wrap_buffer(self, buffer: Any, shape: Any, data_type: str, offset: int = 0) -> MLTensor:
+    def wrap_buffer(self, buffer: Any, shape: ShapeLike, data_type: DataTypeLike, offset: int = 0) -> MLTensor:
         """Return a tensor over memory of the caller's, without a copy.
 
         The tensor takes up its bytes rounded up to the next multiple of 32, and what lies behind its last element there may be
@@ -149,6 +150,11 @@ class Interop(ContextState):
         with self._guarded("encode"), self._lock:
             storages = self._storages(graph, inputs, outputs, "encode")
             graph._executable.encode(*storages, encoder, compute_pass)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        wrapBuffer = wrap_buffer
+        exportToGPU = export_to_gpu
 
 
 class ExportedBuffer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack, cast
 
 from ..core.errors import MLTypeError, NotSupportedError
 from ..core.names import snake_case
@@ -16,6 +16,9 @@ from .context import MLContext
 from .options import camel_attribute
 from .promise import MLPromise
 from .tuning import TuningSource, sources_of
+
+if TYPE_CHECKING:
+    from .types import CamelCaseContextOptions, GPUDevice, MLContextOptions, MLPowerPreference
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -36,15 +39,15 @@ class ML:
 
     def create_context(
         self,
-        device_or_options: Any = None,
+        device_or_options: GPUDevice | MLContextOptions | MLPowerPreference | None = None,
         accelerated: bool | None = None,
         device_type: Literal["auto", "cpu", "gpu"] | None = None,
         *,
-        power_preference: Literal["default", "high-performance", "low-power"] | None = None,
-        gpu_device: Any = None,
+        power_preference: MLPowerPreference | None = None,
+        gpu_device: GPUDevice | None = None,
         backend: Literal["auto", "reference"] | None = None,
         tuning: TuningSource = None,
-        **camel_case: Any,
+        **camel_case: Unpack[CamelCaseContextOptions],
     ) -> MLContext:
         """Return a context on a device.
 
@@ -95,15 +98,26 @@ class ML:
                 raise fail(f"option {name} is given twice", got=f"{options[name]!r} and {value!r}")
             options[name] = value
         context = _create(options)
-        context._options, context._needs_device = options | {"gpu_device": None}, options["gpu_device"] is not None
+        context._needs_device = options.pop("gpu_device") is not None
+        context._options = cast("MLContextOptions", options)
         return context
 
-    def create_context_async(self, device_or_options: Any = None, **options: Any) -> MLPromise[MLContext]:
+    def create_context_async(
+        self,
+        device_or_options: GPUDevice | MLContextOptions | MLPowerPreference | None = None,
+        **options: Unpack[MLContextOptions],
+    ) -> MLPromise[MLContext]:
         """Return a promise of what `create_context` returns for the same arguments."""
         return MLPromise[MLContext].in_background(lambda: self.create_context(device_or_options, **options))
 
-    def __getattr__(self, name: str) -> Any:
-        return camel_attribute(self, name)
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        createContext = create_context
+        createContextAsync = create_context_async
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            return camel_attribute(self, name)
 
 
 def _create(options: Mapping[str, Any]) -> MLContext:

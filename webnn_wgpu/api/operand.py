@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
 from .notebooks import facts_html, type_facts
 from .options import camel_attribute
 
 if TYPE_CHECKING:
     from ..ir.types import TensorType
+    from .builder import MLGraphBuilder
     from .operators._base import OperatorMethods
 
 
@@ -97,9 +98,9 @@ class MLOperand:
         self._data_type, self._shape = DataTypeName(type.data_type), Shape(type.shape)
 
     @property
-    def builder(self) -> OperatorMethods:
+    def builder(self) -> MLGraphBuilder:
         """The builder the operand belongs to."""
-        return self._builder
+        return cast("MLGraphBuilder", self._builder)
 
     @property
     def name(self) -> str | None:
@@ -139,8 +140,13 @@ class MLOperand:
     def _repr_html_(self) -> str:
         return facts_html("MLOperand", {"input": self._name or "", **type_facts(self._type)})
 
-    def __getattr__(self, name: str) -> Any:
-        return camel_attribute(self, name)
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        dataType = data_type
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            return camel_attribute(self, name)
 
     def __repr__(self) -> str:
         name = "" if self._name is None else f"{self._name!r}, "

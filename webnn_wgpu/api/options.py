@@ -61,7 +61,7 @@ def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
     What the method declares stays its signature: operands and arguments by position or by name, options by name. In addition
 
-    * one mapping of options may stand last or be given as `options=`;
+    * one dictionary of options may stand last or be given as `options=`, which a method may declare for type checkers;
     * every name may be written in camelCase;
     * options that pywebnn takes by position may stand there, and `x` names the first operand, as it does there;
     * None for an option means that it is absent;
@@ -99,8 +99,10 @@ class _Conversion:
 
     def __init__(self, method: Callable[..., Any], aliases: Mapping[str, str]) -> None:
         self.name = method.__name__
-        self.signature = inspect.signature(method)
-        _self, *parameters = self.signature.parameters.values()
+        declared = inspect.signature(method)
+        # The dictionary of options is taken out of a call before the rest is checked against the signature.
+        _self, *parameters = (p for p in declared.parameters.values() if p.name != "options")
+        self.signature = declared.replace(parameters=[_self, *parameters])
         self.parameters = [p.name for p in parameters]
         self.aliases = {"x": self.parameters[0], **aliases}
         self.positions = 1 + sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)

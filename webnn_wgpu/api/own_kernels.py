@@ -19,6 +19,7 @@ from .tensor import MLTensor
 if TYPE_CHECKING:
     from .backend import Pending
     from .context import MLContext
+    from .types import Number
 
 _lock = Lock()
 _default: list[MLContext] = []
@@ -53,8 +54,8 @@ def _is_list(value: Any) -> bool:
 def run_wgsl(
     source: str,
     *arguments: Any,
-    workgroups: Any,
-    constants: Mapping[str, Any] | None = None,
+    workgroups: int | Sequence[int],
+    constants: Mapping[str, Number | bool] | None = None,
     context: MLContext | None = None,
     label: str = "",
 ) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Generator
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, ParamSpec, TypeVar, cast
 
+P = ParamSpec("P")
 T = TypeVar("T")
 U = TypeVar("U")
 
@@ -126,6 +127,17 @@ class MLPromise(Generic[T]):
             yield from _pause(pause_s)
             pause_s = min(2 * pause_s + 0.0001, _LONGEST_PAUSE_S)
         return self.result()
+
+
+def promised(method: Callable[P, T]) -> Callable[P, MLPromise[T]]:
+    """Return a method that does what another one does, and returns a promise of its result, or of its error."""
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> MLPromise[T]:
+        return MLPromise[T].attempt(lambda: MLPromise[T].resolved(method(*args, **kwargs)))
+
+    call.__name__, call.__qualname__ = f"{method.__name__}_async", f"{method.__qualname__}_async"
+    call.__doc__ = f"Return a promise of what `{method.__name__}` returns for the same arguments."
+    return call
 
 
 def _pause(seconds: float) -> Generator[Any, None, None]:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
+from ..core.names import snake_case
 from ..ir.graph import Array
 from .tensor import MLTensor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import Concatenate, ParamSpec, TypeVar
 
+    from ..core.caps import Caps
     from .context import MLContext
     from .graph import MLGraph
+    from .promise import MLPromise
+    from .results import MLContextLostInfo
+    from .types import DataTypeLike, MLPowerPreference, MLTensorDescriptor, ShapeLike, TensorData, WritableArray
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+
+    def _handed_on(method: Callable[Concatenate[MLContext, P], R]) -> Callable[Concatenate[AsyncMLContext, P], R]: ...
 
 
 class MLDeviceTensor(MLTensor):
     """A tensor with methods of its own; made by `MLContext.create_device_tensor`. It may be read, written and dispatched."""
 
     @property
-    def device(self) -> str:
+    def device(self) -> Literal["gpu", "cpu"]:
         """Where it is: "gpu", or "cpu" for software adapters and the numpy reference."""
         return self._context.device_type
 
@@ -27,7 +38,7 @@ class MLDeviceTensor(MLTensor):
         """Adapter, driver and backend for people."""
         return self._context.description
 
-    def write(self, data: Any) -> None:
+    def write(self, data: TensorData) -> None:
         """Write the whole tensor; raises like `MLContext.write_tensor`."""
         self._context.write_tensor(self, data)
 
@@ -55,28 +66,93 @@ class AsyncMLContext:
 
     def create_tensor(
         self,
-        shape: Any,
-        data_type: str | None = None,
+        shape: MLTensorDescriptor | ShapeLike,
+        data_type: DataTypeLike | None = None,
         readable: bool = True,
         writable: bool = True,
         exportable_to_gpu: bool = False,
         *,
-        dtype: str | None = None,
+        dtype: DataTypeLike | None = None,
     ) -> MLTensor:
         """Return a zero-filled tensor, readable and writable unless told otherwise."""
-        return self._context.create_tensor(shape, data_type, readable, writable, exportable_to_gpu, dtype=dtype)
+        create: Callable[..., MLTensor] = self._context.create_tensor
+        return create(shape, data_type, readable, writable, exportable_to_gpu, dtype=dtype)
 
     async def dispatch(self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]) -> None:
         """Queue a run; raises like `MLContext.dispatch`."""
         self._context.dispatch(graph, inputs, outputs)
 
-    async def read_tensor_async(self, tensor: MLTensor, output: Any = None) -> Any:
+    @overload
+    async def read_tensor_async(self, tensor: MLTensor, output: None = None) -> Array: ...
+    @overload
+    async def read_tensor_async(self, tensor: MLTensor, output: WritableArray) -> None: ...
+    async def read_tensor_async(self, tensor: MLTensor, output: WritableArray | None = None) -> Array | None:
         """Read a whole tensor; raises like `MLContext.read_tensor`."""
-        return await self._context.read_tensor_async(tensor, output)
+        if output is not None:
+            return await self._context.read_tensor_async(tensor, output)
+        return await self._context.read_tensor_async(tensor)
 
-    async def write_tensor_async(self, tensor: MLTensor, data: Any) -> None:
+    async def write_tensor_async(self, tensor: MLTensor, data: TensorData) -> None:
         """Queue a write of a whole tensor; raises like `MLContext.write_tensor`."""
         self._context.write_tensor(tensor, data)
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._context, name)
+    if TYPE_CHECKING:
+        # camelCase names, and the context's own methods and attributes, which `__getattr__` finds at run time.
+        createTensor = create_tensor
+        readTensorAsync = read_tensor_async
+        writeTensorAsync = write_tensor_async
+
+        backend_info = backendInfo = _handed_on(MLContext.backend_info)
+        compute = _handed_on(MLContext.compute)
+        compute_async = computeAsync = _handed_on(MLContext.compute_async)
+        convert_to_onnx = convertToOnnx = _handed_on(MLContext.convert_to_onnx)
+        create_constant_tensor = createConstantTensor = _handed_on(MLContext.create_constant_tensor)
+        create_constant_tensor_async = createConstantTensorAsync = _handed_on(MLContext.create_constant_tensor_async)
+        create_device_tensor = createDeviceTensor = _handed_on(MLContext.create_device_tensor)
+        create_graph_builder = createGraphBuilder = _handed_on(MLContext.create_graph_builder)
+        create_host_tensor = createHostTensor = _handed_on(MLContext.create_host_tensor)
+        destroy = _handed_on(MLContext.destroy)
+        dispatch_steps = dispatchSteps = _handed_on(MLContext.dispatch_steps)
+        encode = _handed_on(MLContext.encode)
+        export_to_gpu = exportToGPU = _handed_on(MLContext.export_to_gpu)
+        memory = _handed_on(MLContext.memory)
+        op_support_limits = opSupportLimits = _handed_on(MLContext.op_support_limits)
+        read_tensor = readTensor = _handed_on(MLContext.read_tensor)
+        rebuild = _handed_on(MLContext.rebuild)
+        recover = _handed_on(MLContext.recover)
+        tensor_from_texture = tensorFromTexture = _handed_on(MLContext.tensor_from_texture)
+        tensor_to_texture = tensorToTexture = _handed_on(MLContext.tensor_to_texture)
+        wrap_buffer = wrapBuffer = _handed_on(MLContext.wrap_buffer)
+        write_tensor = writeTensor = _handed_on(MLContext.write_tensor)
+
+        def create_tensor_async(
+            self,
+            descriptor: MLTensorDescriptor | ShapeLike,
+            data_type: DataTypeLike | None = None,
+            readable: bool | None = None,
+            writable: bool | None = None,
+            exportable_to_gpu: bool | None = None,
+            *,
+            dtype: DataTypeLike | None = None,
+        ) -> MLPromise[MLTensor]:
+            """Return a promise of what `MLContext.create_tensor` returns for the same arguments."""
+            ...
+
+        createTensorAsync = create_tensor_async
+
+        accelerated: bool
+        caps: Caps
+        description: str
+        device: Any
+        device_type: Literal["gpu", "cpu"]
+        deviceType: Literal["gpu", "cpu"]
+        lost: MLPromise[MLContextLostInfo]
+        power_preference: MLPowerPreference
+        powerPreference: MLPowerPreference
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            own = snake_case(name)
+            if own != name and hasattr(type(self), own):
+                return getattr(self, own)
+            return getattr(self._context, name)

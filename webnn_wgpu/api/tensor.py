@@ -14,6 +14,8 @@ from .operand import DataTypeName, Shape
 from .options import camel_attribute
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from .context import MLContext
 
 
@@ -121,7 +123,7 @@ class MLTensor:
         self._check_usable("buffer_offset")
         return self._storage.offset_bytes
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Read the tensor, as `MLContext.read_tensor` does: `np.asarray(tensor)`.
 
         Raises:
@@ -130,7 +132,7 @@ class MLTensor:
         """
         if copy is False:
             raise ValueError("a tensor lies on the device: an array of it is a copy")
-        array: Array = self._context.read_tensor(self)
+        array = self._context.read_tensor(self)
         return array if dtype is None else array.astype(dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
@@ -177,5 +179,12 @@ class MLTensor:
         flags = "".join(f", {f}" for f in ("readable", "writable", "constant") if getattr(self, f))
         return f"MLTensor(shape={list(self.shape)}, dtype={self.data_type}{flags})"
 
-    def __getattr__(self, name: str) -> Any:
-        return camel_attribute(self, name)
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        dataType = data_type
+        exportableToGPU = exportable_to_gpu
+        bufferOffset = buffer_offset
+    else:
+
+        def __getattr__(self, name: str) -> Any:
+            return camel_attribute(self, name)

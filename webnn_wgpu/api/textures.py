@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from .tensor import MLTensor
 
 if TYPE_CHECKING:
     from .context import MLContext
+    from .operand import DataTypeName
+    from .types import Number, SupportsArray
 
 _LARGEST = float(np.finfo(np.float32).max)
 _COMPONENTS = "rgba"
@@ -34,15 +36,15 @@ class Textures(ContextState):
         texture: Any,
         *,
         size: Sequence[int] | None = None,
-        layout: str = "nchw",
-        mean: Any = 0.0,
-        std: Any = 1.0,
+        layout: Literal["nchw", "nhwc"] = "nchw",
+        mean: Number | Sequence[Number] = 0.0,
+        std: Number | Sequence[Number] = 1.0,
         crop: Sequence[int] | None = None,
         channel_order: str = "rgb",
-        data_type: str = "float32",
-        filter: str = "linear",
+        data_type: Literal["float32", "float16"] | DataTypeName = "float32",
+        filter: Literal["linear", "nearest"] = "linear",
         antialias: bool = True,
-        color_space: str = "srgb",
+        color_space: Literal["srgb", "linear"] = "srgb",
         into: MLTensor | None = None,
         encoder: Any = None,
     ) -> MLTensor:
@@ -130,14 +132,14 @@ class Textures(ContextState):
         tensor: MLTensor,
         texture: Any,
         *,
-        layout: str = "nchw",
-        mean: Any = 0.0,
-        std: Any = 1.0,
+        layout: Literal["nchw", "nhwc"] = "nchw",
+        mean: Number | Sequence[Number] = 0.0,
+        std: Number | Sequence[Number] = 1.0,
         channel_order: str | None = None,
-        colormap: Any = None,
+        colormap: Literal["gray", "viridis", "inferno", "magma"] | SupportsArray | Sequence[Sequence[float]] | None = None,
         value_range: Sequence[float] = (0.0, 1.0),
-        filter: str = "linear",
-        color_space: str = "srgb",
+        filter: Literal["linear", "nearest"] = "linear",
+        color_space: Literal["srgb", "linear"] = "srgb",
         encoder: Any = None,
     ) -> None:
         """Draw a tensor over a whole texture, resized to it: one draw call. Nothing goes over the host.
@@ -230,6 +232,11 @@ class Textures(ContextState):
         if into._type != wanted:
             raise fail("into must have the result's data type and shape", got=repr(into), allowed=str(wanted))
         return into
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        tensorFromTexture = tensor_from_texture
+        tensorToTexture = tensor_to_texture
 
 
 def _sizes(given: TensorType, channels_last: bool, fail: Fail) -> tuple[int, int, int]:

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[Any]
 """An array of any element type."""
 
+MLOperandDataType: TypeAlias = Literal["float32", "float16", "int32", "uint32", "int64", "uint64", "int8", "uint8"]
+"""The names of the specification's data types."""
+
 MAX_RANK = 8
 """Highest rank of any operand; the specification sets no bound, index arithmetic in the shaders does."""
 

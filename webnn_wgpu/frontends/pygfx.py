@@ -5,10 +5,12 @@ Its names stand beside pygfx's own: `from webnn_wgpu.frontends import pygfx as b
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from webnn_wgpu import MLContext, MLTensor, MLTypeError, NotSupportedError, ml
+from webnn_wgpu.typing import DataTypeLike, MLOperandDataType, ShapeLike
 
 # Usages by WebGPU's numbers: https://www.w3.org/TR/webgpu/#typedefdef-gpubufferusageflags and #typedefdef-gputextureusageflags
 _COPY_SRC, _COPY_DST, _INDEX, _VERTEX, _STORAGE = 0x04, 0x08, 0x10, 0x20, 0x80
@@ -17,8 +19,15 @@ _TEXTURE_COPY_SRC, _TEXTURE_BINDING, _RENDER_ATTACHMENT = 0x01, 0x04, 0x10
 _PADDING = 32
 """Tensors take up multiples of so many bytes."""
 
-_LETTERS = {"float32": "f4", "float16": "f2", "int32": "i4", "uint32": "u4", "int8": "i1", "uint8": "u1"}
-_DATA_TYPES = {letters: name for name, letters in _LETTERS.items()}
+_DATA_TYPES: Mapping[str, MLOperandDataType] = {
+    "f4": "float32",
+    "f2": "float16",
+    "i4": "int32",
+    "u4": "uint32",
+    "i1": "int8",
+    "u1": "uint8",
+}
+_LETTERS: Mapping[str, str] = {name: letters for letters, name in _DATA_TYPES.items()}
 
 
 def create_context() -> MLContext:
@@ -36,7 +45,9 @@ def create_context() -> MLContext:
     return ml.create_context(_pygfx().renderers.wgpu.get_shared().device)
 
 
-def wrap_buffer(context: MLContext, buffer: Any, shape: Any = None, data_type: str | None = None) -> MLTensor:
+def wrap_buffer(
+    context: MLContext, buffer: Any, shape: ShapeLike | None = None, data_type: DataTypeLike | None = None
+) -> MLTensor:
     """Return a tensor over the memory of a pygfx buffer, as `MLContext.wrap_buffer` does; data that waits to go there goes.
 
     Graphs that write it change what pygfx draws from the next frame on. The buffer's `data` on the host stays as it was.
@@ -175,7 +186,7 @@ def _gpu_texture(texture: Any, operator: str) -> Any:
     return native
 
 
-def _elements_of(text: str) -> tuple[int, str]:
+def _elements_of(text: str) -> tuple[int, MLOperandDataType]:
     """Return how many elements an item of a pygfx format has, and their data type: "3xf4"."""
     count, _, letters = text.rpartition("x")
     if letters not in _DATA_TYPES or not (count or "1").isdigit():

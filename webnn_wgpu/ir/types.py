@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..core.data_types import byte_length, numpy_dtype
+from ..core.data_types import MLOperandDataType, byte_length, numpy_dtype
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,12 @@ class TensorType:
     float32[2, 4]
     """
 
-    data_type: str
+    data_type: MLOperandDataType
     shape: tuple[int, ...]
+
+    if TYPE_CHECKING:
+        # What makes types checks their names itself, and gives constants the packed types too, which no program gets to see.
+        def __init__(self, data_type: str, shape: tuple[int, ...]) -> None: ...
 
     @property
     def rank(self) -> int:

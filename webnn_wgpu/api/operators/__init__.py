@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..options import camel_attribute
 from .activations import SmoothActivations
@@ -56,5 +56,7 @@ class Operators(
         """
         return Extensions(self)
 
-    def __getattr__(self, name: str) -> Any:
-        return camel_attribute(self, name)
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return camel_attribute(self, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from ..operand import MLOperand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from .dictionaries import MLOperatorOptions
 
 
 class OperatorMethods(ABC):
@@ -65,11 +67,20 @@ class OperatorMethods(ABC):
         (output,) = self._outputs(name, operands, attrs, label)
         return output
 
-    def _activate(self, name: str, input: MLOperand | None, options: Mapping[str, Any], label: str) -> MLOperand | MLActivation:
-        """Add an activation operator; without an operand return an activation that adds it later."""
+    def _activate(
+        self, name: str, input: MLOperand | MLOperatorOptions | None, options: Mapping[str, Any], label: str
+    ) -> MLOperand | MLActivation:
+        """Add an activation operator; without an operand return an activation that adds it later.
+
+        Args:
+            name: The specification's name.
+            input: The operand or None. A dictionary of options in its place has become `options` before.
+            options: The options as given.
+            label: The operator's name in messages.
+        """
         if input is None:
             return make_activation(self, name, options, label)
-        return self._output(name, [input], options, label)
+        return self._output(name, [cast("MLOperand", input)], options, label)
 
 
 def require_operands(op: Signature, operands: Sequence[object], label: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ...core.errors import MLTypeError, quoted
 from ...ops._attrs import list_items
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..operand import MLOperand
     from ._base import OperatorMethods
 
-Activations: TypeAlias = Iterable[str | MLActivation]
+Activations: TypeAlias = Iterable[Literal["relu", "sigmoid", "tanh"] | MLActivation]
 """Names among relu, sigmoid, tanh; of the 2024 text, what a builder's activation methods return. They may be mixed."""
 
 _Linear: TypeAlias = "Callable[[MLOperand, MLOperand | None, MLOperand | None, str], MLOperand]"

@@ -10,21 +10,25 @@ from ._base import OperatorMethods
 if TYPE_CHECKING:
     from ..activation import MLActivation
     from ..operand import MLOperand
+    from .dictionaries import MLEluOptions, MLOperatorOptions, MLSoftplusOptions
 
 
 class SmoothActivations(OperatorMethods):
     """elu, gelu, sigmoid, softplus, softsign, tanh."""
 
     @overload
-    def elu(self, input: MLOperand, *, alpha: float = 1.0, label: str = "") -> MLOperand: ...
+    def elu(self, input: MLOperand, options: MLEluOptions = {}, *, alpha: float = 1.0, label: str = "") -> MLOperand: ...
     @overload
-    def elu(self, input: None = None, *, alpha: float = 1.0, label: str = "") -> MLActivation: ...
+    def elu(self, input: MLEluOptions | None = None, *, alpha: float = 1.0, label: str = "") -> MLActivation: ...
     @with_options()
-    def elu(self, input: MLOperand | None = None, *, alpha: float = 1.0, label: str = "") -> MLOperand | MLActivation:
+    def elu(
+        self, input: MLOperand | MLEluOptions | None = None, options: MLEluOptions = {}, *, alpha: float = 1.0, label: str = ""
+    ) -> MLOperand | MLActivation:
         """`alpha * (exp(x) - 1)` for x below 0, else x.
 
         Args:
             input: float32 or float16; any shape. None makes an MLActivation.
+            options: The options below as one dictionary.
             alpha: Finite.
             label: The operator's name in messages.
 
@@ -44,15 +48,18 @@ class SmoothActivations(OperatorMethods):
         return self._activate("elu", input, {"alpha": alpha}, label)
 
     @overload
-    def gelu(self, input: MLOperand, *, label: str = "") -> MLOperand: ...
+    def gelu(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand: ...
     @overload
-    def gelu(self, input: None = None, *, label: str = "") -> MLActivation: ...
+    def gelu(self, input: MLOperatorOptions | None = None, *, label: str = "") -> MLActivation: ...
     @with_options()
-    def gelu(self, input: MLOperand | None = None, *, label: str = "") -> MLOperand | MLActivation:
+    def gelu(
+        self, input: MLOperand | MLOperatorOptions | None = None, options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand | MLActivation:
         """0.5 * x * (1 + erf(x / sqrt(2))).
 
         Args:
             input: float32 or float16; any shape. None makes an MLActivation.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -72,15 +79,18 @@ class SmoothActivations(OperatorMethods):
         return self._activate("gelu", input, {}, label)
 
     @overload
-    def sigmoid(self, input: MLOperand, *, label: str = "") -> MLOperand: ...
+    def sigmoid(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand: ...
     @overload
-    def sigmoid(self, input: None = None, *, label: str = "") -> MLActivation: ...
+    def sigmoid(self, input: MLOperatorOptions | None = None, *, label: str = "") -> MLActivation: ...
     @with_options()
-    def sigmoid(self, input: MLOperand | None = None, *, label: str = "") -> MLOperand | MLActivation:
+    def sigmoid(
+        self, input: MLOperand | MLOperatorOptions | None = None, options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand | MLActivation:
         """1 / (1 + exp(-x)).
 
         Args:
             input: float32 or float16; any shape. None makes an MLActivation.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -100,15 +110,25 @@ class SmoothActivations(OperatorMethods):
         return self._activate("sigmoid", input, {}, label)
 
     @overload
-    def softplus(self, input: MLOperand, *, steepness: float = 1.0, label: str = "") -> MLOperand: ...
+    def softplus(
+        self, input: MLOperand, options: MLSoftplusOptions = {}, *, steepness: float = 1.0, label: str = ""
+    ) -> MLOperand: ...
     @overload
-    def softplus(self, input: None = None, *, steepness: float = 1.0, label: str = "") -> MLActivation: ...
+    def softplus(self, input: MLSoftplusOptions | None = None, *, steepness: float = 1.0, label: str = "") -> MLActivation: ...
     @with_options()
-    def softplus(self, input: MLOperand | None = None, *, steepness: float = 1.0, label: str = "") -> MLOperand | MLActivation:
+    def softplus(
+        self,
+        input: MLOperand | MLSoftplusOptions | None = None,
+        options: MLSoftplusOptions = {},
+        *,
+        steepness: float = 1.0,
+        label: str = "",
+    ) -> MLOperand | MLActivation:
         """ln(1 + exp(steepness * x)) / steepness.
 
         Args:
             input: float32 or float16; any shape. None makes an MLActivation.
+            options: The options below as one dictionary.
             steepness: Finite; an option of the 2024 text.
             label: The operator's name in messages.
 
@@ -130,15 +150,18 @@ class SmoothActivations(OperatorMethods):
         return self._activate("softplus", input, {"steepness": steepness}, label)
 
     @overload
-    def softsign(self, input: MLOperand, *, label: str = "") -> MLOperand: ...
+    def softsign(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand: ...
     @overload
-    def softsign(self, input: None = None, *, label: str = "") -> MLActivation: ...
+    def softsign(self, input: MLOperatorOptions | None = None, *, label: str = "") -> MLActivation: ...
     @with_options()
-    def softsign(self, input: MLOperand | None = None, *, label: str = "") -> MLOperand | MLActivation:
+    def softsign(
+        self, input: MLOperand | MLOperatorOptions | None = None, options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand | MLActivation:
         """`x / (1 + |x|)`.
 
         Args:
             input: float32 or float16; any shape. None makes an MLActivation.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -158,15 +181,18 @@ class SmoothActivations(OperatorMethods):
         return self._activate("softsign", input, {}, label)
 
     @overload
-    def tanh(self, input: MLOperand, *, label: str = "") -> MLOperand: ...
+    def tanh(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand: ...
     @overload
-    def tanh(self, input: None = None, *, label: str = "") -> MLActivation: ...
+    def tanh(self, input: MLOperatorOptions | None = None, *, label: str = "") -> MLActivation: ...
     @with_options()
-    def tanh(self, input: MLOperand | None = None, *, label: str = "") -> MLOperand | MLActivation:
+    def tanh(
+        self, input: MLOperand | MLOperatorOptions | None = None, options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand | MLActivation:
         """Hyperbolic tangent of each element.
 
         Args:
             input: float32 or float16; any shape. None makes an MLActivation.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:

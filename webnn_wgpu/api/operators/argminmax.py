@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..options import with_options
 from ._base import OperatorMethods
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..operand import MLOperand
+    from .dictionaries import MLArgMinMaxOptions
 
 
 class ArgMinMaxOperators(OperatorMethods):
@@ -21,11 +22,12 @@ class ArgMinMaxOperators(OperatorMethods):
         self,
         input: MLOperand,
         axis: int | None = None,
+        options: MLArgMinMaxOptions = {},
         *,
         axes: Sequence[int] | None = None,
         keep_dimensions: bool = False,
         select_last_index: bool = False,
-        output_data_type: str | None = None,
+        output_data_type: Literal["int32", "int64"] | None = None,
         label: str = "",
     ) -> MLOperand:
         """Position of the greatest element along a dimension.
@@ -33,6 +35,7 @@ class ArgMinMaxOperators(OperatorMethods):
         Args:
             input: Any data type; rank 1 or more where `axis` is given.
             axis: The dimension. Required by the draft; without it the rules of the 2024 text hold.
+            options: The options below as one dictionary.
             axes: Several dimensions, in place of `axis`, all where absent: the position is then counted over them in
                 row-major order.
             keep_dimensions: Whether the reduced dimensions stay, with size 1.
@@ -71,11 +74,12 @@ class ArgMinMaxOperators(OperatorMethods):
         self,
         input: MLOperand,
         axis: int | None = None,
+        options: MLArgMinMaxOptions = {},
         *,
         axes: Sequence[int] | None = None,
         keep_dimensions: bool = False,
         select_last_index: bool = False,
-        output_data_type: str | None = None,
+        output_data_type: Literal["int32", "int64"] | None = None,
         label: str = "",
     ) -> MLOperand:
         """Position of the least element along a dimension.
@@ -83,6 +87,7 @@ class ArgMinMaxOperators(OperatorMethods):
         Args:
             input: Any data type; rank 1 or more where `axis` is given.
             axis: The dimension. Required by the draft; without it the rules of the 2024 text hold.
+            options: The options below as one dictionary.
             axes: Several dimensions, in place of `axis`, all where absent: the position is then counted over them in
                 row-major order.
             keep_dimensions: Whether the reduced dimensions stay, with size 1.
@@ -115,3 +120,8 @@ class ArgMinMaxOperators(OperatorMethods):
             "output_data_type": output_data_type,
         }
         return self._output("argMin", [input], attrs, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        argMax = arg_max
+        argMin = arg_min

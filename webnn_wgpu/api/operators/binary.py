@@ -9,18 +9,20 @@ from ._base import OperatorMethods
 
 if TYPE_CHECKING:
     from ..operand import MLOperand
+    from .dictionaries import MLOperatorOptions
 
 
 class BinaryOperators(OperatorMethods):
     """add, sub, mul, div, max, min, pow. Shapes broadcast as in numpy."""
 
     @with_options()
-    def add(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def add(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """`a + b`, element by element.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -43,12 +45,13 @@ class BinaryOperators(OperatorMethods):
         return self._output("add", [a, b], label=label)
 
     @with_options()
-    def sub(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def sub(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """`a - b`, element by element.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -69,12 +72,13 @@ class BinaryOperators(OperatorMethods):
         return self._output("sub", [a, b], label=label)
 
     @with_options()
-    def mul(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def mul(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """`a * b`, element by element.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -95,12 +99,13 @@ class BinaryOperators(OperatorMethods):
         return self._output("mul", [a, b], label=label)
 
     @with_options()
-    def div(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def div(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """`a / b`, element by element.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -121,12 +126,13 @@ class BinaryOperators(OperatorMethods):
         return self._output("div", [a, b], label=label)
 
     @with_options()
-    def max(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def max(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """The greater of a and b, element by element.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -147,12 +153,13 @@ class BinaryOperators(OperatorMethods):
         return self._output("max", [a, b], label=label)
 
     @with_options()
-    def min(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def min(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """The lesser of a and b, element by element.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -173,12 +180,13 @@ class BinaryOperators(OperatorMethods):
         return self._output("min", [a, b], label=label)
 
     @with_options()
-    def pow(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def pow(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """`a` to the power of b, element by element.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:

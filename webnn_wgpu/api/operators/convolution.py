@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...ops import operator
 from ..activation import MLActivation, require_activation
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..operand import MLOperand
+    from .dictionaries import MLConv2dOptions, MLConvTranspose2dOptions
 
 
 class ConvolutionOperators(OperatorMethods):
@@ -23,14 +24,15 @@ class ConvolutionOperators(OperatorMethods):
         self,
         input: MLOperand,
         filter: MLOperand,
+        options: MLConv2dOptions = {},
         *,
         bias: MLOperand | None = None,
         padding: Sequence[int] = (0, 0, 0, 0),
         strides: Sequence[int] = (1, 1),
         dilations: Sequence[int] = (1, 1),
         groups: int = 1,
-        input_layout: str = "nchw",
-        filter_layout: str = "oihw",
+        input_layout: Literal["nchw", "nhwc"] = "nchw",
+        filter_layout: Literal["oihw", "hwio", "ohwi", "ihwo"] = "oihw",
         activation: MLActivation | None = None,
         label: str = "",
     ) -> MLOperand:
@@ -41,6 +43,7 @@ class ConvolutionOperators(OperatorMethods):
         Args:
             input: float32 or float16 [N, C, H, W], or as `input_layout` says.
             filter: The same data type [O, C / groups, h, w], or as `filter_layout` says.
+            options: The options below as one dictionary.
             bias: The same data type [O]; 0 where absent.
             padding: Rows and columns of zeros around the input: [top, bottom, left, right]. May be written `pads`.
             strides: [height, width], pixels of the input from one output pixel to the next.
@@ -70,7 +73,7 @@ class ConvolutionOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-conv2d
         """
-        options = {
+        attrs = {
             "padding": padding,
             "strides": strides,
             "dilations": dilations,
@@ -78,13 +81,14 @@ class ConvolutionOperators(OperatorMethods):
             "input_layout": input_layout,
             "filter_layout": filter_layout,
         }
-        return self._convolution("conv2d", [input, filter, bias], options, activation, label)
+        return self._convolution("conv2d", [input, filter, bias], attrs, activation, label)
 
     @with_options(pads="padding")
     def conv_transpose2d(
         self,
         input: MLOperand,
         filter: MLOperand,
+        options: MLConvTranspose2dOptions = {},
         *,
         bias: MLOperand | None = None,
         padding: Sequence[int] = (0, 0, 0, 0),
@@ -93,8 +97,8 @@ class ConvolutionOperators(OperatorMethods):
         output_padding: Sequence[int] = (0, 0),
         output_sizes: Sequence[int] | None = None,
         groups: int = 1,
-        input_layout: str = "nchw",
-        filter_layout: str = "iohw",
+        input_layout: Literal["nchw", "nhwc"] = "nchw",
+        filter_layout: Literal["iohw", "hwoi", "ohwi"] = "iohw",
         activation: MLActivation | None = None,
         label: str = "",
     ) -> MLOperand:
@@ -103,6 +107,7 @@ class ConvolutionOperators(OperatorMethods):
         Args:
             input: float32 or float16 [N, C, H, W], or as `input_layout` says.
             filter: The same data type [C, O / groups, h, w], or as `filter_layout` says.
+            options: The options below as one dictionary.
             bias: The same data type [O]; 0 where absent.
             padding: Rows and columns cut off the output: [top, bottom, left, right]. May be written `pads`.
             strides: [height, width], pixels of the output from one input pixel to the next.
@@ -135,7 +140,7 @@ class ConvolutionOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-convtranspose2d
         """
-        options = {
+        attrs = {
             "padding": padding,
             "strides": strides,
             "dilations": dilations,
@@ -145,13 +150,13 @@ class ConvolutionOperators(OperatorMethods):
             "input_layout": input_layout,
             "filter_layout": filter_layout,
         }
-        return self._convolution("convTranspose2d", [input, filter, bias], options, activation, label)
+        return self._convolution("convTranspose2d", [input, filter, bias], attrs, activation, label)
 
     def _convolution(
         self,
         name: str,
         operands: list[MLOperand | None],
-        options: Mapping[str, object],
+        attrs: Mapping[str, object],
         activation: MLActivation | None,
         label: str,
     ) -> MLOperand:
@@ -159,5 +164,9 @@ class ConvolutionOperators(OperatorMethods):
         require_operands(op, operands, label)
         if activation is not None:
             require_activation(activation, self, op.python_name, 4, label)
-        output = self._output(name, operands, options, label)
+        output = self._output(name, operands, attrs, label)
         return output if activation is None else activation.apply(output)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        convTranspose2d = conv_transpose2d

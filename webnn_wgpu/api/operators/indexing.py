@@ -9,18 +9,22 @@ from ._base import OperatorMethods
 
 if TYPE_CHECKING:
     from ..operand import MLOperand
+    from .dictionaries import MLGatherOptions, MLOperatorOptions, MLScatterOptions
 
 
 class IndexingOperators(OperatorMethods):
     """gather, gatherElements, gatherND, scatterElements, scatterND. Elements keep all their bits."""
 
     @with_options()
-    def gather(self, input: MLOperand, indices: MLOperand, *, axis: int = 0, label: str = "") -> MLOperand:
+    def gather(
+        self, input: MLOperand, indices: MLOperand, options: MLGatherOptions = {}, *, axis: int = 0, label: str = ""
+    ) -> MLOperand:
         """Take the slices along a dimension that `indices` names.
 
         Args:
             input: Any data type; rank 1 or more.
             indices: int32, uint32 or int64; any shape.
+            options: The options below as one dictionary.
             axis: The dimension of `input`.
             label: The operator's name in messages.
 
@@ -42,12 +46,15 @@ class IndexingOperators(OperatorMethods):
         return self._output("gather", [input, indices], {"axis": axis}, label)
 
     @with_options()
-    def gather_elements(self, input: MLOperand, indices: MLOperand, *, axis: int = 0, label: str = "") -> MLOperand:
+    def gather_elements(
+        self, input: MLOperand, indices: MLOperand, options: MLGatherOptions = {}, *, axis: int = 0, label: str = ""
+    ) -> MLOperand:
         """Take single elements, whose coordinate along a dimension is replaced by an index.
 
         Args:
             input: Any data type; rank 1 or more.
             indices: int32, uint32 or int64; the input's shape, but for dimension `axis`.
+            options: The options below as one dictionary.
             axis: The dimension.
             label: The operator's name in messages.
 
@@ -71,13 +78,14 @@ class IndexingOperators(OperatorMethods):
         return self._output("gatherElements", [input, indices], {"axis": axis}, label)
 
     @with_options()
-    def gather_nd(self, input: MLOperand, indices: MLOperand, *, label: str = "") -> MLOperand:
+    def gather_nd(self, input: MLOperand, indices: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Take the slices at coordinates.
 
         Args:
             input: Any data type; rank 1 or more.
             indices: int32, uint32 or int64; rank 1 or more. Its last dimension holds the leading coordinates of a slice:
                 as many as the input has dimensions, for single elements, or fewer.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -103,7 +111,14 @@ class IndexingOperators(OperatorMethods):
 
     @with_options()
     def scatter_elements(
-        self, input: MLOperand, indices: MLOperand, updates: MLOperand, *, axis: int = 0, label: str = ""
+        self,
+        input: MLOperand,
+        indices: MLOperand,
+        updates: MLOperand,
+        options: MLScatterOptions = {},
+        *,
+        axis: int = 0,
+        label: str = "",
     ) -> MLOperand:
         """Copy the input and replace single elements, whose coordinate along a dimension is an index.
 
@@ -112,6 +127,7 @@ class IndexingOperators(OperatorMethods):
             indices: int32, uint32 or int64; the input's shape, but for dimension `axis`.
             updates: The input's data type; the shape of `indices`. With axis 1 element [i, j, k] replaces
                 `input[i, indices[i, j, k], k]`.
+            options: The options below as one dictionary.
             axis: The dimension.
             label: The operator's name in messages.
 
@@ -135,7 +151,9 @@ class IndexingOperators(OperatorMethods):
         return self._output("scatterElements", [input, indices, updates], {"axis": axis}, label)
 
     @with_options()
-    def scatter_nd(self, input: MLOperand, indices: MLOperand, updates: MLOperand, *, label: str = "") -> MLOperand:
+    def scatter_nd(
+        self, input: MLOperand, indices: MLOperand, updates: MLOperand, options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand:
         """Copy the input and replace the slices at coordinates.
 
         Args:
@@ -144,6 +162,7 @@ class IndexingOperators(OperatorMethods):
                 as many as the input has dimensions, for single elements, or fewer.
             updates: The input's data type; the shape of `indices` without its last dimension, followed by the dimensions of
                 `input` behind the coordinates.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -164,3 +183,10 @@ class IndexingOperators(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatternd
         """
         return self._output("scatterND", [input, indices, updates], label=label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        gatherElements = gather_elements
+        gatherND = gather_nd
+        scatterElements = scatter_elements
+        scatterND = scatter_nd

@@ -9,18 +9,20 @@ from ._base import OperatorMethods
 
 if TYPE_CHECKING:
     from ..operand import MLOperand
+    from .dictionaries import MLOperatorOptions
 
 
 class LogicOperators(OperatorMethods):
     """Comparisons, logical operators, is_nan and is_infinite. Shapes broadcast as in numpy."""
 
     @with_options()
-    def equal(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def equal(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where a equals b, else 0.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -41,12 +43,13 @@ class LogicOperators(OperatorMethods):
         return self._output("equal", [a, b], label=label)
 
     @with_options()
-    def not_equal(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def not_equal(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where a differs from b, else 0.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -67,12 +70,13 @@ class LogicOperators(OperatorMethods):
         return self._output("notEqual", [a, b], label=label)
 
     @with_options()
-    def greater(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def greater(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where a > b, else 0.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -93,12 +97,13 @@ class LogicOperators(OperatorMethods):
         return self._output("greater", [a, b], label=label)
 
     @with_options()
-    def greater_or_equal(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def greater_or_equal(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where a >= b, else 0.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -119,12 +124,13 @@ class LogicOperators(OperatorMethods):
         return self._output("greaterOrEqual", [a, b], label=label)
 
     @with_options()
-    def lesser(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def lesser(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where a < b, else 0.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -145,12 +151,13 @@ class LogicOperators(OperatorMethods):
         return self._output("lesser", [a, b], label=label)
 
     @with_options()
-    def lesser_or_equal(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def lesser_or_equal(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where a <= b, else 0.
 
         Args:
             a: Any data type and shape.
             b: The same data type; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -171,12 +178,13 @@ class LogicOperators(OperatorMethods):
         return self._output("lesserOrEqual", [a, b], label=label)
 
     @with_options()
-    def logical_and(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def logical_and(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where both a and b are not 0, else 0.
 
         Args:
             a: uint8; any shape.
             b: uint8; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -194,12 +202,13 @@ class LogicOperators(OperatorMethods):
         return self._output("logicalAnd", [a, b], label=label)
 
     @with_options()
-    def logical_or(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def logical_or(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where a or b is not 0, else 0.
 
         Args:
             a: uint8; any shape.
             b: uint8; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -217,12 +226,13 @@ class LogicOperators(OperatorMethods):
         return self._output("logicalOr", [a, b], label=label)
 
     @with_options()
-    def logical_xor(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def logical_xor(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where exactly one of a and b is not 0, else 0.
 
         Args:
             a: uint8; any shape.
             b: uint8; a shape that broadcasts with that of `a`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -240,13 +250,14 @@ class LogicOperators(OperatorMethods):
         return self._output("logicalXor", [a, b], label=label)
 
     @with_options()
-    def logical_not(self, a: MLOperand, *, label: str = "") -> MLOperand:
+    def logical_not(self, a: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where a is 0, else 0.
 
         Also `not_`, and `not` by getattr: the name of the 2024 text is a Python keyword.
 
         Args:
             a: uint8; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -268,11 +279,12 @@ class LogicOperators(OperatorMethods):
     not_ = logical_not
 
     @with_options()
-    def is_nan(self, a: MLOperand, *, label: str = "") -> MLOperand:
+    def is_nan(self, a: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where a is NaN, else 0.
 
         Args:
             a: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -290,11 +302,12 @@ class LogicOperators(OperatorMethods):
         return self._output("isNaN", [a], label=label)
 
     @with_options()
-    def is_infinite(self, a: MLOperand, *, label: str = "") -> MLOperand:
+    def is_infinite(self, a: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 where a is infinite, else 0.
 
         Args:
             a: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -310,3 +323,15 @@ class LogicOperators(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-logical
         """
         return self._output("isInfinite", [a], label=label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        notEqual = not_equal
+        greaterOrEqual = greater_or_equal
+        lesserOrEqual = lesser_or_equal
+        logicalAnd = logical_and
+        logicalOr = logical_or
+        logicalXor = logical_xor
+        logicalNot = logical_not
+        isNaN = is_nan
+        isInfinite = is_infinite

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING, cast, overload
 
 from ...core.errors import MLTypeError
 from ...ops import operator
@@ -12,6 +12,7 @@ from ._base import OperatorMethods, require_operands
 
 if TYPE_CHECKING:
     from ..operand import MLOperand
+    from .dictionaries import MLGemmOptions, MLOperatorOptions
 
 SOFTMAX = "#api-mlgraphbuilder-softmax-method"
 
@@ -24,6 +25,7 @@ class MatrixOperators(OperatorMethods):
         self,
         a: MLOperand,
         b: MLOperand,
+        options: MLGemmOptions = {},
         *,
         c: MLOperand | None = None,
         alpha: float = 1.0,
@@ -37,6 +39,7 @@ class MatrixOperators(OperatorMethods):
         Args:
             a: float32 or float16 [M, K]; [K, M] with `a_transpose`.
             b: The same data type [K, N]; [N, K] with `b_transpose`.
+            options: The options below as one dictionary.
             c: The same data type, a shape that broadcasts to [M, N]: a vector lies along the columns.
             alpha: Finite.
             beta: Finite.
@@ -57,16 +60,17 @@ class MatrixOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gemm
         """
-        options = {"alpha": alpha, "beta": beta, "a_transpose": a_transpose, "b_transpose": b_transpose}
-        return self._output("gemm", [a, b, c], options, label)
+        attrs = {"alpha": alpha, "beta": beta, "a_transpose": a_transpose, "b_transpose": b_transpose}
+        return self._output("gemm", [a, b, c], attrs, label)
 
     @with_options()
-    def matmul(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
+    def matmul(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Matrix product over the last two dimensions; the others broadcast as in numpy.
 
         Args:
             a: float32 or float16 [..., M, K].
             b: The same data type [..., K, N].
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -85,16 +89,26 @@ class MatrixOperators(OperatorMethods):
         return self._output("matmul", [a, b], label=label)
 
     @overload
-    def softmax(self, input: MLOperand, axis: int | None = None, *, label: str = "") -> MLOperand: ...
+    def softmax(
+        self, input: MLOperand, axis: int | None = None, options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand: ...
     @overload
-    def softmax(self, input: None = None, axis: None = None, *, label: str = "") -> MLActivation: ...
+    def softmax(self, input: MLOperatorOptions | None = None, axis: None = None, *, label: str = "") -> MLActivation: ...
     @with_options()
-    def softmax(self, input: MLOperand | None = None, axis: int | None = None, *, label: str = "") -> MLOperand | MLActivation:
+    def softmax(
+        self,
+        input: MLOperand | MLOperatorOptions | None = None,
+        axis: int | None = None,
+        options: MLOperatorOptions = {},
+        *,
+        label: str = "",
+    ) -> MLOperand | MLActivation:
         """exp(x - max) / sum(exp(x - max)) along a dimension.
 
         Args:
             input: float32 or float16 of rank 1 or more. None makes an MLActivation, which takes 2-D results only.
             axis: The dimension, counted from 0. May be left out for a 2-D input, where it is 1.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -112,7 +126,9 @@ class MatrixOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softmax-method
         """
-        if input is None:
+        # A dictionary in place of the operand holds a label alone, which has become `label`.
+        operand = cast("MLOperand | None", input)
+        if operand is None:
             if axis is not None:
                 raise MLTypeError(
                     "an activation has no axis: it is applied to the last dimension of a 2-D result",
@@ -122,13 +138,13 @@ class MatrixOperators(OperatorMethods):
                     spec=SOFTMAX,
                 )
             return make_activation(self, "softmax", {}, label)
-        require_operands(operator("softmax"), [input], label)
-        if axis is None and input.rank != 2:
+        require_operands(operator("softmax"), [operand], label)
+        if axis is None and operand.rank != 2:
             raise MLTypeError(
                 "axis is required unless rank(input) is 2",
                 operator="softmax",
                 label=label,
-                got=f"input {input.type}",
+                got=f"input {operand.type}",
                 spec=SOFTMAX,
             )
-        return self._output("softmax", [input], {"axis": 1 if axis is None else axis}, label)
+        return self._output("softmax", [operand], {"axis": 1 if axis is None else axis}, label)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 from ...core.errors import MLTypeError, quoted
 from ...ops import operator
@@ -17,17 +17,28 @@ from ._base import OperatorMethods, require_operands
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from .dictionaries import (
+        MLOperatorOptions,
+        MLPadOptions,
+        MLReverseOptions,
+        MLSliceOptions,
+        MLSplitOptions,
+        MLTransposeOptions,
+        MLTriangularOptions,
+    )
+
 
 class MovementOperators(OperatorMethods):
     """concat, expand, pad, reverse, slice, split, tile, transpose, triangular. Elements keep all their bits."""
 
     @with_options()
-    def concat(self, inputs: Sequence[MLOperand], axis: int, *, label: str = "") -> MLOperand:
+    def concat(self, inputs: Sequence[MLOperand], axis: int, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Join operands along a dimension.
 
         Args:
             inputs: One or more operands of one data type, whose shapes differ along `axis` at most; rank 1 or more.
             axis: The dimension.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -58,12 +69,15 @@ class MovementOperators(OperatorMethods):
         return self._output("concat", operands, {"axis": axis}, label)
 
     @with_options()
-    def expand(self, input: MLOperand, new_shape: Sequence[int], *, label: str = "") -> MLOperand:
+    def expand(
+        self, input: MLOperand, new_shape: Sequence[int], options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand:
         """Repeat dimensions of size 1, and add dimensions in front, until the shape is `new_shape`.
 
         Args:
             input: Any data type; a shape that broadcasts to `new_shape`.
             new_shape: The output's shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -85,9 +99,10 @@ class MovementOperators(OperatorMethods):
         self,
         input: MLOperand,
         beginning_padding: Sequence[int],
-        ending_padding: Sequence[int] | str | None = None,
+        ending_padding: Sequence[int] | Literal["constant", "edge", "reflection", "symmetric"] | None = None,
+        options: MLPadOptions = {},
         *,
-        mode: str = "constant",
+        mode: Literal["constant", "edge", "reflection", "symmetric"] = "constant",
         value: float = 0,
         label: str = "",
     ) -> MLOperand:
@@ -98,6 +113,7 @@ class MovementOperators(OperatorMethods):
             beginning_padding: How many elements to add before, for each dimension. Without `ending_padding` the numbers
                 for the end follow in the same list, which may then be given as `padding=`.
             ending_padding: How many elements to add after, for each dimension. A string here is the mode, as in pywebnn.
+            options: The options below as one dictionary.
             mode: "constant", "edge" (repeat the last element), "reflection" (mirror without it) or "symmetric" (mirror
                 with it; an option of the 2024 text).
             value: The element for "constant", cast to the input's data type.
@@ -144,11 +160,14 @@ class MovementOperators(OperatorMethods):
         return items[:rank], items[rank:]
 
     @with_options()
-    def reverse(self, input: MLOperand, *, axes: Sequence[int] | None = None, label: str = "") -> MLOperand:
+    def reverse(
+        self, input: MLOperand, options: MLReverseOptions = {}, *, axes: Sequence[int] | None = None, label: str = ""
+    ) -> MLOperand:
         """Turn the order of the elements around along dimensions.
 
         Args:
             input: Any data type and shape.
+            options: The options below as one dictionary.
             axes: The dimensions, each once; all where absent.
             label: The operator's name in messages.
 
@@ -172,6 +191,7 @@ class MovementOperators(OperatorMethods):
         input: MLOperand,
         starts: Sequence[int],
         sizes: Sequence[int],
+        options: MLSliceOptions = {},
         *,
         strides: Sequence[int] | None = None,
         label: str = "",
@@ -182,6 +202,7 @@ class MovementOperators(OperatorMethods):
             input: Any data type and shape.
             starts: First position of the window, for each dimension.
             sizes: Size of the window before `strides`, 1 or more, for each dimension.
+            options: The options below as one dictionary.
             strides: Step within the window, 1 or more, for each dimension; 1 where absent.
             label: The operator's name in messages.
 
@@ -201,12 +222,15 @@ class MovementOperators(OperatorMethods):
         return self._output("slice", [input], {"starts": starts, "sizes": sizes, "strides": strides}, label)
 
     @with_options()
-    def split(self, input: MLOperand, splits: int | Sequence[int], *, axis: int = 0, label: str = "") -> list[MLOperand]:
+    def split(
+        self, input: MLOperand, splits: int | Sequence[int], options: MLSplitOptions = {}, *, axis: int = 0, label: str = ""
+    ) -> list[MLOperand]:
         """Cut the input into parts along a dimension.
 
         Args:
             input: Any data type; rank 1 or more.
             splits: Number of equal parts, or the size of each part.
+            options: The options below as one dictionary.
             axis: The dimension.
             label: The operator's name in messages.
 
@@ -226,12 +250,15 @@ class MovementOperators(OperatorMethods):
         return self._outputs("split", [input], {"splits": splits, "axis": axis}, label)
 
     @with_options()
-    def tile(self, input: MLOperand, repetitions: Sequence[int], *, label: str = "") -> MLOperand:
+    def tile(
+        self, input: MLOperand, repetitions: Sequence[int], options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand:
         """Repeat the whole input along each dimension.
 
         Args:
             input: Any data type and shape.
             repetitions: How many times, 1 or more, for each dimension.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -249,11 +276,14 @@ class MovementOperators(OperatorMethods):
         return self._output("tile", [input], {"repetitions": repetitions}, label)
 
     @with_options()
-    def transpose(self, input: MLOperand, *, permutation: Sequence[int] | None = None, label: str = "") -> MLOperand:
+    def transpose(
+        self, input: MLOperand, options: MLTransposeOptions = {}, *, permutation: Sequence[int] | None = None, label: str = ""
+    ) -> MLOperand:
         """Reorder the dimensions.
 
         Args:
             input: Any data type and shape.
+            options: The options below as one dictionary.
             permutation: For each dimension of the output, the input's dimension; reversed order where absent.
             label: The operator's name in messages.
 
@@ -271,14 +301,29 @@ class MovementOperators(OperatorMethods):
         """
         return self._output("transpose", [input], {"permutation": permutation}, label)
 
+    @overload
+    def triangular(
+        self, input: MLOperand, upper: bool = True, diagonal: int = 0, options: MLTriangularOptions = {}, *, label: str = ""
+    ) -> MLOperand: ...
+    @overload
+    def triangular(self, input: MLOperand, options: MLTriangularOptions, /, *, label: str = "") -> MLOperand: ...
     @with_options()
-    def triangular(self, input: MLOperand, upper: bool = True, diagonal: int = 0, *, label: str = "") -> MLOperand:
+    def triangular(
+        self,
+        input: MLOperand,
+        upper: bool | MLTriangularOptions = True,
+        diagonal: int = 0,
+        options: MLTriangularOptions = {},
+        *,
+        label: str = "",
+    ) -> MLOperand:
         """Keep the upper or the lower triangle of the last two dimensions; the rest becomes 0.
 
         Args:
             input: Any data type; rank 2 or more.
             upper: Whether the upper triangle is kept, not the lower one.
             diagonal: The diagonal the triangle ends with: 0 the main one, above 0 further up and right.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...ops import operator
 from ..activation import MLActivation, require_activation
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..operand import MLOperand
+    from .dictionaries import MLBatchNormalizationOptions, MLInstanceNormalizationOptions, MLLayerNormalizationOptions
 
 
 class NormalizationOperators(OperatorMethods):
@@ -24,11 +25,12 @@ class NormalizationOperators(OperatorMethods):
         input: MLOperand,
         mean: MLOperand,
         variance: MLOperand,
+        options: MLBatchNormalizationOptions = {},
         *,
         scale: MLOperand | None = None,
         bias: MLOperand | None = None,
         axis: int = 1,
-        epsilon: float = 1e-5,
+        epsilon: float = 1e-05,
         activation: MLActivation | None = None,
         label: str = "",
     ) -> MLOperand:
@@ -38,6 +40,7 @@ class NormalizationOperators(OperatorMethods):
             input: float32 or float16 of rank 1 or more.
             mean: The same data type [C], where C is the input's size along `axis`; so are the next three.
             variance: [C].
+            options: The options below as one dictionary.
             scale: [C]; 1 where absent.
             bias: [C]; 0 where absent.
             axis: The dimension that holds the channels.
@@ -71,17 +74,19 @@ class NormalizationOperators(OperatorMethods):
     def instance_normalization(
         self,
         input: MLOperand,
+        options: MLInstanceNormalizationOptions = {},
         *,
         scale: MLOperand | None = None,
         bias: MLOperand | None = None,
-        epsilon: float = 1e-5,
-        layout: str = "nchw",
+        epsilon: float = 1e-05,
+        layout: Literal["nchw", "nhwc"] = "nchw",
         label: str = "",
     ) -> MLOperand:
         """`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with mean and variance of each image's channels.
 
         Args:
             input: float32 or float16 of rank 4, laid out as `layout` says.
+            options: The options below as one dictionary.
             scale: The same data type [channels]; 1 where absent.
             bias: The same data type [channels]; 0 where absent.
             epsilon: Finite; cast to the input's data type.
@@ -101,24 +106,26 @@ class NormalizationOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-instancenorm
         """
-        options = {"epsilon": epsilon, "layout": layout}
-        return self._output("instanceNormalization", [input, scale, bias], options, label)
+        attrs = {"epsilon": epsilon, "layout": layout}
+        return self._output("instanceNormalization", [input, scale, bias], attrs, label)
 
     @with_options()
     def layer_normalization(
         self,
         input: MLOperand,
+        options: MLLayerNormalizationOptions = {},
         *,
         scale: MLOperand | None = None,
         bias: MLOperand | None = None,
         axes: Sequence[int] | None = None,
-        epsilon: float = 1e-5,
+        epsilon: float = 1e-05,
         label: str = "",
     ) -> MLOperand:
         """`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with mean and variance over `axes`.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             scale: The same data type [input.shape[a] for a in axes]; 1 where absent.
             bias: As scale; 0 where absent.
             axes: Dimensions to normalise over, in the order scale and bias have them; all but the first where absent.
@@ -142,3 +149,9 @@ class NormalizationOperators(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-layernorm
         """
         return self._output("layerNormalization", [input, scale, bias], {"axes": axes, "epsilon": epsilon}, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        batchNormalization = batch_normalization
+        instanceNormalization = instance_normalization
+        layerNormalization = layer_normalization

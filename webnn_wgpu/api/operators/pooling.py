@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...core.data_types import ANY, FLOATS
 from ...ops._attrs import Attr
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..operand import MLOperand
+    from .dictionaries import MLPool2dOptions, MLResample2dOptions
 
 
 def _helper(name: str, data_types: tuple[str, ...]) -> Signature:
@@ -43,13 +44,14 @@ class PoolingOperators(OperatorMethods):
     def average_pool2d(
         self,
         input: MLOperand,
+        options: MLPool2dOptions = {},
         *,
         window_dimensions: Sequence[int] | None = None,
         padding: Sequence[int] | None = None,
         strides: Sequence[int] | None = None,
         dilations: Sequence[int] | None = None,
-        layout: str = "nchw",
-        output_shape_rounding: str = "floor",
+        layout: Literal["nchw", "nhwc"] = "nchw",
+        output_shape_rounding: Literal["floor", "ceil"] = "floor",
         output_sizes: Sequence[int] | None = None,
         label: str = "",
     ) -> MLOperand:
@@ -57,6 +59,7 @@ class PoolingOperators(OperatorMethods):
 
         Args:
             input: float32 or float16 of rank 4, laid out as `layout` says.
+            options: The options below as one dictionary.
             window_dimensions: Height and width of the window in elements; those of the input where absent.
             padding: Elements added to the input on its top, bottom, left and right side; 0 where absent.
             strides: Steps from one window to the next, down and across; 1 where absent.
@@ -85,7 +88,7 @@ class PoolingOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
         """
-        options = {
+        attrs = {
             "window_dimensions": window_dimensions,
             "padding": padding,
             "strides": strides,
@@ -94,19 +97,20 @@ class PoolingOperators(OperatorMethods):
             "output_shape_rounding": output_shape_rounding,
             "output_sizes": output_sizes,
         }
-        return self._output("averagePool2d", [input], options, label)
+        return self._output("averagePool2d", [input], attrs, label)
 
     @with_options(pads="padding", rounding_type="output_shape_rounding")
     def l2_pool2d(
         self,
         input: MLOperand,
+        options: MLPool2dOptions = {},
         *,
         window_dimensions: Sequence[int] | None = None,
         padding: Sequence[int] | None = None,
         strides: Sequence[int] | None = None,
         dilations: Sequence[int] | None = None,
-        layout: str = "nchw",
-        output_shape_rounding: str = "floor",
+        layout: Literal["nchw", "nhwc"] = "nchw",
+        output_shape_rounding: Literal["floor", "ceil"] = "floor",
         output_sizes: Sequence[int] | None = None,
         label: str = "",
     ) -> MLOperand:
@@ -114,6 +118,7 @@ class PoolingOperators(OperatorMethods):
 
         Args:
             input: float32 or float16 of rank 4, laid out as `layout` says.
+            options: The options below as one dictionary.
             window_dimensions: Height and width of the window in elements; those of the input where absent.
             padding: Elements added to the input on its top, bottom, left and right side; 0 where absent.
             strides: Steps from one window to the next, down and across; 1 where absent.
@@ -141,7 +146,7 @@ class PoolingOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
         """
-        options = {
+        attrs = {
             "window_dimensions": window_dimensions,
             "padding": padding,
             "strides": strides,
@@ -150,19 +155,20 @@ class PoolingOperators(OperatorMethods):
             "output_shape_rounding": output_shape_rounding,
             "output_sizes": output_sizes,
         }
-        return self._output("l2Pool2d", [input], options, label)
+        return self._output("l2Pool2d", [input], attrs, label)
 
     @with_options(pads="padding", rounding_type="output_shape_rounding")
     def max_pool2d(
         self,
         input: MLOperand,
+        options: MLPool2dOptions = {},
         *,
         window_dimensions: Sequence[int] | None = None,
         padding: Sequence[int] | None = None,
         strides: Sequence[int] | None = None,
         dilations: Sequence[int] | None = None,
-        layout: str = "nchw",
-        output_shape_rounding: str = "floor",
+        layout: Literal["nchw", "nhwc"] = "nchw",
+        output_shape_rounding: Literal["floor", "ceil"] = "floor",
         output_sizes: Sequence[int] | None = None,
         label: str = "",
     ) -> MLOperand:
@@ -170,6 +176,7 @@ class PoolingOperators(OperatorMethods):
 
         Args:
             input: Any data type of rank 4, laid out as `layout` says.
+            options: The options below as one dictionary.
             window_dimensions: Height and width of the window in elements; those of the input where absent.
             padding: Elements added to the input on its top, bottom, left and right side; 0 where absent.
             strides: Steps from one window to the next, down and across; 1 where absent.
@@ -197,7 +204,7 @@ class PoolingOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
         """
-        options = {
+        attrs = {
             "window_dimensions": window_dimensions,
             "padding": padding,
             "strides": strides,
@@ -206,10 +213,10 @@ class PoolingOperators(OperatorMethods):
             "output_shape_rounding": output_shape_rounding,
             "output_sizes": output_sizes,
         }
-        return self._output("maxPool2d", [input], options, label)
+        return self._output("maxPool2d", [input], attrs, label)
 
     @with_options()
-    def global_average_pool(self, input: MLOperand, *, layout: str = "nchw", label: str = "") -> MLOperand:
+    def global_average_pool(self, input: MLOperand, *, layout: Literal["nchw", "nhwc"] = "nchw", label: str = "") -> MLOperand:
         """Mean over height and width: a helper over `average_pool2d`.
 
         Args:
@@ -233,7 +240,7 @@ class PoolingOperators(OperatorMethods):
         return self._global("averagePool2d", input, layout, label)
 
     @with_options()
-    def global_l2_pool(self, input: MLOperand, *, layout: str = "nchw", label: str = "") -> MLOperand:
+    def global_l2_pool(self, input: MLOperand, *, layout: Literal["nchw", "nhwc"] = "nchw", label: str = "") -> MLOperand:
         """Square root of the sum of squares over height and width: a helper over `l2_pool2d`.
 
         Args:
@@ -257,7 +264,7 @@ class PoolingOperators(OperatorMethods):
         return self._global("l2Pool2d", input, layout, label)
 
     @with_options()
-    def global_max_pool(self, input: MLOperand, *, layout: str = "nchw", label: str = "") -> MLOperand:
+    def global_max_pool(self, input: MLOperand, *, layout: Literal["nchw", "nhwc"] = "nchw", label: str = "") -> MLOperand:
         """Greatest element over height and width: a helper over `max_pool2d`.
 
         Args:
@@ -284,8 +291,9 @@ class PoolingOperators(OperatorMethods):
     def resample2d(
         self,
         input: MLOperand,
+        options: MLResample2dOptions = {},
         *,
-        mode: str = "nearest-neighbor",
+        mode: Literal["nearest-neighbor", "linear"] = "nearest-neighbor",
         scales: Sequence[float] = (1.0, 1.0),
         sizes: Sequence[int] | None = None,
         axes: Sequence[int] = (2, 3),
@@ -295,6 +303,7 @@ class PoolingOperators(OperatorMethods):
 
         Args:
             input: float32, float16, uint8 or int8 of rank 4.
+            options: The options below as one dictionary.
             mode: "nearest-neighbor", or "linear" between the two nearest elements along each dimension.
             scales: Output size by input size for each of `axes`; the size is rounded down. Positive 32-bit floats.
             sizes: Output sizes for each of `axes`; overrides `scales`.
@@ -327,3 +336,12 @@ class PoolingOperators(OperatorMethods):
         self._require_own(helper, [input], label)
         helper.check([input.type], {"layout": layout}, label)
         return self._output(name, [input], {"layout": layout}, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        averagePool2d = average_pool2d
+        l2Pool2d = l2_pool2d
+        maxPool2d = max_pool2d
+        globalAveragePool = global_average_pool
+        globalL2Pool = global_l2_pool
+        globalMaxPool = global_max_pool

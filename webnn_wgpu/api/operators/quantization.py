@@ -9,13 +9,16 @@ from ._base import OperatorMethods
 
 if TYPE_CHECKING:
     from ..operand import MLOperand
+    from .dictionaries import MLOperatorOptions
 
 
 class QuantizationOperators(OperatorMethods):
     """dequantizeLinear, quantizeLinear: per tensor, per axis and block-wise."""
 
     @with_options()
-    def dequantize_linear(self, input: MLOperand, scale: MLOperand, zero_point: MLOperand, *, label: str = "") -> MLOperand:
+    def dequantize_linear(
+        self, input: MLOperand, scale: MLOperand, zero_point: MLOperand, options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand:
         """Turn quantized integers into floats: (input - zero_point) * scale.
 
         Args:
@@ -24,6 +27,7 @@ class QuantizationOperators(OperatorMethods):
                 element serves a block of the input: sizes of 1 throughout make one scale for all, the input's own size
                 along one dimension a scale per channel, anything between block-wise scales.
             zero_point: The input's data type and the shape of `scale`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -47,7 +51,9 @@ class QuantizationOperators(OperatorMethods):
         return self._output("dequantizeLinear", [input, scale, zero_point], label=label)
 
     @with_options()
-    def quantize_linear(self, input: MLOperand, scale: MLOperand, zero_point: MLOperand, *, label: str = "") -> MLOperand:
+    def quantize_linear(
+        self, input: MLOperand, scale: MLOperand, zero_point: MLOperand, options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand:
         """Turn floats into quantized integers: round_even(input / scale) + zero_point, limited to the data type's range.
 
         Args:
@@ -56,6 +62,7 @@ class QuantizationOperators(OperatorMethods):
                 serves a block of the input: sizes of 1 throughout make one scale for all, the input's own size along one
                 dimension a scale per channel, anything between block-wise scales.
             zero_point: int8, uint8, int32 or uint32; the shape of `scale`.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -78,3 +85,8 @@ class QuantizationOperators(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-quantizelinear
         """
         return self._output("quantizeLinear", [input, scale, zero_point], label=label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        dequantizeLinear = dequantize_linear
+        quantizeLinear = quantize_linear

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ...ops import operator
 from ..activation import MLActivation
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ..operand import MLOperand
     from ._cells import Activations
+    from .dictionaries import MLGruCellOptions, MLGruOptions, MLLstmCellOptions, MLLstmOptions
 
 
 class RecurrentOperators(OperatorMethods):
@@ -31,14 +32,15 @@ class RecurrentOperators(OperatorMethods):
         recurrent_weight: MLOperand,
         steps: int,
         hidden_size: int,
+        options: MLGruOptions = {},
         *,
         bias: MLOperand | None = None,
         recurrent_bias: MLOperand | None = None,
         initial_hidden_state: MLOperand | None = None,
         reset_after: bool = True,
         return_sequence: bool = False,
-        direction: str = "forward",
-        layout: str = "zrn",
+        direction: Literal["forward", "backward", "both"] = "forward",
+        layout: Literal["zrn", "rzn"] = "zrn",
         activations: Activations | None = None,
         label: str = "",
     ) -> list[MLOperand]:
@@ -51,6 +53,7 @@ class RecurrentOperators(OperatorMethods):
             recurrent_weight: [directions, 3 * hidden_size, hidden_size].
             steps: The number of steps, which is the input's first dimension.
             hidden_size: The number of hidden units.
+            options: The options below as one dictionary.
             bias: [directions, 3 * hidden_size]; 0 where absent.
             recurrent_bias: [directions, 3 * hidden_size]; 0 where absent.
             initial_hidden_state: [directions, batch, hidden_size]; 0 where absent.
@@ -83,7 +86,7 @@ class RecurrentOperators(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gru
         """
         operands = [input, weight, recurrent_weight, bias, recurrent_bias, initial_hidden_state]
-        options = {
+        attrs = {
             "steps": steps,
             "hidden_size": hidden_size,
             "reset_after": reset_after,
@@ -91,7 +94,7 @@ class RecurrentOperators(OperatorMethods):
             "direction": direction,
             "layout": layout,
         }
-        return self._recurrent("gru", operands, options, activations, label)
+        return self._recurrent("gru", operands, attrs, activations, label)
 
     @with_options()
     def gru_cell(
@@ -101,11 +104,12 @@ class RecurrentOperators(OperatorMethods):
         recurrent_weight: MLOperand,
         hidden_state: MLOperand,
         hidden_size: int,
+        options: MLGruCellOptions = {},
         *,
         bias: MLOperand | None = None,
         recurrent_bias: MLOperand | None = None,
         reset_after: bool = True,
-        layout: str = "zrn",
+        layout: Literal["zrn", "rzn"] = "zrn",
         activations: Activations | None = None,
         label: str = "",
     ) -> MLOperand:
@@ -117,6 +121,7 @@ class RecurrentOperators(OperatorMethods):
             recurrent_weight: [3 * hidden_size, hidden_size].
             hidden_state: The state before the step, [batch, hidden_size].
             hidden_size: The number of hidden units.
+            options: The options below as one dictionary.
             bias: [3 * hidden_size]; 0 where absent.
             recurrent_bias: [3 * hidden_size]; 0 where absent.
             reset_after: Whether the reset gate is applied to the hidden state's product with its weights, rather than to
@@ -143,8 +148,8 @@ class RecurrentOperators(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-grucell
         """
         operands = [input, weight, recurrent_weight, hidden_state, bias, recurrent_bias]
-        options = {"hidden_size": hidden_size, "reset_after": reset_after, "layout": layout}
-        (output,) = self._recurrent("gruCell", operands, options, activations, label)
+        attrs = {"hidden_size": hidden_size, "reset_after": reset_after, "layout": layout}
+        (output,) = self._recurrent("gruCell", operands, attrs, activations, label)
         return output
 
     @with_options()
@@ -155,6 +160,7 @@ class RecurrentOperators(OperatorMethods):
         recurrent_weight: MLOperand,
         steps: int,
         hidden_size: int,
+        options: MLLstmOptions = {},
         *,
         bias: MLOperand | None = None,
         recurrent_bias: MLOperand | None = None,
@@ -162,8 +168,8 @@ class RecurrentOperators(OperatorMethods):
         initial_hidden_state: MLOperand | None = None,
         initial_cell_state: MLOperand | None = None,
         return_sequence: bool = False,
-        direction: str = "forward",
-        layout: str = "iofg",
+        direction: Literal["forward", "backward", "both"] = "forward",
+        layout: Literal["iofg", "ifgo"] = "iofg",
         activations: Activations | None = None,
         label: str = "",
     ) -> list[MLOperand]:
@@ -176,6 +182,7 @@ class RecurrentOperators(OperatorMethods):
             recurrent_weight: [directions, 4 * hidden_size, hidden_size].
             steps: The number of steps, which is the input's first dimension.
             hidden_size: The number of hidden units.
+            options: The options below as one dictionary.
             bias: [directions, 4 * hidden_size]; 0 where absent.
             recurrent_bias: [directions, 4 * hidden_size]; 0 where absent.
             peephole_weight: [directions, 3 * hidden_size], for the input, the output and the forget gate in this order
@@ -220,14 +227,14 @@ class RecurrentOperators(OperatorMethods):
             initial_hidden_state,
             initial_cell_state,
         ]
-        options = {
+        attrs = {
             "steps": steps,
             "hidden_size": hidden_size,
             "return_sequence": return_sequence,
             "direction": direction,
             "layout": layout,
         }
-        return self._recurrent("lstm", operands, options, activations, label)
+        return self._recurrent("lstm", operands, attrs, activations, label)
 
     @with_options()
     def lstm_cell(
@@ -238,11 +245,12 @@ class RecurrentOperators(OperatorMethods):
         hidden_state: MLOperand,
         cell_state: MLOperand,
         hidden_size: int,
+        options: MLLstmCellOptions = {},
         *,
         bias: MLOperand | None = None,
         recurrent_bias: MLOperand | None = None,
         peephole_weight: MLOperand | None = None,
-        layout: str = "iofg",
+        layout: Literal["iofg", "ifgo"] = "iofg",
         activations: Activations | None = None,
         label: str = "",
     ) -> list[MLOperand]:
@@ -255,6 +263,7 @@ class RecurrentOperators(OperatorMethods):
             hidden_state: The hidden state before the step, [batch, hidden_size].
             cell_state: The cell state before the step, [batch, hidden_size].
             hidden_size: The number of hidden units.
+            options: The options below as one dictionary.
             bias: [4 * hidden_size]; 0 where absent.
             recurrent_bias: [4 * hidden_size]; 0 where absent.
             peephole_weight: [3 * hidden_size], for the input, the output and the forget gate in this order whatever the
@@ -314,3 +323,8 @@ class RecurrentOperators(OperatorMethods):
         _, canonical = op.check([None if o is None else o.type for o in operands], attrs, label)
         named = {declared.name: o for declared, o in zip(op.operands, operands, strict=True)}
         return cell_by_operators(self, name, named, canonical, given, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        gruCell = gru_cell
+        lstmCell = lstm_cell

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..operand import MLOperand
+    from .dictionaries import MLCumulativeSumOptions, MLReduceOptions
 
 
 class ReductionOperators(OperatorMethods):
@@ -18,13 +19,21 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def cumulative_sum(
-        self, input: MLOperand, axis: int, *, exclusive: bool = False, reversed: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        axis: int,
+        options: MLCumulativeSumOptions = {},
+        *,
+        exclusive: bool = False,
+        reversed: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Sum of all elements up to each, along a dimension.
 
         Args:
             input: float32, float16, int32, uint32, int64 or uint64; rank 1 or more.
             axis: The dimension.
+            options: The options below as one dictionary.
             exclusive: Whether an element's own value is left out of its sum, so that the first sum is 0.
             reversed: Whether sums run from the last element to the first.
             label: The operator's name in messages.
@@ -48,12 +57,19 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def reduce_l1(
-        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        options: MLReduceOptions = {},
+        *,
+        axes: Sequence[int] | None = None,
+        keep_dimensions: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Sum of absolute values over dimensions.
 
         Args:
             input: float32, float16, int32, uint32, int64 or uint64; any shape.
+            options: The options below as one dictionary.
             axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
             keep_dimensions: Whether reduced dimensions stay, with size 1.
             label: The operator's name in messages.
@@ -77,12 +93,19 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def reduce_l2(
-        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        options: MLReduceOptions = {},
+        *,
+        axes: Sequence[int] | None = None,
+        keep_dimensions: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Square root of the sum of squares over dimensions.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
             keep_dimensions: Whether reduced dimensions stay, with size 1.
             label: The operator's name in messages.
@@ -104,12 +127,19 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def reduce_log_sum(
-        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        options: MLReduceOptions = {},
+        *,
+        axes: Sequence[int] | None = None,
+        keep_dimensions: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Natural logarithm of the sum over dimensions.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
             keep_dimensions: Whether reduced dimensions stay, with size 1.
             label: The operator's name in messages.
@@ -133,12 +163,19 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def reduce_log_sum_exp(
-        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        options: MLReduceOptions = {},
+        *,
+        axes: Sequence[int] | None = None,
+        keep_dimensions: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Natural logarithm of the sum of exponentials over dimensions.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
             keep_dimensions: Whether reduced dimensions stay, with size 1.
             label: The operator's name in messages.
@@ -162,12 +199,19 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def reduce_max(
-        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        options: MLReduceOptions = {},
+        *,
+        axes: Sequence[int] | None = None,
+        keep_dimensions: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Greatest element over dimensions.
 
         Args:
             input: Any data type and shape.
+            options: The options below as one dictionary.
             axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
             keep_dimensions: Whether reduced dimensions stay, with size 1.
             label: The operator's name in messages.
@@ -191,12 +235,19 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def reduce_mean(
-        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        options: MLReduceOptions = {},
+        *,
+        axes: Sequence[int] | None = None,
+        keep_dimensions: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Mean over dimensions.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
             keep_dimensions: Whether reduced dimensions stay, with size 1.
             label: The operator's name in messages.
@@ -218,12 +269,19 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def reduce_min(
-        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        options: MLReduceOptions = {},
+        *,
+        axes: Sequence[int] | None = None,
+        keep_dimensions: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Least element over dimensions.
 
         Args:
             input: Any data type and shape.
+            options: The options below as one dictionary.
             axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
             keep_dimensions: Whether reduced dimensions stay, with size 1.
             label: The operator's name in messages.
@@ -247,12 +305,19 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def reduce_product(
-        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        options: MLReduceOptions = {},
+        *,
+        axes: Sequence[int] | None = None,
+        keep_dimensions: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Product over dimensions.
 
         Args:
             input: float32, float16, int32, uint32, int64 or uint64; any shape.
+            options: The options below as one dictionary.
             axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
             keep_dimensions: Whether reduced dimensions stay, with size 1.
             label: The operator's name in messages.
@@ -276,12 +341,19 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def reduce_sum(
-        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        options: MLReduceOptions = {},
+        *,
+        axes: Sequence[int] | None = None,
+        keep_dimensions: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Sum over dimensions.
 
         Args:
             input: float32, float16, int32, uint32, int64 or uint64; any shape.
+            options: The options below as one dictionary.
             axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
             keep_dimensions: Whether reduced dimensions stay, with size 1.
             label: The operator's name in messages.
@@ -305,12 +377,19 @@ class ReductionOperators(OperatorMethods):
 
     @with_options()
     def reduce_sum_square(
-        self, input: MLOperand, *, axes: Sequence[int] | None = None, keep_dimensions: bool = False, label: str = ""
+        self,
+        input: MLOperand,
+        options: MLReduceOptions = {},
+        *,
+        axes: Sequence[int] | None = None,
+        keep_dimensions: bool = False,
+        label: str = "",
     ) -> MLOperand:
         """Sum of squares over dimensions.
 
         Args:
             input: float32, float16, int32, uint32, int64 or uint64; any shape.
+            options: The options below as one dictionary.
             axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
             keep_dimensions: Whether reduced dimensions stay, with size 1.
             label: The operator's name in messages.
@@ -331,3 +410,17 @@ class ReductionOperators(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reduce
         """
         return self._output("reduceSumSquare", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        cumulativeSum = cumulative_sum
+        reduceL1 = reduce_l1
+        reduceL2 = reduce_l2
+        reduceLogSum = reduce_log_sum
+        reduceLogSumExp = reduce_log_sum_exp
+        reduceMax = reduce_max
+        reduceMean = reduce_mean
+        reduceMin = reduce_min
+        reduceProduct = reduce_product
+        reduceSum = reduce_sum
+        reduceSumSquare = reduce_sum_square

@@ -10,18 +10,23 @@ from ._base import OperatorMethods, require_operands
 
 if TYPE_CHECKING:
     from ..operand import MLOperand
+    from ..types import OperandDataType
+    from .dictionaries import MLOperatorOptions
 
 
 class SelectionOperators(OperatorMethods):
     """cast, where."""
 
     @with_options(type="data_type")
-    def cast(self, input: MLOperand, data_type: str, *, label: str = "") -> MLOperand:
+    def cast(
+        self, input: MLOperand, data_type: OperandDataType, options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand:
         """The elements in another data type.
 
         Args:
             input: Any data type and shape.
             data_type: The output's data type; `type` in the 2024 text.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -42,13 +47,22 @@ class SelectionOperators(OperatorMethods):
         return self._output("cast", [input], {"data_type": data_type}, label)
 
     @with_options(input="true_value", other="false_value")
-    def where(self, condition: MLOperand, true_value: MLOperand, false_value: MLOperand, *, label: str = "") -> MLOperand:
+    def where(
+        self,
+        condition: MLOperand,
+        true_value: MLOperand,
+        false_value: MLOperand,
+        options: MLOperatorOptions = {},
+        *,
+        label: str = "",
+    ) -> MLOperand:
         """`true_value` where the condition is not 0, else `false_value`. The three shapes broadcast as in numpy.
 
         Args:
             condition: uint8, as comparisons return it; any shape.
             true_value: Any data type and shape; `input` in the 2024 text.
             false_value: The same data type; any shape; `other` in the 2024 text.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:

@@ -9,17 +9,19 @@ from ._base import OperatorMethods
 
 if TYPE_CHECKING:
     from ..operand import MLOperand
+    from .dictionaries import MLOperatorOptions
 
 
 class UnaryOperators(OperatorMethods):
     """abs, ceil, cos, erf, exp, floor, log, neg, reciprocal, round_even, sign, sin, sqrt, tan."""
 
     @with_options()
-    def abs(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def abs(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Absolute value of each element.
 
         Args:
             input: float32, float16, int64, int32 or int8; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -39,11 +41,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("abs", [input], label=label)
 
     @with_options()
-    def ceil(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def ceil(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Round each element up to an integer.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -61,11 +64,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("ceil", [input], label=label)
 
     @with_options()
-    def cos(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def cos(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Cosine of each element.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -85,11 +89,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("cos", [input], label=label)
 
     @with_options()
-    def erf(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def erf(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Gauss error function of each element.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -109,11 +114,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("erf", [input], label=label)
 
     @with_options()
-    def exp(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def exp(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """`e` to the power of each element.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -133,11 +139,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("exp", [input], label=label)
 
     @with_options()
-    def floor(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def floor(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Round each element down to an integer.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -155,11 +162,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("floor", [input], label=label)
 
     @with_options()
-    def log(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def log(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Natural logarithm of each element.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -179,11 +187,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("log", [input], label=label)
 
     @with_options()
-    def neg(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def neg(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Each element with its sign turned.
 
         Args:
             input: float32, float16, int64, int32 or int8; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -203,11 +212,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("neg", [input], label=label)
 
     @with_options()
-    def reciprocal(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def reciprocal(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 divided by each element.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -227,11 +237,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("reciprocal", [input], label=label)
 
     @with_options()
-    def round_even(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def round_even(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Round each element to the nearest integer, a half to the even one.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -251,11 +262,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("roundEven", [input], label=label)
 
     @with_options()
-    def sign(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def sign(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1, 0 or -1: the sign of each element.
 
         Args:
             input: float32, float16, int64, int32 or int8; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -275,11 +287,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("sign", [input], label=label)
 
     @with_options()
-    def sin(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def sin(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Sine of each element.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -299,11 +312,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("sin", [input], label=label)
 
     @with_options()
-    def sqrt(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def sqrt(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Square root of each element.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -323,11 +337,12 @@ class UnaryOperators(OperatorMethods):
         return self._output("sqrt", [input], label=label)
 
     @with_options()
-    def tan(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def tan(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Tangent of each element.
 
         Args:
             input: float32 or float16; any shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -345,3 +360,7 @@ class UnaryOperators(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
         return self._output("tan", [input], label=label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        roundEven = round_even

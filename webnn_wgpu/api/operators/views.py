@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ...ir.types import TensorType
     from ..operand import MLOperand
+    from .dictionaries import MLOperatorOptions
 
 
 RESHAPE = "#api-mlgraphbuilder-reshape-method"
@@ -53,11 +54,12 @@ class ViewOperators(OperatorMethods):
     """flatten, identity, reshape, squeeze, unsqueeze. They cost nothing at run time."""
 
     @with_options()
-    def identity(self, input: MLOperand, *, label: str = "") -> MLOperand:
+    def identity(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """The input itself, as an operator's output: inputs and constants can be built as graph outputs only so.
 
         Args:
             input: Any data type and shape.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:
@@ -75,12 +77,15 @@ class ViewOperators(OperatorMethods):
         return self._output("identity", [input], label=label)
 
     @with_options()
-    def reshape(self, input: MLOperand, new_shape: Sequence[int], *, label: str = "") -> MLOperand:
+    def reshape(
+        self, input: MLOperand, new_shape: Sequence[int], options: MLOperatorOptions = {}, *, label: str = ""
+    ) -> MLOperand:
         """The same elements in the same row-major order, in another shape.
 
         Args:
             input: Any data type and shape.
             new_shape: The output's shape, with as many elements; [] makes a scalar of one element.
+            options: The options below as one dictionary.
             label: The operator's name in messages.
 
         Returns:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from ...ops import operator
 from ...ops.wgsl_op import OwnKernel
@@ -15,6 +15,7 @@ from ._base import OperatorMethods, require_operands
 if TYPE_CHECKING:
     from ...core.caps import Caps
     from ..operand import MLOperand
+    from ..types import DataTypeLike, Number, ShapeLike
 
 
 class WgslOperators(OperatorMethods):
@@ -28,15 +29,41 @@ class WgslOperators(OperatorMethods):
     def _compile_own(self, kernel: OwnKernel, inputs: Sequence[MLOperand]) -> None:
         """Compile a kernel now, so that what is wrong with it is said where it is given."""
 
+    @overload
     def wgsl_op(
         self,
         source: str,
         inputs: Sequence[MLOperand],
         *,
-        output_shapes: Any,
-        output_types: Any,
-        workgroups: Any,
-        constants: Mapping[str, Any] | None = None,
+        output_shapes: ShapeLike,
+        output_types: DataTypeLike,
+        workgroups: int | Sequence[int],
+        constants: Mapping[str, Number | bool] | None = None,
+        reference: Callable[..., Any] | None = None,
+        label: str = "",
+    ) -> MLOperand: ...
+    @overload
+    def wgsl_op(
+        self,
+        source: str,
+        inputs: Sequence[MLOperand],
+        *,
+        output_shapes: Sequence[ShapeLike],
+        output_types: list[DataTypeLike] | tuple[DataTypeLike, ...],
+        workgroups: int | Sequence[int],
+        constants: Mapping[str, Number | bool] | None = None,
+        reference: Callable[..., Any] | None = None,
+        label: str = "",
+    ) -> list[MLOperand]: ...
+    def wgsl_op(
+        self,
+        source: str,
+        inputs: Sequence[MLOperand],
+        *,
+        output_shapes: ShapeLike | Sequence[ShapeLike],
+        output_types: DataTypeLike | list[DataTypeLike] | tuple[DataTypeLike, ...],
+        workgroups: int | Sequence[int],
+        constants: Mapping[str, Number | bool] | None = None,
         reference: Callable[..., Any] | None = None,
         label: str = "",
     ) -> MLOperand | list[MLOperand]:
@@ -80,8 +107,8 @@ class WgslOperators(OperatorMethods):
         if isinstance(inputs, str) or not isinstance(inputs, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
             raise fail("inputs must be a list of operands", got=type(inputs).__name__)
         single = not isinstance(output_types, list | tuple)
-        shapes: list[Any] = [output_shapes] if single else list(output_shapes)
-        types: list[Any] = [output_types] if single else list(cast("list[Any]", output_types))
+        shapes: list[Any] = [output_shapes] if single else list(cast("Sequence[ShapeLike]", output_shapes))
+        types: list[Any] = [output_types] if single else list(output_types)
         if len(shapes) != len(types) or not types:
             raise fail("every output must have a shape and a data type", got=f"{len(shapes)} shapes, {len(types)} types")
         buffers, limit = len(inputs) + len(types), self._caps().limit("max-storage-buffers-per-shader-stage")
@@ -109,3 +136,7 @@ class WgslOperators(OperatorMethods):
         self._compile_own(kernel, inputs)
         outputs = self._outputs("wgslOp", inputs, attrs, label)
         return outputs[0] if single else outputs
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        wgslOp = wgsl_op

@@ -15,6 +15,8 @@ from .tensors import OnHost, Shape, Tensor
 from .types import HELD, Array, DType
 
 if TYPE_CHECKING:
+    from webnn_wgpu.typing import OperandDataType
+
     from .lowering import Lowering
 
 
@@ -128,7 +130,7 @@ class Call:
         """Return a number as a scalar of an operand's data type."""
         return self.constant(value, operand.data_type)
 
-    def cast(self, operand: MLOperand, data_type: str) -> MLOperand:
+    def cast(self, operand: MLOperand, data_type: OperandDataType) -> MLOperand:
         """Return an operand in a WebNN data type: itself if it has it."""
         return operand if operand.data_type == data_type else self.build.cast(operand, data_type)
 

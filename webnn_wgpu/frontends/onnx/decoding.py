@@ -14,6 +14,7 @@ import onnx_ir
 
 from webnn_wgpu import InvalidStateError, MLContext, MLGraph, MLTensor, MLTypeError, NotSupportedError
 from webnn_wgpu.api.arrays import is_integer
+from webnn_wgpu.typing import MLOperandDataType
 
 from .caches import Cache, InPlace, declared_size, find_caches, growing_axes
 from .growth import Growth, filled_up, resized
@@ -100,7 +101,7 @@ class Step:
     lowered: Lowered
     fed: dict[str, onnx_ir.Value]
     tensors: dict[str, MLTensor]
-    caches: dict[str, tuple[Shape, str]]
+    caches: dict[str, tuple[Shape, MLOperandDataType]]
     results: dict[str, tuple[onnx_ir.Value, DType]]
     outputs: dict[str, MLTensor]
 

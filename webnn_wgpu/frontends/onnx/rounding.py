@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import ml_dtypes
 import numpy as np
@@ -25,7 +25,7 @@ BITS: dict[DType, tuple[int, bool]] = {
 }
 """Integers held in wider types: how many bits they have, and whether they are signed."""
 
-FLOAT8: dict[DType, str] = {
+FLOAT8: dict[DType, Literal["e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"]] = {
     np.dtype(ml_dtypes.float8_e4m3fn): "e4m3fn",
     np.dtype(ml_dtypes.float8_e4m3fnuz): "e4m3fnuz",
     np.dtype(ml_dtypes.float8_e5m2): "e5m2",

@@ -13,13 +13,15 @@ import numpy as np
 import numpy.typing as npt
 import onnx_ir
 
+from webnn_wgpu.typing import MLOperandDataType
+
 Array = npt.NDArray[Any]
 DType = np.dtype[Any]
 
 BOOL, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.int64)
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
-HELD: dict[DType, str] = {
+HELD: dict[DType, MLOperandDataType] = {
     np.dtype(np.float32): "float32",
     np.dtype(np.float16): "float16",
     np.dtype(np.int64): "int64",

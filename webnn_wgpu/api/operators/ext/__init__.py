@@ -67,5 +67,7 @@ class Extensions(
     def _constant(self, array: Array) -> MLOperand:
         return cast("MLGraphBuilder", self._builder).constant(array)
 
-    def __getattr__(self, name: str) -> Any:
-        return camel_attribute(self, name)
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            return camel_attribute(self, name)

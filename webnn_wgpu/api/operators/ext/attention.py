@@ -132,3 +132,7 @@ class AttentionExtensions(OperatorMethods):
         """
         attrs = {"heads": heads, "interleaved": interleaved, "rotary_dim": rotary_dim}
         return self._output("x.rotary_embedding", [input, cos, sin, positions], attrs, label=label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        rotaryEmbedding = rotary_embedding

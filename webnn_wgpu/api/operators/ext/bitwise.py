@@ -9,13 +9,14 @@ from .._base import OperatorMethods
 
 if TYPE_CHECKING:
     from ...operand import MLOperand
+    from ...types import OperandDataType
 
 
 class BitwiseExtensions(OperatorMethods):
     """bitcast, bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right."""
 
     @with_options()
-    def bitcast(self, input: MLOperand, data_type: str, *, label: str = "") -> MLOperand:
+    def bitcast(self, input: MLOperand, data_type: OperandDataType, *, label: str = "") -> MLOperand:
         """The same bits, read as another data type. It costs nothing.
 
         Args:
@@ -169,3 +170,12 @@ class BitwiseExtensions(OperatorMethods):
             MLOperand(int32[2, 3])
         """
         return self._output("x.shift_right", [a, b], label=label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        bitwiseAnd = bitwise_and
+        bitwiseNot = bitwise_not
+        bitwiseOr = bitwise_or
+        bitwiseXor = bitwise_xor
+        shiftLeft = shift_left
+        shiftRight = shift_right

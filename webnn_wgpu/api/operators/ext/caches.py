@@ -51,3 +51,7 @@ class CacheExtensions(OperatorMethods):
             [0. 0. 0. 1. 0. 0. 0. 0.]
         """
         return self._output("x.cache_update", [cache, new, position], {"axis": axis}, label=label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        cacheUpdate = cache_update

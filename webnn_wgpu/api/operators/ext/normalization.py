@@ -48,7 +48,7 @@ class NormalizationExtensions(OperatorMethods):
         *,
         scale: MLOperand | None = None,
         axes: Sequence[int] | None = None,
-        epsilon: float = 1e-5,
+        epsilon: float = 1e-05,
         label: str = "",
     ) -> MLOperand:
         """`scale * x / sqrt(mean(x * x) + epsilon)`, the mean taken along `axes`.
@@ -72,3 +72,8 @@ class NormalizationExtensions(OperatorMethods):
             MLOperand(float32[2, 3])
         """
         return self._output("x.rms_normalization", [input, scale], {"axes": axes, "epsilon": epsilon}, label=label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        logSoftmax = log_softmax
+        rmsNormalization = rms_normalization

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...options import with_options
 from .._base import OperatorMethods
@@ -22,7 +22,7 @@ class QuantizedExtensions(OperatorMethods):
         scales: MLOperand,
         *,
         zero_points: MLOperand | None = None,
-        bits: int = 4,
+        bits: Literal[2, 4, 8] = 4,
         block_size: int = 128,
         label: str = "",
     ) -> MLOperand:
@@ -66,7 +66,7 @@ class QuantizedExtensions(OperatorMethods):
         *,
         zero_points: MLOperand | None = None,
         bias: MLOperand | None = None,
-        bits: int = 4,
+        bits: Literal[2, 4, 8] = 4,
         block_size: int = 32,
         label: str = "",
     ) -> MLOperand:
@@ -126,3 +126,9 @@ class QuantizedExtensions(OperatorMethods):
             MLOperand(uint8[2, 3])
         """
         return self._outputs("x.quantization_parameters", [input], {}, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        gatherBlockQuantized = gather_block_quantized
+        matmulNbits = matmul_nbits
+        quantizationParameters = quantization_parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...options import with_options
 from .._base import OperatorMethods
@@ -37,7 +37,14 @@ class RoundingExtensions(OperatorMethods):
         return self._output("x.round_bfloat16", [input], label=label)
 
     @with_options()
-    def round_float8(self, input: MLOperand, *, format: str = "e4m3fn", saturate: bool = True, label: str = "") -> MLOperand:
+    def round_float8(
+        self,
+        input: MLOperand,
+        *,
+        format: Literal["e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"] = "e4m3fn",
+        saturate: bool = True,
+        label: str = "",
+    ) -> MLOperand:
         """Each element rounded to a floating-point format of 8 bits, and kept as float32.
 
         Args:
@@ -82,3 +89,9 @@ class RoundingExtensions(OperatorMethods):
             MLOperand(int32[2, 3])
         """
         return self._output("x.wrap_integer", [input], {"bits": bits, "signed": signed}, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        roundBfloat16 = round_bfloat16
+        roundFloat8 = round_float8
+        wrapInteger = wrap_integer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,8 +24,8 @@ class SamplingExtensions(ExtensionMethods):
         input: MLOperand,
         grid: MLOperand,
         *,
-        mode: str = "linear",
-        padding_mode: str = "zeros",
+        mode: Literal["linear", "nearest", "cubic"] = "linear",
+        padding_mode: Literal["zeros", "border", "reflection"] = "zeros",
         align_corners: bool = False,
         label: str = "",
     ) -> MLOperand:
@@ -65,9 +65,11 @@ class SamplingExtensions(ExtensionMethods):
         axes: Sequence[int] | None = None,
         sizes: Sequence[int] | None = None,
         scales: Sequence[float] | None = None,
-        mode: str = "nearest",
-        nearest_mode: str = "round_prefer_floor",
-        coordinate_transformation_mode: str = "half_pixel",
+        mode: Literal["nearest", "linear", "cubic"] = "nearest",
+        nearest_mode: Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"] = "round_prefer_floor",
+        coordinate_transformation_mode: Literal[
+            "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_crop_and_resize"
+        ] = "half_pixel",
         cubic_coeff_a: float = -0.75,
         antialias: bool = False,
         exclude_outside: bool = False,
@@ -180,6 +182,11 @@ class SamplingExtensions(ExtensionMethods):
             (2, 2)
         """
         return self._output("x.weighted_gather", [input, indices, weights], {"axis": axis}, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        gridSample = grid_sample
+        weightedGather = weighted_gather
 
 
 def _failing(operator: str, label: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...options import with_options
 from .._base import OperatorMethods
@@ -22,7 +22,7 @@ class ScatterExtensions(OperatorMethods):
         updates: MLOperand,
         *,
         axis: int = 0,
-        reduction: str = "none",
+        reduction: Literal["none", "add", "mul", "max", "min"] = "none",
         label: str = "",
     ) -> MLOperand:
         """A copy in which elements, named by an index along one dimension, are combined with updates: ONNX's ScatterElements.
@@ -55,7 +55,13 @@ class ScatterExtensions(OperatorMethods):
 
     @with_options()
     def scatter_nd(
-        self, input: MLOperand, indices: MLOperand, updates: MLOperand, *, reduction: str = "none", label: str = ""
+        self,
+        input: MLOperand,
+        indices: MLOperand,
+        updates: MLOperand,
+        *,
+        reduction: Literal["none", "add", "mul", "max", "min"] = "none",
+        label: str = "",
     ) -> MLOperand:
         """A copy in which slices, named by their leading coordinates, are combined with updates: ONNX's ScatterND.
 
@@ -82,3 +88,8 @@ class ScatterExtensions(OperatorMethods):
             (2, 3)
         """
         return self._output("x.scatter_nd", [input, indices, updates], {"reduction": reduction}, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        scatterElements = scatter_elements
+        scatterND = scatter_nd

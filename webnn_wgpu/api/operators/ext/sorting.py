@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ...options import with_options
 from .._base import OperatorMethods
@@ -51,7 +51,7 @@ class SortingExtensions(OperatorMethods):
         axis: int = -1,
         largest: bool = True,
         sorted: bool = True,
-        indices_data_type: str = "int64",
+        indices_data_type: Literal["int32", "int64"] = "int64",
         label: str = "",
     ) -> list[MLOperand]:
         """The k largest or smallest elements along a dimension, and where they are. With k its size this sorts.
@@ -82,3 +82,8 @@ class SortingExtensions(OperatorMethods):
         """
         options = {"axis": axis, "largest": largest, "sorted": sorted, "indices_data_type": indices_data_type}
         return self._outputs("x.top_k", [input], {"k": k, **options}, label)
+
+    if TYPE_CHECKING:
+        # camelCase names, which `__getattr__` finds at run time.
+        cumulativeProduct = cumulative_product
+        topK = top_k

@@ -112,7 +112,7 @@ def quantize_linear(call: Call) -> Result:
         quotients = call.cast(quotients, "float32")
         return Tensor(x.shape, dtype, operand=rounded(call, quotients, dtype, bool(call.attribute("saturate", 1))))
     if dtype.name in DIRECT:
-        held = dtype.name
+        held = HELD[dtype]
     elif dtype.name in LIMITS:
         held = "int32"
     else:

@@ -7,9 +7,10 @@ reset gate stays 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
@@ -30,7 +31,12 @@ DEFAULTS = {
 COMPOSED = frozenset({"thresholdedrelu", "scaledtanh"})
 """Activations that WebNN's networks do not have."""
 LSTM_ACTIVATIONS = ("Sigmoid", "Tanh", "Tanh")
-DIRECTIONS = {"forward": ["forward"], "reverse": ["backward"], "bidirectional": ["forward", "backward"]}
+Direction = Literal["forward", "backward", "both"]
+DIRECTIONS: Mapping[str, list[Direction]] = {
+    "forward": ["forward"],
+    "reverse": ["backward"],
+    "bidirectional": ["forward", "backward"],
+}
 
 
 @dataclass(frozen=True)
@@ -267,7 +273,10 @@ def both_biases(net: Network, direction: int) -> MLOperand | None:
 Part = Callable[[MLOperand | None], MLOperand | None]
 
 
-def by_webnn(net: Network, build: Callable[[str, Part, list[MLActivation]], list[MLOperand]]) -> list[MLOperand]:
+def by_webnn(
+    net: Network,
+    build: Callable[[Direction, Part, list[MLActivation]], list[MLOperand]],
+) -> list[MLOperand]:
     """Return what WebNN's network gives: one for both directions where their activations agree, else one for each.
 
     Args:
@@ -330,7 +339,7 @@ def lstm_of(call: Call, net: Network) -> Result:
         return net.outputs(states, sequence)
     bias = net.bias()
 
-    def build(direction: str, part: Part, activations: list[MLActivation]) -> list[MLOperand]:
+    def build(direction: Direction, part: Part, activations: list[MLActivation]) -> list[MLOperand]:
         weight, recurrent_weight = part(net.w), part(net.r)
         assert weight is not None
         assert recurrent_weight is not None
@@ -393,7 +402,7 @@ def gru_of(
 ) -> Result:
     """Return the outputs of WebNN's gated recurrent unit; `gate` takes the place of the gates' activation."""
 
-    def build(direction: str, part: Part, activations: list[MLActivation]) -> list[MLOperand]:
+    def build(direction: Direction, part: Part, activations: list[MLActivation]) -> list[MLOperand]:
         weight, recurrent_weight = (part(w) for w in weights)
         assert weight is not None
         assert recurrent_weight is not None

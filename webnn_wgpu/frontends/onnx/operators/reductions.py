@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def _reduction(name: str) -> Callable[[Call], Result]:
     return lower
 
 
-def _wide(tensor: Tensor) -> str:
+def _wide(tensor: Tensor) -> Literal["int64", "uint64"]:
     return "uint64" if unsigned(tensor) else "int64"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -94,7 +94,7 @@ def _resample(
     axes: Sequence[int],
     sizes: Sequence[int],
     scales: Sequence[float],
-    mode: str,
+    mode: Literal["nearest", "linear", "cubic"],
     coordinates: str,
     nearest_mode: str = "floor",
     antialias: bool = False,
@@ -108,7 +108,7 @@ def _resample(
         return operand
     simple = not antialias and not (mode == "linear" and options.get("exclude_outside"))
     if simple and _plain(operand, axes, sizes, scales, mode, coordinates, nearest_mode):
-        plain = "nearest-neighbor" if mode == "nearest" else mode
+        plain = "nearest-neighbor" if mode == "nearest" else "linear"
         return call.build.resample2d(operand, mode=plain, sizes=list(sizes), axes=list(axes))
     options |= {"axes": axes, "sizes": sizes, "scales": scales, "nearest_mode": nearest_mode}
     options["coordinate_transformation_mode"] = coordinates
@@ -147,8 +147,8 @@ def _plain(
     return coordinates == "half_pixel" and (mode == "linear" or (mode, nearest_mode) == ("nearest", "round_prefer_floor"))
 
 
-def _floating(operand: MLOperand) -> str:
-    return operand.data_type if operand.data_type == "float16" else "float32"
+def _floating(operand: MLOperand) -> Literal["float32", "float16"]:
+    return "float16" if operand.data_type == "float16" else "float32"
 
 
 def _whole(call: Call, operand: MLOperand, dtype: DType) -> MLOperand:

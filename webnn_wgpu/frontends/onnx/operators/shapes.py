@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import onnx_ir
+
+from webnn_wgpu.typing import MLOperandDataType
 
 from ..call import Call
 from ..rounding import rounded, width
@@ -80,7 +84,7 @@ def cast(call: Call) -> Result:
     return Tensor(x.shape, dtype, operand=operand)
 
 
-WIDER = {"int8": "int32", "uint8": "int32", "uint32": "int64"}
+WIDER: Mapping[MLOperandDataType, MLOperandDataType] = {"int8": "int32", "uint8": "int32", "uint32": "int64"}
 """Floats become integers of these types on the way to narrower ones: as in C, what is out of range loses its highest bits."""
 
 
@@ -93,7 +97,7 @@ def bit_cast(call: Call) -> Result:
     if not x.size:
         return Tensor.known(np.zeros(x.shape, dtype))
     if x.dtype.name == HELD[x.dtype] and dtype.name == HELD[dtype] and x.dtype.itemsize == dtype.itemsize:
-        return Tensor(x.shape, dtype, operand=call.build.ext.bitcast(call.operand(0), dtype.name))
+        return Tensor(x.shape, dtype, operand=call.build.ext.bitcast(call.operand(0), HELD[dtype]))
     whole = not is_float(x.dtype) and not is_float(dtype) and dtype != BOOL
     if not whole or width(x.dtype) != width(dtype):
         call.on_host(f"no operator reads the bits of {x.dtype} as {dtype}")
