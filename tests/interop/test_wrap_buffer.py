@@ -81,7 +81,7 @@ def test_the_buffer_stays_its_owners(own: wn.MLContext, gpu: wgpu.GPUDevice) -> 
 def wrong_calls(gpu: wgpu.GPUDevice) -> dict[str, tuple[tuple[Any, ...], type[Exception], str]]:
     elsewhere = wgpu.gpu.request_adapter_sync().request_device_sync()
     mapped = gpu.create_buffer(size=128, usage=STORAGE, mapped_at_creation=True)
-    small, good = buffer(gpu, size=100), buffer(gpu)
+    small, bytes_alone, good = buffer(gpu, size=96), buffer(gpu, size=5), buffer(gpu)
     uniform = gpu.create_buffer(label="lights", size=128, usage="UNIFORM | COPY_DST")
     return {
         "array": ((X, [4, 8], "float32"), TypeError, "buffer must be a wgpu.GPUBuffer; got ndarray"),
@@ -94,8 +94,14 @@ def wrong_calls(gpu: wgpu.GPUDevice) -> dict[str, tuple[tuple[Any, ...], type[Ex
         "too small": (
             (small, [5, 5], "float32"),
             TypeError,
-            "the buffer must hold the tensor, rounded up to 32 bytes; got a tensor of 100 bytes at offset 0 of a buffer of"
-            " 100 bytes; allowed: a buffer of at least 128 bytes",
+            "the buffer must hold the tensor, rounded up to whole words of 4 bytes; got a tensor of 100 bytes at offset 0 of a"
+            " buffer of 96 bytes; allowed: a buffer of at least 100 bytes",
+        ),
+        "no whole word": (
+            (bytes_alone, [5], "uint8"),
+            TypeError,
+            "the buffer must hold the tensor, rounded up to whole words of 4 bytes; got a tensor of 5 bytes at offset 0 of a"
+            " buffer of 5 bytes; allowed: a buffer of at least 8 bytes",
         ),
         "offset": (
             (good, [2], "float32", 8),
@@ -116,6 +122,7 @@ CASES = [
     "another device",
     "no storage",
     "too small",
+    "no whole word",
     "offset",
     "negative offset",
     "beyond the end",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webnn_wgpu.ir.graph import Array
+    from webnn_wgpu.kernels.spec import Binding
     from webnn_wgpu.plan import ExecutionPlan
     from webnn_wgpu.plan.execution_plan import Resource
     from webnn_wgpu.runtime.buffer import Buffer
@@ -61,8 +62,8 @@ class Aviary(Program):
             self.cages.append(made)
         return made.tensor
 
-    def _resource(self, resource: Resource, ends: Any) -> Any:
-        bound = super()._resource(resource, ends)
+    def _resource(self, binding: Binding, resource: Resource, ends: Any) -> Any:
+        bound = super()._resource(binding, resource, ends)
         if isinstance(bound, dict):
             # Behind a value that lies in a part of a slot there may be another: then that one is bound too.
             bound["size"] = min(bound["size"] + CANARY, bound["buffer"].size - bound["offset"])

@@ -29,6 +29,7 @@ from ..runtime.pipelines import PipelineCache
 from ..runtime.program import Program
 from ..runtime.readback import StagingPool
 from ..runtime.textures import TextureKernels, check_texture
+from ..runtime.wrapping import WrappedBuffer
 from .arrays import zeros
 from .progress import Progress
 
@@ -224,9 +225,9 @@ class DeviceBackend:
         """Return a zero-filled buffer."""
         return self.device.create_buffer(wanted.size_bytes, label)
 
-    def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> Buffer:
+    def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> WrappedBuffer:
         """Return a part of a buffer of the caller's."""
-        return Buffer.wrap(self.device, buffer, offset, wanted.size_bytes)
+        return WrappedBuffer.of(self.device, buffer, offset, wanted.size_bytes)
 
     def read(self, storage: Buffer, wanted: TensorType) -> Pending:
         """Submit a copy of a buffer to a staging buffer."""

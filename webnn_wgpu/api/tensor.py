@@ -104,8 +104,9 @@ class MLTensor:
     def buffer(self) -> Any:
         """The `wgpu.GPUBuffer` under the tensor, for the caller's own kernels; None on the numpy reference.
 
-        The tensor's elements lie in it packed in row-major order, from byte `buffer_offset` on; up to the next multiple of 32
-        bytes it is the tensor's. Once handed out it is not destroyed with the tensor but freed with the last reference to it.
+        The tensor's elements lie in it packed in row-major order, from byte `buffer_offset` on. In a buffer of the context's
+        own, runs may change the bytes behind them, up to the next multiple of 32. Once handed out, such a buffer is not
+        destroyed with the tensor but freed with the last reference to it.
 
         Raises:
             MLTensorStateError: the tensor was destroyed, or is a constant.

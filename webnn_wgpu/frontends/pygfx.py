@@ -17,7 +17,7 @@ _COPY_SRC, _COPY_DST, _INDEX, _VERTEX, _STORAGE = 0x04, 0x08, 0x10, 0x20, 0x80
 _TEXTURE_COPY_SRC, _TEXTURE_BINDING, _RENDER_ATTACHMENT = 0x01, 0x04, 0x10
 
 _PADDING = 32
-"""Tensors take up multiples of so many bytes."""
+"""Kernels read tensors where they are if buffers are multiples of so many bytes; else some runs begin with a copy."""
 
 _DATA_TYPES: Mapping[str, MLOperandDataType] = {
     "f4": "float32",
@@ -60,7 +60,7 @@ def wrap_buffer(
 
     Raises:
         MLTypeError: not a buffer, or one whose format has no data type; a context on another device. Or one that pygfx drew
-            before, in memory too short for a tensor, or not for writing: wrap it before it is drawn.
+            before, in memory that is not for storage: wrap it before it is drawn.
 
     Example:
         >>> import pygfx as gfx

@@ -74,6 +74,9 @@ ELEMENTS = MappingProxyType(
 PAIRS = ("i64x2", "u64x2")
 """The WGSL types of pairs. The names of the library functions that work on them end in them, or in `pair`."""
 
+WORD_BYTES = 4
+"""Bytes of a word: what buffers are bound, copied and, but for 16-bit types, written in."""
+
 QUAD = 4
 """Elements that one invocation of an element-wise or data-moving kernel writes."""
 
@@ -84,6 +87,11 @@ STORAGE_ALIGNMENT_BYTES = 32
 def padded_bytes(size_bytes: int) -> int:
     """Return the size of the buffer that holds a tensor of `size_bytes`."""
     return -(-size_bytes // STORAGE_ALIGNMENT_BYTES) * STORAGE_ALIGNMENT_BYTES
+
+
+def whole_words(size_bytes: int) -> int:
+    """Return the bytes of the words that hold `size_bytes`."""
+    return -(-size_bytes // WORD_BYTES) * WORD_BYTES
 
 
 _STAND_INS = {"int64": "int64.pair", "uint64": "uint64.pair"}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ..core.caps import Caps
-from .element import ELEMENTS
+from .element import ELEMENTS, QUAD, WORD_BYTES
 from .select import ProductSize, Tile
 
 UniformType: TypeAlias = Literal["u32", "i32", "f32"]
@@ -55,6 +55,23 @@ class Binding:
     def is_texture(self) -> bool:
         """Whether it is a texture, and no buffer."""
         return self.access in TEXTURES
+
+    @property
+    def unit_bytes(self) -> int:
+        """How many bytes a kernel reads, or writes, at once. It needs no room behind operands that are whole multiples long.
+
+        >>> Binding("x", "read", "float32").unit_bytes, Binding("x", "read", "float32", quad=True).unit_bytes
+        (4, 16)
+        >>> Binding("x", "write", "int8", quad=True).unit_bytes, Binding("x", "write", "int64", quad=True).unit_bytes
+        (4, 32)
+        """
+        element = ELEMENTS[self.element]
+        if self.exact:
+            return WORD_BYTES
+        if self.quad and (element.quad or self.access == "write"):
+            return max(WORD_BYTES, QUAD * element.size_bytes)
+        # Single halves are stored by atomic operations, which leave the other half of the word as it is.
+        return element.size_bytes if self.element in ("float16", "half") else max(WORD_BYTES, element.size_bytes)
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ import numpy as np
 import wgpu
 
 from ..core.data_types import Array
-from ..core.errors import InvalidStateError, MLTypeError
-from ..kernels.element import STORAGE_ALIGNMENT_BYTES, padded_bytes
+from ..core.errors import InvalidStateError
 from .destroying import destroy_under
 
 if TYPE_CHECKING:
     from .device import Device
 
-_FREED = "_webnn_wgpu_freed"
+FREED = "_webnn_wgpu_freed"
+"""The attribute of a `wgpu.GPUBuffer` that holds the event `watched` returns, once it is watched."""
 
 
 class Buffer:
@@ -30,6 +30,8 @@ class Buffer:
         borrowed: whether the buffer is the caller's, who may also destroy or map it, and whose it stays.
 
     Attributes:
+        data_bytes: how many of the part's bytes may change. Only a caller's buffer may have others, in its last word.
+        reach_bytes: how many bytes from the part's beginning a binding that only reads may reach.
         in_doubt: whether `check` may find something; so not of a buffer that nobody else has and that is not destroyed.
     """
 
@@ -45,51 +47,11 @@ class Buffer:
         self.device, self.gpu = device, gpu
         self.offset_bytes = offset_bytes
         self.size_bytes: int = gpu.size if size_bytes is None else size_bytes
+        self.data_bytes = self.reach_bytes = self.size_bytes
         self.borrowed = self.in_doubt = borrowed
         self._lent = borrowed
         self._destroyed = False
-        self._freed = _watched(gpu, device.lock) if borrowed else None
-
-    @classmethod
-    def wrap(cls, device: Device, gpu: Any, offset_bytes: int, size_bytes: int | None) -> Buffer:
-        """Return the part of a caller's buffer that a tensor of `size_bytes` takes up, or all of it.
-
-        Raises:
-            MLTypeError: not a buffer of the device, not for storage, or the tensor does not fit into it there.
-            InvalidStateError: the buffer is mapped, or was destroyed in a way that can be known.
-            DeviceLostError: the device is gone.
-        """
-        if not isinstance(gpu, wgpu.GPUBuffer):
-            raise MLTypeError("buffer must be a wgpu.GPUBuffer", got=type(gpu).__name__)
-        label = gpu.label
-        if gpu._device is not device.gpu:
-            raise MLTypeError("the buffer belongs to another device", label=label, got=f"a buffer of {gpu._device!r}")
-        if not gpu.usage & wgpu.BufferUsage.STORAGE:
-            raise MLTypeError("the buffer must have the usage STORAGE", label=label, got=_usage_names(gpu.usage))
-        alignment = device.caps.limit("min-storage-buffer-offset-alignment")
-        if offset_bytes < 0 or offset_bytes % alignment:
-            raise MLTypeError(
-                "the offset must be one that the device can bind",
-                label=label,
-                got=f"offset={offset_bytes}",
-                allowed=f"multiples of min-storage-buffer-offset-alignment {alignment}",
-            )
-        size = gpu.size if size_bytes is None else padded_bytes(size_bytes)
-        if offset_bytes + size > gpu.size:
-            raise MLTypeError(
-                f"the buffer must hold the tensor, rounded up to {STORAGE_ALIGNMENT_BYTES} bytes",
-                label=label,
-                got=f"a tensor of {size_bytes} bytes at offset {offset_bytes} of a buffer of {gpu.size} bytes",
-                allowed=f"a buffer of at least {offset_bytes + size} bytes",
-            )
-        device.check()
-        unknown = _FREED not in gpu.__dict__
-        made = cls(device, gpu, offset_bytes, size, borrowed=True)
-        made.check()
-        if unknown:
-            with device.lock, device.translated("wrapping a buffer"):
-                _check_not_destroyed(device, gpu)
-        return made
+        self._freed = watched(gpu, device.lock) if borrowed else None
 
     @property
     def readable(self) -> bool:
@@ -130,7 +92,7 @@ class Buffer:
         self.lend()
         if self._freed is None:
             self.in_doubt = True
-            self._freed = _watched(self.gpu, self.device.lock)
+            self._freed = watched(self.gpu, self.device.lock)
         return self.gpu
 
     def check(self) -> None:
@@ -152,34 +114,13 @@ class Buffer:
                     self.gpu.destroy()
 
 
-def _check_not_destroyed(device: Device, gpu: Any) -> None:
-    """Raise InvalidStateError if a buffer was destroyed before it was watched: wgpu tells by refusing to bind it.
-
-    Copying from it would end the process.
-    """
-    layout = device.shared.get("bindable")
-    if layout is None:
-        binding = {"binding": 0, "visibility": wgpu.ShaderStage.COMPUTE, "buffer": {"type": "storage"}}
-        layout = device.shared["bindable"] = device.gpu.create_bind_group_layout(entries=[binding])
-    resource = {"buffer": gpu, "offset": 0, "size": STORAGE_ALIGNMENT_BYTES}
-    try:
-        device.gpu.create_bind_group(layout=layout, entries=[{"binding": 0, "resource": resource}])
-    except wgpu.GPUValidationError as error:
-        gpu.__dict__[_FREED].set()
-        raise InvalidStateError("the buffer was destroyed", label=gpu.label) from error
-
-
-def _watched(gpu: Any, lock: Any) -> threading.Event:
+def watched(gpu: Any, lock: Any) -> threading.Event:
     """Return what is set once a buffer is destroyed: wgpu itself does not tell."""
     with lock:
-        known: threading.Event | None = gpu.__dict__.get(_FREED)
+        known: threading.Event | None = gpu.__dict__.get(FREED)
         if known is not None:
             return known
         freed = threading.Event()
         destroy_under(lock, gpu, freed.set)
-        gpu.__dict__[_FREED] = freed
+        gpu.__dict__[FREED] = freed
         return freed
-
-
-def _usage_names(usage: int) -> str:
-    return " | ".join(name for name in dir(wgpu.BufferUsage) if name.isupper() and usage & getattr(wgpu.BufferUsage, name))

@@ -32,10 +32,11 @@ def run_observed(program: Program, recorder: Recorder, ends: Ends, observer: Obs
     """
     graph = program.plan.graph
     observer(None, _read(program, ends, list(graph.inputs.values())))
+    bound = program.bound_ends(ends)
     for node, first, end in parts(program):
         program.submit(recorder.part(first, end), ends)
         if node is not None:
-            observer(node, _read(program, ends, graph.nodes[node].outputs))
+            observer(node, _read(program, bound, graph.nodes[node].outputs))
 
 
 def run_node(program: Program, recorder: Recorder, ends: Ends, node: int, operands: Mapping[int, Array]) -> dict[int, Array]:

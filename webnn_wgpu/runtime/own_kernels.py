@@ -21,6 +21,8 @@ from .pipelines import PipelineCache
 from .readback import PendingRead
 from .recorder import Dispatch, PlainRecorder
 from .tracing import Tracer
+from .transfers import copy_bytes
+from .wrapping import WrappedBuffer
 
 
 @dataclass(frozen=True)
@@ -65,19 +67,21 @@ def run_kernel(
             kernel = PipelineCache.of(device).get(run_spec(source, arguments))
         buffers = [_buffer(device, a) for a in arguments]
         _check_apart(arguments, buffers)
+        bound = [_writable(device, a, b) for a, b in zip(arguments, buffers, strict=True)]
+        bounces = [(tensor, own) for tensor, own in zip(buffers, bound, strict=True) if tensor is not own]
         entries = [
-            {"binding": i, "resource": {"buffer": b.gpu, "offset": b.offset_bytes, "size": _bound_bytes(a, b)}}
-            for i, (a, b) in enumerate(zip(arguments, buffers, strict=True))
+            {"binding": i, "resource": {"buffer": own.gpu, "offset": own.offset_bytes, "size": _bound_bytes(a, b)}}
+            for i, (a, b, own) in enumerate(zip(arguments, buffers, bound, strict=True))
         ]
         with device.translated("the kernel"):
             group = device.gpu.create_bind_group(layout=kernel.layout, entries=entries)
             encoder = device.gpu.create_command_encoder()
+            _record(encoder, [copy for t, own in bounces for copy in copy_bytes(device, t, own, t.data_bytes)])
             if tracer is not None:
                 tracer.record(encoder, group, grid)
             else:
-                compute = encoder.begin_compute_pass()
-                PlainRecorder([Dispatch(kernel.pipeline, group, grid)]).record(compute)
-                compute.end()
+                _record(encoder, [Dispatch(kernel.pipeline, group, grid)])
+            _record(encoder, [copy for t, own in bounces for copy in copy_bytes(device, own, t, t.data_bytes)])
         windows: dict[str, tuple[int, Array]] = {}
         copied: list[tuple[Buffer, int]] = []
         total = 0
@@ -104,10 +108,24 @@ def _buffer(device: Device, argument: RunArgument) -> Buffer:
         value.check()
         return value
     if isinstance(value, wgpu.GPUBuffer):
-        return Buffer.wrap(device, value, 0, None)
+        return WrappedBuffer.of(device, value, 0, None)
     made = device.create_buffer(value.nbytes, argument.name)
     made.write(value)
     return made
+
+
+def _writable(device: Device, argument: RunArgument, buffer: Buffer) -> Buffer:
+    """Return memory that a kernel may write in whole words: the buffer, or one that stands in for it."""
+    if argument.access == "read" or buffer.data_bytes == buffer.size_bytes:
+        return buffer
+    return device.create_buffer(buffer.size_bytes, argument.name)
+
+
+def _record(encoder: wgpu.GPUCommandEncoder, dispatches: Sequence[Dispatch]) -> None:
+    if dispatches:
+        compute = encoder.begin_compute_pass()
+        PlainRecorder(dispatches).record(compute)
+        compute.end()
 
 
 def _bound_bytes(argument: RunArgument, buffer: Buffer) -> int:

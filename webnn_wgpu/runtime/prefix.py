@@ -34,9 +34,9 @@ def found_by(program: Program, position: int, inputs: Mapping[str, Array]) -> di
             program._write(inputs)
             program.submit(PlainRecorder(program._dispatches(program._ends)[:position]), program._ends)
             found: dict[int, Array] = {}
-            for i, resource in enumerate(program.plan.dispatches[position].bindings):
-                if resource.kind != "constant":
-                    bound: Any = program._resource(resource, program._ends)
+            planned = program.plan.dispatches[position]
+            for i, bound in program.resources(planned, program._ends).items():
+                if i < len(planned.bindings) and planned.bindings[i].kind != "constant":
                     data: Any = program.device.gpu.queue.read_buffer(bound["buffer"], bound["offset"], bound["size"])
                     found[i] = np.frombuffer(data, np.uint8)
             return found

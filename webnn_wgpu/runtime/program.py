@@ -16,8 +16,9 @@ import wgpu
 from ..core.data_types import Array
 from ..core.errors import InvalidStateError
 from ..kernels.source_map import SourceMap, map_of_source
-from ..kernels.spec import KernelSpec
+from ..kernels.spec import Binding, KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
+from .bounce import Key, bounce_buffers, bound_bytes, with_copies
 from .bound import BoundSets, Ends
 from .buffer import Buffer
 from .device import Device
@@ -109,13 +110,21 @@ class Program:
         plan, device = self.plan, self.device
         self._read_offsets, self._staging_bytes = plan.read_back()
         self._staging = device.create_staging(self._staging_bytes)
-        ends = [("input", n, t) for n, t in plan.inputs.items()] + [("output", n, t) for n, t in plan.outputs.items()]
-        for kind, name, type_ in ends:
-            if kind == "output" and name in plan.aliases:
-                self._ends[kind, name] = self._ends["input", plan.aliases[name]]
-            else:
-                self._ends[kind, name] = device.create_buffer(type_.size_bytes, f"{kind} {name}")
+        for kind, names in (("input", plan.inputs), ("output", plan.outputs)):
+            for name in names:
+                self._own_end((kind, name))
         return self._bind(self._ends)
+
+    def _own_end(self, end: Key) -> Buffer:
+        """Return the program's own buffer of an input or output. It is made where there is none yet."""
+        kind, name = end
+        if end not in self._ends:
+            if kind == "output" and name in self.plan.aliases:
+                self._ends[end] = self._own_end(("input", self.plan.aliases[name]))
+            else:
+                types = self.plan.inputs if kind == "input" else self.plan.outputs
+                self._ends[end] = self.device.create_buffer(types[name].size_bytes, f"{kind} {name}")
+        return self._ends[end]
 
     def _upload(self, progress: Progress | None) -> None:
         store, done, total = WeightStore.of(self.device), 0, self.plan.constant_bytes
@@ -172,7 +181,8 @@ class Program:
 
     def resources(self, planned: PlannedDispatch, ends: Ends) -> dict[int, Any]:
         """Return what the bindings of a dispatch are bound to."""
-        found = {i: self._resource(resource, ends) for i, resource in enumerate(planned.bindings)}
+        bound = zip(planned.spec.bindings, planned.bindings, strict=True)
+        found = {i: self._resource(binding, resource, ends) for i, (binding, resource) in enumerate(bound)}
         return {**found, len(found): self._uniform_window(planned)} if planned.uniform_size else found
 
     def _uniform_window(self, planned: PlannedDispatch) -> Any:
@@ -183,7 +193,7 @@ class Program:
         layout = self._pipelines[planned.spec].layout
         return self.device.gpu.create_bind_group(label=planned.label, layout=layout, entries=entries)
 
-    def _resource(self, resource: Resource, ends: Ends) -> Any:
+    def _resource(self, binding: Binding, resource: Resource, ends: Ends) -> Any:
         if resource.kind == "constant":
             weight = self._weights[int(resource.key)]
             if weight.buffer is None:
@@ -192,11 +202,18 @@ class Program:
         elif resource.kind == "slot":
             buffer, size = self._slots[int(resource.key)], resource.size_bytes
         else:
-            buffer, size = ends[resource.kind, str(resource.key)], resource.size_bytes
+            buffer = ends[resource.kind, str(resource.key)]
+            size = bound_bytes(binding, resource, buffer)
         return {"buffer": buffer.gpu, "offset": buffer.offset_bytes + resource.offset_bytes, "size": size}
 
     def _bind(self, ends: Ends) -> Recorder:
-        return make_recorder(self._dispatches(ends))
+        bounces = bounce_buffers(self.plan, ends, self._own_end)
+        dispatches = self._dispatches({**ends, **bounces} if bounces else ends)
+        return make_recorder(with_copies(self.device, self.plan, ends, bounces, dispatches) if bounces else dispatches)
+
+    def bound_ends(self, ends: Ends) -> Ends:
+        """Return what the dispatches of a run over some ends are bound to: these, or memory of the program's own for them."""
+        return {**ends, **bounce_buffers(self.plan, ends, self._own_end)}
 
     def _dispatches(self, ends: Ends) -> list[Dispatch]:
         """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
@@ -369,7 +386,7 @@ class Program:
                     compute_pass.pop_debug_group()
             # What the caller has yet to submit must find everything: from now on nothing is freed but by letting go of it.
             self._lent = True
-            for buffer in self.buffers(ends):
+            for buffer in (*self.buffers(ends), *self._ends.values()):
                 buffer.lend()
 
     def over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, Ends]:

@@ -21,11 +21,17 @@ from .device import tested_wgpu
 
 @dataclass(frozen=True)
 class Dispatch:
-    """One dispatch on the device: pipeline, bind group, workgroups."""
+    """One dispatch on the device: pipeline, bind group, workgroups; and those that are always recorded with it."""
 
     pipeline: wgpu.GPUComputePipeline
     bind_group: wgpu.GPUBindGroup
     grid: tuple[int, int, int]
+    before: tuple[Dispatch, ...] = ()
+    after: tuple[Dispatch, ...] = ()
+
+
+def _in_order(dispatches: Sequence[Dispatch]) -> list[Dispatch]:
+    return [each for d in dispatches for each in (*d.before, d, *d.after)]
 
 
 class Copy(NamedTuple):
@@ -65,7 +71,7 @@ class PlainRecorder:
 
     def record(self, compute_pass: wgpu.GPUComputePassEncoder) -> None:
         """Write all dispatches into an open compute pass."""
-        for dispatch in self._dispatches:
+        for dispatch in _in_order(self._dispatches):
             compute_pass.set_pipeline(dispatch.pipeline)
             compute_pass.set_bind_group(0, dispatch.bind_group)
             compute_pass.dispatch_workgroups(*dispatch.grid)
@@ -93,7 +99,7 @@ class RawRecorder:
         self._owners = tuple(dispatches)
         self._commands: list[tuple[Any, Any, int, int, int]] = []
         last: Any = None
-        for d in dispatches:
+        for d in _in_order(dispatches):
             # A pipeline that is set already need not be set again.
             pipeline = None if d.pipeline is last else d.pipeline._internal
             last = d.pipeline

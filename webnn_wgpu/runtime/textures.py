@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -143,6 +143,8 @@ class TextureKernels:
         }
         encode = texture.format.endswith("-srgb") and not picture.linear
         output = Binding("output", "write", picture.data_type, quad=True)
+        if buffer.data_bytes % output.unit_bytes:  # single elements, so that nothing behind the last one is written
+            output = replace(output, quad=False)
         spec = emulated(READ.spec([output], [(name, type_) for name, (type_, _) in fields.items()], encode=encode), device.caps)
         with device.lock:
             pipeline, layout = self._pipeline(spec)
