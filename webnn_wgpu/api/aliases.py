@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ..ir.graph import Node
+from ..ops import OPS
 from .arrays import Fail
 
-UPDATES = "x.cache_update"
-"""The operator that can work in place: it leaves what it does not write."""
+_UPDATES = {op.name: op.python_name for op in OPS.values() if op.movement and op.movement.updates}
+"""The operators whose result can be the first operand's memory, with their methods."""
 
 
 def check_aliases(
@@ -37,11 +38,12 @@ def check_aliases(
         maker = next((n for n in nodes if outputs[output] in n.outputs), None)
         # As often as it is read: its update must not find it as the new rows or the position, too.
         reads = sum(n.operands.count(inputs[source]) for n in nodes)
-        if maker is None or maker.op != UPDATES or maker.inputs[0] != inputs[source]:
+        if maker is None or maker.op not in _UPDATES or maker.inputs[0] != inputs[source]:
+            methods = " or ".join(_UPDATES.values())
             raise fail(
-                "an output that is an alias must be the result of ext.cache_update",
+                f"an output that is an alias must be the result of {methods}",
                 got=f"'{output}'",
-                allowed=f"ext.cache_update of '{source}'",
+                allowed=f"{methods} of '{source}'",
             )
         if reads > 1:
             raise fail("an input that is updated in place must have no other reader", got=f"'{source}'")

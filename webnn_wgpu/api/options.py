@@ -12,48 +12,16 @@ import numpy as np
 
 from ..core.errors import MLTypeError, quoted
 from ..core.names import snake_case
+from ..ops import OPS
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Options that pywebnn also takes by position, in its order, behind the arguments that the specification has there.
-_REDUCTION, _WINDOW = ("axes", "keep_dimensions"), ("window_dimensions", "strides", "dilations", "padding", "layout")
-_INDEX, _LAYOUTS = ("keep_dimensions", "output_data_type"), ("groups", "input_layout", "filter_layout", "bias")
-_PYWEBNN_POSITIONS: Mapping[str, tuple[str, ...]] = {
-    "arg_max": _INDEX,
-    "arg_min": _INDEX,
-    "average_pool2d": _WINDOW,
-    "batch_normalization": ("scale", "bias", "epsilon", "axis"),
-    "clamp": ("min_value", "max_value"),
-    "conv2d": ("strides", "dilations", "padding", *_LAYOUTS),
-    "conv_transpose2d": ("strides", "dilations", "padding", "output_padding", "output_sizes", *_LAYOUTS),
-    "elu": ("alpha",),
-    "gather": ("axis",),
-    "gemm": ("c", "alpha", "beta", "a_transpose", "b_transpose"),
-    "global_average_pool": ("layout",),
-    "global_max_pool": ("layout",),
-    "hard_sigmoid": ("alpha", "beta"),
-    "hard_swish": ("alpha", "beta"),
-    "instance_normalization": ("scale", "bias", "epsilon", "layout"),
-    "layer_normalization": ("scale", "bias", "epsilon", "axes"),
-    "leaky_relu": ("alpha",),
-    "max_pool2d": _WINDOW,
-    "pad": ("value",),
-    "reduce_l1": _REDUCTION,
-    "reduce_l2": _REDUCTION,
-    "reduce_log_sum": _REDUCTION,
-    "reduce_log_sum_exp": _REDUCTION,
-    "reduce_max": _REDUCTION,
-    "reduce_mean": _REDUCTION,
-    "reduce_min": _REDUCTION,
-    "reduce_product": _REDUCTION,
-    "reduce_sum": _REDUCTION,
-    "reduce_sum_square": _REDUCTION,
-    "scatter_elements": ("axis",),
-    "slice": ("strides",),
-    "split": ("axis",),
-    "transpose": ("permutation",),
+_POSITIONAL: Mapping[str, tuple[str, ...]] = {
+    **{op.python_name: op.positional for op in OPS.values() if op.positional},
+    **dict.fromkeys(("global_average_pool", "global_max_pool"), ("layout",)),
 }
+"""Options that pywebnn also takes by position, by method: those of operators, and of the helpers that add a pooling."""
 
 
 def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -118,7 +86,7 @@ class _Conversion:
         elif len(args) > self.positions and args[-1] is None:
             args = args[:-1]  # options that a caller passes on and that are absent
         given = [(name, value, self.parameters) for name, value in kwargs.items() if name != "options"]
-        further, named = args[self.positions :], _PYWEBNN_POSITIONS.get(self.name, ())
+        further, named = args[self.positions :], _POSITIONAL.get(self.name, ())
         if 0 < len(further) <= len(named):
             args = args[: self.positions]
             given += [(name, value, self.parameters) for name, value in zip(named, further, strict=False)]

@@ -292,6 +292,8 @@ class Signature:
         attrs: its other arguments and options.
         spec: anchor of the specification section; "" for extension operators.
         rank_phrase: rule text for a wrong rank, where programs look for particular words.
+        positional: options that pywebnn also takes by position, in its order, behind the arguments that the specification
+            has there.
     """
 
     name: str
@@ -301,6 +303,7 @@ class Signature:
     attrs: tuple[Attr, ...] = ()
     spec: str = ""
     rank_phrase: str = ""
+    positional: tuple[str, ...] = ()
 
     @property
     def extension(self) -> bool:

@@ -95,6 +95,7 @@ def unary(
     tolerance: float = 0,
     bounds: Bounds | None = None,
     precision: Precision | None = None,
+    positional: tuple[str, ...] = (),
 ) -> OpDef:
     """Return the OpDef of a one-operand operator.
 
@@ -111,6 +112,7 @@ def unary(
         tolerance: ULP allowed between the kernel and `function` in float32.
         bounds: allowed errors that take the place of `tolerance`.
         precision: how it treats float16, where that matters.
+        positional: as in `OpDef`.
     """
 
     def formula_for(operands: Sequence[str], out: str, values: Attrs) -> Formula:
@@ -142,6 +144,7 @@ def unary(
         cost=PER_RESULT,
         bounds=bounds or ulp(tolerance),
         output_types=(output,) if output else (),
+        positional=positional,
     )
 
 

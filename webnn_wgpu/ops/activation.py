@@ -150,6 +150,7 @@ OPS = (
         attrs=(Attr("min_value", "number", None), Attr("max_value", "number", None)),
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-clamp",
+        positional=("min_value", "max_value"),
         elementwise=_clamp_formula,
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement", "precision"),
@@ -163,6 +164,7 @@ OPS = (
         _elu,
         attrs=(_alpha(1.0),),
         spec="#api-mlgraphbuilder-elu",
+        positional=("alpha",),
         tolerance=3,
     ),
     unary("gelu", "gelu_f32(x)", _gelu, spec="#api-mlgraphbuilder-gelu-method", tolerance=8),
@@ -172,6 +174,7 @@ OPS = (
         _hard_sigmoid,
         attrs=(_alpha(0.2), Attr("beta", "float", 0.5)),
         spec="#api-mlgraphbuilder-hard-sigmoid",
+        positional=("alpha", "beta"),
         bounds=_LINEAR,
     ),
     unary(
@@ -179,6 +182,8 @@ OPS = (
         "hard_swish_f32(x)",
         _hard_swish,
         spec="#api-mlgraphbuilder-hard-swish",
+        # The options of the method, which adds a hardSigmoid where they are given.
+        positional=("alpha", "beta"),
         tolerance=3,
     ),
     unary(
@@ -187,6 +192,7 @@ OPS = (
         _leaky_relu,
         attrs=(_alpha(0.01),),
         spec="#api-mlgraphbuilder-leakyrelu",
+        positional=("alpha",),
         tolerance=0,
     ),
     unary(

@@ -132,6 +132,7 @@ def _arg(name: str, largest: bool) -> OpDef:
         ),
         templates=(ARG, STRIDED),
         spec="#api-mlgraphbuilder-argminmax",
+        positional=("keep_dimensions", "output_data_type"),
         family=Family.REDUCTION,
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=per_element(),

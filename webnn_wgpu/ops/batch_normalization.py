@@ -103,6 +103,7 @@ OPS = (
         attrs=(Attr("axis", "uint", 1), Attr("epsilon", "float", 1e-5)),
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-batchnorm",
+        positional=("scale", "bias", "epsilon", "axis"),
         family=Family.NORMALIZATION,
         without=("elementwise", "epilogue", "movement", "precision"),
         layout=dimensions(axes=("axis",)),

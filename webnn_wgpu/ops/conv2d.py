@@ -13,6 +13,7 @@ from ..kernels.spec import KernelCall
 from ._convolution import FORWARD_TEMPLATES, convolution_calls
 from ._convolution_options import (
     OPERANDS,
+    POSITIONAL,
     attributes,
     channel_axis,
     check_bias,
@@ -109,6 +110,7 @@ CONV2D = OpDef(
     attrs=attributes(("oihw", "hwio", "ohwi", "ihwo")),
     templates=FORWARD_TEMPLATES,
     spec="#api-mlgraphbuilder-conv2d",
+    positional=("strides", "dilations", "padding", *POSITIONAL),
     family=Family.CONVOLUTION,
     without=("elementwise", "movement"),
     epilogue=TakesEpilogue(axis=channel_axis),

@@ -18,6 +18,7 @@ from ._attrs import Attr
 from ._convolution import TEMPLATES, convolution_calls
 from ._convolution_options import (
     OPERANDS,
+    POSITIONAL,
     attributes,
     channel_axis,
     check_bias,
@@ -140,6 +141,7 @@ CONV_TRANSPOSE2D = OpDef(
     attrs=attributes(("iohw", "hwoi", "ohwi"), Attr("output_padding", "uints", (0, 0)), Attr("output_sizes", "uints", None)),
     templates=TEMPLATES,
     spec="#api-mlgraphbuilder-convtranspose2d",
+    positional=("strides", "dilations", "padding", "output_padding", "output_sizes", *POSITIONAL),
     family=Family.CONVOLUTION,
     without=("elementwise", "movement"),
     epilogue=TakesEpilogue(axis=channel_axis),

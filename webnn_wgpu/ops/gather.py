@@ -149,6 +149,7 @@ OPS = (
         attrs=(Attr("axis", "uint", 0),),
         templates=(GATHER,),
         spec="#api-mlgraphbuilder-gather",
+        positional=("axis",),
         family=Family.MOVEMENT,
         without=("elementwise", "epilogue", "layout", "precision"),
         movement=Movement(_follow),

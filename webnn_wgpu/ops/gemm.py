@@ -93,6 +93,7 @@ GEMM = OpDef(
     ),
     templates=TEMPLATES,
     spec="#api-mlgraphbuilder-gemm",
+    positional=("c", "alpha", "beta", "a_transpose", "b_transpose"),
     family=Family.PRODUCT,
     without=("elementwise", "movement", "layout"),
     epilogue=TakesEpilogue(),

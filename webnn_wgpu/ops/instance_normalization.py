@@ -59,6 +59,7 @@ OPS = (
         ),
         templates=(NORMALIZATION,),
         spec="#api-mlgraphbuilder-instancenorm",
+        positional=("scale", "bias", "epsilon", "layout"),
         family=Family.NORMALIZATION,
         without=("elementwise", "epilogue", "movement", "precision"),
         layout=option("layout"),

@@ -56,6 +56,7 @@ OPS = (
         attrs=(Attr("axes", "uints", None), Attr("epsilon", "float", 1e-5)),
         templates=(NORMALIZATION,),
         spec="#api-mlgraphbuilder-layernorm",
+        positional=("scale", "bias", "epsilon", "axes"),
         family=Family.NORMALIZATION,
         without=("elementwise", "epilogue", "movement", "precision"),
         layout=Layout(_layout),

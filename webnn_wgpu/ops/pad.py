@@ -178,6 +178,7 @@ PAD = OpDef(
     ),
     templates=(PADDING, STRIDED),
     spec="#api-mlgraphbuilder-pad",
+    positional=("value",),
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "precision"),
     movement=MOVES,

@@ -224,6 +224,7 @@ class _Pool:
         prepare: done by numpy to the input.
         finish: done by numpy to the result, which it gets with the numbers of elements.
         bounds: allowed errors.
+        positional: options that pywebnn takes by position.
         data_types: allowed data types.
     """
 
@@ -233,6 +234,7 @@ class _Pool:
     prepare: Callable[[Array], Array]
     finish: Callable[[Array, Array], Array]
     bounds: Bounds
+    positional: tuple[str, ...]
     data_types: tuple[str, ...] = FLOATS
 
     def reference(self, arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
@@ -358,6 +360,8 @@ def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
     return math.prod(attrs["window_dimensions"]) + 1
 
 
+_POSITIONAL = ("window_dimensions", "strides", "dilations", "padding", "layout")
+
 _POOLS = (
     _Pool(
         "averagePool2d",
@@ -366,6 +370,7 @@ _POOLS = (
         lambda x: x,
         lambda total, counts: total / counts,
         sums(_terms),
+        _POSITIONAL,
     ),
     _Pool(
         "l2Pool2d",
@@ -374,6 +379,7 @@ _POOLS = (
         np.square,
         lambda total, counts: np.sqrt(total),
         roots(_terms),
+        (),
     ),
     _Pool(
         "maxPool2d",
@@ -382,6 +388,7 @@ _POOLS = (
         lambda x: x,
         lambda total, counts: total,
         EXACT,
+        _POSITIONAL,
         ANY,
     ),
 )
@@ -404,6 +411,7 @@ OPS = tuple(
         ),
         templates=(POOL2D, REDUCE),
         spec="#api-mlgraphbuilder-pool2d",
+        positional=pool.positional,
         rank_phrase="Pool2d input must be 4D",
         family=Family.POOLING,
         without=("elementwise", "epilogue", "movement", "precision"),

@@ -326,6 +326,7 @@ def _reduction(
         attrs=(Attr("axes", "uints", None), Attr("keep_dimensions", "bool", False)),
         templates=(REDUCE,),
         spec="#api-mlgraphbuilder-reduce",
+        positional=("axes", "keep_dimensions"),
         family=Family.REDUCTION,
         without=("elementwise", "epilogue", "movement", "precision"),
         layout=Layout(_layout),

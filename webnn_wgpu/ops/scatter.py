@@ -267,6 +267,7 @@ OPS = (
         attrs=(Attr("axis", "uint", 0),),
         templates=(SEARCH, WINNERS),
         spec="#api-mlgraphbuilder-scatterelements",
+        positional=("axis",),
         family=Family.MOVEMENT,
         without=("elementwise", "epilogue", "layout", "precision"),
         movement=MOVES,

@@ -22,7 +22,7 @@ from .rewriting import Rewriter
 
 T = TypeVar("T")
 
-COMMUTATIVE = ("add", "mul", "max", "min")
+COMMUTATIVE = frozenset(op.name for op in OPS.values() if op.commutative)
 """The operators whose two operands may be swapped."""
 
 _SYMBOLS = {"add": " + ", "sub": " - ", "mul": " * ", "div": " / ", "pow": " ** "}
