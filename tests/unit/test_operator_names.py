@@ -10,7 +10,7 @@ import pytest
 from webnn_wgpu.ops import OPS
 
 PACKAGE = Path(__file__).resolve().parents[2] / "webnn_wgpu"
-ROOMS = ("passes", "plan", "testing", "debug", "kernels")
+ROOMS = ("core", "debug", "exporters", "ir", "kernels", "passes", "plan", "reference", "runtime", "testing")
 
 RULES = {
     f"passes/{name}.py"
