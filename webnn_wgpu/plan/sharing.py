@@ -160,8 +160,11 @@ def _in_fewer_tiles(calls: Sequence[KernelCall], caps: Caps) -> list[KernelCall]
             moved = users.pop(spec)
             users[changed[0].spec] += moved
             for i, call in zip(moved, changed, strict=True):
-                found[i] = replace(call, reason=_reason(call, "suits others better"))
-    return found
+                found[i] = call
+    return [
+        call if new is call else replace(new, reason=_reason(call, "suits others better"))
+        for call, new in zip(calls, found, strict=True)
+    ]
 
 
 def _least_lost(
