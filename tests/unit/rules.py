@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import product
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tests.support import Sketch
 from tests.unit.rewrites import normal
+from tests.unit.rule_examples import GIVEN
 from webnn_wgpu.core.data_types import ANY
 from webnn_wgpu.core.errors import MLTypeError
 from webnn_wgpu.ops import OPS
@@ -23,34 +25,6 @@ if TYPE_CHECKING:
     from webnn_wgpu.passes.rules import Rule
 
 RULES = {rule.name: rule for each in PASSES for rule in each.rules}
-
-GIVEN: dict[str, dict[str, Any]] = {
-    "cast of cast": {"x": normal(3, dtype=np.float16), "cast": {"data_type": "float32"}, "data_type": "float16"},
-    "layer normalization": {"axes": (2,), "epsilon": 1e-5},
-    "rms normalization": {"axes": (1, 2), "epsilon": 1e-5},
-    "scale of a normalization": {"scale": normal(4, seed=1), "normalization": {"axes": [2]}},
-    "bias of a normalization": {"bias": normal(4, seed=2), "scale": normal(4, seed=1), "layerNormalization": {"axes": [2]}},
-    "normalization of heads": {"x": normal(2, 5, 3, 8)},
-}
-"""What examples of a rule are made of where the defaults do not fit: variables and numbers by name; and options by name, or by
-operator where the pattern has none. Variables are float32[4, 4, 4] by default, a shape
-that broadcasts also where an option is wrong."""
-
-BROKEN: dict[str, dict[str, dict[str, Any]]] = {
-    "cast of cast": {
-        "the first cast loses nothing": {"x": normal(3), "cast": {"data_type": "float16"}},
-        "the second does not saturate what one alone wraps": {
-            "x": np.arange(3, dtype=np.uint8),
-            "cast": {"data_type": "float32"},
-            "data_type": "int8",
-        },
-    },
-    "layer normalization": {"epsilon >= 0": {"epsilon": -1e-5}},
-    "rms normalization": {"epsilon >= 0": {"epsilon": -1e-5}},
-    "scale of a normalization": {"scale has all normalized dimensions and no other": {"scale": normal(4, 1)}},
-    "bias of a normalization": {"bias has all normalized dimensions and no other": {"bias": normal(1)}},
-}
-"""Rule -> condition -> what breaks that alone."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +83,7 @@ class Example:
 
     def __post_init__(self) -> None:
         self.given = GIVEN.get(self.rule.name, {}) | self.change.given
+        self._named: dict[str, int] = {}
         last = self.make(self.rule.pattern)
         assert last is not None
         self.last = last
@@ -132,37 +107,58 @@ class Example:
             case Apply():
                 return self._applied(pattern)
             case Variable():
-                if pattern.optional and not self.form.given:
-                    return None
-                array: Array = self.given.get(pattern.name, normal(4, 4, 4, seed=len(self.values)))
-                if self.change.data_type and array.dtype.kind == "f":
-                    array = array.astype(self.change.data_type)
-                return self.sketch.constant(array) if pattern.constant else self.sketch.input(array)
+                absent = pattern.optional and not self.form.given
+                return None if absent else self.named(pattern.name, constant=pattern.constant)
             case AnyNumber() | Number():
                 number: Any = pattern.value if isinstance(pattern, Number) else self.given[pattern.name]
                 if pattern is self.change.number:
-                    number = 1.02 * number + 0.02
+                    number = 1.02 * number + 0.02 if isfinite(number) else 0
                 dtype = np.float32 if like is None else self.sketch.type(like).numpy
-                return self.sketch.constant(number if isinstance(number, np.ndarray) else np.asarray(number, dtype))
+                array = number if isinstance(number, np.ndarray) else np.asarray(number, dtype)
+                return self.sketch.constant(self.typed(array))
             case _:
                 raise AssertionError(pattern)
+
+    def named(self, name: str, *, constant: bool = False) -> int:
+        """Return what is given by a name: an input, or else a constant."""
+        if name not in self._named:
+            given = self.given.get(name, normal(4, 4, 4, seed=len(self._named)))
+            if callable(given):
+                self._named[name] = given(self)
+            else:
+                array = self.typed(given)
+                self._named[name] = self.sketch.constant(array) if constant else self.sketch.input(array)
+        return self._named[name]
+
+    def typed(self, array: Array) -> Array:
+        """Return an array of another data type, if a near miss has another in the place of its own."""
+        types = {name for p in parts(self.rule.pattern) if isinstance(p, (Apply, Variable)) for name in p.types}
+        return array.astype(self.change.data_type) if self.change.data_type and array.dtype.name in types else array
 
     def _applied(self, pattern: Apply) -> int | None:
         first = next((p for p in pattern.operands if p is not None and not isinstance(p, (Number, AnyNumber))), None)
         like = None if first is None else self.make(first)
         operands = [self.make(p, like) for p in pattern.operands]
+        for place, array in self.given.get(f"operands of {pattern.operator}", {}).items():
+            operands[place] = self.sketch.constant(array)
         names = pattern.operator.names
         op = names[self.form.operator % len(names)]
-        if pattern is self.change.turned or (self.form.swapped and op in ("add", "mul")):
+        if pattern is self.change.turned or (self.form.swapped and OPS[op].commutative):
             operands[:2] = operands[1::-1]
-        options = dict(self.given.get(str(pattern.operator), {}))
+        given = self.given.get(str(pattern.operator), {})
+        options = dict(given(self, operands) if callable(given) else given)
         for key, option in pattern.options.items():
             options[key] = self.given[option.name] if isinstance(option, Option) else option
         if self.change.options is not None and pattern is self.change.options[0]:
             options |= self.change.options[1]
         if self.change.replaced is not None and pattern is self.change.replaced[0]:
             op, options = self.change.replaced[1], {}
-        return self.sketch.apply(op, *operands, label=op, **options)
+        more = self.given["more"] if pattern.more and "more" in self.given else ()
+        return self.sketch.apply(op, *operands, *(self.sketch.constant(array) for array in more), label=op, **options)
+
+    def takes(self, pattern: Pattern) -> bool:
+        """Return whether a pattern is the chosen one of its alternatives."""
+        return any(each.choices[number] is pattern for each, number in self.form.chosen.items())
 
 
 def forms(rule: Rule) -> Iterator[Form]:
@@ -171,7 +167,7 @@ def forms(rule: Rule) -> Iterator[Form]:
     several = [p for p in inside if isinstance(p, OneOf)]
     names = max(len(p.operator.names) for p in inside if isinstance(p, Apply))
     optional = any(isinstance(p, Variable) and p.optional for p in inside)
-    swappable = any(isinstance(p, Apply) and p.operator.names[0] in ("add", "mul") for p in inside)
+    swappable = any(isinstance(p, Apply) and OPS[p.operator.names[0]].commutative for p in inside)
     for numbers in product(*(range(len(p.choices)) for p in several)):
         for swapped, given, operator in product({False, swappable}, {True, not optional}, range(names)):
             yield Form(dict(zip(several, numbers, strict=True)), swapped, given, operator)
@@ -205,7 +201,7 @@ def changes(example: Example, made: list[Apply]) -> Iterator[tuple[str, Change]]
     for pattern in made:
         operands = [p and example.values[p] for p in pattern.operands]
         op = example.sketch.nodes[[n.outputs[0] for n in example.sketch.nodes].index(example.values[pattern] or 0)]
-        if len(operands) > 1 and None not in operands[:2] and operands[0] != operands[1] and op.op not in ("add", "mul"):
+        if len(operands) > 1 and None not in operands[:2] and operands[0] != operands[1] and not OPS[op.op].commutative:
             yield f"{pattern} has its operands swapped", Change(turned=pattern)
         for key, option in pattern.options.items():
             for other in others(op.attrs[key] if isinstance(option, Option) else option):
@@ -227,7 +223,9 @@ def others(option: Any) -> list[Any]:
         case bool():
             return [not option]
         case int() | float():
-            return [option + 1]
+            return [option + 1 if isfinite(option) else 0]
+        case str():
+            return {"constant": ["edge", "reflection"]}.get(option, [])
         case tuple() if len(option) > 1:
             return [option[::-1]]
         case tuple():

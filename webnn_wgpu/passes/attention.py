@@ -14,6 +14,8 @@ from ..costs import Target
 from ..ir.graph import Graph, Node
 from .fold import fold_constants
 from .heads import HEADS_LAST, Heads, heads_of
+from .matching import match_of
+from .patterns import Operator, Variable
 from .rewriting import Rewriter, rewrite
 from .scores import Scores, mask_of, scores_of
 from .views import view_of
@@ -23,6 +25,12 @@ WIDEST = 256
 
 _LENGTH_FIRST = (2, 0, 1, 3)
 """The permutation from [batch, heads, length, size] to [length, batch, heads, size]."""
+
+
+weights = Operator("softmax")(Variable("scores"))
+is_nan = Operator("isNaN")(weights)
+GUARDED = Operator("where")(is_nan, 0, weights)
+"""What softmax makes of rows all of whose keys are hidden is NaN; attention makes 0 of them."""
 
 
 def recognise_attention(graph: Graph, target: Target) -> Graph:
@@ -219,19 +227,12 @@ def _by_head(r: Rewriter, heads: Heads, nodes: tuple[Node, ...]) -> int:
 
 
 def _weights(r: Rewriter, value: int) -> tuple[Node | None, tuple[Node, ...]]:
-    """Return the softmax that made a value, and what is behind it: NaN becomes 0, or batch and heads one dimension.
-
-    NaN is what softmax makes of rows all of whose keys are hidden; attention makes 0 of them.
-    """
+    """Return the softmax that made a value, and what is behind it: NaN becomes 0, or batch and heads one dimension."""
     view = r.made_for_one(value, "reshape")
     if view is not None and len(r.shape(value)) == 3 and r.shape(view.operands[0])[2:] == r.shape(value)[1:]:
         softmax, guard = _weights(r, view.operands[0])
         return softmax, (*guard, view)
-    guard = r.made_for_one(value, "where")
+    guard = match_of(r, GUARDED, r.made_for_one(value, "where"))
     if guard is None:
         return r.made_for_one(value, "softmax"), ()
-    condition, zero, weights = guard.operands
-    test, softmax = r.made_for_one(condition, "isNaN"), r.made(weights, "softmax")
-    if softmax is None or test is None or test.operands[0] != weights or not r.inner(weights, 2) or r.number(zero) != 0:
-        return None, ()
-    return softmax, (test, guard)
+    return guard[weights], guard.nodes_of(is_nan, GUARDED)

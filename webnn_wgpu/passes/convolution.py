@@ -2,48 +2,46 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..core.data_types import Array
 from ..ir.graph import Graph, Node
-from .channels import factor_and_addend
-from .rewriting import Rewriter, given, merged, rewrite
+from . import channels
+from .matching import Match
+from .patterns import Apply, Operator, Variable
+from .rewriting import rewrite
+from .rules import Computed, Conditions, Rule
 
-_CONVOLUTIONS = ("conv2d", "convTranspose2d")
+x, w = Variable("x"), Variable("w")
 
-_PADDED = {"conv2d": 0.0, "l2Pool2d": 0.0, "maxPool2d": -np.inf}
-"""What the operators that pad take the elements around their input for."""
+# ------------------------------------------------------------------------------------------------ factors and addends
 
+bias, c = Variable("bias", constant=True, optional=True), Variable("c", constant=True)
 
-def fold_into_convolutions(graph: Graph) -> Graph:
-    """Fold batch normalization, factors and addends of channels that follow a convolution into filter and bias."""
-    return rewrite(graph, _fold)
-
-
-def _fold(r: Rewriter, node: Node) -> bool:
-    for value, other in ((node.operands[0], -1),) if node.op in ("batchNormalization", "sub", "div") else _sides(node):
-        made = r.made_for_one(value, *_CONVOLUTIONS)
-        # float16 weights would be rounded once more than the results are.
-        if made is None or r.type(value).data_type != "float32" or r.shape(node.outputs[0]) != r.shape(value):
-            continue
-        axis = made.attrs["input_layout"].index("c")
-        found = factor_and_addend(r, node, node.operands[other], axis)
-        if found is not None:
-            return _folded(r, made, node, *found)
-    return False
+# float16 weights would be rounded once more than the results are.
+convolution = Operator("conv2d", "convTranspose2d", text="convolution")(x, w, bias).of("float32")
+normalized = channels.normalization_of(convolution)
 
 
-def _sides(node: Node) -> tuple[tuple[int, int], ...]:
-    return ((node.operands[0], 1), (node.operands[1], 0)) if node.op in ("mul", "add") else ()
+def _axis(m: Match) -> int:
+    """Return the dimension of channels."""
+    return m[convolution].attrs["input_layout"].index("c")
 
 
-def _folded(r: Rewriter, made: Node, node: Node, factor: Array | None, addend: Array | None) -> bool:
-    weights, bias = made.operands[1], given(made, 2)
-    if bias is not None and bias not in r.constants:
-        return False
-    total: Any = np.float64(0) if bias is None else r.constants[bias].astype(np.float64)
+def _by_channel(m: Match) -> Array | None:
+    """Return c in float64, if it varies along the channels alone."""
+    return channels.per_channel(m.r, m[c], _axis(m), m.r.shape(m.value(convolution)))
+
+
+def _fold(m: Match, node: Node, factor: Array | None, addend: Array | None) -> bool:
+    """Put a factor and an addend of every channel, in float64, into the filter and the bias of a convolution."""
+    r, made = m.r, m[convolution]
+    weights, own = m[w], m.get(bias)
+    total: Any = np.float64(0) if own is None else r.constants[own].astype(np.float64)
     with np.errstate(all="ignore"):
         total = total if factor is None else total * factor
         total = (total if addend is None else total + addend).astype(np.float32)
@@ -64,36 +62,114 @@ def _folded(r: Rewriter, made: Node, node: Node, factor: Array | None, addend: A
     if not np.all(np.isfinite(total)):
         return False
     if total.shape or addend is not None:
-        like = bias if bias is not None else weights
-        channels = r.shape(node.outputs[0])[int(made.attrs["input_layout"].index("c"))]
-        bias = r.constant(np.broadcast_to(total, (channels,)), like)
-    r.add(made.op, (made.operands[0], weights, bias), merged(made), (made, node), node.outputs[0])
+        count = r.shape(node.outputs[0])[_axis(m)]
+        own = r.constant(np.broadcast_to(total, (count,)), weights if own is None else own)
+    r.add(made.op, (m[x], weights, own), made.attrs, m.nodes, node.outputs[0])
     return True
+
+
+def _folding(factors: Callable[[Array], tuple[Array | None, Array | None]]) -> Callable[[Match, Node], bool]:
+    """Return what makes the result of a rule, given the factors and the addends that c stands for."""
+
+    def build(m: Match, node: Node) -> bool:
+        array = _by_channel(m)
+        assert array is not None
+        with np.errstate(all="ignore"):
+            return _fold(m, node, *factors(array))
+
+    return build
+
+
+BY_CHANNEL: Conditions = {"c varies along the channels alone": lambda m: _by_channel(m) is not None}
+
+RULES = (
+    Rule(
+        "factor of channels",
+        convolution * c,
+        convolution.on(x, w * c, bias * c),
+        where=BY_CHANNEL,
+        build=_folding(lambda array: (array, None)),
+    ),
+    Rule(
+        "divisor of channels",
+        convolution / c,
+        convolution.on(x, w / c, bias / c),
+        where=BY_CHANNEL,
+        build=_folding(lambda array: (1 / array, None)),
+    ),
+    Rule(
+        "addend of channels",
+        convolution + c,
+        convolution.on(x, w, bias + c),
+        where=BY_CHANNEL,
+        build=_folding(lambda array: (None, array)),
+    ),
+    Rule(
+        "subtrahend of channels",
+        convolution - c,
+        convolution.on(x, w, bias - c),
+        where=BY_CHANNEL,
+        build=_folding(lambda array: (None, -array)),
+    ),
+    Rule(
+        "batch normalization of a convolution",
+        normalized,
+        convolution.on(x, w * channels.factor, bias * channels.factor + channels.addend),
+        where={"it normalizes the channels": lambda m: m[normalized].attrs["axis"] == _axis(m)},
+        build=lambda m, node: _fold(m, node, *channels.factor_and_addend(m, node)),
+    ),
+)
+
+
+def fold_into_convolutions(graph: Graph) -> Graph:
+    """Fold batch normalization, factors and addends of channels that follow a convolution into filter and bias."""
+    return rewrite(graph, *RULES)
+
+
+# ------------------------------------------------------------------------------------------------------------- padding
+
+
+def _rows_and_columns(m: Match, padded: Apply, layout: str) -> tuple[int, int, int, int] | None:
+    """Return the rows added above and below, and the columns before and behind; None if channels or batches are added too."""
+    before, after = m[padded].attrs["beginning_padding"], m[padded].attrs["ending_padding"]
+    h, w = layout.index("h"), layout.index("w")
+    if any(before[d] or after[d] for d in range(4) if d not in (h, w)):
+        return None
+    return before[h], after[h], before[w], after[w]
+
+
+def _padding_rule(name: str, op: str, value: float) -> Rule:
+    """Return the rule that lets an operator pad its input itself, which takes the elements around it for a number."""
+    padded = Operator("pad")(x, mode="constant", value=value)
+    reading = Operator(op)(padded, ...)
+
+    def added(m: Match) -> tuple[int, int, int, int] | None:
+        return _rows_and_columns(m, padded, m[reading].attrs["input_layout" if op == "conv2d" else "layout"])
+
+    def in_all(m: Match) -> tuple[int, ...]:
+        more = added(m)
+        assert more is not None
+        return tuple(a + b for a, b in zip(m[reading].attrs["padding"], more, strict=True))
+
+    def sees_x(m: Match) -> bool:
+        above, below, before, behind = added(m) or (0, 0, 0, 0)
+        height, width = m[reading].attrs["window_dimensions"]
+        return max(above, below) < height and max(before, behind) < width
+
+    where: Conditions = {"x is padded by rows and columns alone": lambda m: added(m) is not None}
+    if op == "maxPool2d":
+        # A window of nothing but padding has no -infinity in it.
+        where = {**where, "every window sees some of x": sees_x}
+    return Rule(name, reading, reading.on(x, ..., padding=Computed("both paddings", in_all)), where=where)
+
+
+PADDING_RULES = (
+    _padding_rule("padding of a convolution", "conv2d", 0.0),
+    _padding_rule("padding of an L2 pool", "l2Pool2d", 0.0),
+    _padding_rule("padding of a maximum pool", "maxPool2d", -math.inf),
+)
 
 
 def fold_padding(graph: Graph) -> Graph:
     """Let convolutions and pools pad their input themselves."""
-    return rewrite(graph, _pad)
-
-
-def _pad(r: Rewriter, node: Node) -> bool:
-    if node.op not in _PADDED:
-        return False
-    pad = r.made_for_one(node.operands[0], "pad")
-    if pad is None or pad.attrs["mode"] != "constant" or pad.attrs["value"] != _PADDED[node.op]:
-        return False
-    layout: str = node.attrs["input_layout" if node.op == "conv2d" else "layout"]
-    before: tuple[int, ...] = pad.attrs["beginning_padding"]
-    after: tuple[int, ...] = pad.attrs["ending_padding"]
-    h, w = layout.index("h"), layout.index("w")
-    if any(before[d] or after[d] for d in range(4) if d not in (h, w)):
-        return False
-    added = (before[h], after[h], before[w], after[w])
-    if node.op == "maxPool2d":
-        high, wide = node.attrs["window_dimensions"]
-        if max(before[h], after[h]) >= high or max(before[w], after[w]) >= wide:
-            # A window of nothing but padding has no -infinity in it.
-            return False
-    padding = tuple(own + more for own, more in zip(node.attrs["padding"], added, strict=True))
-    r.add(node.op, (pad.operands[0], *node.inputs[1:]), merged(node, padding=padding), (pad, node), node.outputs[0])
-    return True
+    return rewrite(graph, *PADDING_RULES)

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..core.data_types import FLOATS, numpy_dtype
 from ..ir.graph import Node
-from .patterns import COMMUTATIVE, AnyNumber, Apply, Number, OneOf, Option, Pattern, T, Variable
+from ..ops import OPS
+from .patterns import AnyNumber, Apply, Number, OneOf, Option, Pattern, T, Variable
 from .rewriting import Rewriter
 
 
@@ -55,7 +56,11 @@ class Match:
     @property
     def nodes(self) -> tuple[Node, ...]:
         """The nodes of all operators, operands before what consumes them."""
-        return tuple(dict.fromkeys(found[0] for pattern, found in self.found.items() if isinstance(pattern, Apply)))
+        return self.nodes_of(*(pattern for pattern in self.found if isinstance(pattern, Apply)))
+
+    def nodes_of(self, *patterns: Apply) -> tuple[Node, ...]:
+        """Return the nodes of those among some operators that took part, in the order that is given."""
+        return tuple(dict.fromkeys(self[pattern] for pattern in patterns if pattern in self))
 
 
 def matches(r: Rewriter, pattern: Pattern, node: Node) -> Iterator[Match]:
@@ -71,6 +76,11 @@ def matches(r: Rewriter, pattern: Pattern, node: Node) -> Iterator[Match]:
         match = Match(r, found)
         if _closed(match, node):
             yield match
+
+
+def match_of(r: Rewriter, pattern: Pattern, node: Node | None) -> Match | None:
+    """Return the first way in which a node is a pattern; None if there is none."""
+    return None if node is None else next(matches(r, pattern, node), None)
 
 
 def _closed(match: Match, last: Node) -> bool:
@@ -143,7 +153,7 @@ def _applied(r: Rewriter, pattern: Apply, value: int, found: _Found, node: Node 
     if not pattern.more and any(other is not None for other in node.inputs[count:]):
         return
     inputs = (*node.inputs[:count], *(None for _ in range(len(node.inputs), count)))
-    for operands in dict.fromkeys((inputs, inputs[::-1])) if node.op in COMMUTATIVE else (inputs,):
+    for operands in dict.fromkeys((inputs, inputs[::-1])) if OPS[node.op].commutative else (inputs,):
         if _keeps_shape(r, node, pattern.operands, operands):
             for each in _all_solved(r, pattern.operands, operands, found):
                 yield {**each, pattern: (node, value)}

@@ -22,9 +22,6 @@ from .rewriting import Rewriter
 
 T = TypeVar("T")
 
-COMMUTATIVE = frozenset(op.name for op in OPS.values() if op.commutative)
-"""The operators whose two operands may be swapped."""
-
 _SYMBOLS = {"add": " + ", "sub": " - ", "mul": " * ", "div": " / ", "pow": " ** "}
 _PRECEDENCE = {"add": 1, "sub": 1, "mul": 2, "div": 2, "neg": 3, "pow": 4}
 _ATOM = 5
@@ -130,7 +127,7 @@ class AnyNumber(Pattern):
         return self.name
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Option(Generic[T]):
     """An option of an operator, whatever it is. The same one is equal wherever it stands.
 
@@ -142,7 +139,7 @@ class Option(Generic[T]):
     name: str
     read: Callable[[Rewriter, Node], T] | None = None
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.name
 
 
@@ -233,14 +230,18 @@ class Apply(Pattern):
         if op in _SYMBOLS:
             left, right = self.operands
             # a - (b - c) is not a - b - c, but a + (b + c) is a + b + c.
-            same = isinstance(right, Apply) and str(right.operator) == op in COMMUTATIVE
+            same = isinstance(right, Apply) and str(right.operator) == op and OPS[op].commutative
             return f"{_bracketed(left, own)}{_SYMBOLS[op]}{_bracketed(right, own if same else own + 1)}"
         listed = [str(operand) if operand else "none" for operand in self.operands]
-        options = [key if str(value) == key else f"{key}={value}" for key, value in self.options.items()]
+        options = [key if str(value) == key else f"{key}={_spelled(value)}" for key, value in self.options.items()]
         return f"{op}({', '.join([*listed, *(['...'] if self.more else []), *options])})"
 
     def __str__(self) -> str:
         return self.name or self.definition()
+
+
+def _spelled(option: object) -> str:
+    return f"{option}" if isinstance(option, Pattern) else f"{option!r}"
 
 
 def _bracketed(pattern: Pattern | None, precedence: int) -> str:

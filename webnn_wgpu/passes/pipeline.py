@@ -9,20 +9,15 @@ from typing import cast
 from ..core.errors import MLTypeError
 from ..costs import Target
 from ..ir.graph import Graph
-from . import casts, gelu, normalization
+from . import casts, channels, convolution, gelu, normalization, numbers, quantized, rotary
 from .attention import recognise_attention
-from .channels import decompose_batch_normalization
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
-from .convolution import fold_into_convolutions, fold_padding
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues, fuse_transposes
 from .integers import keep_integers_as_floats
 from .layout import keep_channels_last
 from .movement import merge_movement
-from .numbers import take_numbers_along
 from .products import merge_products
-from .quantized import merge_quantization, recognise_matmul_nbits
-from .rotary import recognise_rotary_embedding
 from .rules import Rule
 from .widen import widen_float16
 
@@ -72,29 +67,41 @@ PASSES = (
     Pass("drop_dead_nodes", drop_dead_nodes, "what no output needs is not computed"),
     Pass(
         "recognise_matmul_nbits",
-        recognise_matmul_nbits,
+        quantized.recognise_matmul_nbits,
         "weights of 4 bits, or in blocks, are multiplied from where they are; before constants are folded to wide copies",
         exact=False,
+        rules=(quantized.MATMUL_NBITS,),
     ),
     Pass("fold_constants", fold_constants, "what depends on constants alone is computed once, at build time", by_cost=True),
     Pass("merge_casts", casts.merge_casts, "a cast to a wider type is not seen through the next", rules=casts.RULES),
     Pass("drop_identities", drop_identities, "identity, and reshape to the same shape, are other names for their input"),
     Pass("merge_identical_nodes", merge_identical_nodes, "the same operator on the same operands is computed once"),
     Pass(
-        "merge_quantization", merge_quantization, "numbers that are quantized to be dequantized at once need no bytes in memory"
+        "merge_quantization",
+        quantized.merge_quantization,
+        "numbers that are quantized to be dequantized at once need no bytes in memory",
+        rules=(quantized.ROUND_TRIP,),
     ),
-    Pass("fold_padding", fold_padding, "convolutions and pools read zeros around their input that nobody writes", exact=False),
+    Pass(
+        "fold_padding",
+        convolution.fold_padding,
+        "convolutions and pools read zeros around their input that nobody writes",
+        exact=False,
+        rules=convolution.PADDING_RULES,
+    ),
     Pass(
         "fold_into_convolutions",
-        fold_into_convolutions,
+        convolution.fold_into_convolutions,
         "factors and addends of channels go into the weights at build time",
         exact=False,
+        rules=convolution.RULES,
     ),
     Pass(
         "decompose_batch_normalization",
-        decompose_batch_normalization,
+        channels.decompose_batch_normalization,
         "a factor and an addend are fused with what is next to them, and are no kernel of their own",
         exact=False,
+        rules=channels.RULES,
     ),
     Pass(
         "keep_integers_as_floats",
@@ -118,9 +125,10 @@ PASSES = (
     ),
     Pass(
         "recognise_rotary_embedding",
-        recognise_rotary_embedding,
+        rotary.recognise_rotary_embedding,
         "pairs are turned where they are, and tables hold each angle once",
         exact=False,
+        rules=rotary.RULES,
     ),
     Pass(
         "recognise_attention",
@@ -145,7 +153,10 @@ PASSES = (
     ),
     Pass("merge_movement", merge_movement, "what moves twice can move once, and sizes of 1 need no moving"),
     Pass(
-        "take_numbers_along", take_numbers_along, "constant numbers are uniforms: fused kernels can read only so many buffers"
+        "take_numbers_along",
+        numbers.take_numbers_along,
+        "constant numbers are uniforms: fused kernels can read only so many buffers",
+        rules=numbers.RULES,
     ),
     Pass(
         "widen_float16",

@@ -2,76 +2,96 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from ..core.data_types import Array
 from ..ir.graph import Graph, Node
-from ..ops.quantization import QUANTIZE_DEQUANTIZE
-from .rewriting import Rewriter, rewrite
+from .matching import Match
+from .patterns import AnyNumber, Operator, Variable
+from .rewriting import rewrite
+from .rules import Computed, Rule
 
 _NARROW = {"int8": 8, "uint8": 8, "int4": 4, "uint4": 4}
 """Bits of the quantized data types that have few."""
 
 
+quantize, dequantize = Operator("quantizeLinear"), Operator("dequantizeLinear")
+matmul, gemm, transpose = Operator("matmul"), Operator("gemm"), Operator("transpose")
+
+# ---------------------------------------------------------------------------------------------- quantized and dequantized
+
+x, scale, zero_point = Variable("x"), AnyNumber("scale"), AnyNumber("zero_point")
+quantized = quantize(x, scale, zero_point).of("int8", "uint8")
+dequantized = dequantize(quantized, scale, zero_point)
+
+ROUND_TRIP = Rule(
+    "quantized and dequantized",
+    dequantized,
+    Operator("quantizeDequantize")(
+        x,
+        scale=scale,
+        zero_point=Computed("zero_point", lambda m: int(m[zero_point])),
+        data_type=Computed("data_type", lambda m: m.r.type(m.value(quantized)).data_type),
+    ),
+    where={
+        "the result has the type of x": lambda m: m.r.type(m.value(dequantized)) == m.r.type(m[x]),
+        "scale is finite": lambda m: math.isfinite(m[scale]),
+    },
+)
+
+
 def merge_quantization(graph: Graph) -> Graph:
     """Make one element-wise operator of quantizing to 8 bits and dequantizing, where both have one scale and zero point."""
-    return rewrite(graph, _round_trip)
+    return rewrite(graph, ROUND_TRIP)
 
 
-def _round_trip(r: Rewriter, node: Node) -> bool:
-    quantize = r.made_for_one(node.operands[0], "quantizeLinear") if node.op == "dequantizeLinear" else None
-    if quantize is None or r.type(node.operands[0]).data_type not in ("int8", "uint8"):
-        return False
-    numbers = [r.number(value) for value in (*quantize.operands[1:], *node.operands[1:])]
-    same_type = r.type(quantize.operands[0]) == r.type(node.outputs[0])
-    if None in numbers or numbers[:2] != numbers[2:] or not same_type or not np.isfinite(numbers[0] or 0):
-        return False
-    attrs = {"scale": numbers[0], "zero_point": int(numbers[1] or 0), "data_type": r.type(node.operands[0]).data_type}
-    r.add(QUANTIZE_DEQUANTIZE.name, (quantize.operands[0],), attrs, (quantize, node), node.outputs[0])
-    return True
+# ------------------------------------------------------------------------------------------------- weights of few bits
+
+b, scales, zeros = (Variable(name, constant=True) for name in ("b", "scales", "zero_points"))
+bias = Variable("bias", optional=True)
+weights = dequantize(b, scales, zeros).named("weights")
+turned = transpose(weights, permutation=(1, 0))
+either = turned | weights
+plain, with_bias = matmul(x, either), gemm(x, either, bias, a_transpose=False, alpha=1, beta=1)
 
 
-def recognise_matmul_nbits(graph: Graph) -> Graph:
-    """Multiply by constant weights that are dequantized block by block from where they are, without a wide copy of them."""
-    return rewrite(graph, _matmul_nbits)
-
-
-def _matmul_nbits(r: Rewriter, node: Node) -> bool:
-    transposed = False
-    if node.op == "gemm":
-        attrs = node.attrs
-        if attrs["a_transpose"] or attrs["alpha"] != 1 or attrs["beta"] != 1:
-            return False
-        transposed = attrs["b_transpose"]
-    elif node.op != "matmul":
-        return False
-    value, sources = node.operands[1], list[Node]()
-    if (turn := r.made_for_one(value, "transpose")) is not None and turn.attrs["permutation"] == (1, 0):
-        value, transposed = turn.operands[0], not transposed
-        sources.append(turn)
-    dequantize = r.made_for_one(value, "dequantizeLinear")
-    if dequantize is None or len(r.shape(value)) != 2 or any(v not in r.constants for v in dequantize.operands):
-        return False
-    b, scales, zeros = (r.constants[v] if transposed else r.constants[v].T for v in dequantize.operands)
-    bias = node.operands[2] if len(node.operands) == 3 else None
-    data_type = r.type(dequantize.operands[0]).data_type
-    packed = _packed(b, scales, zeros, data_type)
-    if packed is None or r.type(node.operands[0]).data_type != r.type(value).data_type:
-        return False
-    if bias is not None and r.shape(bias) != (b.shape[0],):
+def _matmul_nbits(m: Match, node: Node) -> bool:
+    """Multiply by the numbers as they are packed, if they can be."""
+    r, arrays = m.r, [m.r.constants[m[v]] for v in (b, scales, zeros)]
+    transposed = (turned in m) != (with_bias in m and m[with_bias].attrs["b_transpose"])
+    whole, *of_blocks = (array if transposed else array.T for array in arrays)
+    data_type = r.type(m[b]).data_type
+    packed = _packed(whole, of_blocks[0], of_blocks[1], data_type)
+    if packed is None or (m.get(bias) is not None and r.shape(m[bias]) != whole.shape[:1]):
         return False
     numbers, block_scales, zero_points = packed
     # The types of what they are made from differ: packed bytes, floats.
     inputs = (
-        node.operands[0],
-        r.constant(numbers, dequantize.operands[0], "uint8"),
-        r.constant(block_scales, dequantize.operands[1]),
-        r.constant(zero_points, dequantize.operands[2], "uint8"),
-        bias,
+        m[x],
+        r.constant(numbers, m[b], "uint8"),
+        r.constant(block_scales, m[scales]),
+        r.constant(zero_points, m[zeros], "uint8"),
+        m.get(bias),
     )
-    attrs = {"bits": _NARROW[data_type], "block_size": b.shape[1] // block_scales.shape[1]}
-    r.add("x.matmul_nbits", inputs, attrs, (dequantize, *sources, node), node.outputs[0])
+    attrs = {"bits": _NARROW[data_type], "block_size": whole.shape[1] // block_scales.shape[1]}
+    r.add("x.matmul_nbits", inputs, attrs, m.nodes, node.outputs[0])
     return True
+
+
+MATMUL_NBITS = Rule(
+    "product with weights of few bits",
+    plain | with_bias,
+    Operator("x.matmul_nbits")(x, b, scales, zeros, bias),
+    where={"the weights are a matrix": lambda m: len(m.r.shape(m[b])) == 2},
+    build=_matmul_nbits,
+)
+
+
+def recognise_matmul_nbits(graph: Graph) -> Graph:
+    """Multiply by constant weights that are dequantized block by block from where they are, without a wide copy of them."""
+    return rewrite(graph, MATMUL_NBITS)
 
 
 def _packed(b: Array, scales: Array, zeros: Array, data_type: str) -> tuple[Array, Array, Array] | None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import partial
 from types import MappingProxyType
-from typing import Any, TypeAlias
+from typing import Any, ParamSpec, TypeAlias
 
 from ..core.errors import MLTypeError
 from ..ir.graph import Array, Graph, Node, Origin, Value, frozen_array
 from ..ir.types import TensorType
 from ..ops import OPS
-from ..ops.elementwise import DIV, MUL
 from ..ops.views import RESHAPE
+
+P = ParamSpec("P")
 
 
 class Rewriter:
@@ -73,22 +73,6 @@ class Rewriter:
         """Return the element of a constant that has just one."""
         array = None if value is None else self.constants.get(value)
         return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
-
-    def with_number(self, node: Node) -> tuple[int, float] | None:
-        """Return the two operands of an operator one of which is a constant number that changes no shape, that one last."""
-        for x, other in (node.operands, node.operands[::-1]):
-            number = self.number(other)
-            if number is not None and self.shape(x) == self.shape(node.outputs[0]):
-                return x, number
-        return None
-
-    def with_factor(self, node: Node) -> tuple[int, float] | None:
-        """Return what a product or quotient multiplies by a constant number that changes no shape, and that number."""
-        if node.op == MUL.name:
-            return self.with_number(node)
-        number = self.number(node.operands[1]) if node.op == DIV.name else None
-        same = self.shape(node.operands[0]) == self.shape(node.outputs[0])
-        return (node.operands[0], 1 / number) if number and same else None
 
     # making -------------------------------------------------------------------------------------------------------
 
@@ -165,20 +149,30 @@ class Rewriter:
         self.nodes.append(node)
         self._made.update(dict.fromkeys(node.outputs, node))
 
-    def attempt(self, make: Callable[[], bool]) -> bool:
+    def attempt(self, make: Callable[P, bool], *args: P.args, **options: P.kwargs) -> bool:
         """Make something and return True, or leave everything as it was and return False.
 
         Args:
             make: adds nodes and constants and returns True. It fails if it returns False, if an operator refuses its operands
                 or options, and if what it looks through is longer than any pattern.
+            *args: its arguments.
+            **options: its arguments by name.
         """
-        nodes, values = len(self.nodes), self._next_value
-        replaced, remembered = len(self._replaced), len(self.remembered)
+        before = self._state()
         try:
-            if make():
+            if make(*args, **options):
                 return True
         except (MLTypeError, RecursionError):
             pass
+        if before != self._state():
+            self._undo(*before)
+        return False
+
+    def _state(self) -> tuple[int, int, int, int]:
+        return len(self.nodes), self._next_value, len(self._replaced), len(self.remembered)
+
+    def _undo(self, nodes: int, values: int, replaced: int, remembered: int) -> None:
+        """Take back what was made since there were so many nodes, and so on."""
         for node in self.nodes[nodes:]:
             for output in node.outputs:
                 del self._made[output]
@@ -190,7 +184,6 @@ class Rewriter:
         for entries, count in ((self._replaced, replaced), (self.remembered, remembered)):
             while len(entries) > count:
                 entries.popitem()
-        return False
 
     def _new(self, wanted: TensorType, origins: tuple[Origin, ...]) -> int:
         value = self._next_value
@@ -218,7 +211,7 @@ def rewrite(graph: Graph, *changes: Change) -> Graph:
     rewriter = Rewriter(graph)
     changed = False
     for node in graph.nodes:
-        if any(rewriter.attempt(partial(change, rewriter, node)) for change in changes):
+        if any(rewriter.attempt(change, rewriter, node) for change in changes):
             changed = True
         else:
             rewriter.keep(node)

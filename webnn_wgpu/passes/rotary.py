@@ -7,84 +7,173 @@ each, negated, before the first. x may be the first elements of all heads, to wh
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from ..core.data_types import FLOATS
 from ..ir.graph import Array, Graph, Node
+from .factors import unscaled
 from .heads import HEADS_LAST, Heads, heads_of
+from .matching import Match
+from .patterns import Apply, Operator, Variable
 from .rewriting import Rewriter, rewrite
+from .rules import Conditions, Rule
 
 _BY_ELEMENT = ("cos", "sin", "cast", "identity")
 
 
 def recognise_rotary_embedding(graph: Graph) -> Graph:
     """Replace such sums by the operator, whose tables hold each angle once."""
-    return rewrite(graph, _rotary, _with_the_rest)
+    return rewrite(graph, *RULES)
+
+
+# ------------------------------------------------------------------------------------------------------------- formulas
+
+concat, reshape, rotary_embedding = Operator("concat"), Operator("reshape"), Operator("x.rotary_embedding")
+x, cos, sin = Variable("x"), Variable("cos"), Variable("sin")
+
+first, second = Variable("first"), Variable("second")
+negated_half = -second
+halves = concat(negated_half, first)
+
+even, odd = Variable("even"), Variable("odd")
+# Pairs lie along a last dimension that elements get before or after they are negated.
+even_apart, odd_apart = reshape(even).shared(), reshape(odd).shared()
+negated_odd = (-(odd_apart | odd)).named("negated")
+negated_apart = reshape(negated_odd).shared()
+pairs = concat(negated_apart | negated_odd, even_apart | even)
+neighbors = reshape(pairs)
+
+rest = Variable("rest")
+by_head = rotary_embedding(first, cos, sin)
+in_rows = rotary_embedding(reshape(first).shared(), cos, sin).shared()
 
 
 @dataclass(frozen=True)
-class _Turned:
-    """A value whose pairs are turned by a right angle.
+class _Part:
+    """Neighbouring elements of a value's last dimension.
 
     Attributes:
-        x: the value.
-        interleaved: whether a pair are neighbours, or else an element of each half.
-        nodes: what turns them.
+        value: what they are cut from.
+        start: the first of them.
+        size: how many they are.
+        cut: the node that cuts them off, a slice or split.
     """
 
-    x: int
-    interleaved: bool
-    nodes: tuple[Node, ...]
+    value: int
+    start: int
+    size: int
+    cut: Node
 
 
-def _rotary(r: Rewriter, node: Node) -> bool:
-    shape = r.shape(node.outputs[0])
-    if node.op != "add" or len(shape) != 4 or shape[3] % 2 or r.type(node.outputs[0]).data_type not in FLOATS:
-        return False
-    for straight, turning in (node.operands, node.operands[::-1]):
-        direct, turned = r.made_for_one(straight, "mul"), r.made_for_one(turning, "mul")
-        if direct is None or turned is None:
-            return False
-        for rotated, sin in (turned.operands, turned.operands[::-1]):
-            found = _turned_halves(r, rotated) or _turned_neighbours(r, rotated)
-            if found is None or found.x not in direct.operands or r.shape(found.x) != shape:
-                continue
-            cos = direct.operands[direct.operands[0] == found.x]
-            tables = (cos, sin) if r.shape(cos) == r.shape(sin) else ()
-            axis = next((axis for axis in (1, 2) if _is_table(r, sin, shape, axis)), None)
-            if axis is None or not tables or not all(_repeats(r, table, found.interleaved) for table in tables):
-                continue
-            rows = [_by_row(r, _half(r, table, found.interleaved, direct), axis, direct) for table in tables]
-            nodes = (*found.nodes, direct, turned, node)
-            _turn(r, found.x, rows, nodes, node.outputs[0], axis=axis, interleaved=found.interleaved)
-            return True
-    return False
+_Turning: TypeAlias = Callable[[Match], "tuple[Node, ...] | None"]
 
 
-def _with_the_rest(r: Rewriter, node: Node) -> bool:
-    """Turn the first elements of all heads where they are, if they were cut off for that and joined to the others again."""
-    if node.op != "concat" or len(node.operands) != 2 or len(r.shape(node.outputs[0])) != 4:
-        return False
-    turned, rest = node.operands
-    view = r.made(turned, "reshape")
-    embedding = r.made(turned if view is None else view.operands[0], "x.rotary_embedding")
-    if embedding is None or not r.inner(turned):
-        return False
-    # Rows of heads are a view of what was cut.
-    rows = None if view is None else r.made(embedding.operands[0], "reshape")
-    first, behind = _part_of(r, embedding.operands[0] if rows is None else rows.operands[0]), _part_of(r, rest)
-    if first is None or behind is None or (first.value, 0, first.size) != (behind.value, first.start, behind.start):
-        return False
-    axis = 1 if view is None else 2
-    if r.shape(node.outputs[0]) != r.shape(first.value) or embedding.attrs["heads"] != r.shape(first.value)[axis]:
-        return False
-    nodes = tuple(n for n in (first.cut, behind.cut, rows, embedding, view, node) if n is not None)
-    tables, interleaved = embedding.operands[1:], embedding.attrs["interleaved"]
-    _turn(r, first.value, tables, nodes, node.outputs[0], axis=axis, interleaved=interleaved)
-    return True
+def _from_halves(m: Match) -> tuple[Node, ...] | None:
+    """Return the nodes that turn x, if it is cut in the middle of its last dimension, and joined along that."""
+    left, right, shape = _part_of(m.r, m[first]), _part_of(m.r, m[second]), m.r.shape(m[x])
+    if left is None or right is None or m[halves].attrs["axis"] != len(shape) - 1:
+        return None
+    half = shape[-1] // 2
+    places = [(part.value, part.start, part.size) for part in (left, right)]
+    return (left.cut, right.cut, m[negated_half], m[halves]) if places == [(m[x], 0, half), (m[x], half, half)] else None
+
+
+def _from_neighbors(m: Match) -> tuple[Node, ...] | None:
+    """Return the nodes that turn x, if it is cut into its even and odd elements, and joined to pairs."""
+    evens, odds, shape = _every_second(m.r, m[even]), _every_second(m.r, m[odd]), m.r.shape(m[x])
+    if evens is None or odds is None or (evens[:2], odds[:2]) != ((m[x], 0), (m[x], 1)):
+        return None
+    if m.r.shape(m.value(pairs)) != (*shape[:-1], shape[-1] // 2, 2) or m[pairs].attrs["axis"] != len(shape):
+        return None
+    inner = m.nodes_of(odd_apart, negated_odd, negated_apart, even_apart, pairs, neighbors)
+    return (*evens[2], *odds[2], *inner)
+
+
+def _axis_of_heads(m: Match) -> int | None:
+    """Return the dimension of x along which tables are the same, if both are."""
+    if m.r.shape(m[cos]) != m.r.shape(m[sin]):
+        return None
+    return next((axis for axis in (1, 2) if _is_table(m.r, m[sin], m.r.shape(m[x]), axis)), None)
+
+
+def _rotary_rule(name: str, turned: Apply, parts: str, turning: _Turning, *, interleaved: bool) -> Rule:
+    """Return the rule of an embedding whose pairs are halves or neighbors."""
+    direct, rotated = x * cos, turned * sin
+    whole = (direct + rotated).of(*FLOATS)
+
+    def has_heads(m: Match) -> bool:
+        shape = m.r.shape(m[x])
+        return len(shape) == 4 and shape[3] % 2 == 0 and shape == m.r.shape(m.value(whole))
+
+    def repeats(m: Match) -> bool:
+        return all(_repeats(m.r, m[table], interleaved) for table in (cos, sin))
+
+    def build(m: Match, node: Node) -> bool:
+        r, source, axis, nodes = m.r, m[direct], _axis_of_heads(m), turning(m)
+        assert axis is not None
+        assert nodes is not None
+        tables = [_by_row(r, _half(r, m[table], interleaved, source), axis, source) for table in (cos, sin)]
+        _turn(r, m[x], tables, (*nodes, source, m[rotated], node), node.outputs[0], axis=axis, interleaved=interleaved)
+        return True
+
+    where: Conditions = {
+        "x is [batch, heads, length, size] or [batch, length, heads, size], and size even": has_heads,
+        parts: lambda m: turning(m) is not None,
+        "cos and sin are the same for all heads": lambda m: _axis_of_heads(m) is not None,
+        "their rows have each number twice, once for either of a pair": repeats,
+    }
+    return Rule(name, whole, rotary_embedding(x, cos, sin, interleaved=interleaved), where=where, build=build)
+
+
+HALVES = _rotary_rule(
+    "rotary embedding of halves", halves, "first and second are the halves of x", _from_halves, interleaved=False
+)
+NEIGHBORS = _rotary_rule(
+    "rotary embedding of neighbors", neighbors, "even and odd are every second element of x", _from_neighbors, interleaved=True
+)
+
+
+def _rest_rule(name: str, pattern: Apply, embedding: Apply, axis: int) -> Rule:
+    """Return the rule that turns the first elements of all heads, the dimension `axis`, where they are."""
+
+    def cut(m: Match) -> tuple[_Part, _Part] | None:
+        """Return the elements that are turned, and those behind them, of the same value."""
+        turned, behind = _part_of(m.r, m[first]), _part_of(m.r, m[rest])
+        if turned is None or behind is None:
+            return None
+        adjacent = (turned.value, 0, turned.size) == (behind.value, turned.start, behind.start)
+        return (turned, behind) if adjacent else None
+
+    def is_whole(m: Match) -> bool:
+        parts, shape = cut(m), m.r.shape(m.value(pattern))
+        of_heads = len(shape) == 4 and m[embedding].attrs["heads"] == shape[axis]
+        return parts is not None and of_heads and m.r.shape(parts[0].value) == shape
+
+    def build(m: Match, node: Node) -> bool:
+        parts = cut(m)
+        assert parts is not None
+        nodes = (*(part.cut for part in parts), *m.nodes)
+        made = m[embedding]
+        _turn(m.r, parts[0].value, made.operands[1:], nodes, node.outputs[0], axis=axis, interleaved=made.attrs["interleaved"])
+        return True
+
+    where: Conditions = {"first and rest are all elements of each head of x": is_whole}
+    return Rule(name, pattern, rotary_embedding(x, cos, sin), where=where, build=build)
+
+
+RULES = (
+    HALVES,
+    NEIGHBORS,
+    _rest_rule("rotary embedding of a part of heads", concat(by_head, rest), by_head, 1),
+    _rest_rule("rotary embedding of a part of heads in rows", concat(reshape(in_rows), rest), in_rows, 2),
+)
+
+
+# --------------------------------------------------------------------------------------------------------------- results
 
 
 def _turn(
@@ -110,10 +199,10 @@ def _turn(
         return r.add("reshape", (turned,), {"new_shape": r.shape(x)}, nodes, output)
     joined = output is not None and any(n.op == "concat" and n.attrs["axis"] == 3 for n in r.readers(output))
     scaling = r.made(x, "mul", "div")
-    unscaled = None if scaling is None or joined else r.with_factor(scaling)
-    if scaling is not None and unscaled is not None and _in_rows(r, unscaled[0]) is not None:
-        turned = _turn(r, unscaled[0], tables, (scaling, *nodes), None, axis=axis, interleaved=interleaved)
-        operands = [turned if value == unscaled[0] else value for value in scaling.operands]
+    scaled = None if scaling is None or joined else unscaled(r, scaling)
+    if scaling is not None and scaled is not None and _in_rows(r, scaled[0]) is not None:
+        turned = _turn(r, scaled[0], tables, (scaling, *nodes), None, axis=axis, interleaved=interleaved)
+        operands = [turned if value == scaled[0] else value for value in scaling.operands]
         return r.add(scaling.op, operands, {}, (scaling, *nodes), output)
     heads = None if joined else _in_rows(r, x)
     if heads is None or heads.rows is None:
@@ -131,23 +220,6 @@ def _in_rows(r: Rewriter, x: int) -> Heads | None:
     return heads if heads is not None and rows is not None and not rows.length_first and not heads.plain(r) else None
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Neighbouring elements of a value's last dimension.
-
-    Attributes:
-        value: what they are cut from.
-        start: the first of them.
-        size: how many they are.
-        cut: the node that cuts them off, a slice or split.
-    """
-
-    value: int
-    start: int
-    size: int
-    cut: Node
-
-
 def _part_of(r: Rewriter, value: int) -> _Part | None:
     """Return what a value is cut from along the last dimension, if it is."""
     cut = r.made(value, "slice", "split")
@@ -160,50 +232,6 @@ def _part_of(r: Rewriter, value: int) -> _Part | None:
         return _Part(cut.operands[0], sum(r.shape(o)[-1] for o in before), size, cut) if along else None
     along = r.shape(value)[:-1] == whole[:-1] and set(cut.attrs["strides"] or (1,)) == {1}
     return _Part(cut.operands[0], cut.attrs["starts"][-1], size, cut) if along else None
-
-
-def _turned_halves(r: Rewriter, value: int) -> _Turned | None:
-    """Return x of concat(-second half, first half)."""
-    concat = r.made_for_one(value, "concat")
-    if concat is None or len(concat.operands) != 2 or concat.attrs["axis"] != len(r.shape(value)) - 1:
-        return None
-    negation, left = r.made_for_one(concat.operands[0], "neg"), _part_of(r, concat.operands[1])
-    right = _part_of(r, negation.operands[0]) if negation else None
-    if negation is None or left is None or right is None:
-        return None
-    half = r.shape(left.value)[-1] // 2
-    if (left.value, 0, half, half, half) != (right.value, left.start, left.size, right.start, right.size):
-        return None
-    return _Turned(left.value, False, (left.cut, right.cut, negation, concat))
-
-
-def _turned_neighbours(r: Rewriter, value: int) -> _Turned | None:
-    """Return x of [-x[1], x[0], -x[3], x[2], ...], which is stacked along a new last dimension."""
-    view = r.made_for_one(value, "reshape")
-    concat = r.made_for_one(view.operands[0], "concat") if view is not None else None
-    if view is None or concat is None or len(concat.operands) != 2:
-        return None
-    pairs, size = r.shape(concat.outputs[0]), math.prod(r.shape(value)[-1:])
-    if pairs != (*r.shape(value)[:-1], size // 2, 2):
-        return None
-    (odd, *negated), (even, *kept) = _unviewed(r, concat.operands[0]), _unviewed(r, concat.operands[1])
-    negation = r.made_for_one(odd, "neg")
-    if negation is None or concat.attrs["axis"] != len(pairs) - 1:
-        return None
-    odd, *inner = _unviewed(r, negation.operands[0])
-    first, second = _every_second(r, even), _every_second(r, odd)
-    if first is None or second is None or (first[0], 0, 1) != (second[0], first[1], second[1]):
-        return None
-    return _Turned(first[0], True, (*first[2], *second[2], *inner, negation, *negated, *kept, concat, view))
-
-
-def _unviewed(r: Rewriter, value: int) -> tuple[int, *tuple[Node, ...]]:
-    """Return what a value was before it got or lost a last dimension of 1, and the node that did that."""
-    view = r.made(value, "reshape")
-    if view is None:
-        return (value,)
-    before, after = r.shape(view.operands[0]), r.shape(value)
-    return (view.operands[0], view) if after in ((*before, 1), before[:-1]) else (value,)
 
 
 def _every_second(r: Rewriter, value: int) -> tuple[int, int, tuple[Node, ...]] | None:
@@ -250,7 +278,7 @@ def _repeats(r: Rewriter, value: int, interleaved: bool) -> bool:
             return all(_repeats(r, part, interleaved) for part in dict.fromkeys(parts))
         return not interleaved and len(parts) == 2 and parts[0] == parts[1]
     if node.op == "mul":
-        scaled = r.with_number(node)
+        scaled = unscaled(r, node)
         return scaled is not None and _repeats(r, scaled[0], interleaved)
     source = r.shape(node.operands[0])
     if node.op == "reshape" and interleaved and source == (*r.shape(value)[:-1], size // 2, 2):

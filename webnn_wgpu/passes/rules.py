@@ -5,11 +5,15 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from ..ir.graph import Node
 from .matching import Match, matches
 from .patterns import AnyNumber, Apply, OneOf, Option, Pattern, Variable, alternatives, parts
 from .rewriting import Rewriter
+
+Conditions: TypeAlias = Mapping[str, Callable[[Match], bool]]
+"""What must hold of a match, by its text."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +42,7 @@ class Rule:
         name: its name.
         pattern: what it looks for.
         result: what takes its place, made of the pattern's variables, numbers and options.
-        where: further conditions, by their text.
+        where: further conditions.
         build: makes the result of a match, whose last node is given, and returns True, or returns False. It is there where that
             takes code, and `result` is for readers then.
     """
@@ -46,13 +50,13 @@ class Rule:
     name: str
     pattern: Pattern
     result: Apply
-    where: Mapping[str, Callable[[Match], bool]] = field(default_factory=dict[str, Callable[[Match], bool]], kw_only=True)
+    where: Conditions = field(default_factory=dict[str, Callable[[Match], bool]], kw_only=True)
     build: Callable[[Match, Node], bool] | None = field(default=None, kw_only=True)
 
     def __call__(self, r: Rewriter, node: Node) -> bool:
         """Put the result in the place of a node that is the pattern, and return True; else return False."""
         return node.op in self._last and any(
-            r.attempt(functools.partial(self._build, match, node))
+            r.attempt(self._build, match, node)
             for match in matches(r, self.pattern, node)
             if all(holds(match) for holds in self.where.values())
         )
@@ -74,7 +78,8 @@ class Rule:
         >>> print(Rule("reciprocal", 1 / x, Operator("reciprocal")(x)).describe())
         reciprocal(x) <- 1 / x
         """
-        named = [p for p in parts(self.pattern) if isinstance(p, (Apply, OneOf)) and p.name]
+        inside = dict.fromkeys([*parts(self.pattern), *parts(self.result)])
+        named = [p for p in inside if isinstance(p, (Apply, OneOf)) and p.name]
         definitions = [f"\n    where {p.name} = {p.definition()}" for p in named]
         conditions = [f"\n    if {text}" for text in self.where]
         return "".join([f"{self.result} <- {self.pattern.definition()}", *definitions, *conditions])

@@ -10,6 +10,9 @@ import numpy as np
 
 from ..ir.graph import Node
 from ..ops._shapes import unidirectional
+from .factors import unscaled
+from .matching import match_of, matches
+from .patterns import AnyNumber, Operator, Variable
 from .rewriting import Rewriter
 
 LOWEST = -1e30
@@ -84,15 +87,30 @@ class Scores:
         return replace(self, masks=tuple(masks))
 
 
+# ------------------------------------------------------------------------------------------------------------- formulas
+
+scores, mask, condition, fill = Variable("scores"), Variable("mask"), Variable("condition"), AnyNumber("fill")
+where = Operator("where")
+
+CAPPED = Operator("tanh")(scores)
+APART = Operator("reshape")(scores)
+ADDED = scores + mask
+SHOWN, HIDDEN = where(condition, scores, fill), where(condition, fill, scores)
+
+keys, length = Variable("keys", constant=True), Variable("length", types=("int32", "uint32"))
+is_filled = Operator("lesser")(keys, length).shared()
+ENDED = where(is_filled, scores, -math.inf)
+
+
 def scores_of(r: Rewriter, value: int) -> Scores | None:
     """Return a value as scores, if it is."""
     value, length, ending = _unended(r, value)
-    scores = _made(r, value)
-    if scores is None or not math.isfinite(scores.scale) or not math.isfinite(scores.softcap):
+    found = _made(r, value)
+    if found is None or not math.isfinite(found.scale) or not math.isfinite(found.softcap):
         return None
-    if any(isinstance(mask, Filled) and mask.number > LOWEST for mask in scores.masks):
+    if any(isinstance(mask, Filled) and mask.number > LOWEST for mask in found.masks):
         return None
-    return replace(scores, length=length, nodes=(*scores.nodes, *ending))
+    return replace(found, length=length, nodes=(*found.nodes, *ending))
 
 
 def mask_of(r: Rewriter, scores: Scores, nodes: tuple[Node, ...]) -> int | None:
@@ -150,44 +168,19 @@ def _seen(r: Rewriter, mask: Filled) -> int | None:
 
 def _unended(r: Rewriter, value: int) -> tuple[int, int | None, tuple[Node, ...]]:
     """Return what scores were before the keys from a number on were hidden, that number if any were, and those nodes."""
-    node = r.made_for_one(value, "where")
-    test = r.made(node.operands[0], "lesser") if node is not None else None
-    if node is None or test is None:
+    m = match_of(r, ENDED, r.made_for_one(value, *where.names))
+    if m is None or r.shape(m[scores]) != r.shape(value):
         return value, None, ()
-    (numbers, length), (_, scores, filler) = test.operands, node.operands
-    keys = r.constants.get(numbers)
-    counts = keys is not None and keys.shape == (r.shape(value)[-1],) and np.array_equal(keys, np.arange(keys.size))
-    single = r.type(length).num_elements == 1 and r.type(length).rank <= 1 and r.type(length).data_type in ("int32", "uint32")
-    if not counts or not single or r.shape(scores) != r.shape(value) or r.number(filler) != -math.inf:
-        return value, None, ()
-    return scores, length, (node, test)
+    counted = r.constants[m[keys]]
+    counts = counted.shape == (r.shape(value)[-1],) and np.array_equal(counted, np.arange(counted.size))
+    single = r.type(m[length]).num_elements == 1 and r.type(m[length]).rank <= 1
+    return (m[scores], m[length], m.nodes_of(ENDED, is_filled)) if counts and single else (value, None, ())
 
 
 def _made(r: Rewriter, value: int) -> Scores | None:
     """Return a value as scores of all keys, from the product on; None if something else is done to it."""
-    node = r.made_for_one(value, "matmul", "mul", "div", "tanh", "add", "where", "reshape")
-    if node is None:
-        return None
-    if node.op == "matmul":
-        return _product(r, node)
-    if node.op in ("mul", "div"):
-        return _multiplied(r, node)
-    if node.op == "tanh":
-        scores = _made(r, node.operands[0])
-        bent = scores is not None and not scores.softcap and not scores.masks
-        return replace(scores, softcap=1.0, nodes=(*scores.nodes, node)) if scores is not None and bent else None
-    if node.op == "reshape":
-        shape, (inner,) = r.shape(value), node.operands
-        apart = len(shape) == 4 and r.shape(inner) == (shape[0] * shape[1], *shape[2:])
-        scores = _made(r, inner) if apart else None
-        return None if scores is None else replace(scores.by_head(shape[0], shape[1]), nodes=(*scores.nodes, node))
-    for scores, mask in _masked(r, node):
-        found = _made(r, scores)
-        if found is not None and r.shape(scores) == r.shape(value):
-            # Exporters add nothing at all where a product could be added to something.
-            masks = found.masks if _is_nothing(r, mask) else (*found.masks, mask)
-            return replace(found, masks=masks, nodes=(*found.nodes, node))
-    return None
+    node = r.made_for_one(value, *_STEPS)
+    return None if node is None else _STEPS[node.op](r, node)
 
 
 def _product(r: Rewriter, product: Node) -> Scores:
@@ -196,32 +189,62 @@ def _product(r: Rewriter, product: Node) -> Scores:
     return Scores(query, key, query_scale * key_scale, 0.0, (), None, (*query_scaling, *key_scaling, product))
 
 
-def _multiplied(r: Rewriter, node: Node) -> Scores | None:
-    found = r.with_factor(node)
-    scores = None if found is None else _made(r, found[0])
-    if found is None or scores is None:
+def _scaled(r: Rewriter, node: Node) -> Scores | None:
+    before = unscaled(r, node)
+    found = None if before is None else _made(r, before[0])
+    if before is None or found is None:
         return None
-    factor = found[1]
-    if factor <= 0 and (scores.softcap or scores.masks):
+    factor = before[1]
+    if factor <= 0 and (found.softcap or found.masks):
         return None
-    masks = tuple(mask.times(factor) for mask in scores.masks)
-    scale, softcap = scores.scale * factor, scores.softcap * factor
-    return replace(scores, scale=scale, softcap=softcap, masks=masks, nodes=(*scores.nodes, node))
+    masks = tuple(mask.times(factor) for mask in found.masks)
+    scale, softcap = found.scale * factor, found.softcap * factor
+    return replace(found, scale=scale, softcap=softcap, masks=masks, nodes=(*found.nodes, node))
 
 
-def _masked(r: Rewriter, node: Node) -> Iterator[tuple[int, Added | Filled]]:
-    """Return what may be scores that an operator masks, and the mask that it is then."""
-    full = r.shape(node.outputs[0])
-    if node.op == "add":
-        for scores, mask in dict.fromkeys((node.operands, node.operands[::-1])):
-            if unidirectional(r.shape(mask), full):
-                yield scores, Added(mask)
-        return
-    condition, true, false = node.operands
-    for scores, fill, hidden in ((true, false, False), (false, true, True)):
-        number = r.number(fill)
-        if number is not None and unidirectional(r.shape(condition), full):
-            yield scores, Filled(condition, number, hidden)
+def _capped(r: Rewriter, node: Node) -> Scores | None:
+    m = match_of(r, CAPPED, node)
+    found = None if m is None else _made(r, m[scores])
+    bent = found is not None and not found.softcap and not found.masks
+    return replace(found, softcap=1.0, nodes=(*found.nodes, node)) if found is not None and bent else None
+
+
+def _apart(r: Rewriter, node: Node) -> Scores | None:
+    """Return scores whose batch and heads were one dimension."""
+    m, shape = match_of(r, APART, node), r.shape(node.outputs[0])
+    if m is None or len(shape) != 4 or r.shape(m[scores]) != (shape[0] * shape[1], *shape[2:]):
+        return None
+    found = _made(r, m[scores])
+    return None if found is None else replace(found.by_head(shape[0], shape[1]), nodes=(*found.nodes, node))
+
+
+def _masked(r: Rewriter, node: Node) -> Scores | None:
+    shape = r.shape(node.outputs[0])
+    for before, each in _masks(r, node):
+        found = _made(r, before) if unidirectional(r.shape(each.value), shape) else None
+        if found is not None and r.shape(before) == shape:
+            # Exporters add nothing at all where a product could be added to something.
+            masks = found.masks if _is_nothing(r, each) else (*found.masks, each)
+            return replace(found, masks=masks, nodes=(*found.nodes, node))
+    return None
+
+
+def _masks(r: Rewriter, node: Node) -> Iterator[tuple[int, Added | Filled]]:
+    """Yield what may be scores that an operator masks, and the mask that it is then."""
+    for m in matches(r, ADDED | SHOWN | HIDDEN, node):
+        yield m[scores], Added(m[mask]) if ADDED in m else Filled(m[condition], m[fill], HIDDEN in m)
+
+
+_STEPS = {
+    "matmul": _product,
+    "mul": _scaled,
+    "div": _scaled,
+    "tanh": _capped,
+    "reshape": _apart,
+    "add": _masked,
+    "where": _masked,
+}
+"""How to go on from each operator that may make scores."""
 
 
 def _is_nothing(r: Rewriter, mask: Added | Filled) -> bool:
@@ -232,7 +255,7 @@ def _is_nothing(r: Rewriter, mask: Added | Filled) -> bool:
 def _unscaled(r: Rewriter, value: int) -> tuple[int, float, tuple[Node, ...]]:
     """Return what a value is before it is multiplied or divided by constant numbers, their product, and those nodes."""
     scale, nodes = 1.0, list[Node]()
-    while (node := r.made_for_one(value, "mul", "div")) is not None and (found := r.with_factor(node)) is not None:
+    while (node := r.made_for_one(value, "mul", "div")) is not None and (found := unscaled(r, node)) is not None:
         value, scale = found[0], scale * found[1]
         nodes.append(node)
     return value, scale, tuple(nodes)
