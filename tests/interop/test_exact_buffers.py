@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import wgpu
 
 import webnn_wgpu as wn
 from tests.kernels.large import limited
-from tests.runtime.counting import counted, created
+from tests.runtime.counting import count_objects, counted, created
 from tests.support import PROFILES, open_profile
 from webnn_wgpu import debug
 from webnn_wgpu.api.backend import DeviceBackend
@@ -185,6 +186,26 @@ def test_tensors_with_room_and_without(own: wn.MLContext) -> None:
         own.dispatch(graph, {"x": given["x"].tensor}, {"y": y, "z": given["z"].tensor})
         np.testing.assert_allclose(own.read_tensor(y), wanted(), rtol=1e-5)
         check(given)
+
+
+def test_everything_goes(own: wn.MLContext) -> None:
+    """What stands in for tensors goes with the graph, and what writes a part of a word with the tensor."""
+
+    def use() -> None:
+        graph, given = curve(own), ends(own, behind=0)
+        own.dispatch(graph, *tensors(given))
+        half = Guarded(own, np.zeros(3, np.float16))
+        own.write_tensor(half.tensor, np.ones(3, np.float16))
+        assert half.content.tolist() == [1, 1, 1]
+
+    use()
+    gc.collect()
+    before = count_objects()
+    for _ in range(3):
+        use()
+    gc.collect()
+    after = count_objects()
+    assert {kind: after[kind] - n for kind, n in before.items() if after[kind] > n} == {}
 
 
 DOUBLE = """

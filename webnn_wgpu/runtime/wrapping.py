@@ -113,6 +113,7 @@ def _check_not_destroyed(device: Device, gpu: Any) -> None:
     try:
         device.gpu.create_bind_group(layout=layout, entries=[{"binding": 0, "resource": resource}])
     except wgpu.GPUValidationError as error:
+        device.check()  # one that is gone binds nothing either
         gpu.__dict__[FREED].set()
         raise InvalidStateError("the buffer was destroyed", label=gpu.label) from error
 
