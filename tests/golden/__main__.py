@@ -4,7 +4,10 @@ python -m tests.golden --against main            compare the working tree with a
 python -m tests.golden --against main --diff     the same, with diffs of changed kernels
 python -m tests.golden --show example/mlp nvidia print plans and kernels
 python -m tests.golden --update                  rewrite tests/golden/digests.json
+python -m tests.golden --collect                 rewrite tests/golden/patterns.json, the graphs of tests of passes
 python -m tests.golden --list                    list models and records
+
+Models of the benchmark are among them where the environment variable BENCH_MODELS names a folder of ONNX files.
 """
 
 from __future__ import annotations
@@ -16,9 +19,9 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tests.golden import digests, trees
+from tests.golden import bench, digests, patterns, trees
+from tests.golden.catalog import all_names, graphs
 from tests.golden.comparing import compare
-from tests.golden.models import names
 from tests.golden.records import RECORDS
 
 if TYPE_CHECKING:
@@ -28,11 +31,16 @@ if TYPE_CHECKING:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; return the exit status: 1 where plans differ."""
     options = _parser().parse_args(arguments)
-    models = [name for name in names() if _chosen(name, options.models)]
+    if options.collect:
+        patterns.collect()
+        return 0
+    models = [name for name in all_names() if _chosen(name, options.models)]
     devices = [name for name in RECORDS if _chosen(name, options.records)]
     tasks = [(model, device) for model in models for device in devices]
     if options.list:
-        print("\n".join(["models:", *(f"  {name}" for name in models), "records:", *(f"  {name}" for name in devices)]))
+        print("models:", *models, sep="\n  ")
+        print("records:", *devices, sep="\n  ")
+        print(bench.note())
         return 0
     if options.show:
         return _show(*options.show)
@@ -58,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     action.add_argument("--against", metavar="REV", help="print what differs from a git revision; exit with 1 if anything does")
     action.add_argument("--show", nargs=2, metavar=("MODEL", "RECORD"), help="print the plans and kernels of a model")
     action.add_argument("--update", action="store_true", help="rewrite the digests that the tests compare with")
+    action.add_argument("--collect", action="store_true", help="take the graphs of tests of passes into patterns.json")
     action.add_argument("--list", action="store_true", help="list models and records")
     parser.add_argument("--models", default="*", metavar="PATTERNS", help="only these models: 'example/*,operator/conv2d'")
     parser.add_argument("--records", default="*", metavar="PATTERNS", help="only these records: 'nvidia,amd'")
@@ -102,7 +111,7 @@ def _progress(name: str, done: int, total: int) -> None:
 def _show(model: str, device: str) -> int:
     from tests.golden.dumping import dump
 
-    found = dump(model, device)
+    found = dump(model, device, graphs())
     print(json.dumps(found["plans"], indent=2))
     for key, wgsl in found["kernels"].items():
         print(f"\n// kernel {key}\n{wgsl}")

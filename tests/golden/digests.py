@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.golden.catalog import graphs, names
 from tests.golden.dumping import digest_of, dump
-from tests.golden.models import names
 from tests.golden.records import RECORDS
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ FILE = Path(__file__).with_name("digests.json")
 
 def of_record(device: str) -> dict[str, str]:
     """Return model -> digest for a recorded device."""
-    return {model: digest_of(dump(model, device)) for model in names()}
+    return {model: digest_of(dump(model, device, graphs())) for model in names()}
 
 
 def read() -> Mapping[str, Mapping[str, str]]:

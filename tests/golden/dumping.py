@@ -5,25 +5,33 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tests.golden.models import plan_model
 from tests.golden.planning import planning_context
 from tests.golden.records import record
 from webnn_wgpu.kernels.templates import render
 
+if TYPE_CHECKING:
+    from tests.golden.models import Graphs
+
 _FORMATS = {"u32": "I", "i32": "i", "f32": "f"}
 
 
-def dump(model: str, device: str) -> dict[str, Any]:
+def dump(model: str, device: str, graphs: Graphs) -> dict[str, Any]:
     """Return the golden plans of a model for a recorded device.
+
+    Args:
+        model: its name.
+        device: name of the record.
+        graphs: the graphs of models that are graphs.
 
     Returns:
         `plans`, a list: of each plan what `plan_record` returns, or `{"error": text}` where the device cannot run the graph.
         `kernels`: WGSL by the key that the dispatches name it by.
     """
     context, planning = planning_context(record(device))
-    plan_model(context, model)
+    plan_model(context, model, graphs)
     kernels: dict[str, str] = {}
     return {"plans": [_record(each, kernels) for each in planning.plans], "kernels": dict(sorted(kernels.items()))}
 

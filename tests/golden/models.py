@@ -1,4 +1,4 @@
-"""The models that golden plans are made of, by name."""
+"""Planning of golden models. This module runs with the package of any revision, of which it imports no parts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import webnn_wgpu as wn
 from examples.models import MODELS as EXAMPLES
-from tests.golden.operators import operator_names, plan_operator
+from tests.golden import bench
+from tests.golden.graphs import plan_graph
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    Graphs = Mapping[str, Sequence[Mapping[str, Any]]]
 
 SIZES: Mapping[str, Sequence[Mapping[str, int]]] = {
     "mlp": [{"N": 1}, {"N": 33}],
@@ -27,22 +30,26 @@ SIZES: Mapping[str, Sequence[Mapping[str, int]]] = {
 """The sizes of symbolic dimensions that the example models are compiled for."""
 
 
-def names() -> list[str]:
-    """Return the names of all models."""
-    return [f"example/{name}" for name in EXAMPLES] + [f"operator/{name}" for name in operator_names()]
-
-
 @cache
 def _example(name: str) -> bytes:
     return EXAMPLES[name]().SerializeToString()
 
 
-def plan_model(context: wn.MLContext, name: str) -> None:
-    """Plan all graphs of a model; the context's backend collects the plans."""
-    kind, _, name = name.partition("/")
-    if kind == "operator":
-        plan_operator(context, name)
-        return
-    for sizes in SIZES[name]:
-        options: Any = {"override_dims": sizes, "fallback": "host", "tuning": False}
-        wn.load_onnx(_example(name), context, **options).destroy()
+def plan_model(context: wn.MLContext, model: str, graphs: Graphs) -> None:
+    """Plan all graphs of a model; the context's backend collects the plans.
+
+    Args:
+        context: on a recorded device.
+        model: "example/NAME", "bench/NAME", or a model of `graphs`.
+        graphs: the graphs of models, as data.
+    """
+    kind, _, name = model.partition("/")
+    options: dict[str, Any] = {"fallback": "host", "tuning": False}
+    if kind == "example":
+        for sizes in SIZES[name]:
+            wn.load_onnx(_example(name), context, override_dims=sizes, **options).destroy()
+    elif kind == "bench":
+        wn.load_onnx(bench.path(name), context, **options).destroy()
+    else:
+        for graph in graphs[model]:
+            plan_graph(context, graph)

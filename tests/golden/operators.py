@@ -1,27 +1,23 @@
-"""One golden model for each operator: calls of it, each of which is a graph."""
+"""The golden graphs of operators: calls of each, as data that the package of any revision can plan."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-import webnn_wgpu as wn
-from tests.checks.calls import ALIASES, BASES, Workplace, t
-from tests.kernels.operators import Call, calls
+from tests.checks.calls import ALIASES, BASES, Activation, Operand, t
+from tests.golden.graphs import packed
+from tests.kernels.operators import calls
+from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.ops import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webnn_wgpu.ir.graph import Array
+    from tests.kernels.operators import Call
 
-INTERNAL = {
-    "fused": "element-wise operators of every model are fused",
-    "quantizeDequantize": "passes make it of pairs in quantized models",
-    "quantizeCentred": "passes make it of pairs in quantized models",
-}
-"""Operators that no program can call, and where the golden plans have them."""
+INTERNAL = ("fused", "quantizeDequantize", "quantizeCentred")
+"""Operators that no program can call. Passes make nodes of them, in the golden plans of other models."""
 
 _X, _ROW, _INT = t("float32[2, 12]"), t("float32[12]"), t("int32[2, 12]")
 
@@ -96,49 +92,43 @@ fn main(@builtin(global_invocation_id) at: vec3<u32>) {
 }
 """
 
-
-def plan_operator(context: wn.MLContext, name: str) -> None:
-    """Plan every golden graph of an operator."""
-    if name == "wgslOp":
-        builder = wn.MLGraphBuilder(context)
-        x = builder.input("x", {"dataType": "float32", "shape": [100]})
-        plan(builder, builder.wgsl_op(_OWN_KERNEL, [x], output_shapes=[100], output_types="float32", workgroups=2))
-    for called, arguments in CALLS.items():
-        if ALIASES.get(called, called) == name:
-            place = Workplace(context)
-            methods: Any = place.builder.ext if called.startswith("x.") else place.builder
-            plan(place.builder, getattr(methods, called.removeprefix("x."))(**place.values(arguments)))
-    for call in calls_by_operator().get(name, ()):
-        builder = wn.MLGraphBuilder(context)
-        operands = [
-            None if array is None else _operand(builder, i, array, constant=i in call.constants)
-            for i, array in enumerate(call.arrays())
-        ]
-        plan(builder, builder._operator(name, operands, call.attrs, call.what))
-
-
-def plan(builder: wn.MLGraphBuilder, results: Any) -> None:
-    """Plan what an operator returned; the context's backend remembers the plan, or why there is none."""
-    results = results if isinstance(results, list | tuple) else [results]
-    with suppress(wn.WebNNError):
-        builder.plan({f"output{i}": result for i, result in enumerate(results)})
+_OWN = {
+    "source": _OWN_KERNEL,
+    "inputs": [t("float32[100]")],
+    "output_shapes": [100],
+    "output_types": "float32",
+    "workgroups": 2,
+}
 
 
 @cache
-def calls_by_operator() -> Mapping[str, Sequence[Call]]:
-    """Return the calls on larger tensors by operator."""
-    found: dict[str, list[Call]] = {}
+def graphs() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Return operator -> its golden graphs: small calls by Python names, and calls on larger tensors."""
+    found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in OPS if name not in INTERNAL}
+    for name, arguments in (*CALLS.items(), ("wgslOp", _OWN)):
+        found[ALIASES.get(name, name)].append({"method": snake_case(name), "arguments": _data(arguments)})
     for call in calls():
-        found.setdefault(call.name, []).append(call)
+        found[call.name].append(_graph(call))
     return found
 
 
-def _operand(builder: wn.MLGraphBuilder, position: int, array: Array, *, constant: bool) -> wn.MLOperand:
-    if constant:
-        return builder.constant(array)
-    return builder.input(str(position), {"dataType": str(array.dtype), "shape": array.shape})
+def _data(given: Any) -> Any:
+    if isinstance(given, Operand):
+        return {"type": given.type.data_type, "shape": list(given.type.shape)}
+    if isinstance(given, Activation):
+        return {"activation": given.kind}
+    if isinstance(given, dict):
+        return {name: _data(each) for name, each in given.items()}
+    return [_data(each) for each in given] if isinstance(given, list) else given
 
 
-def operator_names() -> list[str]:
-    """Return the operators that have golden graphs of their own."""
-    return [name for name in OPS if name not in INTERNAL]
+def _graph(call: Call) -> Mapping[str, Any]:
+    operands = dict(enumerate(call.arrays()))
+    given = {i: array for i, array in operands.items() if array is not None}
+    places = {i: place for place, i in enumerate(given)}
+    values = [
+        packed(given[i]) if i in call.constants else {"name": str(i), "type": str(given[i].dtype), "shape": [*given[i].shape]}
+        for i in given
+    ]
+    node = {"op": call.name, "inputs": [places.get(i) for i in operands], "attrs": call.attrs, "label": call.what}
+    return {"values": values, "nodes": [node]}

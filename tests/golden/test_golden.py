@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import copy
+import json
+import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper
 
-from tests.golden import digests, trees
+from tests.golden import bench, digests, patterns, trees
 from tests.golden.__main__ import main
+from tests.golden.catalog import graphs, names
 from tests.golden.comparing import compare
 from tests.golden.dumping import digest_of, dump
-from tests.golden.models import names
+from tests.golden.graphs import packed, unpacked
+from tests.golden.models import plan_model
 from tests.golden.operators import INTERNAL
-from tests.golden.records import RECORDS
+from tests.golden.planning import planning_context
+from tests.golden.records import RECORDS, record
 from webnn_wgpu.ops import OPS
 
 if TYPE_CHECKING:
@@ -45,7 +53,7 @@ def test_there_is_a_record_of_each_kind_of_hardware() -> None:
 
 @pytest.mark.parametrize("operator", [name for name in OPS if name not in INTERNAL])
 def test_every_operator_has_a_golden_graph(operator: str) -> None:
-    plans = dump(f"operator/{operator}", "nvidia")["plans"]
+    plans = dump(f"operator/{operator}", "nvidia", graphs())["plans"]
     assert plans
     assert all("error" not in plan for plan in plans)
 
@@ -53,6 +61,73 @@ def test_every_operator_has_a_golden_graph(operator: str) -> None:
 def test_only_internal_operators_have_no_golden_graph_of_their_own() -> None:
     assert {name for name in OPS if OPS[name].internal} == {*INTERNAL, "wgslOp"}
 
+
+def test_every_pattern_is_planned_and_internal_operators_occur() -> None:
+    found: set[str] = set()
+    for model in patterns.graphs():
+        context, planning = planning_context(record("nvidia"))
+        plan_model(context, f"pattern/{model}", graphs())
+        assert len(planning.plans) == len(patterns.graphs()[model]), model
+        assert not [plan for plan in planning.plans if isinstance(plan, Exception)], model
+        found |= {node.op for plan in planning.plans for node in plan.graph.nodes}
+    assert found >= set(INTERNAL)
+
+
+@pytest.mark.parametrize("what", ["zeros", "normal", "shifted", "int8", "scalar", "empty shape of float16"])
+def test_constants_are_restored_from_data(what: str) -> None:
+    normal = np.random.default_rng(7).standard_normal((3, 5)).astype(np.float32)
+    array = {
+        "zeros": np.zeros((3, 5), np.float32),
+        "normal": normal,
+        "shifted": normal + 1,
+        "int8": np.arange(-3, 4, dtype=np.int8),
+        "scalar": normal[0, :1],
+        "empty shape of float16": np.array(-0.0, np.float16),
+    }[what]
+    data = packed(array)
+    assert ("normal" in data) == (what == "normal")
+    found = unpacked(json.loads(json.dumps(data)))
+    assert (found.dtype, found.shape, found.tobytes()) == (array.dtype, array.shape, array.tobytes())
+
+
+# Models of the benchmark ----------------------------------------------------------------------------------------------
+
+
+def test_without_models_of_the_benchmark_the_list_says_how_to_have_them(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(bench.VARIABLE, raising=False)
+    assert main(["--list"]) == 0
+    *lines, note = capsys.readouterr().out.splitlines()
+    assert note == "models of the benchmark: none; BENCH_MODELS names the folder of their ONNX files"
+    assert not [line for line in lines if "bench/" in line]
+
+
+def test_models_of_the_benchmark_are_planned_with_their_new_version(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WEBNN_WGPU_GOLDEN", str(tmp_path / "results"))
+    monkeypatch.setenv(bench.VARIABLE, str(tmp_path))
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [3, 5], np.ones(15, np.float32))
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])],
+        "one",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 5])],
+        [weights],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10), tmp_path / "one.onnx")
+    assert main(["--list"]) == 0
+    assert "  bench/one" in capsys.readouterr().out.splitlines()
+    tree, task = trees.working_tree(), ("bench/one", "nvidia")
+    trees.make(tree, [task], 1, lambda done, total: None)
+    assert len(trees.load(tree, *task)["plans"][0]["dispatches"]) == 1
+    os.utime(tmp_path / "one.onnx", (1, 1))
+    with pytest.raises(FileNotFoundError):
+        trees.load(tree, *task)
+
+
+# Processes ------------------------------------------------------------------------------------------------------------
 
 SOME = [(model, device) for model in ("example/bert", "example/gpt", "operator/conv2d") for device in ("nvidia", "lavapipe")]
 
@@ -74,7 +149,7 @@ def test_plans_are_the_same_in_every_process(tmp_path: Path, monkeypatch: pytest
 
 @pytest.fixture(scope="module")
 def dumped() -> dict[str, Any]:
-    return dump("example/mlp", "nvidia")
+    return dump("example/mlp", "nvidia", graphs())
 
 
 def test_equal_plans_do_not_differ(dumped: dict[str, Any]) -> None:

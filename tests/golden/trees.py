@@ -15,12 +15,14 @@ import tempfile
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from tests.golden.worker import file_name
+from tests.golden.catalog import graphs
+from tests.golden.worker import GRAPHS, file_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,8 +32,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = ("webnn_wgpu", "shaders", "pyproject.toml")
 """The parts of a tree that decide about plans."""
 
-DEFINITIONS = ("tests/golden", "tests/checks", "tests/kernels", "tests/data/caps", "tests/support.py", "examples/models.py")
-"""The parts of this checkout that decide about models and about the form of the results."""
+DEFINITIONS = ("tests/golden", "tests/data/caps", "examples/models.py")
+"""The parts of this checkout that decide, beside the graphs, about models and about the form of the results."""
 
 KEPT = 30
 """Results of so many trees are kept."""
@@ -103,6 +105,7 @@ def make(tree: Tree, tasks: Sequence[tuple[str, str]], jobs: int, progress: Call
         RuntimeError: a process ended early.
     """
     tree.results.mkdir(parents=True, exist_ok=True)
+    (tree.results / GRAPHS).write_bytes(_graphs())
     os.utime(tree.results)
     _forget()
     missing = [task for task in tasks if not (tree.results / file_name(*task)).exists()]
@@ -150,6 +153,7 @@ def load(tree: Tree, model: str, device: str) -> dict[str, Any]:
 def _key(folder: Path) -> str:
     """Return a digest of a tree's package and this checkout's definitions."""
     found = hashlib.sha256(sys.version.encode())
+    found.update(_graphs())
     for root, parts in ((folder, PACKAGE), (REPOSITORY, DEFINITIONS)):
         for part in parts:
             paths = sorted((root / part).rglob("*")) if (root / part).is_dir() else [root / part]
@@ -158,6 +162,11 @@ def _key(folder: Path) -> str:
                     found.update(f"{path.relative_to(root)}\0{path.stat().st_size}\0".encode())
                     found.update(path.read_bytes())
     return found.hexdigest()[:20]
+
+
+@cache
+def _graphs() -> bytes:
+    return gzip.compress(json.dumps(graphs()).encode(), 4, mtime=0)
 
 
 def _forget() -> None:

@@ -1,7 +1,8 @@
 """A process that makes golden plans with the package of one source tree: `python worker.py TREE FOLDER`, tasks on stdin.
 
 The tasks are lines "MODEL RECORD". Each becomes a file in FOLDER. The package and its shaders are those of TREE; the models and
-this tool are those of the checkout that the worker lies in.
+this tool are those of the checkout that the worker lies in. FOLDER has GRAPHS, the models that are graphs: what makes them uses
+the package of this checkout, which a worker has not.
 """
 
 from __future__ import annotations
@@ -16,10 +17,16 @@ from typing import Any
 
 HERE = Path(__file__).resolve().parents[2]
 
+GRAPHS = "graphs.json.gz"
+
 
 def file_name(model: str, device: str) -> str:
     """Return the name of the file that holds the golden plans of a model for a recorded device."""
-    return f"{model.replace('/', '.')}@{device}.json.gz"
+    from tests.golden import bench
+
+    kind, _, name = model.partition("/")
+    version = f"-{bench.version(name)}" if kind == "bench" else ""
+    return f"{kind}.{name}{version}@{device}.json.gz"
 
 
 def take_package(tree: Path) -> None:
@@ -41,10 +48,11 @@ def main() -> None:
     take_package(tree)
     from tests.golden.dumping import dump
 
+    graphs = json.loads(gzip.decompress((folder / GRAPHS).read_bytes()))
     for line in sys.stdin:
         model, device = line.split()
         try:
-            found: dict[str, Any] = dump(model, device)
+            found: dict[str, Any] = dump(model, device, graphs)
         except Exception:  # a revision that lacks what a graph needs, which the comparison must show
             found = {"plans": [], "kernels": {}, "failure": traceback.format_exc()}
         unfinished = folder / f".{file_name(model, device)}"
