@@ -136,7 +136,7 @@ def test_the_interpreter_computes_what_the_device_does(device: Device, call: Cal
     wanted = program.start(feeds_of(call), list(plan.outputs)).result()
     program.destroy()
     for name, array in interpreted(plan, feeds_of(call), device.caps.subgroup_size or 32).items():
-        assert_alike(array, wanted[name], device.caps.is_cpu)
+        assert_alike(array, wanted[name], device.caps.is_software)
 
 
 @pytest.mark.parametrize("subgroup_size", [16, 32, 64])

@@ -101,4 +101,4 @@ def test_hardware_does_large_images_in_as_many_parts_as_keep_its_cores_busy() ->
     image, weights = s.input(np.empty((1, 512, 512, 64), np.float32)), s.constant(np.empty((64, 64, 3, 3), np.float32))
     plan = make_plan(s.graph(s.apply("conv2d", image, weights, input_layout="nhwc", **SAME)), DEFAULT_TARGET)
     assert parts(plan) == 16
-    assert plan.slot_bytes == 2 * _winograd.SMALLEST_HARDWARE_PART_BYTES
+    assert plan.slot_bytes == 2 * DEFAULT_TARGET.costs.convolutions.winograd_part_bytes

@@ -15,7 +15,6 @@ from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.kernels.select import supports
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._recurrent import PACKED_VARIANTS, SUBGROUP_VARIANTS, VARIANTS
-from webnn_wgpu.ops._recurrent_persistent import MOST_WEIGHTS
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
@@ -57,7 +56,10 @@ def possible(name: str, sizes: Sizes, way: tuple[str, str], device: Device) -> S
     """Return sizes with as many of their hidden units as a device can compute in a way."""
     if way[0] != "persistent":
         return sizes
-    most = min(MOST_WEIGHTS // GATES[name], device.caps.limit("max-compute-invocations-per-workgroup"))
+    most = min(
+        device.target.costs.recurrent.most_kept_weights // GATES[name],
+        device.caps.limit("max-compute-invocations-per-workgroup"),
+    )
     return replace(sizes, hidden=min(sizes.hidden, most))
 
 

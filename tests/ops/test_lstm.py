@@ -30,7 +30,6 @@ from webnn_wgpu.core.caps import DEFAULT_LIMITS, Caps
 from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ops._cells import ACTIVATIONS
-from webnn_wgpu.ops._recurrent_persistent import MOST_WEIGHTS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -284,8 +283,9 @@ def test_data_types_that_are_refused(name: str) -> None:
 
 
 def test_an_invocation_keeps_the_weights_of_one_unit_only_where_they_are_few(device: Device) -> None:
+    most = device.target.costs.recurrent.most_kept_weights
     for hidden, steps, obstacle in (
-        (MOST_WEIGHTS // 4 + 1, 2, f"{MOST_WEIGHTS + 4} recurrent weights of a unit, of {MOST_WEIGHTS}"),
+        (most // 4 + 1, 2, f"{most + 4} recurrent weights of a unit, of {most}"),
         (8, 2**16, "65536 steps of"),
     ):
         sizes = Sizes(steps, 1, 1, hidden)

@@ -7,6 +7,7 @@ import logging
 import threading
 from collections import Counter
 from concurrent.futures import Future, wait
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,8 +16,9 @@ import wgpu
 import webnn_wgpu as wn
 from tests.runtime.counting import count_objects
 from webnn_wgpu.core import cache
+from webnn_wgpu.costs import software
 from webnn_wgpu.kernels.spec import KernelSpec
-from webnn_wgpu.runtime import program, warming
+from webnn_wgpu.runtime import warming
 from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.pipelines import PipelineCache
 from webnn_wgpu.runtime.program import Program
@@ -249,7 +251,8 @@ def test_weights_are_uploaded_while_kernels_are_compiled_but_few_when_lanes_have
         patched.setattr(warming, "_compile_on", compiled)
         patched.setattr(warming._Lanes, "close", closed)
         patched.setattr(Program, "_upload", uploaded)
-        patched.setattr(program, "_SOON_UPLOADED_BYTES", 1 << 20 if few else 0)
+        soon = replace(software._RUNTIME, soon_uploaded_bytes=1 << 20 if few else 0)
+        patched.setattr(software, "_RUNTIME", soon)
         if lanes == "none":
             patched.setenv("MESA_SHADER_CACHE_DISABLE", "true")
         found = results(fresh_context())

@@ -10,8 +10,9 @@ import pytest
 
 from tests.unit.test_matmul_selection import DEVICES, caps_of, lower
 from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.costs import Choice, ConvolutionSize, Target
 from webnn_wgpu.kernels.packing import Chain, PanelTexture, Permuted, WinogradFilter
-from webnn_wgpu.kernels.select_convolution import VARIANTS, ConvolutionSize, choose_convolution, obstacle
+from webnn_wgpu.kernels.select_convolution import VARIANTS, obstacle, possible
 from webnn_wgpu.kernels.spec import Packed, Temp
 from webnn_wgpu.kernels.templates import free_variables, render
 from webnn_wgpu.ops._convolution import FORWARD_TEMPLATES
@@ -33,8 +34,12 @@ POINTWISE = replace(PLAIN_3X3, kernel=(1, 1), padding=(0, 0))
 GROUPED = replace(STRIDED, groups=32, depth=4, columns=4)
 
 
+def choose(caps: Caps, size: ConvolutionSize, constant: bool = True) -> Choice:
+    return Target.of(caps).costs.convolutions.choose(size, possible(caps, size, constant_filter=constant))
+
+
 def chosen(caps: Caps, size: ConvolutionSize, constant: bool = True) -> str:
-    return choose_convolution(caps, size, constant_filter=constant).variant
+    return choose(caps, size, constant).variant
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -98,7 +103,7 @@ def test_software() -> None:
 
 def test_reasons() -> None:
     def reason(caps: Caps, size: ConvolutionSize) -> str:
-        return choose_convolution(caps, size, constant_filter=True).reason
+        return choose(caps, size).reason
 
     assert reason(caps_of("lavapipe"), STRIDED) == "software adapter with subgroups of 8"
     assert reason(SOFTWARE_WITHOUT_SUBGROUPS, STRIDED) == "software adapter without subgroups: sums in registers"

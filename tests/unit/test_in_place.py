@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.support import Sketch
+from tests.targets import DEFAULT_TARGET
 from tests.unit.plans import DEVICES, caps_of, check_plan
 from webnn_wgpu import MLGraphBuilder
 from webnn_wgpu.core.caps import Caps
@@ -132,7 +133,7 @@ def test_sums_do_not_stay_where_they_take_a_slot_of_their_own() -> None:
     ids=["read once", "read across too", "second operand", "read again", "written before", "a part of a value"],
 )
 def test_what_may_be_replaced(second: Source, lives: dict[int, Lifetime], taken: dict[int, int]) -> None:
-    (call,) = elementwise_call(SUM, [], [Source(1, SQUARE), second], 3, SQUARE, Caps())
+    (call,) = elementwise_call(SUM, [], [Source(1, SQUARE), second], 3, SQUARE, DEFAULT_TARGET)
     lifetimes = {1: Lifetime(0, 1, 256), 2: Lifetime(0, 1, 256), 3: Lifetime(1, 2, 256)} | lives
     before = replace(call, spec=replace(call.spec, template="other"))
     (_, changed), replaced = replace_operands([before, call], lifetimes, lambda value: value)
@@ -147,7 +148,7 @@ def test_what_may_be_replaced(second: Source, lives: dict[int, Lifetime], taken:
 )
 def test_what_several_calls_compute_in_parts(between: str, taken: dict[int, int]) -> None:
     """All of them find the operand where they store, and no other call sees what is half the one and half the other."""
-    (call,) = elementwise_call(SUM, [], [Source(1, SQUARE), Source(2, SQUARE, (1, 8))], 3, SQUARE, Caps())
+    (call,) = elementwise_call(SUM, [], [Source(1, SQUARE), Source(2, SQUARE, (1, 8))], 3, SQUARE, DEFAULT_TARGET)
     source = {"reads the operand": 1, "reads the result": 3, "reads a part of the operand": Window(1, 0, 64)}.get(between, 4)
     other = replace(call, spec=replace(call.spec, template="other"), operands=(source, 2, 5))
     lifetimes = {1: Lifetime(0, 2, 256), 2: Lifetime(0, 2, 256), 3: Lifetime(0, 3, 256), 5: Lifetime(1, 3, 256)}

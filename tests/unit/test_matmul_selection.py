@@ -11,9 +11,9 @@ import pytest
 
 from tests.support import op_graph
 from webnn_wgpu.core.caps import Caps
-from webnn_wgpu.costs import Target
+from webnn_wgpu.costs import Choice, ProductSize, Target
 from webnn_wgpu.kernels.packing import PanelTexture, Transposed
-from webnn_wgpu.kernels.select import VARIANTS, Choice, ProductSize, choose, plain_rows, subgroup_tile, supports, tile_side
+from webnn_wgpu.kernels.select import VARIANTS, possible, supports
 from webnn_wgpu.kernels.spec import Packed, Temp
 from webnn_wgpu.kernels.templates import free_variables, render
 from webnn_wgpu.ops import OPS
@@ -23,6 +23,7 @@ from webnn_wgpu.ops._product import TEMPLATES
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from webnn_wgpu.costs import ProductCosts
     from webnn_wgpu.kernels.spec import KernelCall
 
 RECORDS = Path(__file__).resolve().parents[1] / "data" / "caps"
@@ -31,6 +32,14 @@ DEVICES = ("lavapipe", "webgpu-default", "nvidia", "amd", "intel", "apple")
 
 def caps_of(device: str) -> Caps:
     return Caps.from_json((RECORDS / f"{device}.json").read_text(encoding="utf-8"))
+
+
+def products_of(device: str) -> ProductCosts:
+    return Target.of(caps_of(device)).costs.products
+
+
+def choose(caps: Caps, size: ProductSize) -> Choice:
+    return Target.of(caps).costs.products.choose(size, possible(caps))
 
 
 def lower(
@@ -109,7 +118,7 @@ def test_only_the_subgroup_variant_needs_a_feature() -> None:
     ],
 )
 def test_subgroup_tile(size: ProductSize, texture: bool, tile: tuple[int, int]) -> None:
-    assert subgroup_tile(caps_of("lavapipe"), size, texture=texture) == tile
+    assert products_of("lavapipe").subgroup_tile(size, texture=texture) == tile
 
 
 @pytest.mark.parametrize(
@@ -125,17 +134,18 @@ def test_subgroup_tile(size: ProductSize, texture: bool, tile: tuple[int, int]) 
     ],
 )
 def test_wider_tiles_are_filled(size: ProductSize, tile: tuple[int, int]) -> None:
-    assert subgroup_tile(caps_of("lavapipe"), size, texture=True, wide=True) == tile
+    assert products_of("lavapipe").subgroup_tile(size, texture=True, wide=True) == tile
 
 
 def test_tiles_of_hardware_shrink_for_small_results() -> None:
-    assert tile_side(ProductSize(1024, 1024, 64)) == 16
-    assert tile_side(ProductSize(128, 128, 64, 64)) == 16
-    assert tile_side(ProductSize(128, 384, 384)) == 8
+    tile_of_workgroup = products_of("nvidia").tile_of_workgroup
+    assert tile_of_workgroup(ProductSize(1024, 1024, 64)) == 16
+    assert tile_of_workgroup(ProductSize(128, 128, 64, 64)) == 16
+    assert tile_of_workgroup(ProductSize(128, 384, 384)) == 8
 
 
 def test_plain_kernel_takes_no_more_rows_than_there_are() -> None:
-    assert [plain_rows(ProductSize(M, 8, 8)) for M in (1, 2, 3, 4, 5, 100)] == [1, 2, 4, 4, 8, 8]
+    assert [products_of("lavapipe").plain_rows(ProductSize(M, 8, 8)) for M in (1, 2, 3, 4, 5, 100)] == [1, 2, 4, 4, 8, 8]
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -101,7 +101,7 @@ def test_states_take_two_places_however_many_steps() -> None:
 
 
 def test_software_adapters_take_one_workgroup_for_all_steps_unless_much_can_be_shared() -> None:
-    caps = Caps(adapter_type="CPU")
+    target = Target.of(Caps(adapter_type="CPU"))
     for steps, batch, hidden, directions, expected in (
         (1, 1, 64, 1, "subgroup_steps"),
         (2, 1, 256, 1, "subgroup_sequence"),
@@ -113,8 +113,8 @@ def test_software_adapters_take_one_workgroup_for_all_steps_unless_much_can_be_s
         (9, 5, 1024, 2, "subgroup_steps"),
     ):
         sizes = NetworkSizes(D=directions, S=steps, B=batch, H=hidden, N=4 * hidden)
-        assert choose(caps, sizes).variant == expected
-        without = choose(caps, sizes, dict.fromkeys(SUBGROUP_VARIANTS, "no subgroups")).variant
+        assert choose(target, sizes).variant == expected
+        without = choose(target, sizes, dict.fromkeys(SUBGROUP_VARIANTS, "no subgroups")).variant
         assert without == ("persistent" if expected == "persistent" else "steps")
 
 

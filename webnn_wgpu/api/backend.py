@@ -180,7 +180,7 @@ class DeviceBackend:
         self.tuning = tuning
         with device.lock:
             device.users += 1
-        self.accelerated = not device.caps.is_cpu
+        self.accelerated = not device.caps.is_software
         self.description = device.description
 
     def compile(

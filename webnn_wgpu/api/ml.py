@@ -149,7 +149,7 @@ def _create(options: Mapping[str, Any]) -> MLContext:
             raise
         _warn(f"{error.rule}: graphs run in the numpy reference, which is slow. {error.hint}")
         return MLContext(ReferenceBackend(), power_preference=preference)
-    if device.caps.is_cpu and not wants_cpu:
+    if device.caps.is_software and not wants_cpu:
         _warn(f"no hardware adapter was found: graphs run on the software adapter {device.description}")
     return MLContext(DeviceBackend(device, tuning), power_preference=preference)
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..core.errors import MLTypeError, WebNNError
 from ..core.settings import forced_variants
+from ..costs import Choice
 from ..ir.graph import Array, Graph, Node
-from ..kernels.select import Choice
 from ..kernels.tuning import Measured, Sources, Tuning, keep
 from ..ops import OPS
 from ..passes import run_passes

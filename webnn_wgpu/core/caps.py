@@ -55,8 +55,8 @@ class Caps:
         return dict(self.limits)[name]
 
     @property
-    def is_cpu(self) -> bool:
-        """Whether a software adapter runs the shaders on the CPU, where workgroup memory and barriers are expensive."""
+    def is_software(self) -> bool:
+        """Whether a software adapter runs the shaders on the CPU. That is identity: what work takes there, `costs` knows."""
         return self.adapter_type == "CPU"
 
     def has_native(self, data_type: str) -> bool:

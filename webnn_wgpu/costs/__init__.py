@@ -1,6 +1,21 @@
 """Costs: what work takes on a device, and the choices that follow from it. Everything else asks a `Target`."""
 
-from .model import Costs, PassCosts
+from .model import PORTABLE_ITERATIONS, Costs, PassCosts, SharingCosts
+from .products import ProductCosts
+from .recurrent import RecurrentCosts
+from .sizes import Choice, ConvolutionSize, ProductSize, Tile
 from .target import Target
 
-__all__ = ["Costs", "PassCosts", "Target"]
+__all__ = [
+    "PORTABLE_ITERATIONS",
+    "Choice",
+    "ConvolutionSize",
+    "Costs",
+    "PassCosts",
+    "ProductCosts",
+    "ProductSize",
+    "RecurrentCosts",
+    "SharingCosts",
+    "Target",
+    "Tile",
+]

@@ -5,8 +5,20 @@ No GPU has been measured yet. Figures marked as assumed are those of the softwar
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from ..core.caps import Caps
-from .model import Costs, PassCosts
+from .attention import AttentionCosts
+from .convolutions import ConvolutionCosts
+from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
+from .products import ProductCosts, SubgroupTimes
+from .recurrent import RecurrentCosts
+from .rows import PoolingCosts, RowCosts
+from .sizes import UNLIMITED, Choice, ConvolutionSize, ProductSize
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
 
 # Assumed.
 _PASSES = PassCosts(
@@ -20,7 +32,178 @@ _PASSES = PassCosts(
     most_fused_steps=32,
 )
 
+# More workgroups hide latency.
+_LAUNCHES = LaunchCosts(most_iterations=UNLIMITED, most_rounds=1, shared_quads=1, shared_rows=1)
+
+# Assumed. The kernel is not chosen for GPUs, but it may be forced or measured.
+_SUBGROUP_TIMES = SubgroupTimes(
+    texture_ns=5.6,
+    buffer_ns=15.5,
+    product_ns=6.2,
+    half_share=0.52,
+    worth_tall=(0.1, 500_000),
+    worth_halves=(0.1, 150_000),
+    worth_wide=(0.03, 15_000),
+)
+
+_SCATTER = ScatterCosts(most_searched=2, most_comparisons=1 << 15)  # assumed
+
+_SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.97)  # assumed
+
+# Caches of GPUs may be larger than those of processors.
+_RUNTIME = RuntimeCosts(uncached_bytes=128 << 20, soon_uploaded_bytes=16 << 20)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareProducts(ProductCosts):
+    """Costs of matrix products on a GPU. `ProductCosts.tile_of_workgroup` has the tile of the tiled kernel.
+
+    Attributes:
+        kind: the name of the adapter's kind, for people.
+    """
+
+    kind: str
+
+    def choose(self, size: ProductSize, possible: Collection[str]) -> Choice:
+        """Return the kernel of tiles in workgroup memory, or the one for few rows."""
+        if size.M <= self.gemv_rows:
+            return Choice("gemv", f"{self.kind}, {size.M} row(s): split sums")
+        return Choice("tiled", f"{self.kind}: tiles in workgroup memory")
+
+
+_TILED_CHANNELS = 8
+"""Output channels of a group up to which tiles of 32 columns would be mostly empty."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareConvolutions(ConvolutionCosts):
+    """Costs of convolutions on a GPU."""
+
+    def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
+        if size.columns <= _TILED_CHANNELS:
+            return Choice("plain", f"hardware GPU, {size.columns} output channel(s) per group")
+        return Choice("tiled", "hardware GPU: tiles in workgroup memory")
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareRows(RowCosts):
+    """Costs of rows on a GPU."""
+
+    def _sharing(self, variants: Collection[str]) -> str:
+        return "workgroup"
+
+    def _choose(self, variants: Collection[str], rows: int, length: int) -> Choice:
+        return Choice("workgroup", "hardware adapter")
+
+    def parts(self, workgroups: int, items: int, lanes: int) -> int:
+        """Return the parts that make some hundred workgroups, each invocation with a hundred items at least."""
+        return min(-(-256 // workgroups), -(-items // lanes) // 128)
+
+    def reads_again(self, held: int, rows: int) -> bool:
+        """Return False: what registers hold is stored from there."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwarePooling(PoolingCosts):
+    """Costs of pooling on a GPU."""
+
+    def _choose(self, variants: Collection[str]) -> Choice:
+        return Choice("workgroup", "large windows")
+
+
+_DECODE_ROWS = 4
+"""Most rows per head of keys for which the `decode` kernel is taken: a tile would compute 32 rows to keep these."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareAttention(AttentionCosts):
+    """Costs of attention on a GPU."""
+
+    def choose(self, possible: Collection[str], rows: int, keys: int, columns: int) -> Choice:
+        """Return the kernel of tiles in workgroup memory, or the one for few rows, if the heads allow."""
+        if "tiled" not in possible:
+            return Choice("plain", "heads that are wide or not whole quads")
+        if rows <= _DECODE_ROWS:
+            return Choice("decode", f"hardware GPU, {rows} row(s) for each head of keys")
+        return Choice("tiled", "hardware GPU: tiles in workgroup memory")
+
+    def plain_rows(self, rows: int) -> int:
+        """Return one: there are registers for one row."""
+        return 1
+
+
+_SEQUENCE_WEIGHTS = 2**17
+"""Recurrent weights of a direction up to which one workgroup makes all steps.
+
+It reads them all in every step, at some 100 GB/s. Beyond half a megabyte that takes longer than starting a dispatch. This is
+an estimate, not a measurement.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareRecurrent(RecurrentCosts):
+    """Costs of recurrent networks on a GPU."""
+
+    def choose(self, *, steps: int, weights: int, several: bool, in_way: Mapping[str, str]) -> Choice:
+        """Return the kernel that makes all steps in one dispatch, or the one that makes each in a dispatch of its own."""
+        if steps == 1:
+            return Choice("steps", "a single step")
+        if in_way.get("sequence"):
+            return Choice("steps", in_way["sequence"])
+        if weights > _SEQUENCE_WEIGHTS:
+            return Choice("steps", f"{weights} recurrent weights: a dispatch per step, over the whole device")
+        return Choice("sequence", f"{weights} recurrent weights: all {steps} steps in one dispatch")
+
 
 def costs_of(caps: Caps) -> Costs:
     """Return the costs of a GPU. All GPUs share them so far: figures for a vendor or architecture are to be chosen here."""
-    return Costs(passes=_PASSES)
+    products = HardwareProducts(
+        lanes=caps.subgroup_size,
+        subgroup=_SUBGROUP_TIMES,
+        large_tiles=128,
+        gemv_rows=4,  # a tile would compute 64 rows to keep these
+        kind="unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU",
+    )
+    return Costs(
+        passes=_PASSES,
+        launches=_LAUNCHES,
+        products=products,
+        convolutions=HardwareConvolutions(
+            products=products,
+            winograd_channels=32,
+            winograd_patches=64,
+            # A part is to have work for all cores, and to stay in the cache that they share.
+            winograd_part_bytes=1 << 24,
+            most_winograd_parts=UNLIMITED,
+            # Assumed: these three.
+            written_taps=9,
+            written_width=7,
+            wide_taps=7,
+            # More invocations are better than more pixels for each.
+            depthwise_shares_reads=False,
+            taps_in_texture=False,
+        ),
+        rows=HardwareRows(short_row=32, many_rows=64, few_elements=1 << 12),
+        pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=9),
+        attention=HardwareAttention(
+            # Assumed: these four.
+            busy_units=8,
+            shortest_part=256,
+            decode_keys=256,
+            long_keys=512,
+            subgroup_barriers=False,
+        ),
+        recurrent=HardwareRecurrent(
+            most_kept_weights=1536,  # assumed
+            keeps_without_subgroups=False,
+            subgroup_rows=4,  # assumed
+            most_step_iterations=PORTABLE_ITERATIONS // 2,  # assumed
+            sequence_invocations=256,
+            # There are invocations to spare: they share each sum.
+            shares_of_sums=8,
+        ),
+        scatter=_SCATTER,
+        sharing=_SHARING,
+        runtime=_RUNTIME,
+    )

@@ -1,12 +1,26 @@
-"""The questions that passes, lowering and planner ask about costs; `software.py` and `hardware.py` answer them.
+"""The questions that passes, lowering, planner and runtime ask about costs; `software.py` and `hardware.py` answer them.
 
-A figure carries its unit in its name: `_ns` is nanoseconds, `_bytes` is bytes. Estimates of one `Costs` may be compared with
-each other and with nothing else.
+Larger subjects have files of their own: `products.py`, `convolutions.py`, `rows.py`, `attention.py`, `recurrent.py`. A figure
+carries its unit in its name: `_ns` is nanoseconds, `_bytes` is bytes. Estimates of one `Costs` may be compared with each other
+and with nothing else.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .attention import AttentionCosts
+    from .convolutions import ConvolutionCosts
+    from .products import ProductCosts
+    from .recurrent import RecurrentCosts
+    from .rows import PoolingCosts, RowCosts
+
+PORTABLE_ITERATIONS = 60_000
+"""Iterations of all its loops together that an invocation may make on every known device: Mesa's llvmpipe ends loops after
+65535, and reports nothing.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +62,93 @@ class PassCosts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LaunchCosts:
+    """Costs that decide how much work an invocation is given.
+
+    Attributes:
+        most_iterations: iterations of all its loops together that an invocation may make. Beyond that drivers end them.
+        most_rounds: quads that an invocation takes one after the other, or rows that a workgroup takes, at most. That pays
+            where starting a workgroup costs as much as a little work.
+        shared_quads: quads for each round that a kernel must have for each invocation to take several.
+        shared_rows: rows for each round that a kernel must have for each workgroup to take several.
+    """
+
+    most_iterations: int
+    most_rounds: int
+    shared_quads: int
+    shared_rows: int
+
+    def rounds_of_quads(self, quads: int, iterations: int) -> int:
+        """Return how many quads an invocation takes, each in so many iterations, of as many as a kernel writes."""
+        return min(self.most_rounds, -(-quads // self.shared_quads), max(1, self.most_iterations // iterations))
+
+    def rounds_of_rows(self, rows: int, iterations: int) -> int:
+        """Return how many rows a workgroup or subgroup takes, each in so many iterations, of as many as there are."""
+        return max(1, min(self.most_rounds, rows // self.shared_rows, self.most_iterations // max(1, iterations)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScatterCosts:
+    """Costs of scattering without reductions, where each place may search the updates or the updates vie for places.
+
+    Attributes:
+        most_searched: updates that are always searched: that takes each quad less time than two more passes over the places.
+        most_comparisons: comparisons up to which a search takes less time than two more dispatches.
+    """
+
+    most_searched: int
+    most_comparisons: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SharingCosts:
+    """Costs that decide which kernels of a plan become one, so that drivers compile fewer.
+
+    Attributes:
+        merges: whether kernels become one that differ in what they do at their ends.
+        worth_a_kernel_ns: time that products must gain by tiles of their own to be worth one more kernel.
+        certain_share: the share of what a product is estimated to take that it certainly takes. Much work is moved to other
+            tiles only if little is lost.
+    """
+
+    merges: bool
+    worth_a_kernel_ns: float
+    certain_share: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuntimeCosts:
+    """Costs of what happens around kernels.
+
+    Attributes:
+        uncached_bytes: bytes that no cache holds, which are copied to measure memory.
+        soon_uploaded_bytes: weights that are uploaded in a few hundredths of a second.
+    """
+
+    uncached_bytes: int
+    soon_uploaded_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class Costs:
     """Costs of one device, by what asks for them.
 
     Attributes:
-        passes: costs that decide how a graph is rewritten.
+        passes: how a graph is rewritten.
+        launches: how much work an invocation is given.
+        products, convolutions, rows, pooling, attention, recurrent, scatter: which kernels compute operators, and how.
+        sharing: which kernels of a plan become one.
+        runtime: what happens around kernels.
     """
 
     passes: PassCosts
+    launches: LaunchCosts
+    products: ProductCosts
+    convolutions: ConvolutionCosts
+    rows: RowCosts
+    pooling: PoolingCosts
+    attention: AttentionCosts
+    recurrent: RecurrentCosts
+    scatter: ScatterCosts
+    sharing: SharingCosts
+    runtime: RuntimeCosts

@@ -1,12 +1,26 @@
 """Costs of software adapters, which run shaders on the processor: lavapipe (Mesa's llvmpipe) and SwiftShader.
 
-All times are core time, measured on lavapipe of Mesa 22.3.
+All times are core time, measured on lavapipe of Mesa 22.3. Workgroup memory and barriers are expensive on a processor, and
+so is the start of a workgroup. Lanes of a subgroup are the lanes of the processor's vectors.
 """
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from ..core.caps import Caps
-from .model import Costs, PassCosts
+from .attention import AttentionCosts
+from .convolutions import ConvolutionCosts
+from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
+from .products import ProductCosts, SubgroupTimes
+from .recurrent import RecurrentCosts
+from .rows import PoolingCosts, RowCosts
+from .sizes import Choice, ConvolutionSize, ProductSize
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
 
 _PASSES = PassCosts(
     channels_last_product_ns=0.01,
@@ -19,7 +33,223 @@ _PASSES = PassCosts(
     most_fused_steps=32,
 )
 
+# A workgroup takes 0.1 us to start. With eight quads per invocation a copy of a large tensor runs at 10.6 instead of 8.9 GB/s.
+_LAUNCHES = LaunchCosts(most_iterations=PORTABLE_ITERATIONS, most_rounds=8, shared_quads=64 * 16, shared_rows=16)
+
+# Drivers take up to a quarter of a second longer to compile the higher tile and those of half quads, and a twentieth of a
+# second longer for the wider one. Hundreds of runs win that back, or the runs of a network with several such products. The time
+# of a product corresponds to 41 GFLOP/s on a core.
+_SUBGROUP_TIMES = SubgroupTimes(
+    texture_ns=5.6,
+    buffer_ns=15.5,
+    product_ns=6.2,
+    half_share=0.52,
+    worth_tall=(0.1, 500_000),
+    worth_halves=(0.1, 150_000),
+    worth_wide=(0.03, 15_000),
+)
+
+_SCATTER = ScatterCosts(most_searched=2, most_comparisons=1 << 15)  # a dispatch takes some 20 us
+
+# A driver takes a tenth of a second to compile a kernel, which a thousand runs win back.
+_SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.97)
+
+_RUNTIME = RuntimeCosts(uncached_bytes=32 << 20, soon_uploaded_bytes=16 << 20)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftwareProducts(ProductCosts):
+    """Costs of matrix products on a software adapter."""
+
+    def choose(self, size: ProductSize, possible: Collection[str]) -> Choice:
+        """Return the kernel in the registers of a subgroup where that is possible."""
+        if "subgroup" in possible:
+            return Choice("subgroup", f"software adapter with subgroups of {self.lanes}")
+        return Choice("plain", "software adapter without subgroups: sums in registers")
+
+
+_TRANSFORMED_NS = 2.5
+"""Time that Winograd's transforms take for each of the 16 numbers of a patch and channel."""
+
+_WORTH_ROUNDING = 0.95
+"""The share of the time that Winograd's algorithm must not exceed: its results are less exact, and take memory of their own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftwareConvolutions(ConvolutionCosts):
+    """Costs of convolutions on a software adapter."""
+
+    def _winograd_pays(self, size: ConvolutionSize, possible: Collection[str]) -> bool:
+        if "implicit" not in possible:
+            return super()._winograd_pays(size, possible)
+        patches = size.images * math.prod(size.patches)
+        products = self.products.subgroup_nanoseconds(size.winograd_product, texture=True)
+        transforms = _TRANSFORMED_NS * 16 * patches * (size.depth + size.columns)
+        return products + transforms < _WORTH_ROUNDING * self.products.subgroup_nanoseconds(size.product, texture=True)
+
+    def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
+        if "implicit" in possible:
+            return Choice("implicit", f"software adapter with subgroups of {self.products.lanes}")
+        return Choice("plain", "software adapter without subgroups: sums in registers")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftwareRows(RowCosts):
+    """Costs of rows on a software adapter."""
+
+    def _sharing(self, variants: Collection[str]) -> str:
+        return "subgroup" if "subgroup" in variants else "workgroup"
+
+    def _choose(self, variants: Collection[str], rows: int, length: int) -> Choice:
+        if "subgroup" in variants:
+            return Choice("subgroup", "CPU adapter with subgroups")
+        # Without subgroups a barrier costs as much as some 30 loads: only worth it where there are too few rows to fill the
+        # vector lanes.
+        if rows < 16 and length >= 512:
+            return Choice("workgroup", "few long rows")
+        return Choice("plain", "CPU adapter without subgroups")
+
+    def parts(self, workgroups: int, items: int, lanes: int) -> int:
+        """Return the parts that keep the processor busy, each long enough to be worth another dispatch."""
+        # A few workgroups keep it busy, and another call costs as much as some hundred loads of a vector of lanes.
+        return min(-(-8 // workgroups), items // (512 if lanes == 1 else 8 * 512))
+
+    def reads_again(self, held: int, rows: int) -> bool:
+        """Return whether more than 6 items are held for less than 1024 rows.
+
+        Each store from registers is a copy of the text that makes it. For many rows the shorter time of a run soon makes up
+        for compiling all the copies.
+        """
+        return held > 6 and rows < 1024
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftwarePooling(PoolingCosts):
+    """Costs of pooling on a software adapter."""
+
+    def _choose(self, variants: Collection[str]) -> Choice:
+        if "subgroup" in variants:
+            return Choice("subgroup", "large windows, CPU adapter with subgroups")
+        if "plain" in variants:
+            return Choice("plain", "CPU adapter without subgroups")
+        return Choice("workgroup", "large windows")
+
+
+_FEW_KEYS = 128
+"""Keys up to which the `queries` kernel, which takes longer to compile, does not pay."""
+
+_MANY_ROWS_COLUMNS = 96
+"""Widest head of values for which the `queries` kernel, which sums up many rows, does not take too long to compile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftwareAttention(AttentionCosts):
+    """Costs of attention on a software adapter.
+
+    Attributes:
+        lanes: invocations of a subgroup.
+    """
+
+    lanes: int
+
+    def choose(self, possible: Collection[str], rows: int, keys: int, columns: int) -> Choice:
+        """Return a kernel in subgroups where the device has them: `queries` for many rows."""
+        if "subgroup" in possible:
+            # Tiles of `queries` have four rows to a lane: with half as many and more they are worth it.
+            many = rows > 2 * self.lanes and keys > _FEW_KEYS and columns <= _MANY_ROWS_COLUMNS
+            kind = f"software adapter with subgroups of {self.lanes}"
+            return Choice("queries", f"{kind}, {rows} rows") if many else Choice("subgroup", kind)
+        return Choice(
+            "plain", "software adapter without subgroups" if "tiled" in possible else "heads that are not whole quads"
+        )
+
+    def plain_rows(self, rows: int) -> int:
+        """Return four: they share each load of keys and values."""
+        return 4 if rows >= 4 else 1
+
+
+_KEPT_STEPS = 16
+"""Steps from which on the `persistent` kernel pays: it loads the weights at an eighth of the speed of using them."""
+
+_SUBGROUP_WEIGHTS = 640_000
+"""Recurrent weights of a direction up to which one workgroup makes all steps. It takes 10 ns for 32 of them, so that several
+workgroups can save no more than a dispatch costs that wakes several threads.
+"""
+
+_SEVERAL_WORKGROUPS = 5
+"""How many times as many weights it may be where there are several workgroups in any case, for directions or batch rows."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftwareRecurrent(RecurrentCosts):
+    """Costs of recurrent networks on a software adapter."""
+
+    def choose(self, *, steps: int, weights: int, several: bool, in_way: Mapping[str, str]) -> Choice:
+        """Return a kernel that keeps the weights, or one in subgroups, where that is possible."""
+        no_subgroup = in_way.get("subgroup_sequence")
+        if steps >= _KEPT_STEPS and not in_way.get("persistent"):
+            return Choice("persistent", f"software adapter, {steps} steps: the weights are loaded once for all of them")
+        if not no_subgroup:
+            kind = f"software adapter, {weights} recurrent weights"
+            if steps == 1 or weights > _SUBGROUP_WEIGHTS * (_SEVERAL_WORKGROUPS if several else 1):
+                return Choice("subgroup_steps", f"{kind}: each step is spread over its cores")
+            return Choice("subgroup_sequence", f"{kind}: threads are not woken in each step")
+        if steps == 1:
+            return Choice("steps", "a single step")
+        if in_way.get("sequence"):
+            return Choice("steps", in_way["sequence"])
+        # For 16 to 256 units `sequence` wins by a quarter for 16 units and one batch row, else `steps`, which reads each weight
+        # once for several rows, by up to five times.
+        return Choice("steps", f"software adapter, {no_subgroup}: each weight is read once for several batch rows")
+
 
 def costs_of(caps: Caps) -> Costs:
     """Return the costs of a software adapter."""
-    return Costs(passes=_PASSES)
+    products = SoftwareProducts(lanes=caps.subgroup_size, subgroup=_SUBGROUP_TIMES, large_tiles=128, gemv_rows=4)
+    return Costs(
+        passes=_PASSES,
+        launches=_LAUNCHES,
+        products=products,
+        convolutions=SoftwareConvolutions(
+            products=products,
+            winograd_channels=32,
+            winograd_patches=64,
+            # The intermediate results of a part stay in a core's cache. Threads wait for each other at the end of each part.
+            winograd_part_bytes=1 << 19,
+            most_winograd_parts=3,
+            # A loop over taps in a row takes twice the time. A loop over rows takes hardly longer, and 5 x 5 taps take half
+            # the time to compile with it.
+            written_taps=9,
+            written_width=7,
+            wide_taps=7,
+            depthwise_shares_reads=True,
+            taps_in_texture=True,
+        ),
+        # For a second kernel the range of elements takes as long as some ten thousand loads.
+        rows=SoftwareRows(short_row=32, many_rows=64, few_elements=1 << 16),
+        pooling=SoftwarePooling(many_results=4 * 256, shared_window=32, most_written=9),
+        attention=SoftwareAttention(
+            lanes=caps.subgroup_size,
+            busy_units=8,
+            shortest_part=256,
+            decode_keys=256,
+            long_keys=512,
+            subgroup_barriers=True,
+        ),
+        recurrent=SoftwareRecurrent(
+            # That many take a third of a second to compile, about a second without subgroups. They halve the time of 384 units
+            # of lstm and 512 of gru. Those of 512 units of lstm no longer fit a core's cache.
+            most_kept_weights=1536,
+            keeps_without_subgroups=True,
+            subgroup_rows=4,
+            # Mesa counts up to a third more than the loops have, for what its compiler makes of them. Half leaves room.
+            most_step_iterations=PORTABLE_ITERATIONS // 2,
+            # Few, as each barrier costs by their number.
+            sequence_invocations=64,
+            # Each weight is reused for more rows instead.
+            shares_of_sums=1,
+        ),
+        scatter=_SCATTER,
+        sharing=_SHARING,
+        runtime=_RUNTIME,
+    )

@@ -30,4 +30,4 @@ class Target:
             >>> Target.of(Caps(adapter_type="CPU")).caps.adapter_type
             'CPU'
         """
-        return cls(caps, (software if caps.is_cpu else hardware).costs_of(caps))
+        return cls(caps, (software if caps.is_software else hardware).costs_of(caps))

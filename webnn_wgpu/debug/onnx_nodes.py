@@ -203,7 +203,7 @@ def _repro(model: Model, alone: onnx.ModelProto, operands: Mapping[str, Array], 
     lines = _NODE.replace("{feeds}", f"{{{feeds}}}").replace("{names}", str(names)).splitlines()
     return Repro(
         model.context.description,
-        model.context.caps.is_cpu,
+        model.context.caps.is_software,
         {f"input{i}": array for i, array in enumerate(operands.values())},
         dict(zip(names, judged, strict=True)),
         lines,

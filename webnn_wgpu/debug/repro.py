@@ -191,7 +191,7 @@ def operator_repro(
 
 
 def _where(graph: MLGraph) -> tuple[str, bool]:
-    return graph._context.description, graph._context.caps.is_cpu
+    return graph._context.description, graph._context.caps.is_software
 
 
 def _operators(graph: Graph) -> Iterable[str]:

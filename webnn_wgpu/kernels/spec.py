@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from ..core.caps import Caps
+from ..costs import ProductSize, Tile
 from .element import ELEMENTS, QUAD, WORD_BYTES
-from .select import ProductSize, Tile
 
 UniformType: TypeAlias = Literal["u32", "i32", "f32"]
 Access: TypeAlias = Literal["read", "write", "texture", "sampled"]

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..core.caps import Caps
+from ..costs import ProductSize, Tile
 from .element import QUAD
 from .packing import Chain, PanelTexture
-from .select import ProductSize, Tile
 from .spec import KernelCall, Packed, Packing, grid_1d
 
 

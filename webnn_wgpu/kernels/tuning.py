@@ -17,7 +17,8 @@ from typing import Any, TypeAlias, cast
 
 from ..core import cache
 from ..core.caps import Caps
-from .select import Choice, spelled, unspelled
+from ..costs import Choice
+from .select import spelled, unspelled
 from .sources import templates_digest
 
 logger = logging.getLogger("webnn_wgpu")

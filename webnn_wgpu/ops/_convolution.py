@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
+from ..costs import Choice, ConvolutionSize
 from ..kernels import select
 from ..kernels.element import QUAD, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture, Permuted
-from ..kernels.select import Choice
-from ..kernels.select_convolution import VARIANTS, ConvolutionSize, choose_convolution, obstacle
+from ..kernels.select_convolution import obstacle, possible
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, Tiling, grid_1d
 from ..kernels.spec import Operand as KernelOperand
 from ..kernels.tiles import texture_uniforms, tile_uniforms
@@ -60,16 +60,6 @@ FORWARD_TEMPLATES = (*TEMPLATES, *WINOGRAD)
 LOWEST_TILE = 8
 """Pixels of the lowest tile of any variant."""
 
-WRITTEN_TAPS, WRITTEN_WIDTH = 9, 7
-"""Most taps, and most taps in a row, that the depthwise kernel has written out instead of a loop.
-
-Where a loop over taps in a row is left, it takes a software adapter twice the time; a loop over rows takes it hardly longer,
-and 5 x 5 taps half the time to compile (lavapipe).
-"""
-
-WIDE_TAPS = 7
-"""Taps in a row from which on the depthwise kernel computes eight pixels at a time: they share most of what they read."""
-
 
 def convolution_size(low: Lowering, *, transposed: bool) -> ConvolutionSize:
     """Return the sizes of a node."""
@@ -106,7 +96,7 @@ def convolution_calls(low: Lowering, *, transposed: bool) -> list[KernelCall]:
     if choice.variant == "depthwise" and choice.reason != FORCED and not depthwise_fits(low, size, output):
         choice = Choice("plain", "one input channel per group, too large for the kernel of those")
     if choice.variant in _OWN_PARAMS and choice.variant != "depthwise" and not size.nhwc:
-        longer = len(parts_of_sums(low.caps, size, _element_bytes(low), HIGHEST_TILE)) > 1
+        longer = len(parts_of_sums(low.target, size, _element_bytes(low), HIGHEST_TILE)) > 1
         if longer or not nchw_fits(low, size, output):
             read = _read(size, "columns")
             return in_nhwc(low, output, read, lambda inner: convolution_calls(inner, transposed=transposed))
@@ -127,11 +117,11 @@ def convolution_calls(low: Lowering, *, transposed: bool) -> list[KernelCall]:
 
 def _choose(low: Lowering, size: ConvolutionSize) -> Choice:
     constant = low.is_constant(low.value(1))
+    able = possible(low.caps, size, constant_filter=constant)
     forced = low.forced_variant
     if forced is None:
-        possible = [v for v in VARIANTS if not obstacle(low.caps, size, v, constant_filter=constant)]
-        candidates = [name for v in possible for name in select.with_tiles(v, texture=constant)]
-        return low.measured(candidates) or choose_convolution(low.caps, size, constant_filter=constant)
+        candidates = [name for v in able for name in select.with_tiles(v, texture=constant)]
+        return low.measured(candidates) or low.target.costs.convolutions.choose(size, able)
     why = obstacle(low.caps, size, forced, constant_filter=constant)
     if why:
         raise OperationError(
@@ -139,7 +129,7 @@ def _choose(low: Lowering, size: ConvolutionSize) -> Choice:
             operator=low.ops[low.node.op].python_name,
             label=low.node.label,
             got=f"{forced}: {why}",
-            allowed=", ".join(v for v in VARIANTS if not obstacle(low.caps, size, v, constant_filter=constant)),
+            allowed=", ".join(able),
         )
     return Choice(forced, FORCED)
 
@@ -163,7 +153,7 @@ def _filter(low: Lowering, size: ConvolutionSize, order: str, calls: list[Kernel
     temp = Temp("filter", type_.num_elements * DATA_TYPES[type_.data_type].size_bytes)
     space, strides = [packing.dims[axis] for axis in packing.axes], [held.strides()[letter] for letter in order]
     reason = f"filter from {low.attrs['filter_layout']} to {order}"
-    calls.append(strided_call(value, type_.data_type, 0, space, strides, temp, low.caps, reason))
+    calls.append(strided_call(value, type_.data_type, 0, space, strides, temp, low.target, reason))
     return temp
 
 
@@ -256,7 +246,9 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
     lowest = not Images(size).fit(element_bytes, output_bytes, HIGHEST_TILE, low.caps)
     if lowest and choice.reason != FORCED:
         choice = Choice("plain", "runs of few pixels: those of more do not fit a binding")
-    parts = parts_of_sums(low.caps, size, element_bytes, LOWEST_TILE if lowest and choice.variant == "plain" else HIGHEST_TILE)
+    parts = parts_of_sums(
+        low.target, size, element_bytes, LOWEST_TILE if lowest and choice.variant == "plain" else HIGHEST_TILE
+    )
     addend = _bias(low)
     sums = [Temp(f"sums {i}", low.output().num_elements * 4) for i in range(2)]
 
@@ -271,7 +263,7 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
             weights, packing = _part_of_filter(low, size, choice, part, block, calls)
             kernel = _product_call(low, own, choice, source, weights, packing, block, addend, into, lowest)
             if packing and not choice.tile:
-                tile, held = select.tile_of(low.caps, choice, size.product, texture=True), size.groups * size.taps
+                tile, held = low.target.costs.products.tile_of(choice, size.product, texture=True), size.groups * size.taps
                 tiling = Tiling(tile=tile, size=size.product, depth=size.depth, held=held, convolution=True)
                 kernel = replace(kernel, tiling=tiling)
             calls.append(kernel if len(parts) == 1 else replace(kernel, reason=f"{kernel.reason}, part {number} of the sums"))
@@ -302,7 +294,7 @@ def _part_of_filter(
     dims, steps = [sizes[letter] for letter in "ghwio"], [strides[letter] for letter in "ghwio"]
     data_type = low.input(1).data_type
     temp = Temp(f"filter {part} {block}", math.prod(dims) * DATA_TYPES[data_type].size_bytes)
-    calls.append(strided_call(low.value(1), data_type, base, dims, steps, temp, low.caps, f"{part} of the filter"))
+    calls.append(strided_call(low.value(1), data_type, base, dims, steps, temp, low.target, f"{part} of the filter"))
     return temp, None
 
 
@@ -324,20 +316,21 @@ def _product_call(
     M, N, K = product.M, product.N, product.K
     whole = N == size.columns
     own: dict[str, int | float | bool] = {}
+    costs = low.target.costs.products
     if choice.variant == "implicit":
         lanes = low.caps.subgroup_size
-        rows, quads = select.tile_of(low.caps, choice, product, texture=packing is not None)
+        rows, quads = costs.tile_of(choice, product, texture=packing is not None)
         reason += ", filter packed in a texture" if packing else ""
         tile = (rows, int(lanes * quads * QUAD))
         own = {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": packing is not None}
         one_row = packing is not None and packing.wraps(size.depth) == 1
         own |= {"rest": size.depth % QUAD, "short": size.depth < QUAD, "one_row": one_row}
     elif choice.variant == "tiled":
-        side = int(choice.tile[0]) if choice.tile else select.tile_side(product)
+        side = int(choice.tile[0]) if choice.tile else costs.tile_of_workgroup(product)
         tile = (side * QUAD, side * QUAD)
         own = {"side": side, "whole_taps": size.depth % QUAD == 0}
     else:
-        rows = 1 if lowest else int(choice.tile[0]) if choice.tile else select.plain_rows(product)
+        rows = 1 if lowest else int(choice.tile[0]) if choice.tile else costs.plain_rows(product)
         tile = (8 * rows, 8 * QUAD)
         own = {"rows": rows}
     kernel = _start(low, size, source, weights, packing is not None, N % QUAD == 0)
@@ -362,7 +355,7 @@ def _panel_texture(low: Lowering, size: ConvolutionSize, choice: Choice) -> Pane
     """Return how a constant filter is packed into a texture, a matrix per group and tap; None where it does not fit."""
     if not low.is_constant(low.value(1)):
         return None
-    _, quads = select.tile_of(low.caps, choice, size.product, texture=True)
+    _, quads = low.target.costs.products.tile_of(choice, size.product, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
     packing = PanelTexture(low.caps.subgroup_size, quads, width)
     return packing if packing.height(size.depth, size.columns, size.groups * size.taps) <= width else None
@@ -373,14 +366,14 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
     channels, (out_height, out_width) = size.channels, size.output
     multiplied = size.columns > 1
     whole = channels % QUAD == 0 if size.nhwc else out_width % QUAD == 0
-    width = size.kernel[1] if size.kernel[1] <= WRITTEN_WIDTH else 0
-    height = size.kernel[0] if width and size.taps <= WRITTEN_TAPS else 0
+    costs = low.target.costs.convolutions
+    width = size.kernel[1] if size.kernel[1] <= costs.written_width else 0
+    height = size.kernel[0] if width and size.taps <= costs.written_taps else 0
     step = size.strides[1] if set(size.dilations) == {1} and not size.transposed else 0
     step = step if size.strides[0] == step <= (2 if width else 1) else 0
-    # More pixels share what they read; hardware is better off with more invocations.
-    sharing = low.caps.is_cpu and size.nhwc and step > 0
+    sharing = costs.depthwise_shares_reads and size.nhwc and step > 0
     rows = 2 if sharing and out_height > 1 and width and step == 1 else 1
-    columns = 2 * QUAD if sharing and width >= WIDE_TAPS and out_width > QUAD else QUAD
+    columns = 2 * QUAD if sharing and width >= costs.wide_taps and out_width > QUAD else QUAD
     weights = _filter(low, size, "hwigo", calls)
     packing = _tap_texture(low, size) if size.nhwc and whole else None
     if packing:
@@ -409,11 +402,11 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
 
 
 def _tap_texture(low: Lowering, size: ConvolutionSize) -> PanelTexture | None:
-    """Return how a software adapter's constant filter of one input channel per group becomes a texture; None if it does not.
+    """Return how a constant filter of one input channel per group becomes a texture; None where it does not.
 
     Its rows are those of a matrix, taps x channels, cut into panels of four columns.
     """
     width = low.caps.limit("max-texture-dimension-2d")
     packing = PanelTexture(1, 1, width)
     fits = packing.wraps(size.taps) == 1 and packing.height(size.taps, size.channels, 1) <= width
-    return packing if fits and low.caps.is_cpu and low.is_constant(low.value(1)) else None
+    return packing if fits and low.target.costs.convolutions.taps_in_texture and low.is_constant(low.value(1)) else None

@@ -15,11 +15,10 @@ from ..core.caps import Caps
 from ..core.data_types import ANY, MAX_DIMENSION, MAX_RANK
 from ..core.errors import MLTypeError
 from ..core.names import snake_case
-from ..costs import Target
+from ..costs import Choice, Target
 from ..ir.graph import Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.expression import Expression, Formula
-from ..kernels.select import Choice
 from ..kernels.spec import ForcedVariants, KernelCall, KernelTemplate, UniformType
 from ..kernels.tuning import Tuning
 from ._attrs import Attr

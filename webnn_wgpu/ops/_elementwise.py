@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..core.caps import Caps
+from ..costs import Target
 from ..ir.types import TensorType
 from ..kernels.element import QUAD, element_of, padded_bytes
 from ..kernels.expression import Expression
@@ -33,7 +33,7 @@ def elementwise_call(
     sources: Sequence[Source],
     output: Operand,
     output_type: TensorType,
-    caps: Caps,
+    target: Target,
     reason: str = "",
 ) -> list[KernelCall]:
     """Return the kernel calls that compute `expression` of `sources` for every element of the output.
@@ -48,12 +48,13 @@ def elementwise_call(
     merged = merged[1:]
     whole_quads = any(r == "" for r in simple) and dims[-1] % QUAD == 0
     reads = [r or _strided_read(own, whole_quads) for r, own in zip(simple, merged, strict=True)]
+    caps = target.caps
     limit = caps.limit("max-storage-buffer-binding-size")
     for i, (source, read) in enumerate(zip(sources, reads, strict=True)):
         if read == "strided" and not whole_quads and padded_bytes(source.type.size_bytes) > limit:
-            spread, call = _spread(i, source, strides[i], shape, caps)
+            spread, call = _spread(i, source, strides[i], shape, target)
             rest = [*sources[:i], spread, *sources[i + 1 :]]
-            return [call, *elementwise_call(expression, expression_uniforms, rest, output, output_type, caps, reason)]
+            return [call, *elementwise_call(expression, expression_uniforms, rest, output, output_type, target, reason)]
     fields: list[tuple[str, UniformType, int | float]] = []
     bindings: list[Binding] = []
     indexed = any(r in ("quad", "repeat", "strided") for r in reads)
@@ -70,7 +71,7 @@ def elementwise_call(
             fields.extend((f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own))
     bindings.append(Binding("output", "write", element_of(output_type.data_type, caps), quad=True))
     fields += expression_uniforms
-    launch, grid = quad_launch(output_type.num_elements, caps)
+    launch, grid = quad_launch(output_type.num_elements, target)
     fields = [*launch, *fields]
     spec = ELEMENTWISE.spec(
         bindings,
@@ -87,12 +88,12 @@ def elementwise_call(
         found = zip(sources, reads, merged, strict=True)
         return [*(_touched(r, s.type, dims, own, first, end) for s, r, own in found), (first, end)]
 
-    work = quad_work(output_type.num_elements, caps, reach)
+    work = quad_work(output_type.num_elements, target, reach)
     return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason, work)]
 
 
 def _spread(
-    index: int, source: Source, strides: Sequence[int], shape: tuple[int, ...], caps: Caps
+    index: int, source: Source, strides: Sequence[int], shape: tuple[int, ...], target: Target
 ) -> tuple[Source, KernelCall]:
     """Return a source repeated to the output's shape, and the call that does it.
 
@@ -100,7 +101,7 @@ def _spread(
     """
     type_ = TensorType(source.type.data_type, shape)
     temp = Temp(f"source {index}", type_.size_bytes)
-    return Source(temp, type_), strided_call(source.value, type_.data_type, 0, shape, strides, temp, caps, "spread out")
+    return Source(temp, type_), strided_call(source.value, type_.data_type, 0, shape, strides, temp, target, "spread out")
 
 
 def _touched(

@@ -69,7 +69,7 @@ def steps_of(low: Lowering, factor: Factor, side: str, first: int, end: int, cal
     temp = Temp(f"{side} {first}", math.prod(shape) * DATA_TYPES[factor.data_type].size_bytes)
     base = first * (columns if side == "a" else rows)
     reason = f"steps {first} to {end} of {side}"
-    calls.append(strided_call(factor.value, factor.data_type, base, shape, (*batch, rows, columns), temp, low.caps, reason))
+    calls.append(strided_call(factor.value, factor.data_type, base, shape, (*batch, rows, columns), temp, low.target, reason))
     return Factor(temp, factor.data_type, shape)
 
 
@@ -97,7 +97,7 @@ def columns_of(low: Lowering, factor: Factor, block: Block, calls: list[KernelCa
     temp = Temp(f"columns {block.first} of {dims}", math.prod(dims) * DATA_TYPES[factor.data_type].size_bytes)
     base, steps = block.first * columns, (*batch, rows, columns)
     reason = f"columns {block.first} to {block.end} of b"
-    calls.append(strided_call(factor.value, factor.data_type, base, dims, steps, temp, low.caps, reason))
+    calls.append(strided_call(factor.value, factor.data_type, base, dims, steps, temp, low.target, reason))
     return temp
 
 
@@ -110,5 +110,5 @@ def row_major(low: Lowering, factor: Factor, key: str, calls: list[KernelCall]) 
     shape, strides = factor.shape, strides_of(factor.shape)
     temp = Temp(key, math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes)
     dims, steps = (*shape[:-2], shape[-1], shape[-2]), (*strides[:-2], strides[-1], strides[-2])
-    calls.append(strided_call(factor.value, factor.data_type, 0, dims, steps, temp, low.caps, f"{key} transposed"))
+    calls.append(strided_call(factor.value, factor.data_type, 0, dims, steps, temp, low.target, f"{key} transposed"))
     return temp

@@ -13,14 +13,13 @@ from ..ir.types import TensorType
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.spec import Temp, Work, grid_1d
 from ._product import HIGHEST_TILE
-from ._quads import MOST_ITERATIONS
 from .strided import strided_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ..core.caps import Caps
-    from ..kernels.select_convolution import ConvolutionSize
+    from ..costs import ConvolutionSize, Target
     from ..kernels.spec import Grid, Interval, KernelCall, Operand, Reach
     from ._def import Lowering
     from ._product import Kernel, Read
@@ -174,7 +173,7 @@ def depthwise_fits(low: Lowering, size: ConvolutionSize, output: TensorType) -> 
     input_bytes, output_bytes = (DATA_TYPES[t.data_type].size_bytes for t in (low.input(), output))
     if padded_bytes(low.input(1).num_elements * input_bytes) > _limit(low.caps):
         return False
-    if low.caps.is_cpu and size.kernel[0] + size.taps > MOST_ITERATIONS:
+    if size.kernel[0] + size.taps > low.target.costs.launches.most_iterations:
         return False
     images = Images(size) if size.nhwc else _planes(size)
     return images.fit(input_bytes, output_bytes, size.output[1], low.caps)
@@ -214,11 +213,12 @@ class Part:
         )
 
 
-def parts_of_sums(caps: Caps, size: ConvolutionSize, element_bytes: int, pixels: int) -> list[Part]:
+def parts_of_sums(target: Target, size: ConvolutionSize, element_bytes: int, pixels: int) -> list[Part]:
     """Return the parts that the sums of a convolution are cut into; one where a kernel can take them whole.
 
     A part's loops end on any device, a quad of its filter's columns fits a binding, and so does what a run of `pixels` reads.
     """
+    caps, most_iterations = target.caps, target.costs.launches.most_iterations
     lengths = [*size.kernel, size.depth]
     counts = [1, 1, 1]
 
@@ -232,7 +232,7 @@ def parts_of_sums(caps: Caps, size: ConvolutionSize, element_bytes: int, pixels:
     def fits() -> bool:
         own = part((0, 0, 0)).of(size)
         steps = own.taps * own.depth
-        if caps.is_cpu and _iterations(own, single=size.depth % QUAD > 0) > MOST_ITERATIONS:
+        if _iterations(own, single=size.depth % QUAD > 0) > most_iterations:
             return False
         if padded_bytes(steps * min(QUAD, size.columns) * element_bytes) > _room(caps):
             return False
@@ -276,7 +276,7 @@ def part_of_input(low: Lowering, size: ConvolutionSize, part: Part, calls: list[
     strides = (size.groups * size.depth, size.depth, 1)
     reason = f"channels {first} to {end}"
     if temp.key not in {o.key for call in calls for o in call.operands if isinstance(o, Temp)}:
-        calls.append(strided_call(low.value(0), data_type, first, dims, strides, temp, low.caps, reason))
+        calls.append(strided_call(low.value(0), data_type, first, dims, strides, temp, low.target, reason))
     return temp
 
 
@@ -357,4 +357,4 @@ def _transpose(
 ) -> KernelCall:
     strides = [math.prod(type_.shape[d + 1 :]) for d in range(len(type_.shape))]
     dims, steps = [type_.shape[d] for d in order], [strides[d] for d in order]
-    return strided_call(value, type_.data_type, 0, dims, steps, target, low.caps, reason)
+    return strided_call(value, type_.data_type, 0, dims, steps, target, low.target, reason)

@@ -21,11 +21,6 @@ from .interfaces.bounds import EPSILON, Bounds, Computed
 
 NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters", "centered", "again"), VARIANTS)
 
-_MOST_STORED, _MANY_ROWS = 6, 1024
-"""Most items that an invocation on a software adapter stores from registers, as each is a copy of the text that does it; and
-the rows from which on it stores all that it holds, as then the shorter time of a run soon makes up for compiling.
-"""
-
 
 def require_shape(call: Call, index: int, name: str, shape: Sequence[int], rule: str) -> None:
     """Refuse the call unless the optional operand `index`, called `name`, is absent or has `shape`."""
@@ -94,7 +89,7 @@ def normalization_call(
         *((Binding(name, "read", x.data_type, quad=quads and of_items), low.value(i)) for i, name in given),
         (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
     ]
-    again = low.caps.is_cpu and shape.held > _MOST_STORED and view.kept.size < _MANY_ROWS
+    again = low.target.costs.rows.reads_again(shape.held, view.kept.size)
     return [
         row_call(
             NORMALIZATION,

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..kernels.select_convolution import ConvolutionSize
+    from ..costs import ConvolutionSize
     from ._product import Kernel
 
 

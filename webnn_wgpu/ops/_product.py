@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
+from ..costs import Choice, ProductSize
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture
-from ..kernels.select import Choice, ProductSize
 from ..kernels.spec import (
     Binding,
     Grid,
@@ -31,7 +31,6 @@ from ..kernels.tiles import rest_of, texture_uniforms, tile_uniforms
 from ..kernels.windows import strided_span
 from ._def import Lowering
 from ._factors import Block, Factor, columns_of, is_constant, packed, row_major, steps_of
-from ._quads import MOST_ITERATIONS
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 
 _OWN_PARAMS = {"subgroup": ("lanes", "rows", "quads", "b_texture", "rest"), "tiled": ("side",), "gemv": (), "plain": ("rows",)}
@@ -183,9 +182,7 @@ def _longest_sum(low: Lowering, a: Factor, b: Factor, size: ProductSize, variant
     caps = low.caps
     limit = caps.limit("max-storage-buffer-binding-size")
     spare = limit - caps.limit("min-storage-buffer-offset-alignment") - STORAGE_ALIGNMENT_BYTES
-    most = size.K
-    if caps.is_cpu:
-        most = min(most, (MOST_ITERATIONS - 2000) * _STEPS_AT_ONCE[variant])
+    most = min(size.K, (low.target.costs.launches.most_iterations - 2000) * _STEPS_AT_ONCE[variant])
     for factor, lines in ((a, 1), (b, min(QUAD, size.N))):
         line_bytes = lines * DATA_TYPES[factor.data_type].size_bytes
         if padded_bytes(math.prod(factor.shape) * DATA_TYPES[factor.data_type].size_bytes) > limit:
@@ -255,12 +252,12 @@ def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, t
         kernel.features.append("subgroup")
         return rows, int(lanes * quads * QUAD)
     if choice.variant == "tiled":
-        side = int(choice.tile[0]) if choice.tile else select.tile_side(size)
+        side = int(choice.tile[0]) if choice.tile else low.target.costs.products.tile_of_workgroup(size)
         kernel.params["side"] = side
         return side * QUAD, side * QUAD
     if choice.variant == "gemv":
         return 1, 16 * QUAD
-    rows = int(choice.tile[0]) if choice.tile else select.plain_rows(size)
+    rows = int(choice.tile[0]) if choice.tile else low.target.costs.products.plain_rows(size)
     kernel.params["rows"] = rows
     return 8 * rows, 8 * QUAD
 
@@ -268,7 +265,7 @@ def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, t
 def _subgroup_tile(low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, float]:
     """Return the rows and the quads of columns per lane of the subgroup kernel's tiles; the wider are not for convolutions."""
     convolution = bool(low.ops[low.node.op].variants)  # they have variants of their own, products those of their templates
-    return select.tile_of(low.caps, choice, size, texture=texture, wide=not convolution)
+    return low.target.costs.products.tile_of(choice, size, texture=texture, wide=not convolution)
 
 
 def _work(kernel: Kernel, size: ProductSize, width: int, rows: int, steps: _Steps, caps: Caps) -> Work:
@@ -319,10 +316,11 @@ def _choose(low: Lowering, size: ProductSize, *, constant: bool) -> Choice:
     op = low.ops[low.node.op]
     # An operator with variants of its own, such as conv2d, may be computed by products: those go by the templates' name.
     forced = low.forced.get("matmul") if op.variants else low.forced_variant
-    possible = [v for v in select.VARIANTS if select.supports(low.caps, v)]
+    possible = select.possible(low.caps)
     if forced is None:
         candidates = [name for v in possible for name in select.with_tiles(v, texture=constant)]
-        return low.measured(candidates, "matmul" if op.variants else "") or select.choose(low.caps, size)
+        measured = low.measured(candidates, "matmul" if op.variants else "")
+        return measured or low.target.costs.products.choose(size, possible)
     if forced not in possible:
         raise OperationError(
             "the forced kernel variant cannot be had",

@@ -1,7 +1,7 @@
 """Lowering of gru, lstm and their cells: the product of all steps' inputs at once, then the steps in one of several ways.
 
 What the inputs of all steps contribute does not depend on the state, so it is one matrix product, kept in float32. The steps
-follow: `sequence` and `steps` run on any device (`_recurrent_loops.py`), the others are for software adapters: `persistent`
+follow: `sequence` and `steps` run on any device (`_recurrent_loops.py`), the others suit software adapters: `persistent`
 (`_recurrent_persistent.py`), `subgroup_sequence` and `subgroup_steps` (`_recurrent_subgroup.py`). What leaves the operator is
 rounded once.
 """
@@ -11,14 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from ..core.caps import Caps
 from ..core.errors import OperationError
-from ..kernels.select import Choice
+from ..costs import Choice, Target
 from ..kernels.spec import KernelCall
 from ._def import Lowering
 from ._product import FORCED
 from ._product import TEMPLATES as PRODUCTS
-from ._quads import MOST_ITERATIONS
 from ._recurrent_loops import SEQUENCE, STEPS, sequence_calls, sequence_fits, sequence_iterations, sequence_memory, steps_calls
 from ._recurrent_loops import bindings_besides as bindings_of_loops
 from ._recurrent_network import Sizes, make_network, sizes_of
@@ -39,20 +37,6 @@ VARIANTS = ("sequence", "steps", *PACKED_VARIANTS)
 """The ways through the steps."""
 TEMPLATES = (SEQUENCE, STEPS, PERSISTENT, SUBGROUP, *PRODUCTS, STRIDED, CONCATENATION)
 """All templates, those of the product before the steps included."""
-
-SEQUENCE_WEIGHTS = 2**17
-"""Recurrent weights of a direction up to which hardware takes `sequence`: one workgroup reads them all in every step, at
-some 100 GB/s, and beyond half a megabyte that takes longer than starting a dispatch. An estimate, not a measurement."""
-
-SUBGROUP_WEIGHTS = 640_000
-"""Recurrent weights of a direction up to which one workgroup makes all steps on a software adapter: it takes 10 ns for 32 of
-them (lavapipe, measured), so that several workgroups can save no more than a dispatch costs that wakes several threads."""
-
-SEVERAL_WORKGROUPS = 5
-"""How many times as many weights it may be where there are several workgroups in any case, for directions or batch rows."""
-
-PERSISTENT_STEPS = 16
-"""Steps from which on a software adapter takes `persistent`: it loads the weights at an eighth of the speed of using them."""
 
 
 def recurrent_calls(low: Lowering) -> list[KernelCall]:
@@ -81,7 +65,7 @@ def _choose(low: Lowering, sizes: Sizes) -> Choice:
     op, forced = low.ops[low.node.op], low.forced_variant
     in_way = {variant: _obstacle(low, sizes, variant) for variant in ([forced] if forced else VARIANTS)}
     if forced is None:
-        return low.measured([variant for variant in VARIANTS if not in_way[variant]]) or choose(low.caps, sizes, in_way)
+        return low.measured([variant for variant in VARIANTS if not in_way[variant]]) or choose(low.target, sizes, in_way)
     if in_way[forced]:
         raise OperationError(
             "the forced kernel variant cannot be had",
@@ -109,43 +93,23 @@ def _sequence_obstacle(low: Lowering, sizes: Sizes) -> str:
         return f"the state does not fit workgroup memory: {memory} bytes of {limit}"
     if not sequence_fits(low, sizes):
         return "the parts of tensors that a step touches fit a binding, the tensors do not"
-    iterations = sequence_iterations(low.caps, sizes)
-    if low.caps.is_cpu and iterations > MOST_ITERATIONS:
-        return f"{iterations} iterations of {MOST_ITERATIONS}"
-    return ""
+    iterations, most = sequence_iterations(low, sizes), low.target.costs.launches.most_iterations
+    return f"{iterations} iterations of {most}" if iterations > most else ""
 
 
-def choose(caps: Caps, sizes: Sizes, in_way: Mapping[str, str] = MappingProxyType({})) -> Choice:
-    """Return the variant for a device.
+def choose(target: Target, sizes: Sizes, in_way: Mapping[str, str] = MappingProxyType({})) -> Choice:
+    """Return the variant that is estimated to be the fastest.
 
     Args:
-        caps: the device.
+        target: the device.
         sizes: the network's sizes.
         in_way: why a variant cannot be had, by variant.
 
     Example:
-        >>> choose(Caps(adapter_type="DiscreteGPU"), Sizes(D=1, S=20, B=1, H=64, N=256)).variant
+        >>> from webnn_wgpu.core.caps import Caps
+        >>> choose(Target.of(Caps(adapter_type="DiscreteGPU")), Sizes(D=1, S=20, B=1, H=64, N=256)).variant
         'sequence'
     """
-    weights = sizes.H * sizes.N
-    no_subgroup, no_sequence = in_way.get("subgroup_sequence"), in_way.get("sequence")
-    if caps.is_cpu and sizes.S >= PERSISTENT_STEPS and not in_way.get("persistent"):
-        return Choice("persistent", f"software adapter, {sizes.S} steps: the weights are loaded once for all of them")
-    if caps.is_cpu and not no_subgroup:
-        several = sizes.D * row_blocks(sizes) > 1
-        if sizes.S == 1 or weights > SUBGROUP_WEIGHTS * (SEVERAL_WORKGROUPS if several else 1):
-            return Choice(
-                "subgroup_steps", f"software adapter, {weights} recurrent weights: each step is spread over its cores"
-            )
-        return Choice("subgroup_sequence", f"software adapter, {weights} recurrent weights: threads are not woken in each step")
-    if sizes.S == 1:
-        return Choice("steps", "a single step")
-    if no_sequence:
-        return Choice("steps", no_sequence)
-    if caps.is_cpu:
-        # Measured on lavapipe for 16 to 256 units: `sequence` wins by a quarter for 16 units and one batch row, else `steps`,
-        # which reads each weight once for several rows, by up to five times.
-        return Choice("steps", f"software adapter, {no_subgroup}: each weight is read once for several batch rows")
-    if weights > SEQUENCE_WEIGHTS:
-        return Choice("steps", f"{weights} recurrent weights: a dispatch per step, over the whole device")
-    return Choice("sequence", f"{weights} recurrent weights: all {sizes.S} steps in one dispatch")
+    costs = target.costs.recurrent
+    several = sizes.D * row_blocks(sizes, costs) > 1
+    return costs.choose(steps=sizes.S, weights=sizes.H * sizes.N, several=several, in_way=in_way)

@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Temp, Work, grid_1d
@@ -58,7 +57,7 @@ def _blocks(low: Lowering, sizes: Sizes, calls: list[KernelCall]) -> tuple[_Bloc
         temp = Temp(f"recurrent_weight {first}", math.prod(dims) * element_bytes)
         strides = (sizes.N * sizes.H, 1, sizes.H * sizes.H, sizes.H)
         reason = f"recurrent weights of units {first} to {end}"
-        calls.append(strided_call(low.value(2), weight.data_type, first * sizes.H, dims, strides, temp, low.caps, reason))
+        calls.append(strided_call(low.value(2), weight.data_type, first * sizes.H, dims, strides, temp, low.target, reason))
         blocks.append(_Block(first, end, Bound(binding, temp)))
     return tuple(blocks)
 
@@ -82,22 +81,22 @@ def _capacity(hidden: int) -> int:
     return max(64, 1 << (hidden - 1).bit_length())
 
 
-def _invocations(caps: Caps) -> int:
-    """Return the invocations of a workgroup of the `sequence` kernel: few where each barrier costs by their number."""
-    return 64 if caps.is_cpu else min(256, caps.limit("max-compute-invocations-per-workgroup"))
+def _invocations(low: Lowering) -> int:
+    """Return the invocations of a workgroup of the `sequence` kernel."""
+    return min(low.target.costs.recurrent.sequence_invocations, low.caps.limit("max-compute-invocations-per-workgroup"))
 
 
 def sequence_memory(low: Lowering, sizes: Sizes) -> int:
     """Return the bytes of workgroup memory that the `sequence` kernel needs; the template declares as much."""
     gates = sizes.gates
     states = {3: 1, 4: 2}[gates] if low.attrs.get("reset_after", True) else 3
-    return 4 * (max(4 * _invocations(low.caps), gates * _capacity(sizes.H)) + states * _capacity(sizes.H))
+    return 4 * (max(4 * _invocations(low), gates * _capacity(sizes.H)) + states * _capacity(sizes.H))
 
 
-def sequence_iterations(caps: Caps, sizes: Sizes) -> int:
+def sequence_iterations(low: Lowering, sizes: Sizes) -> int:
     """Return how many iterations the loops of an invocation of the `sequence` kernel make."""
-    columns = -(-sizes.N // (_invocations(caps) * (QUAD if sizes.H % QUAD == 0 else 1)))
-    units = -(-sizes.H // _invocations(caps))
+    columns = -(-sizes.N // (_invocations(low) * (QUAD if sizes.H % QUAD == 0 else 1)))
+    units = -(-sizes.H // _invocations(low))
     # Of a step: products, units, and the sums of what invocations share.
     return sizes.S * (1 + columns * (1 + sizes.H + QUAD) + 2 * units * (1 + sizes.gates * QUAD)) + 2 * units
 
@@ -110,7 +109,7 @@ def sequence_fits(low: Lowering, sizes: Sizes) -> bool:
 
 def sequence_calls(network: Network, reason: str, calls: list[KernelCall]) -> None:
     """Add the call that makes all steps."""
-    sizes, caps = network.sizes, network.low.caps
+    sizes = network.sizes
     (block,) = _blocks(network.low, sizes, calls)
     bound = (network.projection, block.weights, *network.vectors, *network.initial.values(), *network.outputs)
     call = network.call(
@@ -122,7 +121,7 @@ def sequence_calls(network: Network, reason: str, calls: list[KernelCall]) -> No
         {
             "width": QUAD if sizes.H % QUAD == 0 else 1,
             "capacity": _capacity(sizes.H),
-            "invocations": _invocations(caps),
+            "invocations": _invocations(network.low),
         },
     )
     calls.append(call)
@@ -173,10 +172,9 @@ def _step_calls(
     reason: str,
 ) -> list[KernelCall]:
     """Return the calls of one step that multiply the state by the weights of `gates` and finish what `writes` names."""
-    sizes, caps = network.sizes, network.low.caps
+    sizes = network.sizes
     width = QUAD if sizes.H % QUAD == 0 else 1
-    # Hardware has invocations to spare: they share each sum. A software adapter reuses each weight for more rows instead.
-    shares = 1 if caps.is_cpu or not gates else 8
+    shares = network.low.target.costs.recurrent.shares_of_sums if gates else 1
     rows = next((r for r in (1, 2) if sizes.B <= r), 4 if shares == 1 else 2)
     blocks = -(-sizes.B // rows)
     resets = any(b.binding.name == "reset" for b in reads)

@@ -11,15 +11,9 @@ from ..kernels import select
 from ..kernels.packing import PersistentTexture
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed
 from ._def import Lowering
-from ._quads import MOST_ITERATIONS
 from ._recurrent_network import Bound, Network, Sizes, initial_states
 
 PERSISTENT = KernelTemplate("recurrent.persistent", ("cell", "lanes", "hidden"))
-
-MOST_WEIGHTS = 1536
-"""Recurrent weights of a unit: the text is unrolled over them, and that many take a software adapter a third of a second to
-compile, about a second without subgroups. Measured, that halves the time of 384 units of lstm and 512 of gru; 512 of lstm no
-longer fit a core's cache."""
 
 _LANES = 8
 """Hidden units whose weights lie side by side where there are no subgroups."""
@@ -27,20 +21,21 @@ _LANES = 8
 
 def obstacle(low: Lowering, sizes: Sizes) -> str:
     """Return why the kernel cannot be had, or nothing."""
-    if not low.caps.is_cpu and not select.supports(low.caps, "subgroup"):
+    costs, most_iterations = low.target.costs.recurrent, low.target.costs.launches.most_iterations
+    if not costs.keeps_without_subgroups and not select.supports(low.caps, "subgroup"):
         return f"subgroup size {low.caps.subgroup_size}"
     if not low.is_constant(low.value(2)):
         return "recurrent weights that are no constant"
-    if sizes.N > MOST_WEIGHTS:
-        return f"{sizes.N} recurrent weights of a unit, of {MOST_WEIGHTS}"
+    if sizes.N > costs.most_kept_weights:
+        return f"{sizes.N} recurrent weights of a unit, of {costs.most_kept_weights}"
     packing = _packing(low, sizes)
     invocations = packing.rows * packing.lanes
     if invocations > low.caps.limit("max-compute-invocations-per-workgroup"):
         return f"a workgroup of {invocations} invocations"
     if max(packing.width, sizes.D * packing.rows) > low.caps.limit("max-texture-dimension-2d"):
         return "recurrent weights that do not fit a texture"
-    if sizes.S >= MOST_ITERATIONS:
-        return f"{sizes.S} steps of {MOST_ITERATIONS}"
+    if sizes.S >= most_iterations:
+        return f"{sizes.S} steps of {most_iterations}"
     return "" if sizes.rows_fit(low) else "tensors that do not fit a binding"
 
 

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from ..costs import RecurrentCosts
 from ..kernels import select
 from ..kernels.element import QUAD, padded_bytes
 from ..kernels.packing import UnitTexture
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp
 from ._def import Lowering
-from ._quads import MOST_ITERATIONS
 from ._recurrent_network import Bound, Field, Network, Sizes, initial_states
 
 SUBGROUP = KernelTemplate("recurrent.subgroup", ("cell", "lanes", "rows", "phases"))
-
-_ROWS = 4
-"""Batch rows of a workgroup, where there is more than one: each weight is loaded once for all of them."""
 
 
 def unit_texture(low: Lowering, sizes: Sizes) -> UnitTexture:
@@ -45,18 +42,19 @@ def bindings_besides(low: Lowering) -> int:
     return 2 + len(initial_states(low)) + len(low.node.outputs)
 
 
-def row_blocks(sizes: Sizes) -> int:
+def row_blocks(sizes: Sizes, costs: RecurrentCosts) -> int:
     """Return how many workgroups share the batch rows."""
-    return -(-sizes.B // _rows(sizes))
+    return -(-sizes.B // _rows(sizes, costs))
 
 
-def _rows(sizes: Sizes) -> int:
-    return 1 if sizes.B == 1 else _ROWS
+def _rows(sizes: Sizes, costs: RecurrentCosts) -> int:
+    return 1 if sizes.B == 1 else costs.subgroup_rows
 
 
 def subgroup_calls(network: Network, steps: int, reason: str, calls: list[KernelCall]) -> None:
     """Add the calls that make all steps, at most `steps` per dispatch."""
     sizes, low = network.sizes, network.low
+    costs = low.target.costs.recurrent
     packing = unit_texture(low, sizes)
     weights = Bound(Binding("recurrent_weight", "texture"), Packed(low.value(2), packing))
     states = Bound(Binding("states", "write", quad=True), Temp("states", _states_bytes(low, sizes)))
@@ -64,7 +62,7 @@ def subgroup_calls(network: Network, steps: int, reason: str, calls: list[Kernel
     projection = _with_quads(network.projection, quad)
     outputs = [_with_quads(b, quad) for b in network.outputs]
     bound = (projection, weights, *network.vectors, *network.initial.values(), states, *outputs)
-    blocks = row_blocks(sizes)
+    blocks = row_blocks(sizes, costs)
     phases = _phases(network)
     # Where each dispatch makes one step, its phases are dispatches too: other workgroups' results are needed between them.
     together = [2 ** len(phases) - 1] if steps > 1 else [2**i for i in range(len(phases))]
@@ -83,7 +81,7 @@ def subgroup_calls(network: Network, steps: int, reason: str, calls: list[Kernel
         for phase in together:
             own = numbers | {"step": step, "end_step": min(step + steps, sizes.S), "phases": phase}
             fields: list[Field] = [(name, "u32", number) for name, number in own.items()]
-            params: dict[str, Hashable] = {"lanes": packing.lanes, "rows": _rows(sizes), "phases": phases}
+            params: dict[str, Hashable] = {"lanes": packing.lanes, "rows": _rows(sizes, costs), "phases": phases}
             calls.append(network.call(SUBGROUP, bound, fields, tiles, reason, params, features=("subgroup",)))
 
 
@@ -91,13 +89,13 @@ def most_steps(low: Lowering, sizes: Sizes) -> int:
     """Return how many steps a dispatch may make, so that no loop ends early."""
     packing = unit_texture(low, sizes)
     phases = 1 if low.attrs.get("reset_after", True) else 2
-    rows = _rows(sizes)
+    costs = low.target.costs.recurrent
+    rows = _rows(sizes, costs)
     loads = packing.units * rows // (packing.lanes * QUAD)
     # A loop's last look at its condition counts. Of a panel: rows of the texture, what lanes load of the state and hand round,
     # and the cell of each unit of a lane.
     panel = 3 + 2 * packing.wraps + loads * (2 + packing.lanes // rows) + QUAD * rows
-    # Mesa counts up to a third more than this (measured), for what its compiler makes of the loops: half leaves room.
-    return max(1, MOST_ITERATIONS // 2 // (1 + phases * (1 + packing.panels * panel)))
+    return max(1, costs.most_step_iterations // (1 + phases * (1 + packing.panels * panel)))
 
 
 _Phase = tuple[str, tuple[tuple[str, str], ...]]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ..core.caps import Caps
 from ..core.data_types import MAX_DIMENSION
 from ..core.errors import OperationError
+from ..costs import Choice, Target
 from ..kernels.element import ELEMENTS, QUAD, padded_bytes
 from ..kernels.spec import (
     Binding,
@@ -29,7 +30,6 @@ from ..kernels.spec import (
 )
 from ..kernels.windows import strided_span
 from ._def import Lowering
-from ._quads import MOST_ITERATIONS
 from ._shapes import merge_dimensions, strides_of
 from .strided import strided_call
 
@@ -41,10 +41,6 @@ PLAIN_WORKGROUP = 64
 
 MOST_HELD = 16
 """Most items that an invocation keeps in registers; longer rows are read once per pass."""
-
-_SHORT_ROW = 32
-"""Elements below which a row is not worth more than one invocation."""
-
 
 LOWEST = {
     "i32": "-2147483647i - 1i",
@@ -260,13 +256,14 @@ def choose_variant(low: Lowering, view: RowView, *, subgroups: bool = True, pass
     """
     rows, length = view.kept.size, view.reduced.size
     most_items = MAX_DIMENSION
-    if passes and low.caps.is_cpu:
+    if passes:
         # In blocks of 32.
-        most_items = MOST_ITERATIONS // (passes * 34) * 32 * (QUAD if quads else 1)
+        iterations = low.target.costs.launches.most_iterations
+        most_items = min(most_items, iterations // (passes * 34) * 32 * (QUAD if quads else 1))
 
-    def choose(variants: Collection[str]) -> tuple[str, str]:
-        variant, reason = _choice(low.caps, variants, rows, length, view.columns)
-        return variant, f"{reason} ({rows} rows of {length})"
+    def choose(variants: Collection[str]) -> Choice:
+        choice = low.target.costs.rows.choose(variants, rows, length, columns=view.columns)
+        return replace(choice, reason=f"{choice.reason} ({rows} rows of {length})")
 
     return variant_of(low, length, choose, subgroups=subgroups, most_items=most_items)
 
@@ -274,7 +271,7 @@ def choose_variant(low: Lowering, view: RowView, *, subgroups: bool = True, pass
 def variant_of(
     low: Lowering,
     length: int,
-    choose: Callable[[Collection[str]], tuple[str, str]],
+    choose: Callable[[Collection[str]], Choice],
     *,
     subgroups: bool = True,
     most_items: int = MAX_DIMENSION,
@@ -308,51 +305,31 @@ def variant_of(
         )
     if forced is not None:
         return Variant(forced, lanes[forced], "forced")
-    measured = low.measured(lanes)
-    if measured is not None:
-        return Variant(measured.variant, lanes[measured.variant], measured.reason)
-    variant, reason = choose(lanes)
-    return Variant(variant, lanes[variant], reason)
+    choice = low.measured(lanes) or choose(lanes)
+    return Variant(choice.variant, lanes[choice.variant], choice.reason)
 
 
-def _choice(caps: Caps, variants: Collection[str], rows: int, length: int, columns: bool) -> tuple[str, str]:
-    if length < _SHORT_ROW:
-        return "plain", "short rows"
-    if "plain" not in variants:
-        return "subgroup" if "subgroup" in variants and caps.is_cpu else "workgroup", "long rows"
-    if columns and rows >= PLAIN_WORKGROUP:
-        return "plain", "neighbouring elements belong to different rows"
-    if not caps.is_cpu:
-        return "workgroup", "hardware adapter"
-    if "subgroup" in variants:
-        return "subgroup", "CPU adapter with subgroups"
-    # Without subgroups a barrier costs as much as some 30 loads: only worth it where there are too few rows to fill the
-    # vector lanes.
-    if rows < 16 and length >= 512:
-        return "workgroup", "few long rows"
-    return "plain", "CPU adapter without subgroups"
-
-
-def row_launch(shape: RowShape, rows: int, caps: Caps, count: str = "rows", iterations: int = 1) -> tuple[list[Field], Grid]:
+def row_launch(
+    shape: RowShape, rows: int, target: Target, count: str = "rows", iterations: int = 1
+) -> tuple[list[Field], Grid]:
     """Return the uniforms `count` and `rounds` and the grid of a kernel whose main is `main` of `rows.wgsl.j2`.
 
-    `rounds` is how many rows a subgroup or workgroup takes, one after the other: on CPU adapters starting a workgroup costs
-    as much as a short row, and parameters can be kept from one row to the next. `iterations` are those of an invocation's loops
-    over a row.
+    `rounds` is how many rows a subgroup or workgroup takes, one after the other: parameters can be kept from one row to the
+    next. `iterations` are those of an invocation's loops over a row.
     """
-    rounds = max(1, min(8, rows // 16, MOST_ITERATIONS // max(1, iterations))) if caps.is_cpu and shape.lanes > 1 else 1
+    rounds = target.costs.launches.rounds_of_rows(rows, iterations) if shape.lanes > 1 else 1
     per_workgroup = PLAIN_WORKGROUP if shape.lanes == 1 else rounds
-    return [(count, "u32", rows), ("rounds", "u32", rounds)], grid_1d(-(-rows // per_workgroup), caps)
+    return [(count, "u32", rows), ("rounds", "u32", rounds)], grid_1d(-(-rows // per_workgroup), target.caps)
 
 
-def row_work(shape: RowShape, rows: int, caps: Caps, reach: Reach, count: str = "rows", iterations: int = 1) -> Work:
+def row_work(shape: RowShape, rows: int, target: Target, reach: Reach, count: str = "rows", iterations: int = 1) -> Work:
     """Return how a kernel can be divided whose main is `main` of `rows.wgsl.j2`; the arguments are those of `row_launch`.
 
     `reach` gives, for rows first..end-1, the elements that are touched of each operand.
     """
 
     def launch(units: int) -> tuple[dict[str, int], Grid]:
-        fields, grid = row_launch(shape, units, caps, count, iterations)
+        fields, grid = row_launch(shape, units, target, count, iterations)
         return {name: int(value) for name, _, value in fields}, grid
 
     return Work(rows, launch, reach)
@@ -366,11 +343,11 @@ def rows_fit(view: RowView, element: str, caps: Caps, *, four: bool = False) -> 
     return padded_bytes(view.kept.size * view.reduced.size * size) <= limit or reach * size <= limit // 2
 
 
-def side_by_side(view: RowView, value: Operand, element: str, caps: Caps, key: str) -> tuple[Temp, KernelCall]:
+def side_by_side(view: RowView, value: Operand, element: str, target: Target, key: str) -> tuple[Temp, KernelCall]:
     """Return scratch memory in which every row of a tensor lies in one piece, and the call that copies them there."""
     dims, strides = (*view.kept.dims, *view.reduced.dims), (*view.kept.strides, *view.reduced.strides)
     temp = Temp(key, math.prod(dims) * ELEMENTS[element].size_bytes)
-    return temp, strided_call(value, element, 0, dims, strides, temp, caps, "rows side by side")
+    return temp, strided_call(value, element, 0, dims, strides, temp, target, "rows side by side")
 
 
 def row_call(
@@ -400,7 +377,7 @@ def row_call(
     items = view.items(shape.quads)
     # No kernel reads a row more than three times.
     iterations = 0 if shape.held else 3 * (items.size // shape.lanes * 34 // 32 + 2)
-    launch, grid = row_launch(shape, view.kept.size, low.caps, iterations=iterations)
+    launch, grid = row_launch(shape, view.kept.size, low.target, iterations=iterations)
     fields = [*launch, ("items", "u32", items.size), *view.kept.fields("kept"), *items.fields("reduced"), *fields]
     spec = template.spec(
         [binding for binding, _ in resources],
@@ -417,5 +394,5 @@ def row_call(
             of_rows["output"] = first, end
         return [of_rows.get(binding.name) for binding, _ in resources]
 
-    work = row_work(shape, view.kept.size, low.caps, reach, iterations=iterations)
+    work = row_work(shape, view.kept.size, low.target, reach, iterations=iterations)
     return KernelCall(spec, tuple(v for _, v in resources), tuple(v for *_, v in fields), grid, variant.reason, work)

@@ -64,7 +64,7 @@ def lower_elementwise(low: Lowering) -> list[KernelCall]:
     result = apply_node(builder, low, [builder.argument(element_of(s.type.data_type, low.caps)) for s in sources])
     expression = builder.finish(result)
     output = low.node.outputs[0]
-    return elementwise_call(expression, builder.uniforms, sources, output, low.output(), low.caps, "element-wise")
+    return elementwise_call(expression, builder.uniforms, sources, output, low.output(), low.target, "element-wise")
 
 
 def apply_node(builder: ExpressionBuilder, low: Lowering, operands: Sequence[str]) -> str:

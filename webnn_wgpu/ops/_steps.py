@@ -48,7 +48,7 @@ class Steps:
         operands = [builder.argument(s.type.data_type) for s in sources]
         expression = builder.finish(builder.apply(formula, operands, target.type.data_type))
         self.calls += elementwise_call(
-            expression, builder.uniforms, sources, target.value, target.type, self._low.caps, _REASON
+            expression, builder.uniforms, sources, target.value, target.type, self._low.target, _REASON
         )
         return target
 

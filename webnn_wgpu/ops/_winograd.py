@@ -9,31 +9,19 @@ from typing import TYPE_CHECKING
 from ..kernels import select
 from ..kernels.element import QUAD
 from ..kernels.packing import Chain, WinogradFilter
-from ..kernels.select import ProductSize
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
 from ._factors import Factor
 from ._patches import patch_uniforms
 from ._product import Addend, Kernel, Read, finish, product_calls
 
 if TYPE_CHECKING:
-    from ..core.caps import Caps
-    from ..kernels.select_convolution import ConvolutionSize
+    from ..costs import ConvolutionSize, Target
     from ._def import Lowering
 
 _INPUT = KernelTemplate("winograd.input")
 _OUTPUT = KernelTemplate("winograd.output", ("form", "half", "c_read", "expression", "extra_reads"))
 TEMPLATES = (_INPUT, _OUTPUT)
 """The templates of the transforms."""
-
-
-MOST_PARTS = 3
-"""Parts that a software adapter does a convolution's patches in at most: its threads wait for each other at the end of each."""
-
-SMALLEST_PART_BYTES = 1 << 19
-"""Intermediate results of a part, where there are several, on software adapters: they stay in a core's cache."""
-
-SMALLEST_HARDWARE_PART_BYTES = 1 << 24
-"""The same on hardware, where a part is to have work for all cores, and to stay in the cache that they share."""
 
 _WHOLE_TILES = 64
 """Rows that are whole tiles of the products' kernels, but for those in the registers of a subgroup."""
@@ -57,7 +45,7 @@ def winograd_calls(
         reason: why Winograd's algorithm was chosen.
     """
     patches = size.images * math.prod(size.patches)
-    step = _patches_of_part(low.caps, size, patches)
+    step = _patches_of_part(low.target, size, patches)
     parts = -(-patches // step)
     calls: list[KernelCall] = []
     for number, start in enumerate(range(0, patches, step), 1):
@@ -66,17 +54,14 @@ def winograd_calls(
     return calls
 
 
-def _patches_of_part(caps: Caps, size: ConvolutionSize, patches: int) -> int:
+def _patches_of_part(target: Target, size: ConvolutionSize, patches: int) -> int:
     """Return how many patches are done at a time, so that memory is saved, tiles are full and the device can bind them."""
-    patch_bytes = 16 * 4 * max(size.depth, size.columns)
-    smallest, most = (SMALLEST_PART_BYTES, MOST_PARTS) if caps.is_cpu else (SMALLEST_HARDWARE_PART_BYTES, patches)
-    # Each part reads the whole filter, which is not to be more than twice what the part itself takes.
-    most = min(most, 2 * patches // max(size.depth, size.columns))
-    parts = max(1, min(most, -(-patches * patch_bytes // smallest)))
+    caps, costs = target.caps, target.costs
+    parts = costs.convolutions.winograd_parts(size)
     rows = _WHOLE_TILES
     if select.supports(caps, "subgroup"):
-        rows, _ = select.subgroup_tile(caps, ProductSize(patches, size.columns, size.depth, 16), texture=True)
-    largest = caps.limit("max-storage-buffer-binding-size") // patch_bytes
+        rows, _ = costs.products.subgroup_tile(size.winograd_product, texture=True)
+    largest = caps.limit("max-storage-buffer-binding-size") // (16 * 4 * max(size.depth, size.columns))
     return min(patches, largest, -(-patches // (parts * rows)) * rows)
 
 

@@ -96,7 +96,7 @@ def _lower_with(largest: bool) -> Lower:
         source: KernelOperand = low.value(0)
         row_bytes = view.reduced.size * element.size_bytes
         if not rows_fit(view, x.data_type, low.caps) and row_bytes <= low.caps.limit("max-storage-buffer-binding-size"):
-            source, copy = side_by_side(view, source, x.data_type, low.caps, "rows")
+            source, copy = side_by_side(view, source, x.data_type, low.target, "rows")
             calls.append(copy)
             view = view_rows((view.kept.size, view.reduced.size), (1,))
         key = _key(element.value, largest)

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.data_types import FLOATS
 from ..core.errors import OperationError
+from ..costs import Choice
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels import select
@@ -23,7 +24,6 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._product import Kernel
-from ._quads import MOST_ITERATIONS
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
 from .interfaces.bounds import CONDITIONED
@@ -47,20 +47,7 @@ COMBINE = KernelTemplate("attention.combine")
 MOST_COLUMNS = 256
 """Widest head of values whose sums the variants other than `plain` hold in registers."""
 
-_MANY_ROWS_COLUMNS = 96
-"""Widest head of values for which the `queries` kernel, which sums up many rows, does not take too long to compile."""
-
-DECODE_ROWS = 4
-"""Most rows per head of keys for which hardware takes the `decode` kernel: a tile would compute 32 rows to keep these."""
-
 _IN_SUBGROUPS = ("subgroup", "queries")
-_DECODE_KEYS = 256
-
-_LONG = 512
-"""Keys from which on compiling a larger kernel pays."""
-
-_FEW = 128
-"""Keys up to which a kernel that takes longer to compile does not pay."""
 
 _UNBOUNDED = 2**30
 """A window that holds all keys there may be."""
@@ -226,6 +213,7 @@ class _Lowering:
 
     def __init__(self, low: Lowering) -> None:
         self.low = low
+        self.costs = low.target.costs.attention
         kv_heads = low.attrs["kv_heads"]
         self.q = Heads.of(low.input(0).shape, low.attrs["heads"])
         self.k, self.v = (Heads.of(low.input(i).shape, kv_heads) for i in (1, 2))
@@ -256,8 +244,7 @@ class _Lowering:
         if plan.variant == "plain":
             panels = -(-self.v.size // (QUAD * plan.quads))
             kernel.uniforms(panels=panels)
-            # Hardware has registers for one row; elsewhere several rows share each load of keys and values.
-            rows = 4 if self.low.caps.is_cpu and self.rows >= 4 else 1
+            rows = self.costs.plain_rows(self.rows)
             kernel.params["rows"] = rows
             workgroups = -(-units * panels * -(-self.rows // rows) // 64)
         if plan.variant != "decode":
@@ -266,11 +253,11 @@ class _Lowering:
             whole = not self.low.has(4) and (left, right) == (_UNBOUNDED, _UNBOUNDED)
             kernel.params |= {"lanes": self.low.caps.subgroup_size, "whole": whole}
             if plan.variant == "queries":
-                kernel.params["keys"] = _keys_at_once(self.k.length, self.low.caps.subgroup_size)
+                kernel.params["keys"] = self.costs.keys_at_once(self.k.length, self.low.caps.subgroup_size)
             else:
-                kernel.params |= {"rows": plan.rows, "key_quads": _key_quads(plan.rows)}
+                kernel.params |= {"rows": plan.rows, "key_quads": self.costs.key_quads(plan.rows)}
             kernel.features.append("subgroup")
-            if self.low.caps.is_cpu and "subgroup-barrier" in self.low.caps.features:
+            if self.costs.subgroup_barriers and "subgroup-barrier" in self.low.caps.features:
                 kernel.features.append("subgroup-barrier")
         reason = plan.reason + (f", keys in {parts} parts" if parts > 1 else "")
         return [kernel.call(_TEMPLATES[plan.variant], grid_1d(workgroups, self.low.caps), reason), *combine]
@@ -339,13 +326,10 @@ class _Lowering:
                 got=f"{forced}, subgroup size {caps.subgroup_size}, heads of {self.q.size} and {self.v.size} elements",
                 allowed=", ".join(possible),
             )
-        measured = None if forced else self.low.measured(possible)
-        if measured:
-            variant, reason = measured.variant, measured.reason
-        else:
-            variant, reason = (forced, "forced") if forced else self._choice(possible)
+        choice = self._choice(possible, forced)
+        variant, reason = choice.variant, choice.reason
         if variant == "decode":
-            return _Plan(variant, reason, 1, 0, _DECODE_KEYS)
+            return _Plan(variant, reason, 1, 0, self.costs.decode_keys)
         if variant == "plain":
             quads = min(16, -(-self.v.size // QUAD))
             return _Plan(variant, reason, self.rows, quads, self._part_keys(QUAD, self.q.size // QUAD + 5, self.rows))
@@ -355,13 +339,11 @@ class _Lowering:
         lanes = caps.subgroup_size
         quads = -(-self.v.size // (QUAD * lanes))
         if variant == "queries":
-            keys = _keys_at_once(self.k.length, lanes)
+            keys = self.costs.keys_at_once(self.k.length, lanes)
             part_keys = self._part_keys(keys, self.q.size // QUAD + keys + 1, QUAD * lanes)
             return _Plan(variant, reason, QUAD * lanes, quads, part_keys)
-        # More rows share each load of keys and values; but their sums must not be so many that compiling takes long.
-        most = 8 if quads > 4 else 16
-        rows = next((r for r in (1, 2, 4, 8, 16) if self.rows <= r < most), most)
-        block = _key_quads(rows) * lanes
+        rows = self.costs.subgroup_rows(self.rows, quads)
+        block = self.costs.key_quads(rows) * lanes
         part_keys = self._part_keys(block * QUAD, self.q.size // QUAD + 2 * block + 3, rows)
         return _Plan(variant, reason, rows, quads, part_keys)
 
@@ -374,46 +356,16 @@ class _Lowering:
             rows: rows of a unit.
         """
         length = self.k.length
-        most = MOST_ITERATIONS // iterations * block if self.low.caps.is_cpu else length
-        units = -(-self.rows // rows) * self.k.heads * self.q.batch
-        # With too few units to keep the device busy the keys are shared, but not into parts so short that combining them costs
-        # more than is gained.
-        wanted = min(-(-_BUSY // units), length // _SHORTEST_PART) if units < _BUSY else 1
+        most = self.low.target.costs.launches.most_iterations // iterations * block
+        wanted = self.costs.parts_of_keys(-(-self.rows // rows) * self.k.heads * self.q.batch, length)
         most = min(most, max(block, -(-length // max(1, wanted))))
         return -(-most // block) * block
 
-    def _choice(self, possible: Sequence[str]) -> tuple[str, str]:
-        caps = self.low.caps
-        if "subgroup" in possible and caps.is_cpu:
-            # Tiles of `queries` have four rows to a lane: with half as many and more they are worth it.
-            many = self.rows > 2 * caps.subgroup_size and self.k.length > _FEW and self.v.size <= _MANY_ROWS_COLUMNS
-            kind = f"software adapter with subgroups of {caps.subgroup_size}"
-            return ("queries", f"{kind}, {self.rows} rows") if many else ("subgroup", kind)
-        if caps.is_cpu:
-            return "plain", "software adapter without subgroups" if "tiled" in possible else "heads that are not whole quads"
-        if "tiled" not in possible:
-            return "plain", "heads that are wide or not whole quads"
-        if self.rows <= DECODE_ROWS:
-            return "decode", f"hardware GPU, {self.rows} row(s) for each head of keys"
-        return "tiled", "hardware GPU: tiles in workgroup memory"
-
-
-def _key_quads(rows: int) -> int:
-    """Return how many quads of keys each lane of the subgroup kernel takes at once."""
-    # With 16 rows 2 are a little faster, but take twice as long to compile.
-    return 1 if rows == 16 else 2
-
-
-def _keys_at_once(length: int, lanes: int) -> int:
-    """Return how many keys the `queries` kernel takes at once: such a number that the last block is nearly full."""
-    # The weights of 64 keys fill half of the workgroup memory that every device has, or with 16 lanes all of it.
-    return 64 if length >= _LONG and lanes <= 8 else min(32, 40, key=lambda keys: -(-length // keys) * keys)
-
-
-_BUSY = 8
-"""Units below which the keys are shared among several."""
-
-_SHORTEST_PART = 256
+    def _choice(self, possible: Sequence[str], forced: str | None) -> Choice:
+        """Return the variant to take: the forced one, the one measured to be the fastest, or the best by device and sizes."""
+        if forced:
+            return Choice(forced, "forced")
+        return self.low.measured(possible) or self.costs.choose(possible, self.rows, self.k.length, self.v.size)
 
 
 def _lower(low: Lowering) -> list[KernelCall]:

@@ -71,7 +71,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         sources,
         low.node.outputs[0],
         low.output(),
-        low.caps,
+        low.target,
         f"element-wise along axis {axis}",
     )
 

@@ -94,7 +94,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     call = kernel.call(CACHE_UPDATE, grid_1d(-(-count // _WORKGROUP), low.caps), reason)
     if low.in_place:
         return [call]
-    return [copy_call(low.value(0), cache, low.node.outputs[0], low.caps), call]
+    return [copy_call(low.value(0), cache, low.node.outputs[0], low.target), call]
 
 
 OPS = (

@@ -26,7 +26,7 @@ from .strided import MAX_PARTS, STRIDED, copy_call
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..core.caps import Caps
+    from ..costs import Target
     from ..ir.graph import Array, Attrs, Graph, Node
     from ..ir.types import TensorType
 
@@ -79,7 +79,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     outer, inner = math.prod(output.shape[:axis]), math.prod(output.shape[axis + 1 :])
     count = len(low.node.inputs)
     if count == 1:
-        return [copy_call(low.value(0), output, low.node.outputs[0], low.caps)]
+        return [copy_call(low.value(0), output, low.node.outputs[0], low.target)]
     lengths = [low.input(i).shape[axis] * inner for i in range(count)]
     runs = list(lengths)
     if outer == 1:
@@ -105,7 +105,7 @@ def _windows(low: Lowering, outer: int, lengths: Sequence[int]) -> list[KernelCa
             operands: list[Operand] = [low.value(i) for i in group]
             window = row, starts[first]
             runs = [lengths[i] for i in group]
-            calls.append(_call("bits32", operands, runs, low.node.outputs[0], outer, low.caps, window))
+            calls.append(_call("bits32", operands, runs, low.node.outputs[0], outer, low.target, window))
         first += len(group) or 1
     return calls
 
@@ -141,7 +141,7 @@ def _tree(low: Lowering, outer: int, element: str, lengths: Sequence[int]) -> li
             result: Operand = low.node.outputs[0]
             if len(group) < len(parts):
                 result = Temp(f"joined {len(calls)}", outer * length * size)
-            calls.append(_call(element, [v for v, _ in group], [n for _, n in group], result, outer, low.caps, None))
+            calls.append(_call(element, [v for v, _ in group], [n for _, n in group], result, outer, low.target, None))
             joined.append((result, length))
         parts = joined
     return calls
@@ -153,12 +153,12 @@ def _call(
     lengths: Sequence[int],
     result: Operand,
     outer: int,
-    caps: Caps,
+    target: Target,
     window: tuple[int, int] | None,
 ) -> KernelCall:
     """Return the call that joins `operands`; `window` is (length of an output row, where in it to start), in quads."""
     width, quad = sum(lengths), window is not None
-    launch, grid = quad_launch(outer * width * (QUAD if quad else 1), caps)
+    launch, grid = quad_launch(outer * width * (QUAD if quad else 1), target)
     fields: list[tuple[str, UniformType, int]] = [*launch, ("width", "u32", width)]
     if window is not None:
         fields.extend((("row", "u32", window[0]), ("start", "u32", window[1])))
@@ -185,7 +185,7 @@ def _call(
             runs.append(((top * length + low) * unit, (bottom * length + high) * unit))
         return [*runs, ((top * row + start + left) * unit, (bottom * row + start + right + 1) * unit)]
 
-    work = quad_work(outer * width * unit, caps, reach, range(len(operands)))
+    work = quad_work(outer * width * unit, target, reach, range(len(operands)))
     return KernelCall(spec, (*operands, result), tuple(v for _, _, v in fields), grid, reason, work)
 
 

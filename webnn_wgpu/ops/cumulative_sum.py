@@ -92,7 +92,7 @@ def _scan_calls(
         form = "columns" if columns else "quads" if inner == 1 and length % QUAD == 0 else "single"
     rows = view.kept.size // (QUAD if form == "columns" else 1)
     items = length // (QUAD if form == "quads" else 1)
-    parts = number_of_parts(rows, items, variant.lanes, low.caps)
+    parts = number_of_parts(rows, items, variant.lanes, low.target)
     needed = parts_needed(view, source.element, low.caps)
     if 8 * needed > length and needed > 1:
         return _side_by_side_calls(low, operation, view, source, axis, target, exclusive=exclusive, key=key)
@@ -109,7 +109,7 @@ def _scan_calls(
     shape = replace(variant.shape(view, quads=form != "single"), kept_rank=1, reduced_rank=1)
     item = QUAD if form == "quads" else 1
     iterations = min(chunk, length) // item // variant.lanes * 34 // 32 + 2
-    launch, grid = row_launch(shape, rows * parts, low.caps, "units", iterations)
+    launch, grid = row_launch(shape, rows * parts, low.target, "units", iterations)
     # Rows that are counted together.
     width = QUAD if form == "columns" else 1
     fields: list[Field] = [
@@ -150,7 +150,7 @@ def _scan_calls(
         elements = low_row + first // rows * chunk * inner, past_row + last * inner
         return [elements, *([(first * width, end * width)] if starts else []), elements]
 
-    work = row_work(shape, rows * parts, low.caps, reach, "units", iterations)
+    work = row_work(shape, rows * parts, low.target, reach, "units", iterations)
     return [*calls, KernelCall(spec, tuple(operands), tuple(v for *_, v in fields), grid, reason, work)]
 
 
@@ -168,13 +168,13 @@ def _side_by_side_calls(
     """Return the calls that sum up rows whose elements lie so far apart that few fit a binding: of a copy, and back."""
     length, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
     outer, shape = math.prod(source.shape[:axis]), (view.kept.size, length)
-    together, copy = side_by_side(view, source.resource, source.element, low.caps, f"{key} side by side")
+    together, copy = side_by_side(view, source.resource, source.element, low.target, f"{key} side by side")
     sums = Temp(f"{key} sums", together.size_bytes)
     rows = Tensor(together, source.element, shape)
     calls = _scan_calls(low, operation, rows, 1, Tensor(sums, source.element, shape), exclusive=exclusive, key=key + "'")
     strides = (inner * length, 1, length)
     dims = (outer, length, inner)
-    back = strided_call(sums, source.element, 0, dims, strides, target.resource, low.caps, "rows apart")
+    back = strided_call(sums, source.element, 0, dims, strides, target.resource, low.target, "rows apart")
     return [copy, *calls, back]
 
 

@@ -82,7 +82,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     if anchor is None:
         sources = [Source(outer[v], body.type(v)) for v in read]
         reason = f"{len(chain)} element-wise operators in one kernel"
-        return elementwise_call(expression, builder.uniforms, sources, output, low.output(), low.caps, reason)
+        return elementwise_call(expression, builder.uniforms, sources, output, low.output(), low.target, reason)
     epilogue = Epilogue(expression, tuple(builder.uniforms), tuple(outer[v] for v in read), output) if chain else None
     # The anchor is lowered as if it stood in the outer graph, storing the node's output.
     whole = replace(low.graph, values={**low.graph.values, **body.values})
@@ -104,7 +104,7 @@ def _behind(low: Lowering, source: int, transpose: Node, calls: list[KernelCall]
     order: tuple[int, ...] = transpose.attrs["permutation"]
     temp, strides = Temp("transposed", type_.size_bytes), strides_of(type_.shape)
     dims, steps = [type_.shape[d] for d in order], [strides[d] for d in order]
-    moved = strided_call(source, type_.data_type, 0, dims, steps, temp, low.caps, f"permutation {list(order)}")
+    moved = strided_call(source, type_.data_type, 0, dims, steps, temp, low.target, f"permutation {list(order)}")
 
     turned = [replace(call, operands=tuple(temp if o == value else o for o in call.operands)) for call in calls]
     return [moved, *turned]

@@ -41,7 +41,7 @@ def _gather(low: Lowering, places: Places) -> list[KernelCall]:
     """Return the kernel call that stores the slices at all places one behind the other."""
     units = places.units(low.input().data_type)
     slice_length = units.lengths[0]
-    launch, grid = quad_launch(places.count * slice_length * (QUAD if units.quad else 1), low.caps)
+    launch, grid = quad_launch(places.count * slice_length * (QUAD if units.quad else 1), low.target)
     fields: list[tuple[str, UniformType, int]] = [*launch, *places.fields, ("slice_length", "u32", slice_length)]
     spec = GATHER.spec(
         [
@@ -62,7 +62,7 @@ def _gather(low: Lowering, places: Places) -> list[KernelCall]:
         (low, past), indices = places.reach(first // length, -(-end // length))
         return [(low * length, past * length), indices, (first, end)]
 
-    work = quad_work(places.count * length, low.caps, reach, moved=[0])
+    work = quad_work(places.count * length, low.target, reach, moved=[0])
     return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason, work)]
 
 

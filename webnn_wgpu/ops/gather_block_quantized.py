@@ -72,7 +72,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     if low.has(3):
         resources.append((Binding("zero_points", "read", "uint8"), low.value(3)))
     resources.append((Binding("output", "write", output.data_type, quad=True), low.node.outputs[0]))
-    launch, grid = quad_launch(output.num_elements, low.caps)
+    launch, grid = quad_launch(output.num_elements, low.target)
     sizes = {
         "row_length": length,
         "row_bytes": x.shape[-1],

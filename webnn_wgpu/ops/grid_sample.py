@@ -110,7 +110,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     sizes = x.shape[2:]
     plane, positions = math.prod(sizes), math.prod(output.shape[2:])
     iterations = QUAD * TAPS[low.attrs["mode"]] ** len(sizes)
-    launch, workgroups = quad_launch(output.num_elements, low.caps, iterations)
+    launch, workgroups = quad_launch(output.num_elements, low.target, iterations)
     fields: list[tuple[str, UniformType, int]] = [
         *launch,
         ("positions", "u32", positions),
@@ -134,7 +134,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         planes = first // positions, -(-end // positions)
         return [(planes[0] * plane, planes[1] * plane), None, (first, end)]
 
-    work = quad_work(output.num_elements, low.caps, reach, iterations=iterations)
+    work = quad_work(output.num_elements, low.target, reach, iterations=iterations)
     operands = (low.value(0), low.value(1), low.node.outputs[0])
     return [
         KernelCall(spec, operands, tuple(v for *_, v in fields), workgroups, f"{low.attrs['mode']} in {len(sizes)}-D", work)

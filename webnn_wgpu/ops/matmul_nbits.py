@@ -12,11 +12,11 @@ import numpy as np
 
 from ..core.data_types import FLOATS
 from ..core.errors import OperationError
+from ..costs import Choice, ProductSize
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels import select
 from ..kernels.element import QUAD
-from ..kernels.select import Choice, ProductSize
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
@@ -123,7 +123,7 @@ def _choose(low: Lowering, size: ProductSize) -> Choice:
     forced = low.forced_variant
     possible = [v for v in VARIANTS if select.supports(low.caps, v)]
     if forced is None:
-        return low.measured(possible) or select.choose(low.caps, size)
+        return low.measured(possible) or low.target.costs.products.choose(size, possible)
     if forced not in possible:
         raise OperationError(
             "the forced kernel variant cannot be had",
@@ -137,11 +137,12 @@ def _choose(low: Lowering, size: ProductSize) -> Choice:
 
 def _tile(kernel: Kernel, low: Lowering, size: ProductSize, variant: str) -> tuple[KernelTemplate, tuple[int, int]]:
     """Declare the parameters of a variant; return its template, and the rows and columns of its tiles."""
+    costs = low.target.costs.products
     if variant == "tiled":
-        kernel.params["side"] = side = select.tile_side(size)
+        kernel.params["side"] = side = costs.tile_of_workgroup(size)
         return _TILED, (side * QUAD, side * QUAD)
     if variant == "gemv":
-        kernel.params["rows"] = rows = min(select.plain_rows(size), select.GEMV_ROWS)
+        kernel.params["rows"] = rows = min(costs.plain_rows(size), costs.gemv_rows)
         return _GEMV, (rows, 16)
     lanes = low.caps.subgroup_size if variant == "subgroup" else 0
     # More rows share the work of taking numbers out of words; without subgroups each reads elements of `a` of its own.

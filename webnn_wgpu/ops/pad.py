@@ -101,7 +101,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     x, mode = low.input(), low.attrs["mode"]
     dims = _merge(low.attrs["beginning_padding"], x.shape, low.attrs["ending_padding"], mode)
     if all(b == e == 0 for b, _, e in dims):
-        return [copy_call(low.value(0), x, low.node.outputs[0], low.caps)]
+        return [copy_call(low.value(0), x, low.node.outputs[0], low.target)]
     begin, size, end = dims[-1]
     element, read = bits_of(x.data_type), "strided"
     # Runs along the innermost dimension stay whole if it is not mirrored within.
@@ -117,7 +117,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     strides = strides_of([n for _, n, _ in dims])
     outputs = [b + n + e for b, n, e in dims]
     num_units = outputs[0] * strides_of(outputs)[0]
-    launch, grid = quad_launch(num_units * (QUAD if read == "quad" else 1), low.caps)
+    launch, grid = quad_launch(num_units * (QUAD if read == "quad" else 1), low.target)
     fields: list[tuple[str, UniformType, int]] = [*launch]
     if mode == "constant":
         fields.extend((f"value_{i}", "u32", word) for i, word in enumerate(_pattern(low.attrs["value"], x)))
@@ -143,7 +143,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         return [(least * width, past * width), (first, end)]
 
     num_elements = num_units * width
-    work = quad_work(num_elements, low.caps, reach, moved=[0])
+    work = quad_work(num_elements, low.target, reach, moved=[0])
     return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, f"{mode} padding, read {read}", work)]
 
 

@@ -7,7 +7,7 @@ padding or rounding up can make, gives 0, and for the maximum the lowest value o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
 from ..kernels.terms import Uniform
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._quads import MOST_ITERATIONS, quad_launch, quad_work
+from ._quads import quad_launch, quad_work
 from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, row_work, variant_of
 from ._reduction_functions import Step, arithmetic, extremum
 from ._rows import to_type, wide
@@ -39,12 +39,6 @@ SPATIAL = {"nchw": (2, 3), "nhwc": (1, 2)}
 
 _LONGEST_LINE = 64
 """Elements up to which a line of a window is summed one after the other, and lines up to which its lines are."""
-
-_SHARED_WINDOW = 32
-"""Elements from which on a window may be shared by several invocations."""
-
-_MOST_WRITTEN = 9
-"""Elements of the largest window that a kernel has written out instead of loops: more would take long to compile."""
 
 # The least value among floats as `ordered_f32` orders them: the key of -infinity.
 _ORDERED_NEGATIVE_INFINITY = "-2139095041i"
@@ -270,14 +264,16 @@ class _Pool:
         subgroups = ELEMENTS[element].size_bytes <= 4
         # An invocation's loops: elements in lines, which may be short, or in blocks of 32; for each of its results.
         windows = 1 if channels == "quads" else QUAD
-        most = MOST_ITERATIONS // (2 * windows) if low.caps.is_cpu else MAX_DIMENSION
+        costs = low.target.costs
+        most = min(MAX_DIMENSION, costs.launches.most_iterations // (2 * windows))
         variant = variant_of(
-            low, taps, lambda variants: _choice(low, variants, taps, results), subgroups=subgroups, most_items=most
+            low, taps, lambda variants: costs.pooling.choose(variants, taps, results), subgroups=subgroups, most_items=most
         )
         rows = RowShape(variant.lanes)
         # Invocations that share a window take every so manieth element of it anyway.
         blocks = variant.lanes > 1 or max(down.reach, across.reach) > _LONGEST_LINE
-        written = channels == "quads" and variant.lanes == 1 and not blocks and down.window * across.window <= _MOST_WRITTEN
+        few = down.window * across.window <= costs.pooling.most_written
+        written = few and channels == "quads" and variant.lanes == 1 and not blocks
         quads = -(-results // QUAD)
 
         def reach(first: int, end: int) -> list[Interval]:
@@ -288,11 +284,11 @@ class _Pool:
 
         iterations = 2 * windows * -(-taps // variant.lanes)
         if variant.lanes == 1:
-            launch, grid = quad_launch(results, low.caps, iterations)
-            work = quad_work(results, low.caps, reach, iterations=iterations)
+            launch, grid = quad_launch(results, low.target, iterations)
+            work = quad_work(results, low.target, reach, iterations=iterations)
         else:
-            launch, grid = row_launch(rows, quads, low.caps, "quads", iterations)
-            work = row_work(rows, quads, low.caps, quads_reach, "quads", iterations)
+            launch, grid = row_launch(rows, quads, low.target, "quads", iterations)
+            work = row_work(rows, quads, low.target, quads_reach, "quads", iterations)
         fields: list[Field] = [*launch, ("outputs", "u32", results)]
         if channels != "first":
             fields.append(("channels", "u32", last // QUAD if channels == "quads" else last))
@@ -335,19 +331,6 @@ def _neutral(step: Step, data_type: str) -> str:
     if data_type in FLOATS:
         return _ORDERED_NEGATIVE_INFINITY
     return _LOWEST_8_BIT.get(data_type, LOWEST[step.type])
-
-
-def _choice(low: Lowering, variants: Collection[str], taps: int, results: int) -> tuple[str, str]:
-    # An invocation makes four results. So many keep a device busy without sharing windows.
-    enough = 4 * 256 if low.caps.is_cpu else 4 * 16384
-    many = results >= enough
-    if "plain" in variants and (taps < _SHARED_WINDOW or many):
-        return "plain", "many results" if many else "small windows"
-    if "subgroup" in variants and low.caps.is_cpu:
-        return "subgroup", "large windows, CPU adapter with subgroups"
-    if "plain" in variants and low.caps.is_cpu:
-        return "plain", "CPU adapter without subgroups"
-    return "workgroup", "large windows"
 
 
 def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -> int:

@@ -97,7 +97,7 @@ def _lower_with(formula_for: Callable[[str], Formula], quantized: int) -> Callab
         sources = [Source(low.value(i), low.input(i), own) for i, own in enumerate(steps)]
         expression = builder.finish(result)
         output = TensorType(out.data_type, dims)
-        return elementwise_call(expression, builder.uniforms, sources, low.node.outputs[0], output, low.caps, "block-wise")
+        return elementwise_call(expression, builder.uniforms, sources, low.node.outputs[0], output, low.target, "block-wise")
 
     return lower
 

@@ -22,10 +22,6 @@ from .reduce import REDUCE, Tensor, number_of_parts, parts_needed, totals_of_par
 
 FROM_EXTREMA = KernelTemplate("quantization_parameters", ("of_parts",))
 
-_FEW = 1 << 12
-_FEW_ON_CPU = 1 << 16
-"""Elements that a single workgroup looks through: on CPU adapters another kernel costs as much as some ten thousand loads."""
-
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
     ones = (1,) * call.input().rank
@@ -46,11 +42,11 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
 
 def _lower(low: Lowering) -> list[KernelCall]:
     x = low.input()
-    if x.num_elements <= (_FEW_ON_CPU if low.caps.is_cpu else _FEW):
+    if x.num_elements <= low.target.costs.rows.few_elements:
         return [_end(low, [(Binding("input", "read", x.data_type), low.value(0))], x.num_elements, "few elements")]
     source = Tensor(low.value(0), x.data_type, (x.num_elements,))
     needed = parts_needed(view_rows(source.shape, (0,)), source.element, low.caps)
-    parts = max(needed, number_of_parts(1, x.num_elements, QUAD, low.caps))
+    parts = max(needed, number_of_parts(1, x.num_elements, QUAD, low.target))
     chunk = -(-x.num_elements // (parts * QUAD)) * QUAD
     calls: list[KernelCall] = []
     resources: list[tuple[Binding, Resource]] = []

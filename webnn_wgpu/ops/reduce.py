@@ -15,6 +15,7 @@ import numpy as np
 
 from ..core.caps import Caps
 from ..core.data_types import ANY, DATA_TYPES, FLOATS
+from ..costs import Target
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
@@ -66,16 +67,10 @@ class Tensor:
     shape: tuple[int, ...] = ()
 
 
-def number_of_parts(rows: int, items: int, lanes: int, caps: Caps) -> int:
+def number_of_parts(rows: int, items: int, lanes: int, target: Target) -> int:
     """Return how many parts a row is cut into, so that the device is busy and no invocation folds too many items."""
-    serial = -(-items // lanes)
-    if caps.is_cpu:
-        # A few workgroups keep it busy, and another call costs as much as some hundred loads of a vector of lanes.
-        enough, worth_it = 8, items // (512 if lanes == 1 else 8 * 512)
-    else:
-        enough, worth_it = 256, serial // 128
-    busy = rows if lanes > 1 else -(-rows // PLAIN_WORKGROUP)
-    return max(1, min(-(-enough // busy), worth_it), -(-serial // _MOST_SERIAL))
+    workgroups = rows if lanes > 1 else -(-rows // PLAIN_WORKGROUP)
+    return max(1, target.costs.rows.parts(workgroups, items, lanes), -(-items // (lanes * _MOST_SERIAL)))
 
 
 def reduce_calls(
@@ -108,7 +103,7 @@ def reduce_calls(
     needed = parts_needed(view, source.element, low.caps)
     if 8 * needed > view.reduced.size and needed > 1:
         # The elements lie too far apart even for parts of a few of them.
-        rows_of, copy = side_by_side(view, source.resource, source.element, low.caps, f"{key} side by side")
+        rows_of, copy = side_by_side(view, source.resource, source.element, low.target, f"{key} side by side")
         source = Tensor(rows_of, source.element, (view.kept.size, view.reduced.size))
         return [copy, *reduce_calls(low, step, source, (1,), target, key=key, length=length, shift=shift, variant=variant)]
     variant = variant or _choose(low, step, source, view)
@@ -116,7 +111,7 @@ def reduce_calls(
     item = _item_size(step, view, variant)
     items, rows = view.reduced.size // item, view.kept.size
     # An invocation of the plain variant makes four results.
-    parts = max(needed, number_of_parts(-(-rows // QUAD) if plain else rows, items, variant.lanes, low.caps))
+    parts = max(needed, number_of_parts(-(-rows // QUAD) if plain else rows, items, variant.lanes, low.target))
     chunk = -(-items // parts) * item
     # 8-bit results share a word, which invocations that make one result each cannot write.
     packed = ELEMENTS[target.element].size_bytes == 1 and not plain
@@ -196,11 +191,11 @@ def _reduce_call(
     iterations = chunk // item // variant.lanes * 34 // 32 + 2
     if plain:
         iterations *= 1 if form == "columns" else QUAD
-        launch, grid = quad_launch(outputs, low.caps, iterations)
-        work = quad_work(outputs, low.caps, reach, iterations=iterations)
+        launch, grid = quad_launch(outputs, low.target, iterations)
+        work = quad_work(outputs, low.target, reach, iterations=iterations)
     else:
-        launch, grid = row_launch(shape, outputs, low.caps, "outputs", iterations)
-        work = row_work(shape, outputs, low.caps, reach, "outputs", iterations)
+        launch, grid = row_launch(shape, outputs, low.target, "outputs", iterations)
+        work = row_work(shape, outputs, low.target, reach, "outputs", iterations)
     fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk // item)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]

@@ -165,7 +165,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     x, mode = low.input(), low.attrs["mode"]
     dims = _merged(x.shape, low.output().shape)
     if not any(d.resized for d in dims):
-        return [copy_call(low.value(0), x, low.node.outputs[0], low.caps)]
+        return [copy_call(low.value(0), x, low.node.outputs[0], low.target)]
     # The nearest element is moved bit by bit, so that every type can be on every device.
     element, quad, last = x.data_type, False, dims[-1]
     if mode == "nearest-neighbor":
@@ -177,7 +177,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         quad = True
         dims[-1] = _Dimension(last.size // QUAD, last.size // QUAD)
     read = "quad" if quad else "row" if dims[-1].output % QUAD == 0 else "strided"
-    launch, grid = quad_launch(math.prod(d.output for d in dims) * (QUAD if quad else 1), low.caps)
+    launch, grid = quad_launch(math.prod(d.output for d in dims) * (QUAD if quad else 1), low.target)
     fields: list[Field] = [*launch]
     for d, (dimension, stride) in enumerate(zip(dims, strides_of([d.size for d in dims]), strict=True)):
         fields += dimension.fields(d, stride)
@@ -204,7 +204,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         return [(least * width, past * width), (first, end)]
 
     moved = [0] if mode == "nearest-neighbor" else []
-    work = quad_work(math.prod(outputs) * width, low.caps, reach, moved)
+    work = quad_work(math.prod(outputs) * width, low.target, reach, moved)
     return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{mode}, read {read}", work)]
 
 

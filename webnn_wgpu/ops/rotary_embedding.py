@@ -102,7 +102,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     interleaved: bool = low.attrs["interleaved"]
     # A quad lies in one head, and so does what it is paired with; where quads of cosines are read, rows of them are quads too.
     quad = layout.size % QUAD == 0 and rotary % (QUAD if interleaved else 2 * QUAD) == 0
-    launch, grid = quad_launch(x.num_elements, low.caps)
+    launch, grid = quad_launch(x.num_elements, low.target)
     fields: list[tuple[str, UniformType, int]] = [
         *launch,
         ("D", "u32", layout.size),
@@ -136,7 +136,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         return [heads, *(None for _ in resources[1:-1]), (first, end)]
 
     reason = "whole quads of pairs" if quad else "pair by pair"
-    work = quad_work(x.num_elements, low.caps, reach)
+    work = quad_work(x.num_elements, low.target, reach)
     values = tuple(value for _, value in resources)
     return [KernelCall(spec, values, tuple(v for _, _, v in fields), grid, reason, work)]
 

@@ -29,7 +29,7 @@ from ._places import (
     places_at,
     places_of_elements,
 )
-from ._quads import MOST_ITERATIONS, quad_launch, quad_work
+from ._quads import quad_launch, quad_work
 from ._units import WORD_BYTES, Units
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
@@ -45,12 +45,6 @@ if TYPE_CHECKING:
 
 SEARCH = KernelTemplate("scatter.search", ("form", "rank", "quad"))
 WINNERS = KernelTemplate("scatter.winners", ("step", "form", "rank", "quad"))
-
-_FEW = 2
-"""Updates that are always searched: finding them costs each quad less than two more passes over the places."""
-
-_COMPARISONS = 1 << 15
-"""Comparisons up to which searching costs less than two more dispatches do, some 20 us each on a software adapter."""
 
 
 Field: TypeAlias = tuple[str, UniformType, int]
@@ -106,10 +100,10 @@ class _Scatter:
         moved: Sequence[int] = (),
         iterations: int = 1,
     ) -> KernelCall:
-        launch, grid = quad_launch(num_elements, self.low.caps, iterations)
+        launch, grid = quad_launch(num_elements, self.low.target, iterations)
         fields = [*launch, *fields]
         spec = template.spec([b for b, _ in bindings], [(name, type_) for name, type_, _ in fields], **params)
-        work = quad_work(num_elements, self.low.caps, reach, moved, iterations) if reach else None
+        work = quad_work(num_elements, self.low.target, reach, moved, iterations) if reach else None
         return KernelCall(spec, tuple(r for _, r in bindings), tuple(v for *_, v in fields), grid, self.reason, work)
 
     def _marked(self, first: int, end: int) -> list[Interval | None]:
@@ -162,7 +156,8 @@ def _scatter(low: Lowering, places: Places) -> list[KernelCall]:
     x = low.input()
     units, table = places.units(x.data_type), x.num_elements // places.slice_length
     variant, reason = low.forced_variant, "forced"
-    if variant == "search" and low.caps.is_cpu and places.count > MOST_ITERATIONS:
+    costs = low.target.costs
+    if variant == "search" and places.count > costs.launches.most_iterations:
         raise OperationError(
             "the forced kernel variant cannot be had",
             operator=low.ops[low.node.op].python_name,
@@ -174,7 +169,7 @@ def _scatter(low: Lowering, places: Places) -> list[KernelCall]:
     if variant is None:
         quads = table * units.lengths[0] // (1 if units.quad else QUAD)
         # Searching reads all indices at once.
-        few = places.count <= _FEW or places.count * quads <= _COMPARISONS
+        few = places.count <= costs.scatter.most_searched or places.count * quads <= costs.scatter.most_comparisons
         few &= padded_bytes(low.input(1).size_bytes) <= limit
         variant, reason = "search" if few else "winners", f"{places.count} update(s), {table} place(s)"
     scatter = _Scatter(low, places, units, table, reason)

@@ -18,7 +18,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, UniformTyp
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._places import INDEX_TYPES, check_coordinates, clamped_indices, coordinates, index_binding, places_at
-from ._quads import MOST_ITERATIONS, quad_launch
+from ._quads import quad_launch
 from ._rows import to_type, wide
 from ._shapes import merge_dimensions, strides_of
 from .interfaces.bounds import CONDITIONED
@@ -35,9 +35,9 @@ _Fields = Sequence[tuple[str, UniformType, int]]
 
 def _scatter(low: Lowering, form: str, rank: int, fields: _Fields, updates: int, slice_length: int) -> list[KernelCall]:
     """Return the calls that combine `updates` slices with the input; `form`, `rank` and `fields` say how places are named."""
-    caps, element = low.caps, element_of(low.input().data_type, low.caps)
+    element = element_of(low.input().data_type, low.caps)
     named = Temp("named", 4 * updates)
-    launch, grid = quad_launch(updates, caps)
+    launch, grid = quad_launch(updates, low.target)
     first_fields = [*launch, *fields]
     spec = SCATTER_REDUCE.spec(
         [index_binding(low.input(1).data_type), Binding("named", "write", "uint32", quad=True)],
@@ -49,12 +49,14 @@ def _scatter(low: Lowering, form: str, rank: int, fields: _Fields, updates: int,
         resumed=False,
     )
     name = KernelCall(spec, (low.value(1), named), tuple(v for *_, v in first_fields), grid, f"{updates} places")
-    calls, order = sorting_calls(Rows(named, "uint32", 1, updates), updates, False, caps)
+    calls, order = sorting_calls(Rows(named, "uint32", 1, updates), updates, False, low.caps)
     reduction: str = low.attrs["reduction"]
     if reduction == "none":
         element = bits_of(element)
-    # An element may have to take in all updates: on software adapters so many in one dispatch as the driver has patience for.
-    most = MOST_ITERATIONS // QUAD - 2 * 32 if caps.is_cpu and reduction != "none" else updates
+    most = updates
+    if reduction != "none":
+        # An element may have to take in all updates: as many in one dispatch as its loops may have iterations.
+        most = min(updates, low.target.costs.launches.most_iterations // QUAD - 2 * 32)
     return [
         name,
         *calls,
@@ -67,7 +69,7 @@ def _reduce(
 ) -> KernelCall:
     """Return the call that takes in the sorted updates from `first` on, `most` of them."""
     end = min(first + most, updates)
-    launch, grid = quad_launch(low.output().num_elements, low.caps, QUAD * (min(most, updates) + 2 * 32))
+    launch, grid = quad_launch(low.output().num_elements, low.target, QUAD * (min(most, updates) + 2 * 32))
     fields: _Fields = [
         *launch,
         ("updates", "u32", updates),

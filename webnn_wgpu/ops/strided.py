@@ -29,7 +29,7 @@ from .interfaces.movement import MOVES, Move, Movement, Stepped
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ..core.caps import Caps
+    from ..costs import Target
     from ..ir.graph import Array, Attrs, Graph, Node
     from ..ir.types import TensorType
 
@@ -46,13 +46,13 @@ def strided_call(
     dims: Sequence[int],
     strides: Sequence[int],
     output: KernelOperand,
-    caps: Caps,
+    target: Target,
     reason: str,
 ) -> KernelCall:
     """Return the kernel call `output[i] = value[base + sum(coordinate(i, d) * strides[d])]` over index space `dims`."""
     num_elements = math.prod(dims)
     space, (_, own) = merge_dimensions(dims, [strides_of(dims), strides])
-    launch, grid = quad_launch(num_elements, caps)
+    launch, grid = quad_launch(num_elements, target)
     fields: list[tuple[str, UniformType, int]] = list(launch)
     fields.append(("input_base", "u32", base))
     aligned = base % QUAD == 0
@@ -82,14 +82,14 @@ def strided_call(
         low, past = (first, end) if read == "same" else strided_span(space, own, first, end)
         return [(base + low, base + past), (first, end)]
 
-    work = quad_work(num_elements, caps, reach, moved=[0])
+    work = quad_work(num_elements, target, reach, moved=[0])
     return KernelCall(spec, (value, output), tuple(v for _, _, v in fields), grid, reason, work)
 
 
-def copy_call(value: int, value_type: TensorType, output: int, caps: Caps) -> KernelCall:
+def copy_call(value: int, value_type: TensorType, output: int, target: Target) -> KernelCall:
     """Return the kernel call that copies a value."""
     shape = value_type.shape
-    return strided_call(value, value_type.data_type, 0, shape, strides_of(shape), output, caps, "copy")
+    return strided_call(value, value_type.data_type, 0, shape, strides_of(shape), output, target, "copy")
 
 
 def _place(low: Lowering) -> tuple[int, int, tuple[int, ...]]:
@@ -101,7 +101,7 @@ def _place(low: Lowering) -> tuple[int, int, tuple[int, ...]]:
 
 def _lower(low: Lowering, base: int, dims: Sequence[int], strides: Sequence[int], reason: str) -> list[KernelCall]:
     data_type = low.input().data_type
-    return [strided_call(low.value(0), data_type, base, dims, strides, low.node.outputs[0], low.caps, reason)]
+    return [strided_call(low.value(0), data_type, base, dims, strides, low.node.outputs[0], low.target, reason)]
 
 
 def _given(arrays: Sequence[Array | None]) -> Array:
@@ -133,7 +133,7 @@ def _lower_transpose(low: Lowering) -> list[KernelCall]:
     value, start, strides = _place(low)
     steps, reason = [strides[d] for d in order], f"permutation {list(order)}"
     output = low.output()
-    return [strided_call(value, output.data_type, start, output.shape, steps, low.node.outputs[0], low.caps, reason)]
+    return [strided_call(value, output.data_type, start, output.shape, steps, low.node.outputs[0], low.target, reason)]
 
 
 def _follow_transpose(source: Stepped, move: Move) -> Stepped:
@@ -183,7 +183,7 @@ def _lower_slice(low: Lowering) -> list[KernelCall]:
     base = start + sum(b * s for b, s in zip(low.attrs["starts"], own, strict=True))
     steps = [s * k for s, k in zip(own, low.attrs["strides"], strict=True)]
     output = low.output()
-    return [strided_call(value, output.data_type, base, output.shape, steps, low.node.outputs[0], low.caps, "slice")]
+    return [strided_call(value, output.data_type, base, output.shape, steps, low.node.outputs[0], low.target, "slice")]
 
 
 def _slice_runs(graph: Graph, node: Node) -> Sequence[int]:
@@ -246,7 +246,7 @@ def _lower_split(low: Lowering) -> list[KernelCall]:
         output = low.output(i)
         reason = f"part {i} of {len(low.node.outputs)}"
         base = first + start * own[axis]
-        calls.append(strided_call(value, x.data_type, base, output.shape, own, low.node.outputs[i], low.caps, reason))
+        calls.append(strided_call(value, x.data_type, base, output.shape, own, low.node.outputs[i], low.target, reason))
         start += part
     return calls
 

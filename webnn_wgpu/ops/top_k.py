@@ -149,7 +149,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     rows = Rows(low.value(0), element_of(x.data_type, low.caps), x.num_elements // length, length, inner)
     calls, order = sorting_calls(rows, k, low.attrs["largest"], low.caps)
-    launch, grid = quad_launch(values.num_elements, low.caps)
+    launch, grid = quad_launch(values.num_elements, low.target)
     fields = [*launch, ("inner", "u32", inner), ("kept", "u32", k), ("length", "u32", length)]
     bindings = [
         Binding("input", "read", bits_of(values.data_type)),

@@ -45,7 +45,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     diagonal = max(-height, min(width, low.attrs["diagonal"]))
     # column - row <= d is row - column >= -d: one shader serves both triangles.
     sign = 1 if low.attrs["upper"] else -1
-    launch, grid = quad_launch(x.num_elements, low.caps)
+    launch, grid = quad_launch(x.num_elements, low.target)
     fields: list[tuple[str, UniformType, int]] = [
         *launch,
         ("height", "u32", height),
@@ -60,7 +60,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         whole_quads=width % QUAD == 0,
     )
     reason = f"{'upper' if sign == 1 else 'lower'} triangle, diagonal {diagonal}"
-    work = quad_work(x.num_elements, low.caps, lambda first, end: [(first, end)] * 2)
+    work = quad_work(x.num_elements, low.target, lambda first, end: [(first, end)] * 2)
     return [KernelCall(spec, (low.value(0), low.node.outputs[0]), tuple(v for _, _, v in fields), grid, reason, work)]
 
 

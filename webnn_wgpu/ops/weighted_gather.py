@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..core.data_types import FLOATS
+from ..costs import PORTABLE_ITERATIONS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import QUAD
@@ -15,7 +16,7 @@ from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._places import INDEX_TYPES, clamped_indices, index_binding
-from ._quads import MOST_ITERATIONS, quad_launch, quad_work
+from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import PER_TAKEN
@@ -23,7 +24,8 @@ from .interfaces.family import Family
 
 WEIGHTED_GATHER = KernelTemplate("weighted_gather", ("quad",))
 
-_MOST_TAPS = MOST_ITERATIONS // QUAD
+_MOST_TAPS = PORTABLE_ITERATIONS // QUAD
+"""Elements in a sum at most, on every device: an invocation makes four sums."""
 
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
@@ -57,7 +59,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     size, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     quad = inner % QUAD == 0
     iterations = taps * (1 if quad else QUAD)
-    launch, grid = quad_launch(output.num_elements, low.caps, iterations)
+    launch, grid = quad_launch(output.num_elements, low.target, iterations)
     own = {"inner": inner // QUAD if quad else inner, "length": length, "size": size, "taps": taps}
     fields = [*launch, *((name, "u32", value) for name, value in own.items())]
     spec = WEIGHTED_GATHER.spec(
@@ -76,7 +78,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         outer = first // (length * inner), -(-end // (length * inner))
         return [(outer[0] * size * inner, outer[1] * size * inner), None, None, (first, end)]
 
-    work = quad_work(output.num_elements, low.caps, reach, iterations=iterations)
+    work = quad_work(output.num_elements, low.target, reach, iterations=iterations)
     return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{taps} elements per sum", work)]
 
 

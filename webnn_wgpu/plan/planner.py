@@ -126,7 +126,7 @@ class _Planner:
     def _copy_output(self, name: str, value: int) -> None:
         copy = max(self.graph.values, default=0) + 1 + len(self.temps)
         self.temps[copy] = self.graph.type(value).size_bytes
-        call = copy_call(value, self.graph.type(value), copy, self.caps)
+        call = copy_call(value, self.graph.type(value), copy, self.target)
         self.calls += ((part, None, f"output {name}") for part in self._divided(call))
         self.copies[name] = copy
 
@@ -153,7 +153,7 @@ class _Planner:
     def plan(self) -> ExecutionPlan:
         graph = self.graph
         self.lower()
-        self._change(share_kernels([call for call, _, _ in self.calls], self.caps))
+        self._change(share_kernels([call for call, _, _ in self.calls], self.target))
         outputs = {self.copies.get(name) or self.root(value): name for name, value in graph.outputs.items()}
         inputs = {value: name for name, value in graph.inputs.items()}
         separate = self._assigned(outputs, inputs)

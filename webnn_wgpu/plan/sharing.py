@@ -15,17 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from ..core.caps import Caps
-from ..kernels import select
+from ..costs import Target, Tile
 from ..kernels.expression import Expression, Step, hide_last
 from ..kernels.notation import term
-from ..kernels.select import Tile
 from ..kernels.spec import Binding, KernelCall, KernelSpec, Tiling, UniformType
 from ..kernels.terms import OPAQUE_ZERO, Group, Infix, Variable
 from ..kernels.tiles import retiled
-
-_SURE = 0.97
-"""The share of what a product is estimated to take that it certainly takes: to move much work for little loss is left."""
 
 _ARGS = (("x0", "f32"),)
 _Field: TypeAlias = tuple[str, UniformType]
@@ -39,9 +34,11 @@ _ADDED = term(f"select(before, before + addend, params.{ADDS[0]} != 0u)")
 _RELU = term("max_f32(x0, 0.0)")
 
 
-def share_kernels(calls: Sequence[KernelCall], caps: Caps) -> list[KernelCall]:
+def share_kernels(calls: Sequence[KernelCall], target: Target) -> list[KernelCall]:
     """Return the calls with kernels that differ in their clamps, last addends or tiles alone replaced by one."""
-    return _in_fewer_tiles(_merged(_merged(_merged(calls, _clamped), _adding), _with_addend, _untiled), caps)
+    if target.costs.sharing.merges:
+        calls = _merged(_merged(_merged(calls, _clamped), _adding), _with_addend, _untiled)
+    return _in_fewer_tiles(calls, target)
 
 
 def _merged(
@@ -147,7 +144,7 @@ def _with_addend(call: KernelCall) -> KernelCall | None:
     return replace(call, spec=replace(spec, params=tuple(params.items()), bindings=bindings), reason=reason)
 
 
-def _in_fewer_tiles(calls: Sequence[KernelCall], caps: Caps) -> list[KernelCall]:
+def _in_fewer_tiles(calls: Sequence[KernelCall], target: Target) -> list[KernelCall]:
     """Return the calls, those of kernels for some tile in the tiles of another kernel where they lose little by that."""
     kinds: defaultdict[KernelSpec, defaultdict[KernelSpec, list[int]]] = defaultdict(lambda: defaultdict(list))
     for i, call in enumerate(calls):
@@ -155,7 +152,7 @@ def _in_fewer_tiles(calls: Sequence[KernelCall], caps: Caps) -> list[KernelCall]
             kinds[_untiled(call.spec)][call.spec].append(i)
     found = list(calls)
     for users in kinds.values():
-        while (least := _least_lost(found, users, caps)) is not None:
+        while (least := _least_lost(found, users, target)) is not None:
             spec, changed = least
             moved = users.pop(spec)
             users[changed[0].spec] += moved
@@ -168,29 +165,30 @@ def _in_fewer_tiles(calls: Sequence[KernelCall], caps: Caps) -> list[KernelCall]
 
 
 def _least_lost(
-    calls: Sequence[KernelCall], users: Mapping[KernelSpec, Sequence[int]], caps: Caps
+    calls: Sequence[KernelCall], users: Mapping[KernelSpec, Sequence[int]], target: Target
 ) -> tuple[KernelSpec, list[KernelCall]] | None:
     """Return the kernel whose calls lose the least in the tiles of another, and they in these; None if all lose too much.
 
     Args:
         calls: all calls.
         users: kernels that are alike but for their tiles, and the positions of their calls.
-        caps: the device.
+        target: the device.
     """
+    costs = target.costs.sharing
 
     def nanoseconds(tiling: Tiling, tile: Tile) -> float:
-        return select.tile_nanoseconds(caps, tiling.size, *tile, texture=True)
+        return target.costs.products.tile_nanoseconds(tiling.size, *tile, texture=True)
 
     tilings = {spec: [t for i in own if (t := calls[i].tiling)] for spec, own in users.items()}
     lost = {
-        (spec, other): sum(nanoseconds(t, tilings[other][0].tile) - _SURE * nanoseconds(t, t.tile) for t in own)
+        (spec, other): sum(nanoseconds(t, tilings[other][0].tile) - costs.certain_share * nanoseconds(t, t.tile) for t in own)
         for spec, own in tilings.items()
         for other in tilings
         if other is not spec
     }
-    for spec, other in sorted((pair for pair in lost if lost[pair] < select.WORTH_A_KERNEL_NS), key=lost.__getitem__):
+    for spec, other in sorted((pair for pair in lost if lost[pair] < costs.worth_a_kernel_ns), key=lost.__getitem__):
         tile = tilings[other][0].tile
-        changed = [call for i in users[spec] if (call := retiled(calls[i], tile, caps)) and call.spec == other]
+        changed = [call for i in users[spec] if (call := retiled(calls[i], tile, target.caps)) and call.spec == other]
         if len(changed) == len(users[spec]):
             return spec, changed
     return None

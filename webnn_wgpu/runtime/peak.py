@@ -30,9 +30,6 @@ _LONG_ENOUGH_US = 4000
 _MOST_WORKGROUPS = 1 << 20
 _ROUNDS = 15
 
-_COPIED_BYTES = 32 << 20, 128 << 20
-"""Bytes that are copied on software adapters, which have a processor's caches, and on hardware, whose caches are larger."""
-
 
 @dataclass(frozen=True)
 class Peak:
@@ -96,7 +93,7 @@ def _parsed(text: str | None) -> Peak | None:
 def _measured(device: Device) -> Peak:
     caps = device.caps
     limits = (caps.limit("max-storage-buffer-binding-size"), caps.limit("max-buffer-size"))
-    copied = min(_COPIED_BYTES[not caps.is_cpu], *limits) // 1024 * 1024
+    copied = min(device.target.costs.runtime.uncached_bytes, *limits) // 1024 * 1024
     buffers = [device.create_buffer(copied, name) for name in ("peak source", "peak result")]
     try:
         buffers[0].write(np.full(8, 0.5, np.float32))

@@ -38,9 +38,6 @@ with bytes and `UPLOADING` while weights are uploaded."""
 
 UPLOADING = "uploading weights"
 
-_SOON_UPLOADED_BYTES = 16 * 1024 * 1024
-"""Weights that take a software adapter a few hundredths of a second to upload."""
-
 
 class Program:
     """A plan on a device.
@@ -151,7 +148,7 @@ class Program:
         for d in plan.dispatches:
             uses.setdefault(d.spec, []).append(d)
         with WarmUp(self.device, plan, uses, self._uniform_window) as warm_up:
-            early = warm_up.on_lanes and plan.constant_bytes > _SOON_UPLOADED_BYTES
+            early = warm_up.on_lanes and plan.constant_bytes > self.device.target.costs.runtime.soon_uploaded_bytes
             if early:
                 self._allocate(progress)
             for i, spec in enumerate(warm_up.order()):

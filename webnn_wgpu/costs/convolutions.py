@@ -1,0 +1,74 @@
+"""The costs of convolutions: which kernels compute one, and how its work is divided."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .sizes import Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from .products import ProductCosts
+    from .sizes import ConvolutionSize
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvolutionCosts(ABC):
+    """Costs of convolutions.
+
+    Attributes:
+        products: the costs of the products that they are made of.
+        winograd_channels: input and output channels from which on Winograd's transforms are worth their memory traffic.
+        winograd_patches: patches of 2 x 2 output pixels from which on its products are large enough to be fast.
+        winograd_part_bytes: least intermediate results of a part, where Winograd's algorithm goes through the patches in
+            several parts, in bytes.
+        most_winograd_parts: parts at most.
+        written_taps, written_width: most taps, and most taps in a row, that the depthwise kernel has written out instead of
+            a loop.
+        wide_taps: taps in a row from which on neighboring pixels share most of what they read, so that an invocation of the
+            depthwise kernel may compute eight.
+        depthwise_shares_reads: whether an invocation of the depthwise kernel computes several pixels or rows that share what
+            they read.
+        taps_in_texture: whether the depthwise kernel reads constant filters from a texture.
+    """
+
+    products: ProductCosts
+    winograd_channels: int
+    winograd_patches: int
+    winograd_part_bytes: int
+    most_winograd_parts: int
+    written_taps: int
+    written_width: int
+    wide_taps: int
+    depthwise_shares_reads: bool
+    taps_in_texture: bool
+
+    def choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
+        """Return the kernel variant for a convolution, one of those that are possible for it on the device."""
+        if "pointwise" in possible:
+            return Choice("pointwise", "one tap: a matrix product")
+        if size.groups > 1 and "depthwise" in possible:
+            return Choice("depthwise", "one input channel per group")
+        if "winograd" in possible and self._winograd_pays(size, possible):
+            return Choice("winograd", f"3 x 3 with {size.depth} and {size.columns} channels: fewer multiplications")
+        return self._choose(size, possible)
+
+    def _winograd_pays(self, size: ConvolutionSize, possible: Collection[str]) -> bool:
+        """Return whether Winograd's transforms take less time than they save."""
+        few = min(size.depth, size.columns) < self.winograd_channels
+        return not few and size.images * math.prod(size.patches) >= self.winograd_patches
+
+    @abstractmethod
+    def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
+        """Return the variant for a convolution of several taps and channels in a group."""
+
+    def winograd_parts(self, size: ConvolutionSize) -> int:
+        """Return in how many parts Winograd's algorithm goes through the patches of 2 x 2 output pixels."""
+        patches, widest = size.images * math.prod(size.patches), max(size.depth, size.columns)
+        # Each part reads the whole filter, which is not to be more than twice what the part itself takes.
+        most = min(self.most_winograd_parts, 2 * patches // widest)
+        return max(1, min(most, -(-patches * 16 * 4 * widest // self.winograd_part_bytes)))

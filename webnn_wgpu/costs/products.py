@@ -1,0 +1,113 @@
+"""The costs of matrix products: which kernel computes one, and in which tiles."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .tiles import HALF_QUADS, PLAIN_ROWS, TALL_ROWS, TILE_SIDES, WIDE_QUADS, common_tiles
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from .sizes import Choice, ProductSize
+
+Worth = tuple[float, float]
+"""What a rare tile must save to be worth a longer compilation: a share of the product's time, and nanoseconds."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubgroupTimes:
+    """Times of the kernel that computes products in the registers of a subgroup, for 8 lanes.
+
+    Attributes:
+        texture_ns: loading a quad from a texture.
+        buffer_ns: loading a quad from a buffer.
+        product_ns: multiplying four numbers with a quad, sums included.
+        half_share: the share of a quad's time that half a quad takes.
+        worth_tall, worth_halves, worth_wide: what the higher tile, one of half quads and the wider one must save.
+    """
+
+    texture_ns: float
+    buffer_ns: float
+    product_ns: float
+    half_share: float
+    worth_tall: Worth
+    worth_halves: Worth
+    worth_wide: Worth
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProductCosts(ABC):
+    """Costs of matrix products.
+
+    Attributes:
+        lanes: invocations of a subgroup; 0 without subgroups.
+        subgroup: times of the subgroup kernel.
+        large_tiles: tiles of 64 x 64 from which on the tiled kernel takes them. Fewer leave the device idle, and there are
+            four times as many tiles of 32 x 32.
+        gemv_rows: rows that the `gemv` kernel is better for than tiles, at most.
+    """
+
+    lanes: int
+    subgroup: SubgroupTimes
+    large_tiles: int
+    gemv_rows: int
+
+    @abstractmethod
+    def choose(self, size: ProductSize, possible: Collection[str]) -> Choice:
+        """Return the kernel variant for a product, one of those that are possible on the device."""
+
+    def tile_of_workgroup(self, size: ProductSize) -> int:
+        """Return the side of the tiled kernel's workgroups in invocations: its tiles are 4 times as wide and high."""
+        large = -(-size.M // 64) * -(-size.N // 64) * size.matrices
+        return TILE_SIDES[large >= self.large_tiles]
+
+    def plain_rows(self, size: ProductSize) -> int:
+        """Return the rows per invocation of the plain kernel."""
+        return next((rows for rows in PLAIN_ROWS if size.M <= rows), PLAIN_ROWS[-1])
+
+    def subgroup_tile(self, size: ProductSize, *, texture: bool, wide: bool = False) -> tuple[int, float]:
+        """Return the rows and the quads of columns per lane of the subgroup kernel's tiles: those that take the least time.
+
+        More rows load `b` less often. A common tile is taken unless a higher tile wastes much less, or half a quad does, or
+        a wider one is filled. With `b` in a texture, 16 rows of two quads are faster than 32 of one.
+
+        Args:
+            size: sizes of the product.
+            texture: whether `b` lies in a texture.
+            wide: whether the wider tile may be taken. Networks of convolutions have products of many sizes: for the few that
+                fill it they would compile another kernel.
+        """
+
+        def nanoseconds(tile: tuple[int, float]) -> float:
+            return self.tile_nanoseconds(size, *tile, texture=texture)
+
+        best = min(common_tiles(texture=texture), key=nanoseconds)
+        if not texture or best[0] != 16:
+            return best
+        times = self.subgroup
+        rare = [((TALL_ROWS, best[1]), times.worth_tall), *(((16, quads), times.worth_halves) for quads in HALF_QUADS)]
+        rare += [((16, WIDE_QUADS), times.worth_wide)] * wide
+        takes = nanoseconds(best)
+        worth = [tile for tile, (share, least) in rare if takes - nanoseconds(tile) > max(least, share * takes)]
+        return min(worth, key=nanoseconds, default=best)
+
+    def tile_of(self, choice: Choice, size: ProductSize, *, texture: bool, wide: bool = False) -> tuple[int, float]:
+        """Return the subgroup kernel's tile for a choice, which may name one; the arguments are those of `subgroup_tile`."""
+        rows, quads = choice.tile or self.subgroup_tile(size, texture=texture, wide=wide)
+        return int(rows), quads if texture else max(1, int(quads))
+
+    def subgroup_nanoseconds(self, size: ProductSize, *, texture: bool) -> float:
+        """Return about how long the subgroup kernel takes for a product on one core."""
+        return self.tile_nanoseconds(size, *self.subgroup_tile(size, texture=texture), texture=texture)
+
+    def tile_nanoseconds(self, size: ProductSize, rows: float, quads: float, *, texture: bool) -> float:
+        """Return about how long the subgroup kernel takes on one core in tiles of some rows and quads of columns per lane."""
+        lanes, times = self.lanes, self.subgroup
+        tiles = -(-size.M // rows) * -(-size.N // (lanes * quads * 4))
+        a_loads = -(-rows // lanes) * times.buffer_ns
+        b_loads = 4 * quads * (times.texture_ns if texture else times.buffer_ns)
+        products = rows * (int(quads) + (times.half_share if quads % 1 else 0)) * times.product_ns
+        return size.matrices * tiles * size.K / 4 * (a_loads + b_loads + products)

@@ -1,0 +1,99 @@
+"""The costs of rows that are reduced, normalized or pooled: which invocations work on a row, and in how many parts."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .sizes import Choice
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowCosts(ABC):
+    """Costs of kernels that work on rows: one invocation (`plain`), a `subgroup` or a `workgroup` to a row.
+
+    Attributes:
+        short_row: elements from which on a row is worth more than one invocation.
+        many_rows: rows from which on one invocation takes each, where neighboring elements belong to different rows.
+        few_elements: elements that a single workgroup looks through for their range; for more a kernel of many workgroups
+            goes first.
+    """
+
+    short_row: int
+    many_rows: int
+    few_elements: int
+
+    def choose(self, variants: Collection[str], rows: int, length: int, *, columns: bool) -> Choice:
+        """Return which of some variants works on rows.
+
+        Args:
+            variants: `plain`, `subgroup`, `workgroup`, those that there are.
+            rows: how many rows.
+            length: elements of a row.
+            columns: whether neighboring elements belong to different rows.
+        """
+        if length < self.short_row:
+            return Choice("plain", "short rows")
+        if "plain" not in variants:
+            return Choice(self._sharing(variants), "long rows")
+        if columns and rows >= self.many_rows:
+            return Choice("plain", "neighbouring elements belong to different rows")
+        return self._choose(variants, rows, length)
+
+    @abstractmethod
+    def _sharing(self, variants: Collection[str]) -> str:
+        """Return the variant whose invocations share a row."""
+
+    @abstractmethod
+    def _choose(self, variants: Collection[str], rows: int, length: int) -> Choice:
+        """Return the variant for rows that are not short, where all variants may do."""
+
+    @abstractmethod
+    def parts(self, workgroups: int, items: int, lanes: int) -> int:
+        """Return into how many parts a row is to be cut so that the device is busy; 0 or 1 where that does not pay.
+
+        Args:
+            workgroups: workgroups that work on whole rows.
+            items: items of a row.
+            lanes: invocations that share a row.
+        """
+
+    @abstractmethod
+    def reads_again(self, held: int, rows: int) -> bool:
+        """Return whether invocations read a row again to normalize it instead of storing it from registers.
+
+        Args:
+            held: items that an invocation holds in registers.
+            rows: how many rows.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class PoolingCosts(ABC):
+    """Costs of pooling.
+
+    Attributes:
+        many_results: results that keep the device busy without invocations that share windows.
+        shared_window: elements from which on a window may be shared by several invocations.
+        most_written: elements of the largest window that a kernel has written out instead of loops: more would take long to
+            compile.
+    """
+
+    many_results: int
+    shared_window: int
+    most_written: int
+
+    def choose(self, variants: Collection[str], taps: int, results: int) -> Choice:
+        """Return which of some variants works on windows of `taps` elements."""
+        many = results >= self.many_results
+        if "plain" in variants and (taps < self.shared_window or many):
+            return Choice("plain", "many results" if many else "small windows")
+        return self._choose(variants)
+
+    @abstractmethod
+    def _choose(self, variants: Collection[str]) -> Choice:
+        """Return the variant for few large windows."""
