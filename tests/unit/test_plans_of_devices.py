@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,14 @@ from tests.unit.plans import DEVICES, caps_of, check_plan
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.passes import run_passes
-from webnn_wgpu.plan import ExecutionPlan, make_plan
+from webnn_wgpu.plan import ExecutionPlan, make_plan, planner
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webnn_wgpu.core.caps import Caps
     from webnn_wgpu.ir.graph import Graph, Node
+    from webnn_wgpu.kernels.spec import KernelCall
 
 RNG = np.random.default_rng(0)
 
@@ -106,6 +111,23 @@ def in_place(plan: ExecutionPlan, node: Node) -> bool:
     """Whether what a node cuts its operand into lies where that does."""
     lie_in = {(place.kind, place.key) for v in (node.operands[0], *node.outputs) if (place := plan.places.get(v))}
     return node.op in ("split", "slice") and len(lie_in) == 1
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("model", MODELS)
+def test_calls_and_kernels_are_plain_data(model: str, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[KernelCall] = []
+
+    def noted(given: Sequence[KernelCall], caps: Caps) -> list[KernelCall]:
+        calls.extend(given)
+        return share_kernels(given, caps)
+
+    share_kernels = planner.share_kernels
+    monkeypatch.setattr(planner, "share_kernels", noted)
+    plan = planned(MODELS[model](), device)
+    assert calls
+    for each in (*calls, *((d.spec, d.bindings) for d in plan.dispatches), *plan.constants):
+        assert pickle.loads(pickle.dumps(each)) == each  # functions would be refused
 
 
 @pytest.mark.parametrize("device", DEVICES)

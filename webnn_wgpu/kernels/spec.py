@@ -302,7 +302,7 @@ class KernelCall:
         uniforms: values of its uniform fields, in the same order.
         grid: workgroups in x, y, z.
         reason: why this kernel was chosen, for people.
-        work: how it can be divided; None where it cannot.
+        work: how it can be divided; None where it cannot, or need not any more.
         replaces: whether its result replaces an operand, which it reads where it stores.
         tiling: its tile, where the kernel comes in others and none was asked for.
         share: the share that it touches of its node's operands and result, where other calls touch the rest.

@@ -192,12 +192,13 @@ def divided(call: KernelCall, sizes: Sequence[int], caps: Caps) -> list[KernelCa
         caps: the device.
 
     Returns:
-        The calls, in order; `call` itself where everything fits, or where it cannot be divided so that it does.
+        The calls, in order; `call` alone where everything fits, or where it cannot be divided so that it does. None of them can
+        be divided again: their `work` is None, so that what is left of them is plain data.
     """
     if call.work is None:
         return [call]
     divider = _Divider(call, call.work, sizes, caps)
-    return divider.calls() if divider.large else [call]
+    return [replace(each, work=None) for each in (divider.calls() if divider.large else [call])]
 
 
 # What calls reach ------------------------------------------------------------------------------------------------------
