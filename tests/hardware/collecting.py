@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import webnn_wgpu as wn
-from tests.golden.models import names, plan_model
+from tests.golden.catalog import graphs, names
+from tests.golden.models import plan_model
 from tests.golden.planning import planning_context
 from tests.golden.records import record
 from webnn_wgpu.api.kernels import _workgroup_size
@@ -75,7 +76,7 @@ def dispatches(models: Sequence[str], caps: Caps) -> Iterator[Dispatch]:
         if model.endswith(".onnx"):
             wn.load_onnx(model, context, fallback="host", tuning=False).destroy()
         else:
-            plan_model(context, model)
+            plan_model(context, model, graphs())
         name = Path(model).stem if model.endswith(".onnx") else model
         for number, plan in enumerate(planning.plans):
             if not isinstance(plan, Exception):

@@ -138,10 +138,15 @@ def test_wider_tiles_are_filled(size: ProductSize, tile: tuple[int, int]) -> Non
 
 
 def test_tiles_of_hardware_shrink_for_small_results() -> None:
-    tile_of_workgroup = products_of("nvidia").tile_of_workgroup
-    assert tile_of_workgroup(ProductSize(1024, 1024, 64)) == 16
-    assert tile_of_workgroup(ProductSize(128, 128, 64, 64)) == 16
-    assert tile_of_workgroup(ProductSize(128, 384, 384)) == 8
+    def tile(size: ProductSize, most_rows: int = 128) -> str:
+        return str(products_of("nvidia").tile_of_workgroup(Choice("tiled", ""), size, most_rows=most_rows))
+
+    assert tile(ProductSize(1024, 1024, 1024)) == "128x128"
+    assert tile(ProductSize(128, 128, 64, 64)) == "128x128"
+    assert tile(ProductSize(12544, 64, 576)) == "128x64"
+    assert tile(ProductSize(64, 16384, 512)) == "64x128"
+    assert tile(ProductSize(128, 384, 384)) == "32x64"
+    assert tile(ProductSize(1024, 1024, 1024), most_rows=64) == "64x128"
 
 
 def test_plain_kernel_takes_no_more_rows_than_there_are() -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from tests.support import op_graph
 from tests.unit.plans import caps_of
-from webnn_wgpu.costs import Target
-from webnn_wgpu.kernels.select import Choice, spelled, unspelled, with_tiles
+from webnn_wgpu.costs import Choice, Target
+from webnn_wgpu.kernels.select import spelled, unspelled, with_tiles
 from webnn_wgpu.kernels.tiles import retiled
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._def import Lowering
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from webnn_wgpu.core.caps import Caps
+    from webnn_wgpu.costs import Tile
     from webnn_wgpu.ir.graph import Graph
-    from webnn_wgpu.kernels.select import Tile
     from webnn_wgpu.kernels.spec import KernelCall
 
 TILES = [unspelled(name)[1] for name in with_tiles("subgroup", texture=True)]

@@ -18,6 +18,7 @@ from webnn_wgpu.api.tuning import Trial
 from webnn_wgpu.core import cache
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.costs import Target
+from webnn_wgpu.costs.tiles import block_tile
 from webnn_wgpu.ir.graph import Graph
 from webnn_wgpu.kernels import tuning as tunings
 from webnn_wgpu.kernels.tuning import Measured, Tuning, tuning_files, tuning_for
@@ -89,8 +90,13 @@ def test_every_variant_that_is_offered_makes_a_plan_and_is_its_reason(graph: Gra
 def test_tiles_reach_the_kernel() -> None:
     ((operator, variants),) = asked(GRAPHS["product"], CAPS).items()
     assert operator == "matmul: float32[40, 24], float32[24, 64] constant"
-    assert {"subgroup:16x2", "tiled:8", "tiled:16", "gemv", "plain:8"} < set(variants)
-    for variant, params in (("subgroup:4x1", {"rows": 4, "quads": 1}), ("tiled:16", {"side": 16}), ("plain:2", {"rows": 2})):
+    assert {"subgroup:16x2", "tiled:128x128", "tiled:32x64", "gemv", "plain:8"} < set(variants)
+    tile = block_tile((32, 64))
+    for variant, params in (
+        ("subgroup:4x1", {"rows": 4, "quads": 1}),
+        ("tiled:32x64", {"tile": tile}),
+        ("plain:2", {"rows": 2}),
+    ):
         plan = make_plan(
             GRAPHS["product"], Target.of(CAPS), tuning=Tuning.of(CAPS, {operator: Measured(variant, {variant: 1.0})})
         )

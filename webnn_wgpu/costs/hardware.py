@@ -161,8 +161,11 @@ def costs_of(caps: Caps) -> Costs:
     products = HardwareProducts(
         lanes=caps.subgroup_size,
         subgroup=_SUBGROUP_TIMES,
-        large_tiles=128,
-        gemv_rows=4,  # a tile would compute 64 rows to keep these
+        # Two subgroups of 32 on each of the four SIMDs of 40 compute units: a GPU in the middle of the range.
+        busy_invocations=40 * 4 * 2 * 32,
+        # A compute unit of RDNA serves 128 bytes a clock, while it makes 128 multiply-adds.
+        free_local_bytes=1.0,
+        gemv_rows=4,  # a tile would compute 32 rows to keep these
         kind="unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU",
     )
     return Costs(

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .tiles import HALF_QUADS, PLAIN_ROWS, TALL_ROWS, TILE_SIDES, WIDE_QUADS, common_tiles
+from .tiles import BLOCK_TILES, HALF_QUADS, PLAIN_ROWS, TALL_ROWS, WIDE_QUADS, BlockTile, block_tile, common_tiles
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -45,24 +45,44 @@ class ProductCosts(ABC):
     Attributes:
         lanes: invocations of a subgroup; 0 without subgroups.
         subgroup: times of the subgroup kernel.
-        large_tiles: tiles of 64 x 64 from which on the tiled kernel takes them. Fewer leave the device idle, and there are
-            four times as many tiles of 32 x 32.
+        busy_invocations: invocations of the tiled kernel from which on the device is busy.
+        free_local_bytes: bytes of workgroup memory that an invocation reads for each multiply-add without being slowed down.
         gemv_rows: rows that the `gemv` kernel is better for than tiles, at most.
     """
 
     lanes: int
     subgroup: SubgroupTimes
-    large_tiles: int
+    busy_invocations: int
+    free_local_bytes: float
     gemv_rows: int
 
     @abstractmethod
     def choose(self, size: ProductSize, possible: Collection[str]) -> Choice:
         """Return the kernel variant for a product, one of those that are possible on the device."""
 
-    def tile_of_workgroup(self, size: ProductSize) -> int:
-        """Return the side of the tiled kernel's workgroups in invocations: its tiles are 4 times as wide and high."""
-        large = -(-size.M // 64) * -(-size.N // 64) * size.matrices
-        return TILE_SIDES[large >= self.large_tiles]
+    def tile_of_workgroup(self, choice: Choice, size: ProductSize, *, most_rows: int) -> BlockTile:
+        """Return the tile of the tiled kernel's workgroups: the choice's, or the one that takes the least time.
+
+        Args:
+            choice: the choice of the kernel, which may name a tile.
+            size: sizes of the product.
+            most_rows: rows that a tile may have, so that what it touches can be bound.
+        """
+        if choice.tile:
+            return block_tile(choice.tile)
+        tiles = [tile for tile in BLOCK_TILES if tile.rows <= most_rows]
+        return min(tiles, key=lambda tile: self.block_work(tile, size))
+
+    def block_work(self, tile: BlockTile, size: ProductSize) -> float:
+        """Return how long the tiled kernel takes, in multiply-adds at the peak rate of the whole device.
+
+        Large tiles read less from workgroup memory for each multiply-add. Small ones waste less at the edges of the result, and
+        give each part of the device something to do.
+        """
+        tiles = size.matrices * -(-size.M // tile.rows) * -(-size.N // tile.columns)
+        busy = min(1, tiles * tile.invocations / self.busy_invocations)
+        slowed = max(1, tile.local_bytes_per_multiply_add / self.free_local_bytes)
+        return tiles * tile.rows * tile.columns * size.K * slowed / busy
 
     def plain_rows(self, size: ProductSize) -> int:
         """Return the rows per invocation of the plain kernel."""

@@ -205,7 +205,9 @@ class SoftwareRecurrent(RecurrentCosts):
 
 def costs_of(caps: Caps) -> Costs:
     """Return the costs of a software adapter."""
-    products = SoftwareProducts(lanes=caps.subgroup_size, subgroup=_SUBGROUP_TIMES, large_tiles=128, gemv_rows=4)
+    products = SoftwareProducts(
+        lanes=caps.subgroup_size, subgroup=_SUBGROUP_TIMES, gemv_rows=4, busy_invocations=64, free_local_bytes=8
+    )
     return Costs(
         passes=_PASSES,
         launches=_LAUNCHES,

@@ -2,8 +2,89 @@
 
 from __future__ import annotations
 
-TILE_SIDES = (8, 16)
-"""Sides of the tiled kernel's workgroups, in invocations. Its tiles are 4 times as wide and high."""
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..core.errors import MLTypeError
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockTile:
+    """The part of a matrix product that one workgroup of the tiled kernel computes (`shaders/lib/tiled_product.wgsl.j2`).
+
+    Attributes:
+        rows, columns: sides of the tile, in elements of the result.
+        own_rows, own_columns: how many rows and columns of it each invocation computes.
+        step: how many elements of the sum are in workgroup memory at once, a multiple of 8.
+
+    Example:
+        >>> tile = BlockTile(rows=128, columns=128, own_rows=8, own_columns=8, step=8)
+        >>> tile.invocations, tile.local_bytes(4), str(tile)
+        (256, 16384, '128x128')
+    """
+
+    rows: int
+    columns: int
+    own_rows: int
+    own_columns: int
+    step: int
+
+    @property
+    def invocations(self) -> int:
+        """Invocations of the workgroup."""
+        return self.rows * self.columns // (self.own_rows * self.own_columns)
+
+    @property
+    def copies_a(self) -> int:
+        """Quads that each invocation copies of a slice of the left factor."""
+        return self.rows * self.step // 4 // self.invocations
+
+    @property
+    def copies_b(self) -> int:
+        """Quads that each invocation copies of a slice of the right factor."""
+        return self.columns * self.step // 4 // self.invocations
+
+    @property
+    def local_bytes_per_multiply_add(self) -> float:
+        """Bytes of float32 that an invocation reads from workgroup memory for each of its multiply-adds."""
+        return 4 * (self.own_rows + self.own_columns) / (self.own_rows * self.own_columns)
+
+    def local_bytes(self, element_bytes: int) -> int:
+        """Return the bytes of workgroup memory that two slices of both factors take."""
+        return 2 * self.step * (self.rows + self.columns) * element_bytes
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.columns}"
+
+
+BLOCK_TILES = (
+    BlockTile(rows=128, columns=128, own_rows=8, own_columns=8, step=8),
+    BlockTile(rows=128, columns=64, own_rows=8, own_columns=8, step=8),
+    BlockTile(rows=64, columns=128, own_rows=8, own_columns=8, step=8),
+    BlockTile(rows=64, columns=64, own_rows=4, own_columns=8, step=8),
+    BlockTile(rows=32, columns=64, own_rows=4, own_columns=4, step=16),
+    BlockTile(rows=64, columns=32, own_rows=4, own_columns=4, step=16),
+    BlockTile(rows=32, columns=32, own_rows=4, own_columns=4, step=8),
+)
+"""The tiles of the tiled kernel, larger ones first. Each fits WebGPU's default limits.
+
+These are 256 invocations, and 16 KiB of workgroup memory.
+"""
+
+
+def block_tile(sides: Iterable[float]) -> BlockTile:
+    """Return the tile of the tiled kernel that has some sides.
+
+    Raises:
+        MLTypeError: there is none.
+    """
+    rows, columns = sides
+    for tile in BLOCK_TILES:
+        if (tile.rows, tile.columns) == (rows, columns):
+            return tile
+    allowed = ", ".join(map(str, BLOCK_TILES))
+    raise MLTypeError("no tile of the tiled kernel has these sides", got=f"{rows:g}x{columns:g}", allowed=allowed)
+
 
 PLAIN_ROWS = (1, 2, 4, 8)
 """Rows that an invocation of the plain kernel may take."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..core.caps import Caps
 from ..costs import Tile
-from ..costs.tiles import PLAIN_ROWS, TILE_SIDES, subgroup_tiles
+from ..costs.tiles import BLOCK_TILES, PLAIN_ROWS, subgroup_tiles
 
 VARIANTS = ("subgroup", "tiled", "gemv", "plain")
 """The kernels of matrix products; each is a template `shaders/ops/matmul.<variant>.wgsl.j2`."""
@@ -45,10 +45,13 @@ def with_tiles(variant: str, *, texture: bool) -> list[str]:
         variant: one of matrix products, or of convolutions, whose `implicit` has the tiles of `subgroup`.
         texture: whether `b` is a constant, which may lie in a texture.
 
-    >>> with_tiles("tiled", texture=False), with_tiles("gemv", texture=False)
-    (['tiled:8', 'tiled:16'], ['gemv'])
+    >>> with_tiles("tiled", texture=False)[:2], with_tiles("gemv", texture=False)
+    (['tiled:128x128', 'tiled:128x64'], ['gemv'])
     """
     if variant in ("subgroup", "implicit"):
         return [spelled(variant, tile) for tile in subgroup_tiles(texture=texture)]
-    sides = {"tiled": TILE_SIDES, "plain": PLAIN_ROWS}.get(variant, ())
-    return [spelled(variant, (side,)) for side in sides] or [variant]
+    tiles: dict[str, list[Tile]] = {
+        "tiled": [(tile.rows, tile.columns) for tile in BLOCK_TILES],
+        "plain": [(rows,) for rows in PLAIN_ROWS],
+    }
+    return [spelled(variant, tile) for tile in tiles.get(variant, ())] or [variant]

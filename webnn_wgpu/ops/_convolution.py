@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,7 +32,7 @@ from ._large_convolution import (
     tile_work,
 )
 from ._patches import patch_uniforms
-from ._product import FORCED, HIGHEST_TILE, Addend, Kernel, Read, finish, product_calls
+from ._product import FORCED, HIGHEST_TILE, Addend, Kernel, Read, finish, most_rows, product_calls
 from ._product import TEMPLATES as PRODUCTS
 from ._shapes import strides_of
 from ._winograd import TEMPLATES as WINOGRAD
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
 
 _OWN_PARAMS = {
     "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row", "block"),
-    "tiled": ("side", "whole_taps", "block"),
+    "tiled": ("tile", "taps", "depth", "width", "block"),
     "plain": ("rows", "block"),
     "depthwise": ("height", "width", "rows", "columns", "step", "multiplied", "b_texture"),
 }
@@ -315,7 +316,7 @@ def _product_call(
     product, reason = replace(size.product, N=end - first), choice.reason
     M, N, K = product.M, product.N, product.K
     whole = N == size.columns
-    own: dict[str, int | float | bool] = {}
+    own: dict[str, Hashable] = {}
     costs = low.target.costs.products
     if choice.variant == "implicit":
         lanes = low.caps.subgroup_size
@@ -326,9 +327,13 @@ def _product_call(
         one_row = packing is not None and packing.wraps(size.depth) == 1
         own |= {"rest": size.depth % QUAD, "short": size.depth < QUAD, "one_row": one_row}
     elif choice.variant == "tiled":
-        side = int(choice.tile[0]) if choice.tile else costs.tile_of_workgroup(product)
-        tile = (side * QUAD, side * QUAD)
-        own = {"side": side, "whole_taps": size.depth % QUAD == 0}
+        output_bytes = max(DATA_TYPES[low.output().data_type].size_bytes, _element_bytes(low))
+        most = most_rows(lambda rows: Images(size).fit(_element_bytes(low), output_bytes, rows, low.caps))
+        block_tile = costs.tile_of_workgroup(choice, product, most_rows=most)
+        tile = (block_tile.rows, block_tile.columns)
+        taps = "cut" if size.depth % QUAD else "long" if size.depth >= block_tile.step else "whole"
+        depth, width = (size.depth, size.kernel[1]) if taps == "cut" else (0, 0)
+        own = {"tile": block_tile, "taps": taps, "depth": depth, "width": width}
     else:
         rows = 1 if lowest else int(choice.tile[0]) if choice.tile else costs.plain_rows(product)
         tile = (8 * rows, 8 * QUAD)

@@ -10,6 +10,7 @@ from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
 from ..costs import Choice, ProductSize
+from ..costs.tiles import BLOCK_TILES
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture
@@ -33,7 +34,7 @@ from ._def import Lowering
 from ._factors import Block, Factor, columns_of, is_constant, packed, row_major, steps_of
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 
-_OWN_PARAMS = {"subgroup": ("lanes", "rows", "quads", "b_texture", "rest"), "tiled": ("side",), "gemv": (), "plain": ("rows",)}
+_OWN_PARAMS = {"subgroup": ("lanes", "rows", "quads", "b_texture", "rest"), "tiled": ("tile",), "gemv": (), "plain": ("rows",)}
 _COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_reads", "block")
 _TEMPLATES = {v: KernelTemplate(f"matmul.{v}", (*_OWN_PARAMS[v], *_COMMON_PARAMS)) for v in select.VARIANTS}
 TEMPLATES = tuple(_TEMPLATES.values())
@@ -46,7 +47,10 @@ _STEPS_AT_ONCE = {"subgroup": 4, "tiled": 16, "gemv": 16, "plain": 4}
 """Steps of the sums that an iteration of each variant's loop makes."""
 
 PANEL, HIGHEST_TILE = 128, 64
-"""Columns of the widest tile of any variant, and rows of the highest."""
+"""Columns of the widest tile of any variant, and rows of the highest that is taken where higher ones do not fit a binding."""
+
+HIGHEST_BLOCK = max(tile.rows for tile in BLOCK_TILES)
+"""Rows of the tiled kernel's highest tile."""
 
 _Field = tuple[str, UniformType, int | float]
 
@@ -137,7 +141,7 @@ def product_calls(
     most = _longest_sum(low, a, b, size, choice.variant)
     if size.K > most:
         return _parts_of_sums(low, a, b, most, alpha, addend, read, into)
-    if choice.reason != FORCED and not _tiles_fit(low, a, size):
+    if choice.reason != FORCED and not _rows_fit(low, a, size, HIGHEST_TILE):
         choice = Choice("gemv", "rows so long that a tile's do not fit a binding")
     calls: list[KernelCall] = []
     a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
@@ -210,7 +214,7 @@ def _block_calls(
     kernel, calls = Kernel(), list[KernelCall]()
     packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
     reason += ", b packed in a texture" if packing else ""
-    tile = _tile(kernel, low, own, choice, texture=packing is not None)
+    tile = _tile(kernel, low, a, own, choice, texture=packing is not None)
     a_quads = K % QUAD == 0 and choice.variant != "gemv"
     kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), a.value)
     if packing:
@@ -243,7 +247,7 @@ def _block_calls(
     return [*calls, replace(call, tiling=tiling)]
 
 
-def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, int]:
+def _tile(kernel: Kernel, low: Lowering, a: Factor, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, int]:
     """Declare the parameters of a variant, and return the rows and columns of its tiles."""
     if choice.variant == "subgroup":
         rows, quads = _subgroup_tile(low, size, choice, texture=texture)
@@ -252,9 +256,10 @@ def _tile(kernel: Kernel, low: Lowering, size: ProductSize, choice: Choice, *, t
         kernel.features.append("subgroup")
         return rows, int(lanes * quads * QUAD)
     if choice.variant == "tiled":
-        side = int(choice.tile[0]) if choice.tile else low.target.costs.products.tile_of_workgroup(size)
-        kernel.params["side"] = side
-        return side * QUAD, side * QUAD
+        most = most_rows(lambda rows: _rows_fit(low, a, size, rows))
+        tile = low.target.costs.products.tile_of_workgroup(choice, size, most_rows=most)
+        kernel.params["tile"] = tile
+        return tile.rows, tile.columns
     if choice.variant == "gemv":
         return 1, 16 * QUAD
     rows = int(choice.tile[0]) if choice.tile else low.target.costs.products.plain_rows(size)
@@ -343,10 +348,19 @@ def _panel_texture(low: Lowering, b: Factor, size: ProductSize, choice: Choice) 
     return packing.smallest(size.K, size.N, matrices) if packing.height(size.K, size.N, matrices) <= width else None
 
 
-def _tiles_fit(low: Lowering, a: Factor, size: ProductSize) -> bool:
-    """Return whether the rows that a tile of any variant reads and writes fit a binding."""
+def most_rows(fit: Callable[[int], bool]) -> int:
+    """Return how many rows a tile of the tiled kernel may have, so that the rows it reads and writes fit a binding.
+
+    Args:
+        fit: returns whether so many rows fit.
+    """
+    return HIGHEST_BLOCK if fit(HIGHEST_BLOCK) else HIGHEST_TILE
+
+
+def _rows_fit(low: Lowering, a: Factor, size: ProductSize, rows: int) -> bool:
+    """Return whether the rows that a tile of so many rows reads and writes fit a binding."""
     limit = low.caps.limit("max-storage-buffer-binding-size")
-    rows = min(size.M, HIGHEST_TILE)
+    rows = min(size.M, rows)
     bytes_of = [(rows * n + QUAD) * DATA_TYPES[a.data_type].size_bytes for n in (size.K, size.N)]
     return max(bytes_of) + low.caps.limit("min-storage-buffer-offset-alignment") <= limit or max(bytes_of) * size.M <= limit
 

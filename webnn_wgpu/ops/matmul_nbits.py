@@ -21,7 +21,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._nbits import check_bits, unpacked, zero_point_bytes, zeros_of
-from ._product import FORCED, Addend, Kernel, finish
+from ._product import FORCED, HIGHEST_BLOCK, Addend, Kernel, finish
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import Cost
@@ -34,7 +34,7 @@ VARIANTS = ("subgroup", "tiled", "gemv", "plain")
 
 _COMMON = ("bits", "c_read", "expression", "extra_reads")
 _REGISTERS = KernelTemplate("matmul_nbits.registers", ("lanes", "rows", *_COMMON))
-_TILED = KernelTemplate("matmul_nbits.tiled", ("side", *_COMMON))
+_TILED = KernelTemplate("matmul_nbits.tiled", ("tile", *_COMMON))
 _GEMV = KernelTemplate("matmul_nbits.gemv", ("rows", *_COMMON))
 
 
@@ -139,8 +139,8 @@ def _tile(kernel: Kernel, low: Lowering, size: ProductSize, variant: str) -> tup
     """Declare the parameters of a variant; return its template, and the rows and columns of its tiles."""
     costs = low.target.costs.products
     if variant == "tiled":
-        kernel.params["side"] = side = costs.tile_of_workgroup(size)
-        return _TILED, (side * QUAD, side * QUAD)
+        kernel.params["tile"] = tile = costs.tile_of_workgroup(Choice(variant, ""), size, most_rows=HIGHEST_BLOCK)
+        return _TILED, (tile.rows, tile.columns)
     if variant == "gemv":
         kernel.params["rows"] = rows = min(costs.plain_rows(size), costs.gemv_rows)
         return _GEMV, (rows, 16)
