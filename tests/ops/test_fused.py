@@ -13,7 +13,6 @@ from tests.random_graphs.graphs import graphs
 from tests.support import Sketch, assert_same, random_array, run_graph
 from webnn_wgpu.core.errors import MLTypeError
 from webnn_wgpu.ir.types import TensorType
-from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops.fused import FUSED
 from webnn_wgpu.passes import run_passes
 from webnn_wgpu.plan import make_plan
@@ -156,4 +155,4 @@ def test_random_graphs_on_the_device(device: Device, drawn: tuple[Graph, dict[st
 
 def test_programs_cannot_make_fused_nodes() -> None:
     with pytest.raises(MLTypeError, match=r"^fused: fused nodes are made by passes, not by programs$"):
-        OPS[FUSED].check([TensorType("float32", (2,))], {"body": 1})
+        FUSED.check([TensorType("float32", (2,))], {"body": 1})

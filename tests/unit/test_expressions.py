@@ -15,7 +15,6 @@ from webnn_wgpu.kernels.notation import term
 from webnn_wgpu.kernels.templates import library_functions
 from webnn_wgpu.kernels.terms import OPAQUE_ZERO, FunctionCall, Hidden, Rounded, Variable
 from webnn_wgpu.ops import OPS
-from webnn_wgpu.ops._pairs import in_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,12 +36,13 @@ def formulas() -> Iterator[Formula]:
             for given in [ROUND_TRIP] if op.name == "quantizeDequantize" else choices:
                 types = [data_type if data_type in o.data_types else o.data_types[0] for o in op.operands]
                 (out,), attrs = op.check([TensorType(each, ()) for each in types], given)
-                native = op.elementwise(types, out.data_type, attrs)
+                native = op.elementwise.formula(types, out.data_type, attrs)
                 yield native
                 stand_ins = {"int64": "i64x2", "uint64": "u64x2"}
                 values = [stand_ins.get(each, ELEMENTS[each].value) for each in (*types, out.data_type)]
                 if {*values} & {*stand_ins.values()}:
-                    yield in_pairs(op.name, native, values[:-1], values[-1])
+                    assert op.elementwise.pairs is not None
+                    yield op.elementwise.pairs(native, values[:-1], values[-1])
 
 
 FORMULAS = list(dict.fromkeys(formulas()))

@@ -18,12 +18,13 @@ from ..core.names import snake_case
 from ..costs import Choice, Target
 from ..ir.graph import Attrs, Graph, Node
 from ..ir.types import TensorType
-from ..kernels.expression import Expression, Formula
+from ..kernels.expression import Expression
 from ..kernels.spec import ForcedVariants, KernelCall, KernelTemplate, UniformType
 from ..kernels.tuning import Tuning
 from ._attrs import Attr
 from .interfaces.bounds import Bounds, Reference
 from .interfaces.cost import Cost
+from .interfaces.elementwise import ElementWise
 from .interfaces.epilogue import TakesEpilogue
 from .interfaces.family import Family
 from .interfaces.layout import Layout
@@ -270,8 +271,6 @@ class Epilogue:
     output: int
 
 
-FormulaFor = Callable[[Sequence[str], str, Attrs], Formula]
-"""The formula for operands of some data types, an output data type and canonical attributes."""
 Infer = Callable[[Call], tuple[TensorType, ...]]
 Lower = Callable[[Lowering], list[KernelCall]]
 
@@ -349,7 +348,7 @@ class OpDef(Signature):
         family: the kind of operator.
         templates: the templates `lower` may use.
         without: the interfaces among the following seven that the operator does not have.
-        elementwise: makes the formula, for operators that work element by element and can be fused.
+        elementwise: its formula, for operators that work element by element and can be fused.
         epilogue: how element-wise operators can be fused behind it, for operators that apply `Lowering.epilogue`.
         movement: how elements move, for operators whose kernels compute nothing.
         layout: how it works on operands whose channels come last. Without it such operands are transposed back first.
@@ -371,7 +370,7 @@ class OpDef(Signature):
     family: Family
     templates: tuple[KernelTemplate, ...] = ()
     without: tuple[Interface, ...] = ()
-    elementwise: FormulaFor | None = None
+    elementwise: ElementWise | None = None
     epilogue: TakesEpilogue | None = None
     movement: Movement | None = None
     layout: Layout | None = None

@@ -261,9 +261,9 @@ def _activations(low: Lowering) -> tuple[tuple[Term, ...], tuple[str, ...], list
     library: list[str] = []
     fields: list[Field] = []
     for i, (name, options) in enumerate(low.attrs["activations"]):
-        formula_for = ACTIVATIONS[name].elementwise
-        assert formula_for is not None
-        formula, prefix = formula_for([data_type], data_type, dict(options)), f"activation_{i}_"
+        elementwise = ACTIVATIONS[name].elementwise
+        assert elementwise is not None
+        formula, prefix = elementwise.formula([data_type], data_type, dict(options)), f"activation_{i}_"
         for field, type_, value in formula.uniforms:
             fields.append((prefix + field, type_, value))
         terms.append(formula.applied([Variable("x")], prefix))

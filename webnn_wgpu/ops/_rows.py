@@ -16,10 +16,10 @@ from ..kernels.spec import KernelCall, UniformType
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
-from ._pairs import in_pairs
 from ._shapes import broadcast
 from .interfaces.bounds import Bounds, ulp
 from .interfaces.cost import PER_RESULT
+from .interfaces.elementwise import ElementWise, in_pairs
 from .interfaces.family import Family
 from .interfaces.layout import BROADCAST
 from .interfaces.precision import Precision
@@ -69,15 +69,16 @@ def lower_elementwise(low: Lowering) -> list[KernelCall]:
 
 def apply_node(builder: ExpressionBuilder, low: Lowering, operands: Sequence[str]) -> str:
     """Add the formula of an element-wise node to an expression and return the name of its result."""
-    formula_for = low.ops[low.node.op].elementwise
-    assert formula_for is not None
+    elementwise = low.ops[low.node.op].elementwise
+    assert elementwise is not None
     types = [low.input(i).data_type for i in range(len(low.node.inputs))]
     out = low.output().data_type
-    found = formula_for(types, out, low.attrs)
+    found = elementwise.formula(types, out, low.attrs)
     kinds = [element_of(t, low.caps) for t in (*types, out)]
     values = [ELEMENTS[kind].value for kind in kinds]
     if any(value in PAIRS for value in values):
-        found = in_pairs(low.node.op, found, values[:-1], values[-1])
+        assert elementwise.pairs is not None, f"{low.node.op} has no formula on pairs"
+        found = elementwise.pairs(found, values[:-1], values[-1])
     return builder.apply(found, operands, kinds[-1])
 
 
@@ -88,6 +89,7 @@ def unary(
     *,
     types: tuple[str, ...] = ("float32", "float16"),
     integer: str = "",
+    pairs: str = "",
     attrs: tuple[Attr, ...] = (),
     output: str = "",
     operand: str = "input",
@@ -105,6 +107,7 @@ def unary(
         function: numpy function of a float64 (or integer) array and the attributes as keywords.
         types: allowed data types.
         integer: the formula of integers, where it differs from `code`; `T` is their WGSL type.
+        pairs: the formula of 64-bit integers as pairs of words, where a device has none; see `ElementWise`.
         attrs: scalar options; each becomes a float uniform, cast to the operand's type first.
         output: output data type where it is not the operand's.
         operand: the specification's name of the operand.
@@ -138,7 +141,7 @@ def unary(
         spec=spec,
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement") if precision else ("epilogue", "movement", "precision"),
-        elementwise=formula_for,
+        elementwise=ElementWise(formula_for, in_pairs(pairs)),
         layout=BROADCAST,
         precision=precision,
         cost=PER_RESULT,
@@ -155,6 +158,7 @@ def binary(
     *,
     types: tuple[str, ...] = ANY,
     integer: str = "",
+    pairs: str = "",
     output: str = "",
     operands: tuple[str, str] = ("a", "b"),
     spec: str = "#api-mlgraphbuilder-binary",
@@ -170,6 +174,7 @@ def binary(
         function: numpy function of two arrays, float64 or integer.
         types: allowed data types.
         integer: the formula of integers, where it differs; `T` is their WGSL type.
+        pairs: the formula of 64-bit integers as pairs of words, where a device has none; see `ElementWise`.
         output: output data type where it is not the operands'.
         operands: the specification's names of the operands.
         spec: anchor of the specification section.
@@ -199,7 +204,7 @@ def binary(
         spec=spec,
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement", "precision"),
-        elementwise=formula_for,
+        elementwise=ElementWise(formula_for, in_pairs(pairs)),
         layout=BROADCAST,
         cost=PER_RESULT,
         bounds=bounds or ulp(tolerance),

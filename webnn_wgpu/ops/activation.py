@@ -24,6 +24,7 @@ from ._rows import binary, lower_elementwise, to_type, unary
 from .elementwise import SIGNED
 from .interfaces.bounds import EPSILON, EXACT, Bounds, Computed
 from .interfaces.cost import PER_RESULT
+from .interfaces.elementwise import ElementWise, in_pairs
 from .interfaces.family import Family
 from .interfaces.layout import BROADCAST
 
@@ -151,7 +152,7 @@ OPS = (
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-clamp",
         positional=("min_value", "max_value"),
-        elementwise=_clamp_formula,
+        elementwise=ElementWise(_clamp_formula, in_pairs("min_T(max_T(x, T(low_0, low_1)), T(high_0, high_1))")),
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement", "precision"),
         layout=BROADCAST,
@@ -212,6 +213,7 @@ OPS = (
         operands=("input", "slope"),
         spec="#api-mlgraphbuilder-prelu",
         tolerance=0,
+        pairs="select(a, mul_pair(b, a), is_negative_T(a))",
     ),
     unary(
         "relu",
@@ -220,6 +222,7 @@ OPS = (
         types=SIGNED,
         integer="max(x, T(0))",
         spec="#api-mlgraphbuilder-relu-method",
+        pairs="max_T(x, T(0u, 0u))",
     ),
     unary("sigmoid", "sigmoid_f32(x)", _sigmoid, spec="#api-mlgraphbuilder-sigmoid-method", tolerance=3),
     unary(

@@ -17,16 +17,17 @@ from ..kernels.element import ELEMENTS
 from ..kernels.expression import Formula, formula
 from ._def import OpDef
 from ._rows import NumpyFunction, binary, unary
+from .interfaces.elementwise import ElementWise, in_pairs
 
 INTEGERS = tuple(name for name, info in DATA_TYPES.items() if info.kind != "float")
 """The data types of integers."""
 
 
 def _bitwise(name: str, code: str, function: NumpyFunction) -> OpDef:
-    return binary(name, "", function, types=INTEGERS, integer=code, spec="", commutative=True)
+    return binary(name, "", function, types=INTEGERS, integer=code, pairs=code, spec="", commutative=True)
 
 
-def _shift(name: str, function: NumpyFunction) -> OpDef:
+def _shift(name: str, function: NumpyFunction, pairs: str) -> OpDef:
     # Elements of 8 bits are computed in 32: what is shifted out of the 8 is cut off when they are rounded to their type.
     def formula_for(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
         value = ELEMENTS[inputs[0]].value
@@ -39,14 +40,14 @@ def _shift(name: str, function: NumpyFunction) -> OpDef:
         shifted, zero = f"a {operator} (u32(b) & {mask})", ELEMENTS[inputs[0]].zero
         return formula(f"select({shifted}, {zero}, T(b) > {highest})", ("a", "b"), type_=unsigned)
 
-    return replace(binary(name, "", function, types=INTEGERS, spec=""), elementwise=formula_for)
+    return replace(binary(name, "", function, types=INTEGERS, spec=""), elementwise=ElementWise(formula_for, in_pairs(pairs)))
 
 
 OPS = (
     _bitwise("x.bitwise_and", "(a & b)", np.bitwise_and),
     _bitwise("x.bitwise_or", "(a | b)", np.bitwise_or),
     _bitwise("x.bitwise_xor", "(a ^ b)", np.bitwise_xor),
-    unary("x.bitwise_not", "", np.invert, types=INTEGERS, integer="~x", spec=""),
-    _shift("x.shift_left", np.left_shift),
-    _shift("x.shift_right", np.right_shift),
+    unary("x.bitwise_not", "", np.invert, types=INTEGERS, integer="~x", spec="", pairs="~x"),
+    _shift("x.shift_left", np.left_shift, "shifted_left_pair(a, b)"),
+    _shift("x.shift_right", np.right_shift, "shifted_right_T(a, b)"),
 )

@@ -9,7 +9,7 @@ import numpy as np
 from ..core.data_types import ANY, DATA_TYPES
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels.element import ELEMENTS
+from ..kernels.element import ELEMENTS, PAIRS
 from ..kernels.expression import Formula, formula
 from ._attrs import Attr
 from ._def import Call, OpDef, Operand
@@ -17,6 +17,7 @@ from ._elementwise import ELEMENTWISE
 from ._rows import infer_broadcast, lower_elementwise
 from .interfaces.bounds import EXACT
 from .interfaces.cost import PER_RESULT
+from .interfaces.elementwise import ElementWise, in_pairs
 from .interfaces.family import Family
 from .interfaces.layout import BROADCAST
 
@@ -34,6 +35,20 @@ def _cast_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
         # Drivers differ in whether a widening to the other signedness extends the sign: the value is widened first.
         return formula(f"T({'i64' if source.kind == 'int' else 'u64'}(x))", type_=value)
     return formula("T(x)" if value != ELEMENTS[inputs[0]].value else "x", type_=value)
+
+
+def _cast_in_pairs(native: Formula, inputs: Sequence[str], target: str) -> Formula:
+    source = inputs[0]
+    if source in PAIRS and target in PAIRS:
+        return formula("x", lib=("pair",))
+    if source in PAIRS:
+        if target == "f32":
+            return formula(f"{source}_to_f32(x)")
+        return formula("bitcast<i32>(x.x)" if target == "i32" else "x.x", lib=("pair",))
+    if source == "f32":
+        return formula(f"f32_to_{target}(x)")
+    words = "bitcast<u32>(x), bitcast<u32>(x >> 31u)" if source == "i32" else "x, 0u"
+    return formula(f"{target}({words})", lib=("pair",))
 
 
 def _cast_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
@@ -55,6 +70,10 @@ def _infer_where(call: Call) -> tuple[TensorType, ...]:
     return infer_broadcast(call, call.input(1).data_type)
 
 
+def _where_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
+    return formula("select(false_value, true_value, condition != 0u)", ("condition", "true_value", "false_value"))
+
+
 def _where_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
     condition, true_value, false_value = arrays
     assert condition is not None
@@ -72,7 +91,7 @@ CAST = OpDef(
     attrs=(Attr("data_type", "data_type"),),
     templates=(ELEMENTWISE,),
     spec="#api-mlgraphbuilder-cast",
-    elementwise=_cast_formula,
+    elementwise=ElementWise(_cast_formula, _cast_in_pairs),
     family=Family.ELEMENT_WISE,
     without=("epilogue", "movement", "precision"),
     layout=BROADCAST,
@@ -96,9 +115,7 @@ OPS = (
         lower_elementwise,
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-where",
-        elementwise=lambda inputs, out, attrs: formula(
-            "select(false_value, true_value, condition != 0u)", ("condition", "true_value", "false_value")
-        ),
+        elementwise=ElementWise(_where_formula, in_pairs("select(false_value, true_value, condition != 0u)")),
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement", "precision"),
         layout=BROADCAST,

@@ -61,13 +61,16 @@ def _sign(x: Array) -> Array:
     return (x > 0) * 1.0 - (x < 0) * 1.0
 
 
-def _compare_floats_safely(name: str, code: str, function: Any, when_nan: str, *, commutative: bool = False) -> OpDef:
+def _compare_floats_safely(
+    name: str, code: str, function: Any, when_nan: str, *, pairs: str, commutative: bool = False
+) -> OpDef:
     # Drivers may assume that no NaN occurs and turn one comparison into another: NaN is told by its bits.
     return binary(
         name,
         f"select(select(0u, 1u, a {code} b), {when_nan}, is_nan_f32(a) | is_nan_f32(b))",
         function,
         integer=f"select(0u, 1u, a {code} b)",
+        pairs=pairs,
         output="uint8",
         spec=LOGICAL,
         commutative=commutative,
@@ -88,50 +91,46 @@ def _logic(name: str, code: str, function: Any) -> OpDef:
 
 
 UNARY = (
-    unary("abs", "abs(x)", np.abs, types=SIGNED, integer="abs(x)"),
+    unary("abs", "abs(x)", np.abs, types=SIGNED, integer="abs(x)", pairs="abs_T(x)"),
     unary("ceil", "ceil(x)", np.ceil, precision=DISCRETE),
     unary("cos", "cos_f32(x)", np.cos, tolerance=3),
     unary("erf", "erf_f32(x)", erf, tolerance=3),
     unary("exp", "exp_f32(x)", np.exp, tolerance=2),
     unary("floor", "floor(x)", np.floor, precision=DISCRETE),
     unary("log", "log_f32(x)", np.log, tolerance=1),
-    unary("neg", "-(x)", np.negative, types=SIGNED),
+    unary("neg", "-(x)", np.negative, types=SIGNED, pairs="neg_pair(x)"),
     unary("reciprocal", "reciprocal_f32(x)", _reciprocal, tolerance=2),
     unary("roundEven", "round_even_f32(x)", np.rint, precision=DISCRETE),
-    unary("sign", "sign_f32(x)", _sign, types=SIGNED, integer="sign(x)"),
+    unary("sign", "sign_f32(x)", _sign, types=SIGNED, integer="sign(x)", pairs="sign_T(x)"),
     unary("sin", "sin_f32(x)", np.sin, tolerance=3),
     unary("sqrt", "sqrt_f32(x)", np.sqrt, tolerance=1),
     unary("tan", "tan_f32(x)", np.tan, tolerance=4),
 )
 
-ADD = binary("add", "(a + b)", np.add, commutative=True)
-SUB = binary("sub", "(a - b)", np.subtract)
-MUL = binary("mul", "(a * b)", np.multiply, bounds=Bounds(tolerance=0, contracted=True), commutative=True)
-DIV = binary("div", "div_f32(a, b)", _divide, integer="div_T(a, b)", tolerance=2)
+ADD = binary("add", "(a + b)", np.add, commutative=True, pairs="add_pair(a, b)")
+SUB = binary("sub", "(a - b)", np.subtract, pairs="sub_pair(a, b)")
+MUL = binary(
+    "mul", "(a * b)", np.multiply, bounds=Bounds(tolerance=0, contracted=True), commutative=True, pairs="mul_pair(a, b)"
+)
+DIV = binary("div", "div_f32(a, b)", _divide, integer="div_T(a, b)", tolerance=2, pairs="div_T(a, b)")
 
 BINARY = (
     ADD,
     SUB,
     MUL,
     DIV,
-    binary("max", "max_f32(a, b)", np.maximum, integer="max(a, b)", commutative=True),
-    binary("min", "min_f32(a, b)", np.minimum, integer="min(a, b)", commutative=True),
-    binary(
-        "pow",
-        "pow_f32(a, b)",
-        _power,
-        integer="pow_T(a, b)",
-        tolerance=3,
-    ),
+    binary("max", "max_f32(a, b)", np.maximum, integer="max(a, b)", commutative=True, pairs="max_T(a, b)"),
+    binary("min", "min_f32(a, b)", np.minimum, integer="min(a, b)", commutative=True, pairs="min_T(a, b)"),
+    binary("pow", "pow_f32(a, b)", _power, integer="pow_T(a, b)", tolerance=3, pairs="pow_T(a, b)"),
 )
 
 LOGIC = (
-    _compare_floats_safely("equal", "==", np.equal, "0u", commutative=True),
-    _compare_floats_safely("notEqual", "!=", np.not_equal, "1u", commutative=True),
-    _compare_floats_safely("greater", ">", np.greater, "0u"),
-    _compare_floats_safely("greaterOrEqual", ">=", np.greater_equal, "0u"),
-    _compare_floats_safely("lesser", "<", np.less, "0u"),
-    _compare_floats_safely("lesserOrEqual", "<=", np.less_equal, "0u"),
+    _compare_floats_safely("equal", "==", np.equal, "0u", commutative=True, pairs="select(0u, 1u, equal_pair(a, b))"),
+    _compare_floats_safely("notEqual", "!=", np.not_equal, "1u", commutative=True, pairs="select(1u, 0u, equal_pair(a, b))"),
+    _compare_floats_safely("greater", ">", np.greater, "0u", pairs="select(0u, 1u, less_T(b, a))"),
+    _compare_floats_safely("greaterOrEqual", ">=", np.greater_equal, "0u", pairs="select(1u, 0u, less_T(a, b))"),
+    _compare_floats_safely("lesser", "<", np.less, "0u", pairs="select(0u, 1u, less_T(a, b))"),
+    _compare_floats_safely("lesserOrEqual", "<=", np.less_equal, "0u", pairs="select(1u, 0u, less_T(b, a))"),
     _logic("logicalAnd", "(a != 0u) & (b != 0u)", np.logical_and),
     _logic("logicalOr", "(a != 0u) | (b != 0u)", np.logical_or),
     _logic("logicalXor", "(a != 0u) != (b != 0u)", np.logical_xor),

@@ -24,8 +24,6 @@ from ._shapes import strides_of
 from .interfaces.family import Family
 from .strided import STRIDED, TRANSPOSE, strided_call
 
-FUSED = "fused"
-
 
 def _infer(call: Call) -> tuple[TensorType, ...]:
     raise call.fail("fused nodes are made by passes, not by programs")
@@ -58,7 +56,7 @@ def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
 
 def steps_of(node: Node, ops: Mapping[str, OpDef]) -> tuple[tuple[Origin, ...], ...]:
     """Return where the operators come from that the steps of a node's expression compute; () if it is not fused."""
-    return tuple(step.origins for step in members_of(node, ops).chain) if node.op == FUSED else ()
+    return tuple(step.origins for step in members_of(node, ops).chain) if node.op == FUSED.name else ()
 
 
 def _lower(low: Lowering) -> list[KernelCall]:
@@ -110,18 +108,18 @@ def _behind(low: Lowering, source: int, transpose: Node, calls: list[KernelCall]
     return [moved, *turned]
 
 
-OPS = (
-    OpDef(
-        FUSED,
-        (Operand("inputs", variadic=True),),
-        _infer,
-        None,
-        _lower,
-        attrs=(Attr("body", "number"),),
-        templates=(ELEMENTWISE, STRIDED),
-        family=Family.OTHER,
-        # Whatever is asked of it is asked of the operators in its body.
-        without=("elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds"),
-        internal=True,
-    ),
+FUSED = OpDef(
+    "fused",
+    (Operand("inputs", variadic=True),),
+    _infer,
+    None,
+    _lower,
+    attrs=(Attr("body", "number"),),
+    templates=(ELEMENTWISE, STRIDED),
+    family=Family.OTHER,
+    # Whatever is asked of it is asked of the operators in its body.
+    without=("elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds"),
+    internal=True,
 )
+
+OPS = (FUSED,)

@@ -21,6 +21,7 @@ from ._rows import lower_elementwise, scalar_uniform, to_type, wide
 from ._shapes import strides_of
 from .interfaces.bounds import EXACT, ulp
 from .interfaces.cost import PER_RESULT, per_element
+from .interfaces.elementwise import ElementWise
 from .interfaces.family import Family
 from .interfaces.layout import BROADCAST, LED_BROADCAST
 from .interfaces.precision import DISCRETE
@@ -216,7 +217,7 @@ QUANTIZE_DEQUANTIZE = OpDef(
         Attr("scaled", "bool", True),
     ),
     templates=(ELEMENTWISE,),
-    elementwise=_round_trip_formula,
+    elementwise=ElementWise(_round_trip_formula),
     family=Family.QUANTIZATION,
     without=("epilogue", "movement", "precision"),
     layout=BROADCAST,
@@ -236,7 +237,7 @@ QUANTIZE_CENTRED = OpDef(
     _centred_reference,
     lower_elementwise,
     templates=(ELEMENTWISE,),
-    elementwise=_centred_formula,
+    elementwise=ElementWise(_centred_formula),
     family=Family.QUANTIZATION,
     without=("epilogue", "movement", "precision"),
     layout=BROADCAST,

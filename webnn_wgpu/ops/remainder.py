@@ -30,6 +30,7 @@ def _remainder(name: str, function: NumpyFunction, tolerance: float) -> OpDef:
         f"{own}_f32(a, b)",
         function,
         integer=f"{own}_T(a, b)",
+        pairs=f"{own}_T(a, b)",
         spec="",
         tolerance=tolerance,
     )

@@ -21,6 +21,7 @@ from ._elementwise import ELEMENTWISE
 from ._rows import lower_elementwise, unary
 from .interfaces.bounds import EXACT
 from .interfaces.cost import PER_RESULT
+from .interfaces.elementwise import ElementWise
 from .interfaces.family import Family
 from .interfaces.layout import BROADCAST
 
@@ -112,7 +113,7 @@ OPS = (
         lower_elementwise,
         attrs=(Attr("format", "enum", "e4m3fn", tuple(FORMATS)), Attr("saturate", "bool", True)),
         templates=(ELEMENTWISE,),
-        elementwise=_float8_formula,
+        elementwise=ElementWise(_float8_formula),
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement", "precision"),
         layout=BROADCAST,
@@ -127,7 +128,7 @@ OPS = (
         lower_elementwise,
         attrs=(Attr("bits", "uint", 8), Attr("signed", "bool", True)),
         templates=(ELEMENTWISE,),
-        elementwise=_wrap_formula,
+        elementwise=ElementWise(_wrap_formula),
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement", "precision"),
         layout=BROADCAST,

@@ -176,7 +176,7 @@ def _fused(graph: Graph, group: Sequence[Node], inner: Mapping[int, Value] = Map
     body = Graph(values, {str(i): v for i, v in enumerate(reads)}, {}, tuple(group), {"0": last.outputs[0]})
     return Node(
         last.id,
-        FUSED,
+        FUSED.name,
         tuple(reads),
         last.outputs,
         MappingProxyType({"body": body}),
