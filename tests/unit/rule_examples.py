@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from webnn_wgpu.passes.patterns import Apply
 
 
-def turned_or_not(array: Array) -> Callable[[Example], int]:
-    """Return what makes a constant of a matrix, which is transposed where the pattern transposes it back."""
-    return lambda example: example.sketch.constant(array.T if example.takes(quantized.turned) else array)
+def turned_or_not(array: Array) -> Callable[[Example], Array]:
+    """Return what transposes a matrix where the pattern transposes it back."""
+    return lambda example: array.T if example.takes(quantized.turned) else array
 
 
 def cut(start: int, size: int, stride: int = 1) -> Callable[[Example], int]:
@@ -128,9 +128,9 @@ GIVEN: dict[str, dict[str, Any]] = {
 }
 """What examples of a rule are made of where the defaults do not fit.
 
-Variables and numbers are given by name, as arrays or as functions that make values. Options are given by name where the pattern
-names them, or else by operator; `more` are operands that the pattern leaves open. A variable is float32[4, 4, 4] by default, a
-shape that broadcasts also where an option is wrong.
+Variables and numbers are given by name, as arrays, or as functions that make arrays or values. Options are given by name where
+the pattern names them, or else by operator. `more` are operands that the pattern leaves open. A variable is
+float32[4, 4, 4] by default, a shape that broadcasts also where an option is wrong.
 """
 
 BROKEN: dict[str, dict[str, dict[str, Any]]] = {

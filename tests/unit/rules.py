@@ -44,12 +44,15 @@ class Form:
     operator: int
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Change:
     """What makes a near miss of an example.
 
     Attributes:
         number: a number that is another.
+        widened: a number that adds a dimension to what it is combined with.
+        varying: a constant that is an input.
+        parted: an operator, and its operand that is not what stands elsewhere.
         turned: an operator whose first two operands are swapped.
         options: an operator, and options that it has instead.
         replaced: an operator, and what stands in its place.
@@ -58,6 +61,9 @@ class Change:
     """
 
     number: Number | None = None
+    widened: Pattern | None = None
+    varying: Variable | None = None
+    parted: tuple[Apply, int] | None = None
     turned: Apply | None = None
     options: tuple[Apply, dict[str, Any]] | None = None
     replaced: tuple[Apply, str] | None = None
@@ -78,8 +84,8 @@ class Example:
     rule: Rule
     form: Form
     change: Change = field(default_factory=Change)
-    sketch: Sketch = field(default_factory=Sketch)
-    values: dict[Pattern, int | None] = field(default_factory=dict[Pattern, "int | None"])
+    sketch: Sketch = field(default_factory=Sketch, init=False)
+    values: dict[Pattern, int | None] = field(default_factory=dict[Pattern, "int | None"], init=False)
 
     def __post_init__(self) -> None:
         self.given = GIVEN.get(self.rule.name, {}) | self.change.given
@@ -108,13 +114,19 @@ class Example:
                 return self._applied(pattern)
             case Variable():
                 absent = pattern.optional and not self.form.given
-                return None if absent else self.named(pattern.name, constant=pattern.constant)
+                return (
+                    None
+                    if absent
+                    else self.named(pattern.name, constant=pattern.constant and pattern is not self.change.varying)
+                )
             case AnyNumber() | Number():
                 number: Any = pattern.value if isinstance(pattern, Number) else self.given[pattern.name]
                 if pattern is self.change.number:
                     number = 1.02 * number + 0.02 if isfinite(number) else 0
                 dtype = np.float32 if like is None else self.sketch.type(like).numpy
                 array = number if isinstance(number, np.ndarray) else np.asarray(number, dtype)
+                if pattern is self.change.widened and like is not None:
+                    array = array.reshape((1,) * (self.sketch.type(like).rank + 1))
                 return self.sketch.constant(self.typed(array))
             case _:
                 raise AssertionError(pattern)
@@ -124,11 +136,19 @@ class Example:
         if name not in self._named:
             given = self.given.get(name, normal(4, 4, 4, seed=len(self._named)))
             if callable(given):
-                self._named[name] = given(self)
-            else:
+                given = given(self)
+            if isinstance(given, np.ndarray):
                 array = self.typed(given)
-                self._named[name] = self.sketch.constant(array) if constant else self.sketch.input(array)
+                given = self.sketch.constant(array) if constant else self.sketch.input(array)
+            self._named[name] = given
         return self._named[name]
+
+    def another(self, value: int) -> int:
+        """Return another value of the same type: a number for a number, or else the same elements."""
+        array = self.sketch.constants.get(value)
+        if array is None or array.size > 1:
+            return self.sketch.apply("identity", value)
+        return self.sketch.constant(np.asarray(2 * array, array.dtype))
 
     def typed(self, array: Array) -> Array:
         """Return an array of another data type, if a near miss has another in the place of its own."""
@@ -139,6 +159,8 @@ class Example:
         first = next((p for p in pattern.operands if p is not None and not isinstance(p, (Number, AnyNumber))), None)
         like = None if first is None else self.make(first)
         operands = [self.make(p, like) for p in pattern.operands]
+        if self.change.parted is not None and pattern is self.change.parted[0]:
+            operands[self.change.parted[1]] = self.another(operands[self.change.parted[1]] or 0)
         for place, array in self.given.get(f"operands of {pattern.operator}", {}).items():
             operands[place] = self.sketch.constant(array)
         names = pattern.operator.names
@@ -198,6 +220,15 @@ def changes(example: Example, made: list[Apply]) -> Iterator[tuple[str, Change]]
     for pattern in example.values:
         if isinstance(pattern, Number):
             yield f"{pattern} is another number", Change(number=pattern)
+        if isinstance(pattern, (Number, AnyNumber)):
+            yield f"{pattern} adds a dimension", Change(widened=pattern)
+        if isinstance(pattern, Variable) and pattern.constant and example.values[pattern] is not None:
+            yield f"{pattern} is an input", Change(varying=pattern)
+    places = [(p, i) for p in made for i, operand in enumerate(p.operands) if isinstance(operand, (Variable, AnyNumber))]
+    for pattern, i in places:
+        operand = pattern.operands[i]
+        if sum(p.operands[j] is operand for p, j in places) > 1 and example.values[operand] is not None:
+            yield f"{operand} of {pattern} is another value", Change(parted=(pattern, i))
     for pattern in made:
         operands = [p and example.values[p] for p in pattern.operands]
         op = example.sketch.nodes[[n.outputs[0] for n in example.sketch.nodes].index(example.values[pattern] or 0)]

@@ -6,8 +6,7 @@ from ..core.data_types import DATA_TYPES
 from ..ir.graph import Graph
 from .matching import Match
 from .patterns import Operator, Option, Variable
-from .rewriting import rewrite
-from .rules import Rule
+from .rules import Rule, apply_rules
 
 _DIGITS = {"float16": 11, "float32": 24}
 """Binary digits up to which every integer is a float of the type."""
@@ -66,4 +65,4 @@ RULES = (
 
 def merge_casts(graph: Graph) -> Graph:
     """Cast what a cast was made of, where that cast loses nothing."""
-    return rewrite(graph, *RULES)
+    return apply_rules(graph, *RULES)

@@ -9,8 +9,8 @@ from ..ir.graph import Graph, Node
 from ..ops import OPS
 from .matching import Match
 from .patterns import Apply, Operator, Pattern, Variable
-from .rewriting import Rewriter, rewrite
-from .rules import Rule
+from .rewriting import Rewriter
+from .rules import Rule, apply_rules
 
 _PRODUCTS = ("conv2d", "convTranspose2d", "gemm", "matmul")
 _ELEMENTWISE = frozenset(op for op, definition in OPS.items() if definition.elementwise is not None)
@@ -91,4 +91,4 @@ RULES = (
 
 def decompose_batch_normalization(graph: Graph) -> Graph:
     """Multiply and add instead of a batch normalization by constants, where that can be fused with what is next to it."""
-    return rewrite(graph, *RULES)
+    return apply_rules(graph, *RULES)

@@ -13,8 +13,7 @@ from ..ir.graph import Graph, Node
 from . import channels
 from .matching import Match
 from .patterns import Apply, Operator, Variable
-from .rewriting import rewrite
-from .rules import Computed, Conditions, Rule
+from .rules import Computed, Conditions, Rule, apply_rules
 
 x, w = Variable("x"), Variable("w")
 
@@ -123,7 +122,7 @@ RULES = (
 
 def fold_into_convolutions(graph: Graph) -> Graph:
     """Fold batch normalization, factors and addends of channels that follow a convolution into filter and bias."""
-    return rewrite(graph, *RULES)
+    return apply_rules(graph, *RULES)
 
 
 # ------------------------------------------------------------------------------------------------------------- padding
@@ -172,4 +171,4 @@ PADDING_RULES = (
 
 def fold_padding(graph: Graph) -> Graph:
     """Let convolutions and pools pad their input themselves."""
-    return rewrite(graph, *PADDING_RULES)
+    return apply_rules(graph, *PADDING_RULES)

@@ -6,8 +6,7 @@ import math
 
 from ..ir.graph import Graph
 from .patterns import Number, Operator, Variable, product
-from .rewriting import rewrite
-from .rules import Rule
+from .rules import Rule, apply_rules
 
 x = Variable("x")
 erf, gelu = Operator("erf"), Operator("gelu")
@@ -18,4 +17,4 @@ RULES = (Rule("gelu", product(0.5, x, 1 + erf(x / SQRT_2 | x * SQRT_HALF)), gelu
 
 def recognise_gelu(graph: Graph) -> Graph:
     """Replace products that are gelu by the operator."""
-    return rewrite(graph, *RULES)
+    return apply_rules(graph, *RULES)

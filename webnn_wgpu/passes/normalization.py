@@ -8,13 +8,13 @@ from ..ir.graph import Graph, Node
 from .heads import HEADS_LAST
 from .matching import Match
 from .patterns import AnyNumber, Apply, OneOf, Operator, Option, Pattern, Variable
-from .rewriting import Rewriter, rewrite
-from .rules import Computed, Rule
+from .rewriting import Rewriter
+from .rules import Computed, Rule, apply_rules
 
 
 def recognise_normalization(graph: Graph) -> Graph:
     """Replace normalizations along dimensions by the operator, and give it the scale and bias that follow."""
-    return rewrite(rewrite(graph, LAYER, RMS, SCALE, BIAS), ROWS)
+    return apply_rules(apply_rules(graph, LAYER, RMS, SCALE, BIAS), ROWS)
 
 
 # ------------------------------------------------------------------------------------------------------------- formulas

@@ -7,8 +7,7 @@ import math
 from ..core.data_types import FLOATS
 from ..ir.graph import Graph
 from .patterns import AnyNumber, Operator, Variable
-from .rewriting import rewrite
-from .rules import Computed, Conditions, Rule
+from .rules import Computed, Conditions, Rule, apply_rules
 
 x, number, linear = Variable("x"), AnyNumber("number"), Operator("linear")
 negated = Computed("-number", lambda m: -m[number])
@@ -27,4 +26,4 @@ RULES = (
 
 def take_numbers_along(graph: Graph) -> Graph:
     """Write products with constant numbers, and sums and differences, as linear: alpha * x + beta."""
-    return rewrite(graph, *RULES)
+    return apply_rules(graph, *RULES)

@@ -10,8 +10,7 @@ from ..core.data_types import Array
 from ..ir.graph import Graph, Node
 from .matching import Match
 from .patterns import AnyNumber, Operator, Variable
-from .rewriting import rewrite
-from .rules import Computed, Rule
+from .rules import Computed, Rule, apply_rules
 
 _NARROW = {"int8": 8, "uint8": 8, "int4": 4, "uint4": 4}
 """Bits of the quantized data types that have few."""
@@ -44,7 +43,7 @@ ROUND_TRIP = Rule(
 
 def merge_quantization(graph: Graph) -> Graph:
     """Make one element-wise operator of quantizing to 8 bits and dequantizing, where both have one scale and zero point."""
-    return rewrite(graph, ROUND_TRIP)
+    return apply_rules(graph, ROUND_TRIP)
 
 
 # ------------------------------------------------------------------------------------------------- weights of few bits
@@ -91,7 +90,7 @@ MATMUL_NBITS = Rule(
 
 def recognise_matmul_nbits(graph: Graph) -> Graph:
     """Multiply by constant weights that are dequantized block by block from where they are, without a wide copy of them."""
-    return rewrite(graph, MATMUL_NBITS)
+    return apply_rules(graph, MATMUL_NBITS)
 
 
 def _packed(b: Array, scales: Array, zeros: Array, data_type: str) -> tuple[Array, Array, Array] | None:

@@ -1,6 +1,6 @@
 """Rotary position embedding as exporters write it: x * cos + turned(x) * sin.
 
-turned(x) is the second half of x's last dimension, negated, before the first; or, where neighbours are the pairs, the second of
+turned(x) is the second half of x's last dimension, negated, before the first; or, where neighbors are the pairs, the second of
 each, negated, before the first. x may be the first elements of all heads, to which the others are joined again.
 """
 
@@ -19,15 +19,15 @@ from .factors import unscaled
 from .heads import HEADS_LAST, Heads, heads_of
 from .matching import Match
 from .patterns import Apply, Operator, Variable
-from .rewriting import Rewriter, rewrite
-from .rules import Conditions, Rule
+from .rewriting import Rewriter
+from .rules import Conditions, Rule, apply_rules
 
 _BY_ELEMENT = ("cos", "sin", "cast", "identity")
 
 
 def recognise_rotary_embedding(graph: Graph) -> Graph:
     """Replace such sums by the operator, whose tables hold each angle once."""
-    return rewrite(graph, *RULES)
+    return apply_rules(graph, *RULES)
 
 
 # ------------------------------------------------------------------------------------------------------------- formulas
@@ -54,7 +54,7 @@ in_rows = rotary_embedding(reshape(first).shared(), cos, sin).shared()
 
 @dataclass(frozen=True)
 class _Part:
-    """Neighbouring elements of a value's last dimension.
+    """Neighboring elements of a value's last dimension.
 
     Attributes:
         value: what they are cut from.

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..ir.graph import Node
+from ..ir.graph import Graph, Node
 from .matching import Match, matches
 from .patterns import AnyNumber, Apply, OneOf, Option, Pattern, Variable, alternatives, parts
-from .rewriting import Rewriter
+from .rewriting import Rewriter, rewrite
 
 Conditions: TypeAlias = Mapping[str, Callable[[Match], bool]]
 """What must hold of a match, by its text."""
@@ -55,17 +55,16 @@ class Rule:
 
     def __call__(self, r: Rewriter, node: Node) -> bool:
         """Put the result in the place of a node that is the pattern, and return True; else return False."""
-        return node.op in self._last and any(
-            r.attempt(self._build, match, node)
-            for match in matches(r, self.pattern, node)
-            if all(holds(match) for holds in self.where.values())
-        )
+        return any(r.attempt(self._build, match, node) for match in matches(r, self.pattern, node))
 
     @functools.cached_property
-    def _last(self) -> frozenset[str]:
+    def ends(self) -> frozenset[str]:
+        """The operators that the pattern may end in."""
         return frozenset(name for each in alternatives(self.pattern) for name in each.operator.names)
 
     def _build(self, match: Match, node: Node) -> bool:
+        if not all(holds(match) for holds in self.where.values()):
+            return False
         if self.build is not None:
             return self.build(match, node)
         return _operand(match, self.result, node.outputs[0]) is not None
@@ -83,6 +82,19 @@ class Rule:
         definitions = [f"\n    where {p.name} = {p.definition()}" for p in named]
         conditions = [f"\n    if {text}" for text in self.where]
         return "".join([f"{self.result} <- {self.pattern.definition()}", *definitions, *conditions])
+
+
+def apply_rules(graph: Graph, *rules: Rule) -> Graph:
+    """Apply rules to every node, the first that holds; operands have been rewritten before."""
+    by_operator: dict[str, list[Rule]] = {}
+    for rule in rules:
+        for op in rule.ends:
+            by_operator.setdefault(op, []).append(rule)
+
+    def change(r: Rewriter, node: Node) -> bool:
+        return any(rule(r, node) for rule in by_operator.get(node.op, ()))
+
+    return rewrite(graph, change) if any(node.op in by_operator for node in graph.nodes) else graph
 
 
 def _operand(match: Match, pattern: Pattern, output: int | None = None) -> int | None:
