@@ -301,7 +301,7 @@ REFUSED = {
     ),
     "softmax without axis": (
         lambda b, x: b.softmax(b.reshape(x, [6])),
-        "softmax: axis is required unless rank(input) is 2; got input float32[6]. "
+        "softmax: axis is required unless rank(input) is 2; got input float32[6]; allowed: axis 0..0. "
         "See https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softmax-method",
     ),
     "negative axis": (

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from webnn_wgpu.api.builder import MLGraphBuilder
-from webnn_wgpu.api.options import _POSITIONAL, camel_attribute, with_options
+from webnn_wgpu.api.options import camel_attribute, with_options
 from webnn_wgpu.core.errors import MLTypeError
 
 
@@ -136,10 +135,3 @@ def test_camel_case_attributes(machine: Any) -> None:
     assert not hasattr(machine, "speedy")
     with pytest.raises(AttributeError, match=r"^'Machine' object has no attribute 'isNan2'\. Did you mean is_nan\?$"):
         _ = machine.isNan2
-
-
-def test_what_pywebnn_takes_by_position_is_options_of_the_methods() -> None:
-    for name, positional in _POSITIONAL.items():
-        parameters = inspect.signature(getattr(MLGraphBuilder, name)).parameters
-        kinds = {each: parameters[each].kind for each in positional}
-        assert set(kinds.values()) == {inspect.Parameter.KEYWORD_ONLY}, (name, kinds)

@@ -61,9 +61,8 @@ def make_activation(builder: OperatorMethods, name: str, options: Mapping[str, A
         MLTypeError: An option is not allowed, such as clamp bounds in the wrong order.
     """
     op = operator(name)
-    # What the options must fulfil does not depend on the operand, so any that every activation takes will do; softmax
-    # finds its axis in a matrix.
-    op.check([TensorType("float32", (1, 1))], {"axis": 1} if name == "softmax" else options, label)
+    # The rules for options do not depend on the operand. A matrix of floats is one that every activation takes.
+    op.check([TensorType("float32", (1, 1))], options, label)
     return MLActivation(builder, op.python_name, {n: v for n, v in options.items() if v is not None}, label)
 
 

@@ -12,19 +12,12 @@ import numpy as np
 
 from ..core.errors import MLTypeError, quoted
 from ..core.names import snake_case
-from ..ops import OPS
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_POSITIONAL: Mapping[str, tuple[str, ...]] = {
-    **{op.python_name: op.positional for op in OPS.values() if op.positional},
-    **dict.fromkeys(("global_average_pool", "global_max_pool"), ("layout",)),
-}
-"""Options that pywebnn also takes by position, by method: those of operators, and of the helpers that add a pooling."""
 
-
-def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def with_options(*, positions: tuple[str, ...] = (), **aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that lets a method take its options in every accepted spelling.
 
     What the method declares stays its signature: operands and arguments by position or by name, options by name. In addition
@@ -36,6 +29,7 @@ def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     * a call that does not fit the signature raises MLTypeError, which names the operator and what it takes.
 
     Args:
+        positions: Options that pywebnn takes by position, in its order, behind the arguments that the specification has there.
         aliases: Further names, each with the parameter it stands for.
 
     Returns:
@@ -50,7 +44,7 @@ def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """
 
     def decorate(method: Callable[P, R]) -> Callable[P, R]:
-        convert = _Conversion(method, aliases)
+        convert = _Conversion(method, positions, aliases)
 
         @functools.wraps(method)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -65,8 +59,8 @@ def with_options(**aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 class _Conversion:
     """Brings the arguments of calls to one method into the form its signature has."""
 
-    def __init__(self, method: Callable[..., Any], aliases: Mapping[str, str]) -> None:
-        self.name = method.__name__
+    def __init__(self, method: Callable[..., Any], further: tuple[str, ...], aliases: Mapping[str, str]) -> None:
+        self.name, self.further = method.__name__, further
         declared = inspect.signature(method)
         # The dictionary of options is taken out of a call before the rest is checked against the signature.
         _self, *parameters = (p for p in declared.parameters.values() if p.name != "options")
@@ -86,10 +80,10 @@ class _Conversion:
         elif len(args) > self.positions and args[-1] is None:
             args = args[:-1]  # options that a caller passes on and that are absent
         given = [(name, value, self.parameters) for name, value in kwargs.items() if name != "options"]
-        further, named = args[self.positions :], _POSITIONAL.get(self.name, ())
-        if 0 < len(further) <= len(named):
+        further = args[self.positions :]
+        if 0 < len(further) <= len(self.further):
             args = args[: self.positions]
-            given += [(name, value, self.parameters) for name, value in zip(named, further, strict=False)]
+            given += [(name, value, self.parameters) for name, value in zip(self.further, further, strict=False)]
         if isinstance(mapping, Mapping):
             given += [(str(n), v, self.options) for n, v in cast("Mapping[Any, Any]", mapping).items()]
         label = next((v for n, v, _ in given if n == "label" and isinstance(v, str)), "")

@@ -14,3 +14,12 @@ def snake_case(name: str) -> str:
     """
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name.replace("NaN", "Nan").replace("ND", "Nd")).lower()
     return f"{snake}_" if keyword.iskeyword(snake) else snake
+
+
+def method_name(operator: str) -> str:
+    """Return the name of the builder's method for an operator: `ext.top_k` for "x.top_k", one of the extensions.
+
+    >>> method_name("reduceSum"), method_name("x.top_k")
+    ('reduce_sum', 'ext.top_k')
+    """
+    return f"ext.{operator.removeprefix('x.')}" if operator.startswith("x.") else snake_case(operator)

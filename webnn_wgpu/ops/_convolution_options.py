@@ -23,10 +23,6 @@ OPERANDS = (
 )
 
 
-POSITIONAL = ("groups", "input_layout", "filter_layout", "bias")
-"""The last options that pywebnn takes by position."""
-
-
 def attributes(filter_layouts: tuple[str, ...], *others: Attr) -> tuple[Attr, ...]:
     """Return the options of a convolution; the first of `filter_layouts` is the default."""
     return (

@@ -14,7 +14,7 @@ from typing import Any, Literal, cast, get_args
 from ..core.caps import Caps
 from ..core.data_types import ANY, MAX_DIMENSION, MAX_RANK
 from ..core.errors import MLTypeError
-from ..core.names import snake_case
+from ..core.names import method_name
 from ..costs import Choice, Target
 from ..ir.graph import Attrs, Graph, Node
 from ..ir.types import TensorType
@@ -24,6 +24,7 @@ from ..kernels.tuning import Tuning
 from ._attrs import Attr
 from .interfaces.bounds import Bounds, Reference
 from .interfaces.cost import Cost
+from .interfaces.documentation import Documentation
 from .interfaces.elementwise import ElementWise
 from .interfaces.epilogue import TakesEpilogue
 from .interfaces.family import Family
@@ -290,8 +291,6 @@ class Signature:
         attrs: its other arguments and options.
         spec: anchor of the specification section; "" for extension operators.
         rank_phrase: rule text for a wrong rank, where programs look for particular words.
-        positional: options that pywebnn also takes by position, in its order, behind the arguments that the specification
-            has there.
     """
 
     name: str
@@ -301,7 +300,6 @@ class Signature:
     attrs: tuple[Attr, ...] = ()
     spec: str = ""
     rank_phrase: str = ""
-    positional: tuple[str, ...] = ()
 
     @property
     def extension(self) -> bool:
@@ -311,7 +309,7 @@ class Signature:
     @property
     def python_name(self) -> str:
         """Name of the builder method, `ext.top_k` for one of the extensions."""
-        return f"ext.{self.name.removeprefix('x.')}" if self.extension else snake_case(self.name)
+        return method_name(self.name)
 
     @property
     def variadic(self) -> bool:
@@ -362,6 +360,7 @@ class OpDef(Signature):
         opaque: whether nothing is known of its kernel, so that it is always run and never computed beforehand.
         commutative: whether its two operands may be swapped.
         copies: whether it returns its operand wherever the output has the operand's type.
+        documentation: the builder's method. Internal operators have none, and an opaque one has a method of its own.
     """
 
     reference: Reference | None
@@ -384,9 +383,12 @@ class OpDef(Signature):
     opaque: bool = False
     commutative: bool = False
     copies: bool = False
+    documentation: Documentation | None = None
 
     def __post_init__(self) -> None:
         """Refuse an operator that neither fills in an interface nor says that it has none."""
+        if (self.documentation is None) != (self.internal or self.opaque):
+            raise TypeError(f"{self.name}: operators are documented, except internal and opaque ones")
         for name in get_args(Interface):
             if (getattr(self, name) is None) != (name in self.without):
                 raise TypeError(f"{self.name}: give {name}, or name it in `without`, but not both")

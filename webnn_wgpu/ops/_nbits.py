@@ -10,9 +10,13 @@ import numpy as np
 from ..ir.graph import Array
 from ._def import Call
 from ._rows import wide
+from .interfaces.documentation import Parameter
 
 BITS = (2, 4, 8)
 """Bits that a number may have."""
+
+BITS_PARAMETER = Parameter("bits", f"Literal[{', '.join(map(str, BITS))}]", "4")
+"""The option `bits` in the signatures of methods."""
 
 
 def zero_point_bytes(blocks: int, bits: int) -> int:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 INDEX_TYPES = ("int32", "uint32", "int64")
 """Data types of indices."""
 
+CLAMPED_INDICES = "A negative index counts from the end. An index out of range is limited to the first or last."
+"""The documentation of indices of the specification's operators."""
+
 
 @dataclass(frozen=True)
 class Places:

@@ -16,6 +16,7 @@ from ..kernels.spec import KernelCall, UniformType
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
+from ._row_documentation import Text, binary_documentation, unary_documentation
 from ._shapes import broadcast
 from .interfaces.bounds import Bounds, ulp
 from .interfaces.cost import PER_RESULT
@@ -86,6 +87,7 @@ def unary(
     name: str,
     code: str,
     function: NumpyFunction,
+    text: Text,
     *,
     types: tuple[str, ...] = ("float32", "float16"),
     integer: str = "",
@@ -97,7 +99,6 @@ def unary(
     tolerance: float = 0,
     bounds: Bounds | None = None,
     precision: Precision | None = None,
-    positional: tuple[str, ...] = (),
 ) -> OpDef:
     """Return the OpDef of a one-operand operator.
 
@@ -105,6 +106,7 @@ def unary(
         name: specification name.
         code: the float formula in WGSL's notation; `x` is the operand, and attributes go by their names.
         function: numpy function of a float64 (or integer) array and the attributes as keywords.
+        text: its documentation.
         types: allowed data types.
         integer: the formula of integers, where it differs from `code`; `T` is their WGSL type.
         pairs: the formula of 64-bit integers as pairs of words, where a device has none; see `ElementWise`.
@@ -115,7 +117,6 @@ def unary(
         tolerance: ULP allowed between the kernel and `function` in float32.
         bounds: allowed errors that take the place of `tolerance`.
         precision: how it treats float16, where that matters.
-        positional: as in `OpDef`.
     """
 
     def formula_for(operands: Sequence[str], out: str, values: Attrs) -> Formula:
@@ -147,7 +148,7 @@ def unary(
         cost=PER_RESULT,
         bounds=bounds or ulp(tolerance),
         output_types=(output,) if output else (),
-        positional=positional,
+        documentation=unary_documentation(name, text, operand, output),
     )
 
 
@@ -155,6 +156,7 @@ def binary(
     name: str,
     code: str,
     function: NumpyFunction,
+    text: Text,
     *,
     types: tuple[str, ...] = ANY,
     integer: str = "",
@@ -172,6 +174,7 @@ def binary(
         name: specification name.
         code: the float formula in WGSL's notation; `a` and `b` are the operands.
         function: numpy function of two arrays, float64 or integer.
+        text: its documentation.
         types: allowed data types.
         integer: the formula of integers, where it differs; `T` is their WGSL type.
         pairs: the formula of 64-bit integers as pairs of words, where a device has none; see `ElementWise`.
@@ -210,6 +213,7 @@ def binary(
         bounds=bounds or ulp(tolerance),
         output_types=(output,) if output else (),
         commutative=commutative,
+        documentation=binary_documentation(name, text, operands, output),
     )
 
 

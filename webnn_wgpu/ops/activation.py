@@ -20,10 +20,12 @@ from ..kernels.spec import UniformType
 from ._attrs import Attr
 from ._def import Call, OpDef, Operand
 from ._elementwise import ELEMENTWISE
+from ._row_documentation import Text, unary_documentation
 from ._rows import binary, lower_elementwise, to_type, unary
 from .elementwise import SIGNED
 from .interfaces.bounds import EPSILON, EXACT, Bounds, Computed
 from .interfaces.cost import PER_RESULT
+from .interfaces.documentation import PIECEWISE, SMOOTH, Method, Parameter
 from .interfaces.elementwise import ElementWise, in_pairs
 from .interfaces.family import Family
 from .interfaces.layout import BROADCAST
@@ -141,6 +143,8 @@ def _linear_bounds(found: Computed) -> list[Array]:
 _LINEAR = Bounds(tolerance=2, allowed=_linear_bounds)
 """Where the product and the addend cancel, the tolerance is for their sizes."""
 
+_ACTIVATION = Method(activation=True)
+
 OPS = (
     OpDef(
         "clamp",
@@ -151,55 +155,130 @@ OPS = (
         attrs=(Attr("min_value", "number", None), Attr("max_value", "number", None)),
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-clamp",
-        positional=("min_value", "max_value"),
         elementwise=ElementWise(_clamp_formula, in_pairs("min_T(max_T(x, T(low_0, low_1)), T(high_0, high_1))")),
         family=Family.ELEMENT_WISE,
         without=("epilogue", "movement", "precision"),
         layout=BROADCAST,
         cost=PER_RESULT,
         bounds=EXACT,
+        documentation=unary_documentation(
+            "clamp",
+            Text(
+                "Limit each element to a range.",
+                "NaN elements stay NaN. A bound that is NaN has no effect. Bounds are cast to the data type of the "
+                "input: rounded and saturated.",
+                group=PIECEWISE,
+                arguments={
+                    "min_value": "Least result. By default there is no lower bound.",
+                    "max_value": "Greatest result. By default there is no upper bound.",
+                },
+                raises="min_value is above max_value",
+                example=">>> b.clamp(x, min_value=0, max_value=6).shape\n(2, 3)",
+                method=Method(activation=True, pywebnn=("min_value", "max_value")),
+            ),
+        ),
     ),
     unary(
         "elu",
         "select(alpha * expm1_f32(x), x, x >= 0.0)",
         _elu,
+        Text(
+            "`alpha * (exp(x) - 1)` for x below 0, else x.",
+            group=SMOOTH,
+            arguments={"alpha": "Finite."},
+            raises="An option is not finite",
+            example=">>> b.elu(x, alpha=0.5).shape\n(2, 3)",
+            method=Method(activation=True, pywebnn=("alpha",)),
+        ),
         attrs=(_alpha(1.0),),
         spec="#api-mlgraphbuilder-elu",
-        positional=("alpha",),
         tolerance=3,
     ),
-    unary("gelu", "gelu_f32(x)", _gelu, spec="#api-mlgraphbuilder-gelu-method", tolerance=8),
+    unary(
+        "gelu",
+        "gelu_f32(x)",
+        _gelu,
+        Text(
+            "0.5 * x * (1 + erf(x / sqrt(2))).",
+            "The error function itself is computed, not the approximation by tanh. The result is -0 for -infinity.",
+            group=SMOOTH,
+            method=_ACTIVATION,
+        ),
+        spec="#api-mlgraphbuilder-gelu-method",
+        tolerance=8,
+    ),
     unary(
         "hardSigmoid",
         "max_f32(0.0, min_f32(1.0, alpha * x + beta))",
         _hard_sigmoid,
+        Text(
+            "max(0, min(1, alpha * x + beta)).",
+            group=PIECEWISE,
+            arguments={"alpha": "Finite.", "beta": "Finite."},
+            raises="An option is not finite",
+            example=">>> b.hard_sigmoid(x, alpha=0.1).shape\n(2, 3)",
+            method=Method(activation=True, pywebnn=("alpha", "beta")),
+        ),
         attrs=(_alpha(0.2), Attr("beta", "float", 0.5)),
         spec="#api-mlgraphbuilder-hard-sigmoid",
-        positional=("alpha", "beta"),
         bounds=_LINEAR,
     ),
     unary(
         "hardSwish",
         "hard_swish_f32(x)",
         _hard_swish,
+        Text(
+            "`x * max(0, min(6, x + 3)) / 6`.",
+            "-0 for -infinity.",
+            group=PIECEWISE,
+            arguments={
+                "alpha": (
+                    "Finite. This option is not in the specification. If alpha or beta differs from its default, the method "
+                    "computes x * hard_sigmoid(x, alpha, beta)."
+                ),
+                "beta": "Finite.",
+            },
+            raises="An option is not finite",
+            method=Method(
+                activation=True,
+                parameters=(Parameter("alpha", "float", "1 / 6"), Parameter("beta", "float", "0.5")),
+                dictionary="MLHardSigmoidOptions",
+                pywebnn=("alpha", "beta"),
+                through="_hard_swish",
+            ),
+        ),
         spec="#api-mlgraphbuilder-hard-swish",
         # The options of the method, which adds a hardSigmoid where they are given.
-        positional=("alpha", "beta"),
         tolerance=3,
     ),
     unary(
         "leakyRelu",
         "select(alpha * x, x, x >= 0.0)",
         _leaky_relu,
+        Text(
+            "`alpha * x` for x below 0, else x.",
+            group=PIECEWISE,
+            arguments={"alpha": "Finite."},
+            raises="An option is not finite",
+            example=">>> b.leaky_relu(x, alpha=0.1).shape\n(2, 3)",
+            method=Method(activation=True, pywebnn=("alpha",)),
+        ),
         attrs=(_alpha(0.01),),
         spec="#api-mlgraphbuilder-leakyrelu",
-        positional=("alpha",),
         tolerance=0,
     ),
     unary(
         "linear",
         "(alpha * x + beta)",
         _linear,
+        Text(
+            "`alpha * x + beta`.",
+            group=PIECEWISE,
+            arguments={"alpha": "Finite.", "beta": "Finite."},
+            raises="An option is not finite",
+            example=">>> b.linear(x, alpha=2, beta=1).shape\n(2, 3)",
+            method=_ACTIVATION,
+        ),
         attrs=(_alpha(1.0), Attr("beta", "float", 0.0)),
         spec="#api-mlgraphbuilder-linear",
         bounds=_LINEAR,
@@ -208,6 +287,7 @@ OPS = (
         "prelu",
         "select(b * a, a, a >= 0.0)",
         _prelu,
+        Text("`slope * x` for x below 0, else x.", group=PIECEWISE),
         types=SIGNED,
         integer="select(b * a, a, a >= T(0))",
         operands=("input", "slope"),
@@ -219,16 +299,44 @@ OPS = (
         "relu",
         "max_f32(x, 0.0)",
         _relu,
+        Text(
+            "max(0, x).",
+            "NaN stays NaN.",
+            group=PIECEWISE,
+            example="""
+                >>> b.relu(x).shape
+                (2, 3)
+                >>> b.relu()
+                MLActivation(relu)
+            """,
+            method=_ACTIVATION,
+        ),
         types=SIGNED,
         integer="max(x, T(0))",
         spec="#api-mlgraphbuilder-relu-method",
         pairs="max_T(x, T(0u, 0u))",
     ),
-    unary("sigmoid", "sigmoid_f32(x)", _sigmoid, spec="#api-mlgraphbuilder-sigmoid-method", tolerance=3),
+    unary(
+        "sigmoid",
+        "sigmoid_f32(x)",
+        _sigmoid,
+        Text("1 / (1 + exp(-x)).", "The result reaches 0 and 1 without overflow.", group=SMOOTH, method=_ACTIVATION),
+        spec="#api-mlgraphbuilder-sigmoid-method",
+        tolerance=3,
+    ),
     unary(
         "softplus",
         "div_f32(softplus_f32(steepness * x), steepness)",
         _softplus,
+        Text(
+            "ln(1 + exp(steepness * x)) / steepness.",
+            "Large elements do not overflow.",
+            group=SMOOTH,
+            arguments={"steepness": "Finite; an option of the 2024 text."},
+            raises="An option is not finite",
+            example=">>> b.softplus(x, steepness=2).shape\n(2, 3)",
+            method=_ACTIVATION,
+        ),
         attrs=(Attr("steepness", "float", 1.0),),
         spec="#api-mlgraphbuilder-softplus-method",
         tolerance=3,
@@ -237,8 +345,16 @@ OPS = (
         "softsign",
         "softsign_f32(x)",
         _softsign,
+        Text("`x / (1 + |x|)`.", "1 and -1 at the infinities.", group=SMOOTH, method=_ACTIVATION),
         spec="#api-mlgraphbuilder-softsign-method",
         tolerance=2,
     ),
-    unary("tanh", "tanh_f32(x)", np.tanh, spec="#api-mlgraphbuilder-tanh-method", tolerance=2),
+    unary(
+        "tanh",
+        "tanh_f32(x)",
+        np.tanh,
+        Text("Hyperbolic tangent of each element.", group=SMOOTH, method=_ACTIVATION),
+        spec="#api-mlgraphbuilder-tanh-method",
+        tolerance=2,
+    ),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..core.names import method_name
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, element_of
@@ -24,6 +25,7 @@ from ._def import Call, Lower, Lowering, OpDef, Operand
 from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, rows_fit, side_by_side, view_rows
 from .interfaces.bounds import EXACT
 from .interfaces.cost import per_element
+from .interfaces.documentation import ARG_MIN_MAX, Documentation, Method
 from .interfaces.family import Family
 from .strided import STRIDED
 
@@ -132,11 +134,42 @@ def _arg(name: str, largest: bool) -> OpDef:
         ),
         templates=(ARG, STRIDED),
         spec="#api-mlgraphbuilder-argminmax",
-        positional=("keep_dimensions", "output_data_type"),
         family=Family.REDUCTION,
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=per_element(),
         bounds=EXACT,
+        documentation=Documentation(
+            group=ARG_MIN_MAX,
+            summary=f"Position of the {'greatest' if largest else 'least'} element along a dimension.",
+            arguments={
+                "input": "{types}, with any shape. The rank must be 1 or more if `axis` is given.",
+                "axis": "The dimension. The draft requires it. Without it the rules of the 2024 text hold.",
+                "axes": (
+                    "Several dimensions, in place of `axis`; all dimensions if both are absent. The position is then counted "
+                    "over them in row-major order."
+                ),
+                "keep_dimensions": "Whether the reduced dimensions stay, with size 1.",
+                "select_last_index": "Whether the last of several equal elements counts instead of the first.",
+                "output_data_type": "Data type of the positions. The default is int32 with `axis`, else int64.",
+            },
+            returns="An operand of int32 or int64, with the input's shape without the reduced dimensions.",
+            raises=(
+                "Both axis and axes are given, an axis is not a dimension of the input or is repeated, the output data type "
+                "is not allowed"
+            ),
+            numerics="The first NaN wins.",
+            example=f"""
+                >>> b.{method_name(name)}(x, 1)
+                MLOperand(int32[2])
+                >>> b.{method_name(name)}(x, axes=[0, 1])
+                MLOperand(int64[])
+            """,
+            method=Method(
+                optional=("axis",),
+                dictionary="MLArgMinMaxOptions",
+                pywebnn=("keep_dimensions", "output_data_type"),
+            ),
+        ),
     )
 
 

@@ -21,6 +21,7 @@ from ..ir.types import TensorType
 from ..kernels import select
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
+from . import _attention_documentation as _documentation
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._product import Kernel
@@ -408,5 +409,6 @@ OPS = (
         cost=Cost(_operations),
         bounds=CONDITIONED,
         variants=VARIANTS,
+        documentation=_documentation.ATTENTION,
     ),
 )

@@ -18,6 +18,7 @@ from ._normalization import require_shape
 from ._rows import scalar_uniform, to_type, wide
 from .interfaces.bounds import EPSILON, Bounds, Computed, sizes
 from .interfaces.cost import per_element
+from .interfaces.documentation import ACTIVATION, NORMALIZATIONS, Documentation, Method
 from .interfaces.family import Family
 from .interfaces.layout import dimensions
 
@@ -103,11 +104,36 @@ OPS = (
         attrs=(Attr("axis", "uint", 1), Attr("epsilon", "float", 1e-5)),
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-batchnorm",
-        positional=("scale", "bias", "epsilon", "axis"),
         family=Family.NORMALIZATION,
         without=("elementwise", "epilogue", "movement", "precision"),
         layout=dimensions(axes=("axis",)),
         cost=per_element(4),
         bounds=_BOUNDS,
+        documentation=Documentation(
+            group=NORMALIZATIONS,
+            summary="`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with a given mean and variance.",
+            arguments={
+                "input": "{types}, with rank 1 or more.",
+                "mean": (
+                    "The input's data type, with the shape [C], where C is the input's size along `axis`. The next three "
+                    "operands have the same data type and shape."
+                ),
+                "variance": "[C].",
+                "scale": "[C]. The default is 1 for all channels.",
+                "bias": "[C]. The default is 0 for all channels.",
+                "axis": "The dimension that holds the channels.",
+                "epsilon": "Finite. It is cast to the input's data type.",
+                "activation": "Activation that is applied to the result; an option of the 2024 text.",
+            },
+            returns="An operand with the input's data type and shape.",
+            raises="The axis is not a dimension of the input, a vector is not [C], data types differ or are not allowed",
+            example="""
+                >>> mean, variance = b.constant("float32", 0.0), b.constant("float32", 1.0)
+                >>> mean, variance = b.expand(mean, [3]), b.expand(variance, [3])
+                >>> b.batch_normalization(x, mean, variance, activation=b.relu()).shape
+                (2, 3)
+            """,
+            method=Method(parameters=(ACTIVATION,), pywebnn=("scale", "bias", "epsilon", "axis")),
+        ),
     ),
 )

@@ -15,6 +15,7 @@ from ._product import Kernel
 from ._units import WORD_BYTES, units_of
 from .interfaces.bounds import EXACT
 from .interfaces.cost import UPDATED
+from .interfaces.documentation import CACHE_EXTENSIONS, Documentation
 from .interfaces.family import Family
 from .interfaces.movement import Movement
 from .strided import STRIDED, copy_call
@@ -115,5 +116,37 @@ OPS = (
         movement=Movement(updates=True),
         cost=UPDATED,
         bounds=EXACT,
+        documentation=Documentation(
+            group=CACHE_EXTENSIONS,
+            summary="A cache with new rows from a position on, which is known at run time. Its other rows stay as they are.",
+            details=(
+                "If the cache is an input and `build(outputs, aliases={...})` makes the result its alias, nothing is "
+                "copied: the rows are written into the tensor that `dispatch` gets for both. Together with the `length` of "
+                "`attention`, decoding any number of tokens compiles once."
+            ),
+            arguments={
+                "cache": "{types}, with rank 1 to 8. The elements behind an index of `axis` must fill whole words of 4 bytes.",
+                "new": "The data type and shape of `cache`, with no more indices along `axis`.",
+                "position": (
+                    "{types}, with the shape [], [1] or [batch] for a position of each batch (dimension 0). Rows outside "
+                    "the cache are left out."
+                ),
+                "axis": "The dimension along which the cache fills.",
+            },
+            returns="An operand with the cache's data type and shape.",
+            raises="A data type, rank or shape is not allowed",
+            example="""
+                >>> cache = b.input("cache", {"dataType": "float32", "shape": [1, 2, 8, 4]})
+                >>> new = b.constant(np.ones((1, 2, 1, 4), np.float32))
+                >>> position = b.input("position", {"dataType": "int32", "shape": [1]})
+                >>> graph = b.build({"updated": b.ext.cache_update(cache, new, position)}, aliases={"updated": "cache"})
+                >>> tensor = context.create_tensor([1, 2, 8, 4], "float32", readable=True)
+                >>> at = context.create_tensor([1], "int32", writable=True)
+                >>> context.write_tensor(at, [3])
+                >>> context.dispatch(graph, {"cache": tensor, "position": at}, {"updated": tensor})
+                >>> print(context.read_tensor(tensor)[0, 0, :, 0])
+                [0. 0. 0. 1. 0. 0. 0. 0.]
+            """,
+        ),
     ),
 )

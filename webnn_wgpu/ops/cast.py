@@ -17,6 +17,7 @@ from ._elementwise import ELEMENTWISE
 from ._rows import infer_broadcast, lower_elementwise
 from .interfaces.bounds import EXACT
 from .interfaces.cost import PER_RESULT
+from .interfaces.documentation import SELECTION, Documentation, Method
 from .interfaces.elementwise import ElementWise, in_pairs
 from .interfaces.family import Family
 from .interfaces.layout import BROADCAST
@@ -99,6 +100,25 @@ CAST = OpDef(
     bounds=EXACT,
     output_types=ANY,
     copies=True,
+    documentation=Documentation(
+        group=SELECTION,
+        summary="The elements in another data type.",
+        arguments={
+            "input": "{types}, with any shape.",
+            "data_type": "The output's data type. Its name is `type` in the 2024 text.",
+        },
+        returns="An operand of data type `data_type` with the input's shape.",
+        raises="The data type is unknown",
+        numerics=(
+            "Floats that are cast to integers lose their fraction and saturate, and NaN becomes 0. Integers that are cast "
+            "to integers keep their low bits."
+        ),
+        example="""
+            >>> b.cast(x, "int32")
+            MLOperand(int32[2, 3])
+        """,
+        method=Method(aliases={"type": "data_type"}),
+    ),
 )
 
 OPS = (
@@ -122,5 +142,23 @@ OPS = (
         cost=PER_RESULT,
         bounds=EXACT,
         output_types=ANY,
+        documentation=Documentation(
+            group=SELECTION,
+            summary="`true_value` where the condition is not 0, else `false_value`.",
+            details="The three shapes broadcast as in numpy.",
+            arguments={
+                "condition": "{types}, as comparisons return it, with any shape.",
+                "true_value": "{types}, with any shape. Its name is `input` in the 2024 text.",
+                "false_value": "The data type of `true_value`, with any shape. Its name is `other` in the 2024 text.",
+            },
+            returns="An operand with the values' data type and the broadcast shape.",
+            raises="The condition is not uint8, the values have different data types, the shapes do not broadcast",
+            numerics="NaN and infinities in the value that is not taken have no effect.",
+            example="""
+                >>> b.where(b.greater(x, y), x, y).shape
+                (2, 3)
+            """,
+            method=Method(aliases={"input": "true_value", "other": "false_value"}),
+        ),
     ),
 )

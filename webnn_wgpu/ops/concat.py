@@ -18,6 +18,7 @@ from ._quads import quad_launch, quad_work
 from ._units import WORD_BYTES, units_of
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
+from .interfaces.documentation import MOVEMENT, Documentation
 from .interfaces.family import Family
 from .interfaces.layout import ChannelsLast, Layout, moved
 from .interfaces.movement import Movement, Part
@@ -205,6 +206,22 @@ CONCAT = OpDef(
     cost=MOVED,
     bounds=EXACT,
     copies=True,
+    documentation=Documentation(
+        group=MOVEMENT,
+        summary="Join operands along a dimension.",
+        arguments={
+            "inputs": (
+                "One or more operands of one data type and of rank 1 or more. Their shapes may differ along `axis` only."
+            ),
+            "axis": "The dimension.",
+        },
+        returns="An operand with their data type. The sizes along `axis` add up.",
+        raises="There is no operand, the data types or shapes differ, the axis is not a dimension",
+        example="""
+            >>> b.concat([x, y], 0).shape
+            (4, 3)
+        """,
+    ),
 )
 
 OPS = (CONCAT,)

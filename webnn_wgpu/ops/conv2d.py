@@ -13,7 +13,6 @@ from ..kernels.spec import KernelCall
 from ._convolution import FORWARD_TEMPLATES, convolution_calls
 from ._convolution_options import (
     OPERANDS,
-    POSITIONAL,
     attributes,
     channel_axis,
     check_bias,
@@ -27,6 +26,7 @@ from ._def import Call, Lowering, OpDef
 from ._rows import to_type, wide
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
+from .interfaces.documentation import ACTIVATION, CONVOLUTION, Documentation, Method
 from .interfaces.epilogue import TakesEpilogue
 from .interfaces.family import Family
 from .interfaces.layout import option
@@ -110,7 +110,6 @@ CONV2D = OpDef(
     attrs=attributes(("oihw", "hwio", "ohwi", "ihwo")),
     templates=FORWARD_TEMPLATES,
     spec="#api-mlgraphbuilder-conv2d",
-    positional=("strides", "dilations", "padding", *POSITIONAL),
     family=Family.CONVOLUTION,
     without=("elementwise", "movement"),
     epilogue=TakesEpilogue(axis=channel_axis),
@@ -120,6 +119,50 @@ CONV2D = OpDef(
     bounds=sums(products_of),
     rank_phrase="Conv2d input must be 4D, as must its filter, and bias 1D",
     variants=VARIANTS,
+    documentation=Documentation(
+        group=CONVOLUTION,
+        summary="2-D convolution: each output pixel is the sum of the products of the filter with the input around it.",
+        details=(
+            "The filter is not flipped. With groups, the output channels of a group see only the input channels of that group."
+        ),
+        arguments={
+            "input": "{types}, with the shape [N, C, H, W] or in the order of `input_layout`.",
+            "filter": "The input's data type, with the shape [O, C / groups, h, w] or in the order of `filter_layout`.",
+            "bias": "The input's data type, with the shape [O]. The default is 0 for all channels.",
+            "padding": (
+                "Rows and columns of zeros around the input: [top, bottom, left, right]. The option may also be written `pads`."
+            ),
+            "strides": "[height, width]: the distance in pixels of the input from one output pixel to the next.",
+            "dilations": "[height, width]: the distance in pixels of the input from one tap of the filter to the next.",
+            "groups": "A divisor of C and of O. C groups make a depthwise convolution.",
+            "input_layout": '"nchw" or "nhwc", of the input and of the result.',
+            "filter_layout": '"oihw", "hwio", "ohwi" or "ihwo".',
+            "activation": "Activation that is applied to the result; an option of the 2024 text.",
+        },
+        returns=(
+            "An operand with the input's data type and layout, and with O channels. Each extent is `(size + padding - "
+            "(taps - 1) * dilation - 1) // stride + 1`."
+        ),
+        raises=(
+            "The ranks are not 4, 4 and 1, the channels do not fit the groups or the filter, a list has another length, a "
+            "stride, a dilation or `groups` is 0, the filter does not fit into the padded input, a layout is unknown, data "
+            "types differ or are not allowed"
+        ),
+        numerics=(
+            "A filter of 3 x 3 taps may be multiplied by Winograd's algorithm. Infinity or NaN in the input then makes NaN "
+            "of neighboring pixels that it would not reach otherwise."
+        ),
+        example="""
+            >>> weights = b.constant(np.ones((8, 2, 3, 3), np.float32))
+            >>> b.conv2d(image, weights, padding=[1, 1, 1, 1], strides=[2, 2], activation=b.relu()).shape
+            (1, 8, 2, 2)
+        """,
+        method=Method(
+            parameters=(ACTIVATION,),
+            aliases={"pads": "padding"},
+            pywebnn=("strides", "dilations", "padding", "groups", "input_layout", "filter_layout", "bias"),
+        ),
+    ),
 )
 
 OPS = (CONV2D,)

@@ -18,7 +18,6 @@ from ._attrs import Attr
 from ._convolution import TEMPLATES, convolution_calls
 from ._convolution_options import (
     OPERANDS,
-    POSITIONAL,
     attributes,
     channel_axis,
     check_bias,
@@ -32,6 +31,7 @@ from ._def import Call, Lowering, OpDef
 from ._rows import to_type, wide
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
+from .interfaces.documentation import ACTIVATION, CONVOLUTION, Documentation, Method
 from .interfaces.epilogue import TakesEpilogue
 from .interfaces.family import Family
 from .interfaces.layout import option
@@ -141,7 +141,6 @@ CONV_TRANSPOSE2D = OpDef(
     attrs=attributes(("iohw", "hwoi", "ohwi"), Attr("output_padding", "uints", (0, 0)), Attr("output_sizes", "uints", None)),
     templates=TEMPLATES,
     spec="#api-mlgraphbuilder-convtranspose2d",
-    positional=("strides", "dilations", "padding", "output_padding", "output_sizes", *POSITIONAL),
     family=Family.CONVOLUTION,
     without=("elementwise", "movement"),
     epilogue=TakesEpilogue(axis=channel_axis),
@@ -151,6 +150,62 @@ CONV_TRANSPOSE2D = OpDef(
     bounds=sums(products_of),
     rank_phrase="ConvTranspose2d input must be 4D, as must its filter, and bias 1D",
     variants=tuple(v for v in VARIANTS if v != "winograd"),
+    documentation=Documentation(
+        group=CONVOLUTION,
+        summary="2-D transposed convolution: every input pixel adds the filter, times itself, to the output around it.",
+        arguments={
+            "input": "{types}, with the shape [N, C, H, W] or in the order of `input_layout`.",
+            "filter": "The input's data type, with the shape [C, O / groups, h, w] or in the order of `filter_layout`.",
+            "bias": "The input's data type, with the shape [O]. The default is 0 for all channels.",
+            "padding": (
+                "Rows and columns that are cut off the output: [top, bottom, left, right]. The option may also be written "
+                "`pads`."
+            ),
+            "strides": "[height, width]: the distance in pixels of the output from one input pixel to the next.",
+            "dilations": "[height, width]: the distance in pixels of the output from one tap of the filter to the next.",
+            "output_padding": (
+                "[height, width]: additional rows at the bottom and columns on the right, fewer than the strides."
+            ),
+            "output_sizes": (
+                "[height, width] of the output, in place of `output_padding`. The sizes must be at least the computed ones "
+                "and less than those plus the strides."
+            ),
+            "groups": "A divisor of C.",
+            "input_layout": '"nchw" or "nhwc", of the input and of the result.',
+            "filter_layout": '"iohw", "hwoi" or "ohwi".',
+            "activation": "Activation that is applied to the result; an option of the 2024 text.",
+        },
+        returns=(
+            "An operand with the input's data type and layout, and with O channels. Each extent is `(size - 1) * stride + "
+            "(taps - 1) * dilation + 1 - padding + output_padding`."
+        ),
+        raises=(
+            "The ranks are not 4, 4 and 1, the channels do not fit the groups or the filter, a list has another length, a "
+            "stride, a dilation or `groups` is 0, an output padding or size is out of its range, the output has no pixels, "
+            "a layout is unknown, data types differ or are not allowed"
+        ),
+        numerics="Infinity or NaN in the filter also makes NaN of pixels that its tap does not reach.",
+        example="""
+            >>> weights = b.constant(np.ones((2, 8, 3, 3), np.float32))
+            >>> b.conv_transpose2d(image, weights, strides=[2, 2], output_padding=[1, 1]).shape
+            (1, 8, 10, 10)
+        """,
+        method=Method(
+            parameters=(ACTIVATION,),
+            aliases={"pads": "padding"},
+            pywebnn=(
+                "strides",
+                "dilations",
+                "padding",
+                "output_padding",
+                "output_sizes",
+                "groups",
+                "input_layout",
+                "filter_layout",
+                "bias",
+            ),
+        ),
+    ),
 )
 
 OPS = (CONV_TRANSPOSE2D,)

@@ -25,6 +25,7 @@ from ._reduction_functions import arithmetic
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED, sums
 from .interfaces.cost import per_element
+from .interfaces.documentation import REDUCTIONS, SORTING_EXTENSIONS, Documentation
 from .interfaces.family import Family
 from .reduce import REDUCE, SUMMABLE, Tensor, number_of_parts, parts_needed, totals_of_parts
 from .strided import STRIDED, strided_call
@@ -206,6 +207,23 @@ OPS = (
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=per_element(),
         bounds=sums(_terms),
+        documentation=Documentation(
+            group=REDUCTIONS,
+            summary="Sum of all elements up to each element, along a dimension.",
+            arguments={
+                "input": "{types}, with rank 1 or more.",
+                "axis": "The dimension.",
+                "exclusive": "Whether an element's own value is left out of its sum, so that the first sum is 0.",
+                "reversed": "Whether sums run from the last element to the first.",
+            },
+            returns="An operand with the input's data type and shape.",
+            raises="The axis is not a dimension of the input, the data type is not allowed",
+            numerics="Integers wrap around. After a NaN, or after infinities of both signs, all sums are NaN.",
+            example="""
+                >>> b.cumulative_sum(x, 1, exclusive=True).shape
+                (2, 3)
+            """,
+        ),
     ),
     OpDef(
         "x.cumulative_product",
@@ -219,5 +237,22 @@ OPS = (
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=per_element(),
         bounds=CONDITIONED,
+        documentation=Documentation(
+            group=SORTING_EXTENSIONS,
+            summary="Product of all elements up to each element, along a dimension.",
+            arguments={
+                "input": "{types}, with rank 1 to 8.",
+                "axis": "The dimension.",
+                "exclusive": "Whether an element's own value is left out of its product, so that the first product is 1.",
+                "reversed": "Whether products start at the end of the dimension.",
+            },
+            returns="An operand with the input's data type and shape.",
+            raises="The axis or the data type is not allowed",
+            numerics="Floats are multiplied in float32, in blocks, and rounded once. Integers wrap around.",
+            example="""
+                >>> b.ext.cumulative_product(x, 1).shape
+                (2, 3)
+            """,
+        ),
     ),
 )

@@ -11,14 +11,19 @@ from typing import Any
 
 import numpy as np
 
+from ..core.names import method_name
 from ..ir.graph import Array
 from ._def import OpDef
+from ._row_documentation import Text
 from ._rows import binary, unary
 from .interfaces.bounds import Bounds
+from .interfaces.documentation import COMPARISONS, Method
 from .interfaces.precision import DISCRETE
 
 SIGNED = ("float32", "float16", "int64", "int32", "int8")
 LOGICAL = "#api-mlgraphbuilder-logical"
+
+_ANGLES = "In radians. NaN for infinities. Large arguments are reduced modulo 2 pi."
 
 
 def erf(x: Array) -> Array:
@@ -62,13 +67,14 @@ def _sign(x: Array) -> Array:
 
 
 def _compare_floats_safely(
-    name: str, code: str, function: Any, when_nan: str, *, pairs: str, commutative: bool = False
+    name: str, code: str, function: Any, when_nan: str, summary: str, *, pairs: str, commutative: bool = False
 ) -> OpDef:
     # Drivers may assume that no NaN occurs and turn one comparison into another: NaN is told by its bits.
     return binary(
         name,
         f"select(select(0u, 1u, a {code} b), {when_nan}, is_nan_f32(a) | is_nan_f32(b))",
         function,
+        Text(summary, f"{when_nan[0]} if either operand is NaN.", COMPARISONS),
         integer=f"select(0u, 1u, a {code} b)",
         pairs=pairs,
         output="uint8",
@@ -77,11 +83,13 @@ def _compare_floats_safely(
     )
 
 
-def _logic(name: str, code: str, function: Any) -> OpDef:
+def _logic(name: str, code: str, function: Any, summary: str) -> OpDef:
+    example = f">>> b.{method_name(name)}(b.equal(x, y), b.greater(x, y)).shape\n(2, 3)"
     return binary(
         name,
         "",
         function,
+        Text(summary, group=COMPARISONS, example=example),
         types=("uint8",),
         integer=f"select(0u, 1u, {code})",
         output="uint8",
@@ -91,61 +99,210 @@ def _logic(name: str, code: str, function: Any) -> OpDef:
 
 
 UNARY = (
-    unary("abs", "abs(x)", np.abs, types=SIGNED, integer="abs(x)", pairs="abs_T(x)"),
-    unary("ceil", "ceil(x)", np.ceil, precision=DISCRETE),
-    unary("cos", "cos_f32(x)", np.cos, tolerance=3),
-    unary("erf", "erf_f32(x)", erf, tolerance=3),
-    unary("exp", "exp_f32(x)", np.exp, tolerance=2),
-    unary("floor", "floor(x)", np.floor, precision=DISCRETE),
-    unary("log", "log_f32(x)", np.log, tolerance=1),
-    unary("neg", "-(x)", np.negative, types=SIGNED, pairs="neg_pair(x)"),
-    unary("reciprocal", "reciprocal_f32(x)", _reciprocal, tolerance=2),
-    unary("roundEven", "round_even_f32(x)", np.rint, precision=DISCRETE),
-    unary("sign", "sign_f32(x)", _sign, types=SIGNED, integer="sign(x)", pairs="sign_T(x)"),
-    unary("sin", "sin_f32(x)", np.sin, tolerance=3),
-    unary("sqrt", "sqrt_f32(x)", np.sqrt, tolerance=1),
-    unary("tan", "tan_f32(x)", np.tan, tolerance=4),
+    unary(
+        "abs",
+        "abs(x)",
+        np.abs,
+        Text("Absolute value of each element.", "The least integer has no positive counterpart and stays as it is."),
+        types=SIGNED,
+        integer="abs(x)",
+        pairs="abs_T(x)",
+    ),
+    unary("ceil", "ceil(x)", np.ceil, Text("Round each element up to an integer."), precision=DISCRETE),
+    unary("cos", "cos_f32(x)", np.cos, Text("Cosine of each element.", _ANGLES), tolerance=3),
+    unary("erf", "erf_f32(x)", erf, Text("Gauss error function of each element.", "1 and -1 at the infinities."), tolerance=3),
+    unary(
+        "exp",
+        "exp_f32(x)",
+        np.exp,
+        Text("`e` to the power of each element.", "Results above the range of the data type are infinity, those below it 0."),
+        tolerance=2,
+    ),
+    unary("floor", "floor(x)", np.floor, Text("Round each element down to an integer."), precision=DISCRETE),
+    unary(
+        "log",
+        "log_f32(x)",
+        np.log,
+        Text("Natural logarithm of each element.", "-infinity for 0, NaN for negative elements."),
+        tolerance=1,
+    ),
+    unary(
+        "neg",
+        "-(x)",
+        np.negative,
+        Text("Each element with the opposite sign.", "The least integer has no positive counterpart and stays as it is."),
+        types=SIGNED,
+        pairs="neg_pair(x)",
+    ),
+    unary(
+        "reciprocal",
+        "reciprocal_f32(x)",
+        _reciprocal,
+        Text("1 divided by each element.", "For 0 the result is infinity with the sign of the zero."),
+        tolerance=2,
+    ),
+    unary(
+        "roundEven",
+        "round_even_f32(x)",
+        np.rint,
+        Text("Round each element to the nearest integer, a half to the even one.", "2.5 becomes 2 and 3.5 becomes 4."),
+        precision=DISCRETE,
+    ),
+    unary(
+        "sign",
+        "sign_f32(x)",
+        _sign,
+        Text("The sign of each element: 1, 0 or -1.", "0 for NaN."),
+        types=SIGNED,
+        integer="sign(x)",
+        pairs="sign_T(x)",
+    ),
+    unary("sin", "sin_f32(x)", np.sin, Text("Sine of each element.", _ANGLES), tolerance=3),
+    unary(
+        "sqrt",
+        "sqrt_f32(x)",
+        np.sqrt,
+        Text("Square root of each element.", "NaN for negative elements; -0 stays -0."),
+        tolerance=1,
+    ),
+    unary("tan", "tan_f32(x)", np.tan, Text("Tangent of each element.", _ANGLES), tolerance=4),
 )
 
-ADD = binary("add", "(a + b)", np.add, commutative=True, pairs="add_pair(a, b)")
-SUB = binary("sub", "(a - b)", np.subtract, pairs="sub_pair(a, b)")
-MUL = binary(
-    "mul", "(a * b)", np.multiply, bounds=Bounds(tolerance=0, contracted=True), commutative=True, pairs="mul_pair(a, b)"
+ADD = binary(
+    "add",
+    "(a + b)",
+    np.add,
+    Text("`a + b`, element by element.", "Integers wrap around."),
+    commutative=True,
+    pairs="add_pair(a, b)",
 )
-DIV = binary("div", "div_f32(a, b)", _divide, integer="div_T(a, b)", tolerance=2, pairs="div_T(a, b)")
+SUB = binary(
+    "sub", "(a - b)", np.subtract, Text("`a - b`, element by element.", "Integers wrap around."), pairs="sub_pair(a, b)"
+)
+MUL = binary(
+    "mul",
+    "(a * b)",
+    np.multiply,
+    Text("`a * b`, element by element.", "Integers wrap around."),
+    bounds=Bounds(tolerance=0, contracted=True),
+    commutative=True,
+    pairs="mul_pair(a, b)",
+)
+DIV = binary(
+    "div",
+    "div_f32(a, b)",
+    _divide,
+    Text(
+        "`a / b`, element by element.",
+        "Integers are divided toward zero, and dividing them by 0 gives 0. Floats follow IEEE 754.",
+    ),
+    integer="div_T(a, b)",
+    tolerance=2,
+    pairs="div_T(a, b)",
+)
 
 BINARY = (
     ADD,
     SUB,
     MUL,
     DIV,
-    binary("max", "max_f32(a, b)", np.maximum, integer="max(a, b)", commutative=True, pairs="max_T(a, b)"),
-    binary("min", "min_f32(a, b)", np.minimum, integer="min(a, b)", commutative=True, pairs="min_T(a, b)"),
-    binary("pow", "pow_f32(a, b)", _power, integer="pow_T(a, b)", tolerance=3, pairs="pow_T(a, b)"),
+    binary(
+        "max",
+        "max_f32(a, b)",
+        np.maximum,
+        Text("The greater of a and b, element by element.", "NaN if either operand is NaN."),
+        integer="max(a, b)",
+        commutative=True,
+        pairs="max_T(a, b)",
+    ),
+    binary(
+        "min",
+        "min_f32(a, b)",
+        np.minimum,
+        Text("The lesser of a and b, element by element.", "NaN if either operand is NaN."),
+        integer="min(a, b)",
+        commutative=True,
+        pairs="min_T(a, b)",
+    ),
+    binary(
+        "pow",
+        "pow_f32(a, b)",
+        _power,
+        Text(
+            "`a` to the power of `b`, element by element.",
+            "A negative float to a power that is not an integer is NaN. Any float to the power of 0 is 1, NaN included. "
+            "Integers wrap around. A negative power of an integer is 0, except for 1 and -1.",
+        ),
+        integer="pow_T(a, b)",
+        tolerance=3,
+        pairs="pow_T(a, b)",
+    ),
 )
 
 LOGIC = (
-    _compare_floats_safely("equal", "==", np.equal, "0u", commutative=True, pairs="select(0u, 1u, equal_pair(a, b))"),
-    _compare_floats_safely("notEqual", "!=", np.not_equal, "1u", commutative=True, pairs="select(1u, 0u, equal_pair(a, b))"),
-    _compare_floats_safely("greater", ">", np.greater, "0u", pairs="select(0u, 1u, less_T(b, a))"),
-    _compare_floats_safely("greaterOrEqual", ">=", np.greater_equal, "0u", pairs="select(1u, 0u, less_T(a, b))"),
-    _compare_floats_safely("lesser", "<", np.less, "0u", pairs="select(0u, 1u, less_T(a, b))"),
-    _compare_floats_safely("lesserOrEqual", "<=", np.less_equal, "0u", pairs="select(1u, 0u, less_T(b, a))"),
-    _logic("logicalAnd", "(a != 0u) & (b != 0u)", np.logical_and),
-    _logic("logicalOr", "(a != 0u) | (b != 0u)", np.logical_or),
-    _logic("logicalXor", "(a != 0u) != (b != 0u)", np.logical_xor),
+    _compare_floats_safely(
+        "equal", "==", np.equal, "0u", "1 where a equals b, else 0.", commutative=True, pairs="select(0u, 1u, equal_pair(a, b))"
+    ),
+    _compare_floats_safely(
+        "notEqual",
+        "!=",
+        np.not_equal,
+        "1u",
+        "1 where a differs from b, else 0.",
+        commutative=True,
+        pairs="select(1u, 0u, equal_pair(a, b))",
+    ),
+    _compare_floats_safely("greater", ">", np.greater, "0u", "1 where a > b, else 0.", pairs="select(0u, 1u, less_T(b, a))"),
+    _compare_floats_safely(
+        "greaterOrEqual", ">=", np.greater_equal, "0u", "1 where a >= b, else 0.", pairs="select(1u, 0u, less_T(a, b))"
+    ),
+    _compare_floats_safely("lesser", "<", np.less, "0u", "1 where a < b, else 0.", pairs="select(0u, 1u, less_T(a, b))"),
+    _compare_floats_safely(
+        "lesserOrEqual", "<=", np.less_equal, "0u", "1 where a <= b, else 0.", pairs="select(1u, 0u, less_T(b, a))"
+    ),
+    _logic("logicalAnd", "(a != 0u) & (b != 0u)", np.logical_and, "1 where both a and b are not 0, else 0."),
+    _logic("logicalOr", "(a != 0u) | (b != 0u)", np.logical_or, "1 where a or b is not 0, else 0."),
+    _logic("logicalXor", "(a != 0u) != (b != 0u)", np.logical_xor, "1 where exactly one of a and b is not 0, else 0."),
     unary(
         "logicalNot",
         "",
         np.logical_not,
+        Text(
+            "1 where a is 0, else 0.",
+            group=COMPARISONS,
+            details='The 2024 text calls it `not`, which Python reserves: `not_`, or `getattr(builder, "not")`.',
+            example="""
+                >>> b.logical_not(b.equal(x, y)).shape
+                (2, 3)
+                >>> getattr(b, "not")(b.equal(x, y)).shape
+                (2, 3)
+            """,
+            method=Method(also=("not_",)),
+        ),
         types=("uint8",),
         integer="select(0u, 1u, x == 0u)",
         output="uint8",
         operand="a",
         spec=LOGICAL,
     ),
-    unary("isNaN", "select(0u, 1u, is_nan_f32(x))", np.isnan, output="uint8", operand="a", spec=LOGICAL),
-    unary("isInfinite", "select(0u, 1u, is_inf_f32(x))", np.isinf, output="uint8", operand="a", spec=LOGICAL),
+    unary(
+        "isNaN",
+        "select(0u, 1u, is_nan_f32(x))",
+        np.isnan,
+        Text("1 where a is NaN, else 0.", group=COMPARISONS),
+        output="uint8",
+        operand="a",
+        spec=LOGICAL,
+    ),
+    unary(
+        "isInfinite",
+        "select(0u, 1u, is_inf_f32(x))",
+        np.isinf,
+        Text("1 where a is infinite, else 0.", group=COMPARISONS),
+        output="uint8",
+        operand="a",
+        spec=LOGICAL,
+    ),
 )
 
 OPS = (*UNARY, *BINARY, *LOGIC)

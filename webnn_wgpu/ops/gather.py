@@ -11,6 +11,7 @@ from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Unifor
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._places import (
+    CLAMPED_INDICES,
     INDEX_TYPES,
     Places,
     check_coordinates,
@@ -25,6 +26,7 @@ from ._places import (
 from ._quads import quad_launch, quad_work
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
+from .interfaces.documentation import INDEXING, Documentation, Method
 from .interfaces.family import Family
 from .interfaces.movement import MOVES, Move, Movement, Stepped
 
@@ -149,12 +151,31 @@ OPS = (
         attrs=(Attr("axis", "uint", 0),),
         templates=(GATHER,),
         spec="#api-mlgraphbuilder-gather",
-        positional=("axis",),
         family=Family.MOVEMENT,
         without=("elementwise", "epilogue", "layout", "precision"),
         movement=Movement(_follow),
         cost=MOVED,
         bounds=EXACT,
+        documentation=Documentation(
+            group=INDEXING,
+            summary="Take the slices along a dimension that `indices` names.",
+            arguments={
+                "input": "{types}, with rank 1 or more.",
+                "indices": "{types}, with any shape.",
+                "axis": "The dimension of `input`.",
+            },
+            returns=(
+                "An operand with the input's data type. Its shape is the input's, with the shape of `indices` in place of "
+                "dimension `axis`."
+            ),
+            raises="The axis is not a dimension of the input, the data type of the indices is not allowed",
+            numerics=CLAMPED_INDICES,
+            example="""
+                >>> b.gather(x, b.arg_max(x, 0), axis=1).shape
+                (2, 3)
+            """,
+            method=Method(dictionary="MLGatherOptions", pywebnn=("axis",)),
+        ),
     ),
     OpDef(
         "gatherElements",
@@ -170,6 +191,27 @@ OPS = (
         movement=MOVES,
         cost=MOVED,
         bounds=EXACT,
+        documentation=Documentation(
+            group=INDEXING,
+            summary="Take single elements, whose coordinate along one dimension is replaced by an index.",
+            arguments={
+                "input": "{types}, with rank 1 or more.",
+                "indices": "{types}, with the input's shape except in dimension `axis`.",
+                "axis": "The dimension.",
+            },
+            returns=(
+                "An operand with the input's data type and the shape of `indices`. With axis 1 its element [i, j, k] is "
+                "`input[i, indices[i, j, k], k]`."
+            ),
+            raises="The axis is not a dimension of the input, the data type or shape of the indices is not allowed",
+            numerics=CLAMPED_INDICES,
+            example="""
+                >>> indices = b.constant(np.array([[2, 0, 0, -1], [1, 1, 1, 0]], np.int32))
+                >>> b.gather_elements(x, indices, axis=1).shape
+                (2, 4)
+            """,
+            method=Method(dictionary="MLGatherOptions"),
+        ),
     ),
     OpDef(
         "gatherND",
@@ -184,5 +226,29 @@ OPS = (
         movement=MOVES,
         cost=MOVED,
         bounds=EXACT,
+        documentation=Documentation(
+            group=INDEXING,
+            summary="Take the slices at coordinates.",
+            arguments={
+                "input": "{types}, with rank 1 or more.",
+                "indices": (
+                    "{types}, with rank 1 or more. The last dimension holds the leading coordinates of a slice. There are "
+                    "as many as the input has dimensions for single elements, or fewer."
+                ),
+            },
+            returns=(
+                "An operand with the input's data type. Its shape is that of `indices` without the last dimension, "
+                "followed by the dimensions of `input` behind the coordinates."
+            ),
+            raises="There are more coordinates than the input has dimensions, the data type of the indices is not allowed",
+            numerics=CLAMPED_INDICES,
+            example="""
+                >>> indices = b.constant(np.array([[1, 2], [0, 0]], np.int32))
+                >>> b.gather_nd(x, indices).shape
+                (2,)
+                >>> b.gather_nd(x, b.constant(np.array([[1], [0], [1]], np.int32))).shape
+                (3, 3)
+            """,
+        ),
     ),
 )

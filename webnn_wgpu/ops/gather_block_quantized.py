@@ -14,12 +14,13 @@ from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._nbits import check_bits, unpacked, zero_point_bytes, zeros_of
+from ._nbits import BITS_PARAMETER, check_bits, unpacked, zero_point_bytes, zeros_of
 from ._places import INDEX_TYPES, clamped_indices, index_binding
 from ._quads import quad_launch
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import PER_TAKEN
+from .interfaces.documentation import QUANTIZED_EXTENSIONS, Documentation, Method
 from .interfaces.family import Family
 
 GATHER_BLOCK_QUANTIZED = KernelTemplate("gather_block_quantized", ("bits", "quad"))
@@ -113,5 +114,40 @@ OPS = (
         cost=PER_TAKEN,
         bounds=CONDITIONED,
         output_types=FLOATS,
+        documentation=Documentation(
+            group=QUANTIZED_EXTENSIONS,
+            summary="Slices of a table of 2, 4 or 8-bit numbers along its first dimension, `(number - zero_point) * scale`.",
+            details="It is ONNX Runtime's GatherBlockQuantized for bytes.",
+            arguments={
+                "input": (
+                    "{types}, with the shape [size, ..., bytes]: rows of `8 / bits` numbers per byte, the first in the low "
+                    "bits."
+                ),
+                "indices": (
+                    "{types}, with any shape. Negative indices count from the end of the first dimension, and indices out "
+                    "of range are clamped."
+                ),
+                "scales": (
+                    "{types}, with the shape [size, ..., blocks]. The number of blocks is the numbers of a row divided by "
+                    "`block_size`, rounded up."
+                ),
+                "zero_points": (
+                    "{types}, with the shape [size, ..., blocks * bits / 8 rounded up], packed like `input`. The default "
+                    "is 2 to the power of (bits - 1)."
+                ),
+                "bits": "2, 4 or 8.",
+                "block_size": "Count of numbers that share a scale and a zero point: a power of 2, 16 or more.",
+            },
+            returns=(
+                "An operand with the data type of `scales`. Its shape is `indices.shape`, followed by [..., numbers of a row]."
+            ),
+            raises="A data type, shape, number of bits or block size is not allowed",
+            example="""
+                >>> table, scales = b.constant(np.zeros([100, 32], np.uint8)), b.constant(np.ones([100, 2], np.float32))
+                >>> b.ext.gather_block_quantized(table, b.constant(np.int32([3, 7])), scales, block_size=32)
+                MLOperand(float32[2, 64])
+            """,
+            method=Method(parameters=(BITS_PARAMETER,)),
+        ),
     ),
 )

@@ -18,6 +18,7 @@ from ._rows import to_type, wide
 from ._shapes import unidirectional
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
+from .interfaces.documentation import MATRIX, Documentation, Method
 from .interfaces.epilogue import TakesEpilogue
 from .interfaces.family import Family
 from .interfaces.precision import Precision
@@ -93,13 +94,35 @@ GEMM = OpDef(
     ),
     templates=TEMPLATES,
     spec="#api-mlgraphbuilder-gemm",
-    positional=("c", "alpha", "beta", "a_transpose", "b_transpose"),
     family=Family.PRODUCT,
     without=("elementwise", "movement", "layout"),
     epilogue=TakesEpilogue(),
     precision=Precision(weights=(1,)),
     cost=Cost(_operations),
     bounds=sums(_terms),
+    documentation=Documentation(
+        group=MATRIX,
+        summary="`alpha * (A @ B) + beta * C`, where A and B are `a` and `b`, transposed if an option says so.",
+        arguments={
+            "a": "{types}, with the shape [M, K], or [K, M] with `a_transpose`.",
+            "b": "The data type of `a`, with the shape [K, N], or [N, K] with `b_transpose`.",
+            "c": "The data type of `a`, with a shape that broadcasts to [M, N]. A vector has one element per column.",
+            "alpha": "Finite.",
+            "beta": "Finite.",
+            "a_transpose": "Whether `a` is transposed.",
+            "b_transpose": "Whether `b` is transposed.",
+        },
+        returns="An operand with their data type and the shape [M, N].",
+        raises=(
+            "A rank is not 2, the two values of K differ, `c` does not broadcast to [M, N], data types differ or are not "
+            "allowed"
+        ),
+        example="""
+            >>> b.gemm(x, y, b_transpose=True).shape
+            (2, 2)
+        """,
+        method=Method(pywebnn=("c", "alpha", "beta", "a_transpose", "b_transpose")),
+    ),
 )
 
 OPS = (GEMM,)

@@ -18,6 +18,7 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED
+from .interfaces.documentation import SAMPLING_EXTENSIONS, Documentation
 from .interfaces.family import Family
 from .resample2d import SAMPLED
 
@@ -158,5 +159,36 @@ OPS = (
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=SAMPLED,
         bounds=CONDITIONED,
+        documentation=Documentation(
+            group=SAMPLING_EXTENSIONS,
+            summary="Values of images or volumes at positions between their elements, as ONNX's GridSample computes them.",
+            arguments={
+                "input": (
+                    "{types}, with the shape [batch, channels, height, width] or [batch, channels, depth, height, width]."
+                ),
+                "grid": (
+                    "{types}, with the shape [batch, new height, new width, 2] or [batch, new depth, new height, new "
+                    "width, 3]. It holds coordinates, that of the width first, from -1 at one end of the input to 1 at the "
+                    "other."
+                ),
+                "mode": '"linear", "nearest" or "cubic".',
+                "padding_mode": 'Values beyond the ends: "zeros", "border" (the elements at the ends) or "reflection".',
+                "align_corners": "Whether -1 and 1 are the middles of the elements at the ends instead of their outer edges.",
+            },
+            returns=(
+                "An operand with the input's data type and the shape [batch, channels, new height, new width], or with a "
+                "new depth."
+            ),
+            raises="The shapes do not fit, a data type or option is not allowed",
+            numerics=(
+                'Coordinates, weights and sums are float32. With the mode "nearest" halves are rounded to even. The '
+                "cubic kernel has a = -0.75. Coordinates that are NaN lie beyond the first element."
+            ),
+            example="""
+                >>> places = b.constant(np.zeros((1, 3, 5, 2), np.float32))
+                >>> b.ext.grid_sample(image, places, padding_mode="border").shape
+                (1, 2, 3, 5)
+            """,
+        ),
     ),
 )

@@ -34,6 +34,7 @@ from ._cells import (
 )
 from ._def import Call, Lowering, OpDef
 from ._recurrent import TEMPLATES, VARIANTS, recurrent_calls
+from ._recurrent_documentation import GRU, GRU_CELL
 from ._rows import to_type, wide
 from .interfaces.bounds import RECURRENT
 from .interfaces.family import Family
@@ -115,6 +116,7 @@ OPS = (
         cost=RECURRENCES,
         bounds=RECURRENT,
         outputs=("output0", "output1"),
+        documentation=GRU,
     ),
     OpDef(
         "gruCell",
@@ -137,5 +139,6 @@ OPS = (
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=RECURRENCES,
         bounds=RECURRENT,
+        documentation=GRU_CELL,
     ),
 )

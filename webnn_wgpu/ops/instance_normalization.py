@@ -15,6 +15,7 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._normalization import NORMALIZATION, NORMALIZED, normalization_call, normalized, require_shape
 from ._rows import to_type
 from .interfaces.cost import per_element
+from .interfaces.documentation import NORMALIZATIONS, Documentation, Method
 from .interfaces.family import Family
 from .interfaces.layout import option
 
@@ -59,11 +60,33 @@ OPS = (
         ),
         templates=(NORMALIZATION,),
         spec="#api-mlgraphbuilder-instancenorm",
-        positional=("scale", "bias", "epsilon", "layout"),
         family=Family.NORMALIZATION,
         without=("elementwise", "epilogue", "movement", "precision"),
         layout=option("layout"),
         cost=per_element(8),
         bounds=NORMALIZED,
+        documentation=Documentation(
+            group=NORMALIZATIONS,
+            summary=(
+                "`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with the mean and variance of each image's channels."
+            ),
+            arguments={
+                "input": "{types}, with rank 4 in the order of `layout`.",
+                "scale": "The input's data type, with the shape [channels]. The default is 1 for all channels.",
+                "bias": "The input's data type, with the shape [channels]. The default is 0 for all channels.",
+                "epsilon": "Finite. It is cast to the input's data type.",
+                "layout": '"nchw" or "nhwc".',
+            },
+            returns="An operand with the input's data type and shape.",
+            raises=(
+                "The rank is not 4, scale or bias is not [channels], the layout is unknown, data types differ or are not "
+                "allowed"
+            ),
+            example="""
+                >>> b.instance_normalization(image, layout="nchw").shape
+                (1, 2, 4, 4)
+            """,
+            method=Method(pywebnn=("scale", "bias", "epsilon", "layout")),
+        ),
     ),
 )

@@ -14,6 +14,7 @@ from ._def import Call, OpDef, Operand
 from ._normalization import NORMALIZATION, NORMALIZED, in_place, items_call, normalized, require_shape
 from ._rows import to_type
 from .interfaces.cost import per_element
+from .interfaces.documentation import NORMALIZATIONS, Documentation, Method
 from .interfaces.family import Family
 from .interfaces.layout import ChannelsLast, Layout, moved
 
@@ -56,11 +57,40 @@ OPS = (
         attrs=(Attr("axes", "uints", None), Attr("epsilon", "float", 1e-5)),
         templates=(NORMALIZATION,),
         spec="#api-mlgraphbuilder-layernorm",
-        positional=("scale", "bias", "epsilon", "axes"),
         family=Family.NORMALIZATION,
         without=("elementwise", "epilogue", "movement", "precision"),
         layout=Layout(_layout),
         cost=per_element(8),
         bounds=NORMALIZED,
+        documentation=Documentation(
+            group=NORMALIZATIONS,
+            summary="`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with the mean and variance over `axes`.",
+            arguments={
+                "input": "{types}, with any shape.",
+                "scale": (
+                    "The input's data type, with the shape [input.shape[a] for a in axes]. The default is 1 for all elements."
+                ),
+                "bias": "The input's data type, with the shape of `scale`. The default is 0 for all elements.",
+                "axes": (
+                    "Dimensions to normalize over, in the order of the dimensions of scale and bias. The default is all "
+                    "dimensions except the first."
+                ),
+                "epsilon": "Finite. It is cast to the input's data type.",
+            },
+            returns="An operand with the input's data type and shape.",
+            raises=(
+                "An axis is not a dimension of the input or is repeated, scale or bias has another shape, data types "
+                "differ or are not allowed"
+            ),
+            numerics=(
+                "With no axes, as for scalars and vectors without the option, every element is its own mean: the result is "
+                "bias, or 0."
+            ),
+            example="""
+                >>> b.layer_normalization(x, axes=[1]).shape
+                (2, 3)
+            """,
+            method=Method(pywebnn=("scale", "bias", "epsilon", "axes")),
+        ),
     ),
 )

@@ -35,6 +35,7 @@ from ._cells import (
 )
 from ._def import Call, Lowering, OpDef
 from ._recurrent import TEMPLATES, VARIANTS, recurrent_calls
+from ._recurrent_documentation import LSTM, LSTM_CELL
 from ._rows import to_type, wide
 from .interfaces.bounds import RECURRENT
 from .interfaces.family import Family
@@ -120,6 +121,7 @@ OPS = (
         cost=RECURRENCES,
         bounds=RECURRENT,
         outputs=("output0", "output1", "output2"),
+        documentation=LSTM,
     ),
     OpDef(
         "lstmCell",
@@ -145,5 +147,6 @@ OPS = (
         cost=RECURRENCES,
         bounds=RECURRENT,
         outputs=("output0", "output1"),
+        documentation=LSTM_CELL,
     ),
 )

@@ -18,6 +18,7 @@ from ._rows import to_type, wide
 from ._shapes import broadcast
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
+from .interfaces.documentation import MATRIX, Documentation
 from .interfaces.epilogue import TakesEpilogue
 from .interfaces.family import Family
 from .interfaces.precision import Precision
@@ -82,6 +83,23 @@ MATMUL = OpDef(
     precision=Precision(weights=(1,)),
     cost=Cost(product_operations),
     bounds=sums(_terms),
+    documentation=Documentation(
+        group=MATRIX,
+        summary="Matrix product over the last two dimensions; the other dimensions broadcast as in numpy.",
+        arguments={
+            "a": "{types}, with the shape [..., M, K].",
+            "b": "The data type of `a`, with the shape [..., K, N].",
+        },
+        returns="An operand with their data type and the shape [..., M, N].",
+        raises=(
+            "A rank is below 2, the two values of K differ, the other dimensions do not broadcast, data types differ or "
+            "are not allowed"
+        ),
+        example="""
+            >>> b.matmul(x, b.transpose(y)).shape
+            (2, 2)
+        """,
+    ),
 )
 
 OPS = (MATMUL,)

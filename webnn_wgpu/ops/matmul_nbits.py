@@ -20,11 +20,12 @@ from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
-from ._nbits import check_bits, unpacked, zero_point_bytes, zeros_of
+from ._nbits import BITS_PARAMETER, check_bits, unpacked, zero_point_bytes, zeros_of
 from ._product import FORCED, HIGHEST_BLOCK, Addend, Kernel, finish
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import Cost
+from .interfaces.documentation import QUANTIZED_EXTENSIONS, Documentation, Method
 from .interfaces.epilogue import TakesEpilogue
 from .interfaces.family import Family
 from .matmul import product_operations
@@ -175,5 +176,38 @@ OPS = (
         cost=Cost(product_operations),
         bounds=CONDITIONED,
         variants=VARIANTS,
+        documentation=Documentation(
+            group=QUANTIZED_EXTENSIONS,
+            summary="`a @ ((b - zero_points) * scales).T + bias` with 2, 4 or 8-bit numbers in `b`.",
+            details=(
+                "It is ONNX Runtime's MatMulNBits. The kernel takes the numbers out of their bytes itself: no wider copy "
+                "is made."
+            ),
+            arguments={
+                "a": "{types}, with the shape [..., K].",
+                "b": (
+                    "{types}, with the shape [N, blocks, block_size * bits / 8]. The number of blocks is K / block_size "
+                    "rounded up. Numbers lie along K, the first in the low bits of a byte, and numbers beyond K do not "
+                    "count."
+                ),
+                "scales": "The data type of `a`, with the shape [N, blocks] or [N * blocks].",
+                "zero_points": (
+                    "{types}. Floats must have the data type of `a` and the shape [N, blocks]. Numbers of uint8 have the "
+                    "shape [N, blocks * bits / 8 rounded up] and are packed like `b`. The first two dimensions may be one. "
+                    "The default is 2 to the power of (bits - 1)."
+                ),
+                "bias": "The data type of `a`, with the shape [N].",
+                "bits": "2, 4 or 8.",
+                "block_size": "Count of numbers that share a scale and a zero point: a power of 2, 16 or more.",
+            },
+            returns="An operand with the data type of `a` and the shape [..., N].",
+            raises="A data type, shape, number of bits or block size is not allowed",
+            example="""
+                >>> packed = b.constant(np.zeros([8, 1, 16], np.uint8))
+                >>> b.ext.matmul_nbits(x, packed, b.constant(np.ones([8, 1], np.float32)))
+                MLOperand(float32[2, 8])
+            """,
+            method=Method(parameters=(BITS_PARAMETER,)),
+        ),
     ),
 )

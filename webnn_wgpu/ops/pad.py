@@ -17,6 +17,7 @@ from ._shapes import strides_of
 from ._units import units_of
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
+from .interfaces.documentation import MOVEMENT, Documentation, Method, Parameter
 from .interfaces.family import Family
 from .interfaces.layout import dimensions
 from .interfaces.movement import MOVES
@@ -178,7 +179,6 @@ PAD = OpDef(
     ),
     templates=(PADDING, STRIDED),
     spec="#api-mlgraphbuilder-pad",
-    positional=("value",),
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "precision"),
     movement=MOVES,
@@ -186,6 +186,46 @@ PAD = OpDef(
     cost=MOVED,
     bounds=EXACT,
     copies=True,
+    documentation=Documentation(
+        group=MOVEMENT,
+        summary="Add elements before and after the input along each dimension.",
+        arguments={
+            "input": "{types}, with any shape.",
+            "beginning_padding": (
+                "Number of elements to add before the input, for each dimension. Without `ending_padding`, the numbers for "
+                "the end follow in the same list, which may then be given as `padding=`."
+            ),
+            "ending_padding": (
+                "Number of elements to add after the input, for each dimension. A string here is the mode, as in pywebnn."
+            ),
+            "mode": (
+                '"constant", "edge" (repeats the last element), "reflection" (mirrors without the last element) or '
+                '"symmetric" (mirrors with it; an option of the 2024 text).'
+            ),
+            "value": 'The added element for "constant". It is cast to the input\'s data type.',
+        },
+        returns="An operand with the input's data type and the larger shape.",
+        raises=(
+            "A list does not have one item per dimension, there is more padding than reflection allows, the mode is unknown"
+        ),
+        example="""
+            >>> b.pad(x, [0, 1], [0, 2], value=-1).shape
+            (2, 6)
+            >>> b.pad(x, padding=[0, 1, 0, 2]).shape
+            (2, 6)
+        """,
+        method=Method(
+            parameters=(
+                Parameter(
+                    "ending_padding", 'Sequence[int] | Literal["constant", "edge", "reflection", "symmetric"] | None', "None"
+                ),
+            ),
+            optional=("ending_padding",),
+            aliases={"padding": "beginning_padding"},
+            pywebnn=("value",),
+            through="_pad",
+        ),
+    ),
 )
 
 OPS = (PAD,)

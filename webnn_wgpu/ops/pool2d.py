@@ -21,6 +21,7 @@ from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
 from ..kernels.terms import Uniform
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
+from ._pooling_documentation import pooling_documentation
 from ._quads import quad_launch, quad_work
 from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, row_work, variant_of
 from ._reduction_functions import Step, arithmetic, extremum
@@ -218,7 +219,8 @@ class _Pool:
         prepare: done by numpy to the input.
         finish: done by numpy to the result, which it gets with the numbers of elements.
         bounds: allowed errors.
-        positional: options that pywebnn takes by position.
+        summary: first line of the documentation.
+        numerics: results for special values, for the documentation.
         data_types: allowed data types.
     """
 
@@ -228,7 +230,8 @@ class _Pool:
     prepare: Callable[[Array], Array]
     finish: Callable[[Array, Array], Array]
     bounds: Bounds
-    positional: tuple[str, ...]
+    summary: str
+    numerics: str
     data_types: tuple[str, ...] = FLOATS
 
     def reference(self, arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[TensorType, ...]) -> list[Array]:
@@ -343,8 +346,6 @@ def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
     return math.prod(attrs["window_dimensions"]) + 1
 
 
-_POSITIONAL = ("window_dimensions", "strides", "dilations", "padding", "layout")
-
 _POOLS = (
     _Pool(
         "averagePool2d",
@@ -353,7 +354,8 @@ _POOLS = (
         lambda x: x,
         lambda total, counts: total / counts,
         sums(_terms),
-        _POSITIONAL,
+        "Mean of the elements in each window.",
+        "Padding does not count: a mean is taken over the elements that lie within the input, and is 0 if there is none.",
     ),
     _Pool(
         "l2Pool2d",
@@ -362,7 +364,8 @@ _POOLS = (
         np.square,
         lambda total, counts: np.sqrt(total),
         roots(_terms),
-        (),
+        "Square root of the sum of squares of the elements in each window.",
+        "The result is 0 if no element of a window lies within the input.",
     ),
     _Pool(
         "maxPool2d",
@@ -371,7 +374,8 @@ _POOLS = (
         lambda x: x,
         lambda total, counts: total,
         EXACT,
-        _POSITIONAL,
+        "Greatest element in each window.",
+        "NaN if any element of the window is NaN. Without an element within the input, -infinity or the least integer.",
         ANY,
     ),
 )
@@ -394,13 +398,13 @@ OPS = tuple(
         ),
         templates=(POOL2D, REDUCE),
         spec="#api-mlgraphbuilder-pool2d",
-        positional=pool.positional,
         rank_phrase="Pool2d input must be 4D",
         family=Family.POOLING,
         without=("elementwise", "epilogue", "movement", "precision"),
         layout=option("layout"),
         cost=Cost(_operations),
         bounds=pool.bounds,
+        documentation=pooling_documentation(pool.name, pool.summary, pool.numerics),
     )
     for pool in _POOLS
 )

@@ -21,6 +21,7 @@ from ._rows import lower_elementwise, scalar_uniform, to_type, wide
 from ._shapes import strides_of
 from .interfaces.bounds import EXACT, ulp
 from .interfaces.cost import PER_RESULT, per_element
+from .interfaces.documentation import QUANTIZATION, Documentation
 from .interfaces.elementwise import ElementWise
 from .interfaces.family import Family
 from .interfaces.layout import BROADCAST, LED_BROADCAST
@@ -262,6 +263,37 @@ QUANTIZE_LINEAR = OpDef(
     cost=per_element(4),
     bounds=EXACT,
     output_types=QUANTIZED,
+    documentation=Documentation(
+        group=QUANTIZATION,
+        summary=(
+            "Turn floats into quantized integers: round_even(input / scale) + zero_point, limited to the data type's range."
+        ),
+        arguments={
+            "input": "{types}, with any shape.",
+            "scale": (
+                "The input's data type and rank. Each size must divide the input's size in that dimension, and each "
+                "element serves a block of the input. Sizes of 1 in all dimensions give one scale for all elements. The "
+                "input's own size in one dimension gives a scale per channel. Other sizes give block-wise scales."
+            ),
+            "zero_point": "{types}, with the shape of `scale`.",
+        },
+        returns="An operand with the data type of `zero_point` and the input's shape.",
+        raises=(
+            "A data type is not allowed, a rank differs from the input's, a size does not divide the input's, the shapes "
+            "of `scale` and `zero_point` differ"
+        ),
+        numerics=(
+            "The quotient is rounded to float32, then to the nearest integer, halves to even. Adding and limiting are "
+            "exact. NaN becomes 0. A negative scale follows the formula too. If the device's division is not correctly "
+            "rounded, a quotient next to a half can end one step off."
+        ),
+        example="""
+            >>> one = b.constant(np.float32([[0.1]]))
+            >>> levels = b.quantize_linear(x, one, b.constant(np.array([[128]], np.uint8)))
+            >>> levels.data_type, levels.shape
+            ('uint8', (2, 3))
+        """,
+    ),
 )
 
 DEQUANTIZE_LINEAR = OpDef(
@@ -283,6 +315,34 @@ DEQUANTIZE_LINEAR = OpDef(
     # For 32-bit integers the difference is rounded to float32 before the product is.
     bounds=ulp(1),
     output_types=FLOATS,
+    documentation=Documentation(
+        group=QUANTIZATION,
+        summary="Turn quantized integers into floats: (input - zero_point) * scale.",
+        arguments={
+            "input": "{types}, with any shape.",
+            "scale": (
+                "{types}, with the input's rank. Each size must divide the input's size in that dimension, and each "
+                "element serves a block of the input. Sizes of 1 in all dimensions give one scale for all elements. The "
+                "input's own size in one dimension gives a scale per channel. Other sizes give block-wise scales."
+            ),
+            "zero_point": "The input's data type and the shape of `scale`.",
+        },
+        returns="An operand with the data type of `scale` and the input's shape.",
+        raises=(
+            "A data type is not allowed, a rank differs from the input's, a size does not divide the input's, the shapes "
+            "of `scale` and `zero_point` differ"
+        ),
+        numerics=(
+            "The difference is exact. It is then rounded to float32, which changes differences of 32-bit integers beyond "
+            "2^24. The product is rounded once."
+        ),
+        example="""
+            >>> levels = b.constant(np.array([[0, 128, 255], [1, 2, 3]], np.uint8))
+            >>> per_row = b.constant(np.float32([[0.5], [2]]))
+            >>> b.dequantize_linear(levels, per_row, b.constant(np.array([[128], [0]], np.uint8))).shape
+            (2, 3)
+        """,
+    ),
 )
 
 OPS = (QUANTIZE_DEQUANTIZE, QUANTIZE_CENTRED, QUANTIZE_LINEAR, DEQUANTIZE_LINEAR)

@@ -17,6 +17,7 @@ from ._reduction import view_rows
 from ._reduction_functions import extremum
 from .interfaces.bounds import EXACT
 from .interfaces.cost import PER_RESULT
+from .interfaces.documentation import QUANTIZED_EXTENSIONS, Documentation
 from .interfaces.family import Family
 from .reduce import REDUCE, Tensor, number_of_parts, parts_needed, totals_of_parts
 
@@ -78,6 +79,27 @@ QUANTIZATION_PARAMETERS = OpDef(
     without=("elementwise", "epilogue", "movement", "layout", "precision"),
     cost=PER_RESULT,
     bounds=EXACT,
+    documentation=Documentation(
+        group=QUANTIZED_EXTENSIONS,
+        summary=(
+            "The scale and the zero point with which `quantize_linear` makes uint8 of a tensor's whole range, including 0."
+        ),
+        details="Together with `quantize_linear` it is ONNX's DynamicQuantizeLinear.",
+        arguments={
+            "input": "{types}, with any shape.",
+        },
+        returns="The scale, float32, and the zero point, uint8. Both have the input's rank and one element.",
+        raises="The data type is not allowed",
+        numerics=(
+            "255 steps of the scale lead from the least to the greatest element. If all elements are 0, the scale is 1. If "
+            "NaN or an infinity is among them, the scale is that."
+        ),
+        example="""
+            >>> scale, zero_point = b.ext.quantization_parameters(x)
+            >>> b.quantize_linear(x, scale, zero_point)
+            MLOperand(uint8[2, 3])
+        """,
+    ),
 )
 
 OPS = (QUANTIZATION_PARAMETERS,)

@@ -41,6 +41,7 @@ from ._reduction import (
     view_rows,
 )
 from ._reduction_bounds import LOG_SUM, LOG_SUM_EXP, PRODUCT, ROOT, SUM
+from ._reduction_documentation import reduction_documentation
 from ._reduction_functions import Step, T, X, arithmetic, extremum
 from ._rows import to_type, wide
 from .interfaces.bounds import EXACT, Bounds
@@ -292,6 +293,8 @@ def _reduction(
     function: Callable[[Any, tuple[int, ...]], Any],
     types: tuple[str, ...],
     *,
+    text: str,
+    numerics: str = "",
     shifted: bool = False,
     bounds: Bounds,
 ) -> OpDef:
@@ -302,6 +305,8 @@ def _reduction(
         step_for: makes the WGSL for the WGSL type elements are read into.
         function: numpy function of a float64 or integer array and the axes, keeping the dimensions.
         types: allowed data types.
+        text: the quantity that is computed over dimensions, for the documentation.
+        numerics: results for special values, for the documentation.
         shifted: whether the step's functions need the largest element of the row (0 where it is not finite) as `shift`.
         bounds: allowed errors.
     """
@@ -321,12 +326,12 @@ def _reduction(
         attrs=(Attr("axes", "uints", None), Attr("keep_dimensions", "bool", False)),
         templates=(REDUCE,),
         spec="#api-mlgraphbuilder-reduce",
-        positional=("axes", "keep_dimensions"),
         family=Family.REDUCTION,
         without=("elementwise", "epilogue", "movement", "precision"),
         layout=Layout(_layout),
         cost=per_element(),
         bounds=bounds,
+        documentation=reduction_documentation(name, text, numerics),
     )
 
 
@@ -337,12 +342,16 @@ def _sum(
     finish: str = "t",
     lib: tuple[str, ...] = (),
     types: tuple[str, ...] = FLOATS,
+    *,
+    text: str,
+    numerics: str = "",
     shifted: bool = False,
     bounds: Bounds = SUM,
 ) -> OpDef:
-    return _reduction(
-        name, lambda value: arithmetic("sum", value, map_item, finish, lib=lib), function, types, shifted=shifted, bounds=bounds
-    )
+    def step(value: str) -> Step:
+        return arithmetic("sum", value, map_item, finish, lib=lib)
+
+    return _reduction(name, step, function, types, text=text, numerics=numerics, shifted=shifted, bounds=bounds)
 
 
 def _add(x: Any, axes: tuple[int, ...]) -> Any:
@@ -356,9 +365,31 @@ def _log_sum_exp(x: Any, axes: tuple[int, ...]) -> Any:
 
 
 OPS = (
-    _sum("reduceL1", lambda x, axes: _add(np.abs(x), axes), "abs(x)", types=SUMMABLE),
-    _sum("reduceL2", lambda x, axes: np.sqrt(_add(x * x, axes)), "x * x", "sqrt_f32(t)", bounds=ROOT),
-    _sum("reduceLogSum", lambda x, axes: np.log(_add(x, axes)), "x", "log_f32(t)", bounds=LOG_SUM),
+    _sum(
+        "reduceL1",
+        lambda x, axes: _add(np.abs(x), axes),
+        "abs(x)",
+        types=SUMMABLE,
+        text="Sum of absolute values",
+        numerics="Integers wrap around.",
+    ),
+    _sum(
+        "reduceL2",
+        lambda x, axes: np.sqrt(_add(x * x, axes)),
+        "x * x",
+        "sqrt_f32(t)",
+        bounds=ROOT,
+        text="Square root of the sum of squares",
+    ),
+    _sum(
+        "reduceLogSum",
+        lambda x, axes: np.log(_add(x, axes)),
+        "x",
+        "log_f32(t)",
+        bounds=LOG_SUM,
+        text="Natural logarithm of the sum",
+        numerics="-infinity for a sum of 0, NaN for a negative sum.",
+    ),
     _sum(
         "reduceLogSumExp",
         _log_sum_exp,
@@ -367,17 +398,44 @@ OPS = (
         ("finite_or_zero",),
         shifted=True,
         bounds=LOG_SUM_EXP,
+        text="Natural logarithm of the sum of exponentials",
+        numerics="The result is finite even if an exponential would overflow.",
     ),
-    _reduction("reduceMax", lambda value: extremum("max", value), lambda x, axes: np.max(x, axis=axes), ANY, bounds=EXACT),
-    _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", _MEAN),
-    _reduction("reduceMin", lambda value: extremum("min", value), lambda x, axes: np.min(x, axis=axes), ANY, bounds=EXACT),
+    _reduction(
+        "reduceMax",
+        lambda value: extremum("max", value),
+        lambda x, axes: np.max(x, axis=axes),
+        ANY,
+        bounds=EXACT,
+        text="Greatest element",
+        numerics="NaN if any element is NaN.",
+    ),
+    _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", _MEAN, text="Mean"),
+    _reduction(
+        "reduceMin",
+        lambda value: extremum("min", value),
+        lambda x, axes: np.min(x, axis=axes),
+        ANY,
+        bounds=EXACT,
+        text="Least element",
+        numerics="NaN if any element is NaN.",
+    ),
     _reduction(
         "reduceProduct",
         lambda value: arithmetic("product", value),
         lambda x, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
         SUMMABLE,
         bounds=PRODUCT,
+        text="Product",
+        numerics="Integers wrap around.",
     ),
-    _sum("reduceSum", _add, types=SUMMABLE),
-    _sum("reduceSumSquare", lambda x, axes: _add(x * x, axes), "x * x", types=SUMMABLE),
+    _sum("reduceSum", _add, types=SUMMABLE, text="Sum", numerics="Integers wrap around."),
+    _sum(
+        "reduceSumSquare",
+        lambda x, axes: _add(x * x, axes),
+        "x * x",
+        types=SUMMABLE,
+        text="Sum of squares",
+        numerics="Integers wrap around.",
+    ),
 )

@@ -26,6 +26,7 @@ from ._shapes import strides_of
 from ._units import units_of
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
+from .interfaces.documentation import POOLING, Documentation
 from .interfaces.family import Family
 from .interfaces.layout import dimensions
 from .strided import STRIDED, copy_call
@@ -252,5 +253,32 @@ OPS = (
         layout=dimensions(axes=("axes",)),
         cost=SAMPLED,
         bounds=_BOUNDS,
+        documentation=Documentation(
+            group=POOLING,
+            summary="Resize two dimensions.",
+            arguments={
+                "input": "{types}, with rank 4.",
+                "mode": '"nearest-neighbor", or "linear" between the two nearest elements along each dimension.',
+                "scales": (
+                    "Output size divided by input size for each of `axes`, positive 32-bit floats. The size is rounded down."
+                ),
+                "sizes": "Output sizes for each of `axes`, in place of `scales`.",
+                "axes": "Two dimensions, in any order.",
+            },
+            returns="An operand with the input's data type, and with its shape except for the two sizes.",
+            raises=(
+                "The rank is not 4, a list has another length, a scale or size is not positive, a scale makes a size 0, an "
+                "axis is not a dimension or is repeated, the mode is unknown, the data type is not allowed"
+            ),
+            numerics=(
+                "Output element o is read from the coordinate (o + 1/2) * input size / output size - 1/2. The coordinate "
+                "is computed exactly, and moved inside the input if it lies outside. Of two equally near elements the "
+                "nearest is the first. Integers are rounded to the nearest, halves to even. Shrinking does not smooth."
+            ),
+            example="""
+                >>> b.resample2d(image, mode="linear", scales=[2, 1.5]).shape
+                (1, 2, 8, 6)
+            """,
+        ),
     ),
 )

@@ -14,6 +14,7 @@ from ._normalization import NORMALIZATION, in_place, items_call, normalized, req
 from ._rows import to_type
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import per_element
+from .interfaces.documentation import NORMALIZATION_EXTENSIONS, Documentation
 from .interfaces.family import Family
 
 
@@ -48,5 +49,27 @@ OPS = (
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=per_element(4),
         bounds=CONDITIONED,
+        documentation=Documentation(
+            group=NORMALIZATION_EXTENSIONS,
+            summary="`scale * x / sqrt(mean(x * x) + epsilon)`, with the mean along `axes`.",
+            arguments={
+                "input": "{types}, with rank 1 or more.",
+                "scale": (
+                    "The input's data type, with the shape `[input.shape[axis] for axis in axes]`. The default is 1 for "
+                    "all elements."
+                ),
+                "axes": "Dimensions of the input. The default is the last one.",
+                "epsilon": "Finite. It is cast to the input's data type.",
+            },
+            returns="An operand with the input's data type and shape.",
+            raises=(
+                "An axis is not a dimension of the input or is repeated, the scale has another shape, data types differ or "
+                "are not allowed"
+            ),
+            example="""
+                >>> b.ext.rms_normalization(x, epsilon=1e-6)
+                MLOperand(float32[2, 3])
+            """,
+        ),
     ),
 )

@@ -23,6 +23,7 @@ from ._shapes import broadcast_strides, unidirectional
 from .attention import Heads
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import per_element
+from .interfaces.documentation import ATTENTION_EXTENSIONS, Documentation
 from .interfaces.family import Family
 
 ROTARY_EMBEDDING = KernelTemplate("rotary_embedding", ("interleaved", "quad"))
@@ -159,5 +160,36 @@ OPS = (
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=per_element(3),
         bounds=CONDITIONED,
+        documentation=Documentation(
+            group=ATTENTION_EXTENSIONS,
+            summary=(
+                "Rotate pairs (x, y) of elements of every head to `(x cos - y sin, x sin + y cos)`, as ONNX's "
+                "RotaryEmbedding does."
+            ),
+            arguments={
+                "input": "{types}, with the shape [batch, heads, length, size] or [batch, length, heads * size].",
+                "cos": (
+                    "The input's data type, with the shape [rows, rotary_dim / 2]; `positions` names the row of each "
+                    "position. Without `positions`, a shape that broadcasts to [batch, length, rotary_dim / 2]."
+                ),
+                "sin": "The data type and shape of `cos`.",
+                "positions": (
+                    "{types}, with a shape that broadcasts to [batch, length]. Negative positions count from the end of "
+                    "the rows, and positions out of range are clamped."
+                ),
+                "heads": "Number of heads. It is required if `input` has rank 3.",
+                "interleaved": "Whether a pair is two neighbors, instead of one element of each half of the rotated part.",
+                "rotary_dim": "Number of elements of a head that are rotated, the first ones. 0 stands for all.",
+            },
+            returns="An operand with the input's data type and shape.",
+            raises="A data type, rank or shape is not allowed, `rotary_dim` is odd or too large",
+            example="""
+                >>> tokens = b.constant(np.ones([1, 5, 8], np.float32))
+                >>> table = b.constant(np.ones([16, 2], np.float32))
+                >>> positions = b.constant(np.arange(5, dtype=np.int32))
+                >>> b.ext.rotary_embedding(tokens, table, table, positions=positions, heads=2)
+                MLOperand(float32[1, 5, 8])
+            """,
+        ),
     ),
 )

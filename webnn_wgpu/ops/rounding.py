@@ -18,9 +18,11 @@ from ..kernels.expression import Formula, formula
 from ._attrs import Attr
 from ._def import Call, OpDef, Operand
 from ._elementwise import ELEMENTWISE
+from ._row_documentation import Text
 from ._rows import lower_elementwise, unary
 from .interfaces.bounds import EXACT
 from .interfaces.cost import PER_RESULT
+from .interfaces.documentation import ROUNDING_EXTENSIONS, Documentation
 from .interfaces.elementwise import ElementWise
 from .interfaces.family import Family
 from .interfaces.layout import BROADCAST
@@ -104,7 +106,19 @@ def _wrap_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Ten
 
 
 OPS = (
-    unary("x.round_bfloat16", "round_bfloat16(x)", _bfloat16, types=("float32",), spec=""),
+    unary(
+        "x.round_bfloat16",
+        "round_bfloat16(x)",
+        _bfloat16,
+        Text(
+            "Each element rounded to bfloat16, and kept as float32.",
+            "The result is exact: halves go to even, numbers that are too large become infinity, and NaN stays NaN.",
+            ROUNDING_EXTENSIONS,
+            example=">>> b.ext.round_bfloat16(x)\nMLOperand(float32[2, 3])",
+        ),
+        types=("float32",),
+        spec="",
+    ),
     OpDef(
         "x.round_float8",
         (Operand("input", ("float32",)),),
@@ -119,6 +133,27 @@ OPS = (
         layout=BROADCAST,
         cost=PER_RESULT,
         bounds=EXACT,
+        documentation=Documentation(
+            group=ROUNDING_EXTENSIONS,
+            summary="Each element rounded to an 8-bit floating-point format, and kept as float32.",
+            arguments={
+                "input": "{types}, with any shape.",
+                "format": '"e4m3fn", "e4m3fnuz", "e5m2" or "e5m2fnuz", as ONNX names them.',
+                "saturate": (
+                    "Whether numbers that are too large, infinity included, become the largest number. Otherwise they "
+                    "become infinity if the format has it, else NaN."
+                ),
+            },
+            returns="An operand with the input's data type and shape.",
+            raises="The format is unknown, the data type is not allowed",
+            numerics=(
+                "The result is exact: halves go to even, NaN stays NaN, and formats that end in `uz` have no negative zero."
+            ),
+            example="""
+                >>> b.ext.round_float8(x, format="e5m2", saturate=False)
+                MLOperand(float32[2, 3])
+            """,
+        ),
     ),
     OpDef(
         "x.wrap_integer",
@@ -134,5 +169,20 @@ OPS = (
         layout=BROADCAST,
         cost=PER_RESULT,
         bounds=EXACT,
+        documentation=Documentation(
+            group=ROUNDING_EXTENSIONS,
+            summary="The lowest bits of each element, read as an integer of that width and kept as int32.",
+            arguments={
+                "input": "{types}, with any shape.",
+                "bits": "The width, 1 to 32.",
+                "signed": "Whether the highest of the bits is a sign.",
+            },
+            returns="An operand with the input's data type and shape.",
+            raises="The width is out of range, the data type is not allowed",
+            example="""
+                >>> b.ext.wrap_integer(b.cast(x, "int32"), bits=16)
+                MLOperand(int32[2, 3])
+            """,
+        ),
     ),
 )

@@ -19,6 +19,7 @@ from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._places import (
+    CLAMPED_INDICES,
     INDEX_TYPES,
     Places,
     check_coordinates,
@@ -33,6 +34,7 @@ from ._quads import quad_launch, quad_work
 from ._units import WORD_BYTES, Units
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
+from .interfaces.documentation import INDEXING, Documentation, Method
 from .interfaces.family import Family
 from .interfaces.movement import MOVES
 
@@ -262,12 +264,33 @@ OPS = (
         attrs=(Attr("axis", "uint", 0),),
         templates=(SEARCH, WINNERS),
         spec="#api-mlgraphbuilder-scatterelements",
-        positional=("axis",),
         family=Family.MOVEMENT,
         without=("elementwise", "epilogue", "layout", "precision"),
         movement=MOVES,
         cost=MOVED,
         bounds=EXACT,
+        documentation=Documentation(
+            group=INDEXING,
+            summary="Copy the input and replace single elements, whose coordinate along one dimension is an index.",
+            arguments={
+                "input": "{types}, with rank 1 or more.",
+                "indices": "{types}, with the input's shape except in dimension `axis`.",
+                "updates": (
+                    "The input's data type and the shape of `indices`. With axis 1, element [i, j, k] replaces `input[i, "
+                    "indices[i, j, k], k]`."
+                ),
+                "axis": "The dimension.",
+            },
+            returns="An operand with the input's data type and shape.",
+            raises="The axis is not a dimension of the input, the data type or shape of indices or updates is not allowed",
+            numerics=f"{CLAMPED_INDICES} Of several updates of one element, the last in row-major order wins on every device.",
+            example="""
+                >>> indices = b.constant(np.array([[2], [0]], np.int32))
+                >>> b.scatter_elements(x, indices, b.constant(np.float32([[5], [6]])), axis=1).shape
+                (2, 3)
+            """,
+            method=Method(dictionary="MLScatterOptions", pywebnn=("axis",)),
+        ),
     ),
     OpDef(
         "scatterND",
@@ -286,5 +309,31 @@ OPS = (
         movement=MOVES,
         cost=MOVED,
         bounds=EXACT,
+        documentation=Documentation(
+            group=INDEXING,
+            summary="Copy the input and replace the slices at coordinates.",
+            arguments={
+                "input": "{types}, with rank 1 or more.",
+                "indices": (
+                    "{types}, with rank 1 or more. The last dimension holds the leading coordinates of a slice. There are "
+                    "as many as the input has dimensions for single elements, or fewer."
+                ),
+                "updates": (
+                    "The input's data type. The shape is that of `indices` without its last dimension, followed by the "
+                    "dimensions of `input` behind the coordinates."
+                ),
+            },
+            returns="An operand with the input's data type and shape.",
+            raises=(
+                "There are more coordinates than the input has dimensions, the data type of the indices is not allowed, "
+                "the data type or shape of the updates is not allowed"
+            ),
+            numerics=f"{CLAMPED_INDICES} Of several updates of one slice, the last in row-major order wins on every device.",
+            example="""
+                >>> row = b.constant(np.array([[-1]], np.int32))
+                >>> b.scatter_nd(x, row, b.constant(np.float32([[7, 8, 9]]))).shape
+                (2, 3)
+            """,
+        ),
     ),
 )

@@ -23,6 +23,7 @@ from ._rows import to_type, wide
 from ._shapes import merge_dimensions, strides_of
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import per_element
+from .interfaces.documentation import SCATTER_EXTENSIONS, Documentation
 from .interfaces.family import Family
 from .top_k import Rows, signed_axis, sorting_calls
 
@@ -182,6 +183,11 @@ def _lower_nd(low: Lowering) -> list[KernelCall]:
     return _scatter(low, places.form, places.rank, places.fields, places.count, places.slice_length)
 
 
+_UPDATES = (
+    "Updates of one element are applied in their order, on every device. Floats are combined in float32 and rounded once. "
+    "Integers wrap around. The larger or smaller of a number and NaN is NaN."
+)
+
 _REDUCTION = Attr("reduction", "enum", "none", tuple(_REDUCTIONS))
 
 OPS = (
@@ -201,6 +207,29 @@ OPS = (
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=per_element(),
         bounds=CONDITIONED,
+        documentation=Documentation(
+            group=SCATTER_EXTENSIONS,
+            summary="Copy the input and combine single elements with updates, as ONNX's ScatterElements does.",
+            details="An index along one dimension names each element.",
+            arguments={
+                "input": "{types}, with rank 1 to 8.",
+                "indices": (
+                    "{types}, with the rank of `input`, and larger than it in no dimension except `axis`. Negative indices "
+                    "count from the end of the dimension, and are then clamped to it."
+                ),
+                "updates": "The input's data type and the shape of `indices`.",
+                "axis": "The dimension. Negative numbers count from the last.",
+                "reduction": '"none" (the update takes the element\'s place), "add", "mul", "max" or "min".',
+            },
+            returns="An operand with the input's data type and shape.",
+            raises="Shapes or data types do not fit, the reduction is unknown",
+            numerics=_UPDATES,
+            example="""
+                >>> places = b.constant(np.int32([[0, 0]]))
+                >>> b.ext.scatter_elements(x, places, b.constant(np.float32([[1, 2]])), axis=1, reduction="add").shape
+                (2, 3)
+            """,
+        ),
     ),
     OpDef(
         "x.scatter_nd",
@@ -214,5 +243,30 @@ OPS = (
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=per_element(),
         bounds=CONDITIONED,
+        documentation=Documentation(
+            group=SCATTER_EXTENSIONS,
+            summary="Copy the input and combine slices with updates, as ONNX's ScatterND does.",
+            details="The leading coordinates name each slice.",
+            arguments={
+                "input": "{types}, with rank 1 to 8.",
+                "indices": (
+                    "{types}. The last dimension holds the coordinates. Negative coordinates count from the end of their "
+                    "dimension, and are then clamped to it."
+                ),
+                "updates": (
+                    "The input's data type. The shape is that of `indices` without its last dimension, followed by the "
+                    "input's dimensions behind the coordinates."
+                ),
+                "reduction": '"none" (the update takes the slice\'s place), "add", "mul", "max" or "min".',
+            },
+            returns="An operand with the input's data type and shape.",
+            raises="Shapes or data types do not fit, the reduction is unknown",
+            numerics=_UPDATES,
+            example="""
+                >>> rows = b.constant(np.int32([[1], [1]]))
+                >>> b.ext.scatter_nd(x, rows, b.constant(np.ones((2, 3), np.float32)), reduction="add").shape
+                (2, 3)
+            """,
+        ),
     ),
 )

@@ -20,6 +20,7 @@ from ._rows import to_type, wide
 from ._steps import Steps
 from .interfaces.bounds import EPSILON, SMALLEST, Bounds, Computed
 from .interfaces.cost import per_element
+from .interfaces.documentation import MATRIX, NORMALIZATION_EXTENSIONS, Documentation, Method
 from .interfaces.family import Family
 from .interfaces.layout import dimensions
 from .reduce import REDUCE
@@ -96,7 +97,7 @@ def _logarithm_bounds(found: Computed) -> list[Array]:
     return [EPSILON * (found.operand().shape[found.node.attrs["axis"]] + 8 + 3 * size)]
 
 
-def _op(name: str, axis: Attr, *, logarithm: bool, spec: str = "") -> OpDef:
+def _op(name: str, axis: Attr, documentation: Documentation, *, logarithm: bool, spec: str = "") -> OpDef:
     return OpDef(
         name,
         (Operand("input", FLOATS, min_rank=1),),
@@ -111,10 +112,51 @@ def _op(name: str, axis: Attr, *, logarithm: bool, spec: str = "") -> OpDef:
         layout=dimensions(axes=("axis",)),
         cost=per_element(SOFTMAX_OPERATIONS),
         bounds=Bounds(allowed=_logarithm_bounds if logarithm else _bounds),
+        documentation=documentation,
     )
 
 
+_SOFTMAX = Documentation(
+    group=MATRIX,
+    summary="exp(x - max) / sum(exp(x - max)) along a dimension.",
+    arguments={
+        "input": (
+            "{types}, with rank 1 or more. Without it the method returns an MLActivation, which can be applied to 2-D results "
+            "only."
+        ),
+        "axis": "The dimension, counted from 0. It may be left out for a 2-D input, where it is 1.",
+    },
+    returns="An operand with the input's data type and shape. Without `input`, an MLActivation.",
+    raises="The axis is not a dimension of the input or is left out, the data type is not allowed",
+    numerics="Exponentials do not overflow. All of a row is NaN if it holds NaN or infinity, or only -infinity.",
+    example="""
+        >>> b.softmax(x, 1).shape
+        (2, 3)
+    """,
+    method=Method(activation=True, optional=("axis",), through="_softmax"),
+)
+
+_LOG_SOFTMAX = Documentation(
+    group=NORMALIZATION_EXTENSIONS,
+    summary="The logarithm of softmax: `x - max - log(sum(exp(x - max)))` along a dimension.",
+    arguments={
+        "input": "{types}, with rank 1 or more.",
+        "axis": "The dimension, counted from 0.",
+    },
+    returns="An operand with the input's data type and shape.",
+    raises="The axis is not a dimension of the input, the data type is not allowed",
+    numerics=(
+        "The result is finite even if softmax is too small for a number. All of a row is NaN if it holds NaN or infinity, or "
+        "only -infinity."
+    ),
+    example="""
+        >>> b.ext.log_softmax(x, 1)
+        MLOperand(float32[2, 3])
+    """,
+)
+
+
 OPS = (
-    _op("softmax", Attr("axis", "uint", None), logarithm=False, spec="#api-mlgraphbuilder-softmax-method"),
-    _op("x.log_softmax", Attr("axis", "uint"), logarithm=True),
+    _op("softmax", Attr("axis", "uint", None), _SOFTMAX, logarithm=False, spec="#api-mlgraphbuilder-softmax-method"),
+    _op("x.log_softmax", Attr("axis", "uint"), _LOG_SOFTMAX, logarithm=True),
 )

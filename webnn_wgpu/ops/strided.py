@@ -16,6 +16,7 @@ from ..kernels.element import QUAD, bits_of
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
 from ..kernels.spec import Operand as KernelOperand
 from ..kernels.windows import strided_span
+from . import _movement_documentation as _documentation
 from ._attrs import Attr
 from ._def import Call, Lowering, OpDef, Operand
 from ._quads import quad_launch, quad_work
@@ -351,12 +352,12 @@ TRANSPOSE = OpDef(
     attrs=(Attr("permutation", "uints", None),),
     templates=(STRIDED,),
     spec="#api-mlgraphbuilder-transpose",
-    positional=("permutation",),
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "layout", "precision"),
     movement=Movement(_follow_transpose, permutes=True, reads_parts=True),
     cost=MOVED,
     bounds=EXACT,
+    documentation=_documentation.TRANSPOSE,
 )
 
 SLICE = OpDef(
@@ -368,7 +369,6 @@ SLICE = OpDef(
     attrs=(Attr("starts", "uints"), Attr("sizes", "uints"), Attr("strides", "uints", None)),
     templates=(STRIDED,),
     spec="#api-mlgraphbuilder-slice",
-    positional=("strides",),
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "precision"),
     movement=Movement(_follow_slice, runs=_slice_runs, reads_parts=True),
@@ -376,6 +376,7 @@ SLICE = OpDef(
     cost=MOVED,
     bounds=EXACT,
     copies=True,
+    documentation=_documentation.SLICE,
 )
 
 SPLIT = OpDef(
@@ -387,7 +388,6 @@ SPLIT = OpDef(
     attrs=(Attr("splits", "splits"), Attr("axis", "uint", 0)),
     templates=(STRIDED,),
     spec="#api-mlgraphbuilder-split",
-    positional=("axis",),
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "precision"),
     movement=Movement(_follow_split, runs=_split_runs, reads_parts=True),
@@ -396,6 +396,7 @@ SPLIT = OpDef(
     bounds=EXACT,
     outputs=("outputs",),
     copies=True,
+    documentation=_documentation.SPLIT,
 )
 
 EXPAND = OpDef(
@@ -414,6 +415,7 @@ EXPAND = OpDef(
     cost=MOVED,
     bounds=EXACT,
     copies=True,
+    documentation=_documentation.EXPAND,
 )
 
 TILE = OpDef(
@@ -432,6 +434,7 @@ TILE = OpDef(
     cost=MOVED,
     bounds=EXACT,
     copies=True,
+    documentation=_documentation.TILE,
 )
 
 REVERSE = OpDef(
@@ -449,6 +452,7 @@ REVERSE = OpDef(
     layout=dimensions(axes=("axes",)),
     cost=MOVED,
     bounds=EXACT,
+    documentation=_documentation.REVERSE,
 )
 
 OPS = (TRANSPOSE, SLICE, SPLIT, EXPAND, TILE, REVERSE)

@@ -25,6 +25,7 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._quads import WORKGROUP, quad_launch
 from .interfaces.bounds import EXACT
 from .interfaces.cost import per_element
+from .interfaces.documentation import SORTING_EXTENSIONS, Documentation
 from .interfaces.family import Family
 
 TOP_K = KernelTemplate("top_k", ("step", "largest"))
@@ -183,5 +184,32 @@ OPS = (
         cost=per_element(),
         bounds=EXACT,
         output_types=ANY,
+        documentation=Documentation(
+            group=SORTING_EXTENSIONS,
+            summary="The k largest or smallest elements along a dimension, and their positions.",
+            details="If k is the size of the dimension, this sorts it.",
+            arguments={
+                "input": "{types}, with rank 1 to 8.",
+                "k": "Number of elements, 1 to the size of the dimension.",
+                "axis": "The dimension. Negative numbers count from the last.",
+                "largest": "Whether the largest elements are taken instead of the smallest.",
+                "sorted": "Whether the results must be in order, the largest or the smallest first. They are in any case.",
+                "indices_data_type": '"int64" or "int32".',
+            },
+            returns=(
+                "The values, with the input's data type, and their indices along `axis`. Both have the input's shape with "
+                "k in place of the dimension's size."
+            ),
+            raises="k or the axis is out of range, a data type is not allowed",
+            numerics=(
+                "The order is that of numpy's stable sort. Of equal elements, the one with the lowest index comes first. "
+                "Both zeros are equal, and NaN counts as larger than all numbers."
+            ),
+            example="""
+                >>> values, indices = b.ext.top_k(x, 2)
+                >>> values, indices
+                (MLOperand(float32[2, 2]), MLOperand(int64[2, 2]))
+            """,
+        ),
     ),
 )

@@ -13,6 +13,7 @@ from ._def import Call, Lowering, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
+from .interfaces.documentation import MOVEMENT, Documentation, Method
 from .interfaces.family import Family
 from .interfaces.movement import MOVES
 
@@ -79,5 +80,24 @@ OPS = (
         movement=MOVES,
         cost=MOVED,
         bounds=EXACT,
+        documentation=Documentation(
+            group=MOVEMENT,
+            summary="Keep the upper or the lower triangle of the last two dimensions and set the rest to 0.",
+            arguments={
+                "input": "{types}, with rank 2 or more.",
+                "upper": "Whether the upper triangle is kept instead of the lower one.",
+                "diagonal": (
+                    "The diagonal where the triangle ends: 0 is the main diagonal, and larger numbers lie further up and right."
+                ),
+            },
+            returns="An operand with the input's data type and shape.",
+            raises="The rank is below 2, the diagonal is not a 32-bit integer",
+            numerics="Removed elements become exactly 0, even if they are NaN.",
+            example="""
+                >>> b.triangular(x, upper=False, diagonal=-1).shape
+                (2, 3)
+            """,
+            method=Method(positional=("upper", "diagonal")),
+        ),
     ),
 )

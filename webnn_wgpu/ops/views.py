@@ -12,6 +12,7 @@ from ._attrs import Attr
 from ._def import Call, OpDef, Operand
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
+from .interfaces.documentation import BITWISE_EXTENSIONS, VIEWS, Documentation
 from .interfaces.family import Family
 from .interfaces.layout import ChannelsLast, Layout, moved
 from .interfaces.movement import MOVES, Move, Movement, Stepped, divided, joined
@@ -95,6 +96,20 @@ RESHAPE = OpDef(
     cost=MOVED,
     bounds=EXACT,
     copies=True,
+    documentation=Documentation(
+        group=VIEWS,
+        summary="The same elements, in the same row-major order, in another shape.",
+        arguments={
+            "input": "{types}, with any shape.",
+            "new_shape": "The output's shape, with as many elements. [] makes a scalar of one element.",
+        },
+        returns="An operand with the input's data type and the shape `new_shape`.",
+        raises="The number of elements differs, a size is 0",
+        example="""
+            >>> b.reshape(x, [3, 2]).shape
+            (3, 2)
+        """,
+    ),
 )
 
 IDENTITY = OpDef(
@@ -110,6 +125,20 @@ IDENTITY = OpDef(
     cost=MOVED,
     bounds=EXACT,
     copies=True,
+    documentation=Documentation(
+        group=VIEWS,
+        summary="The input itself, as the output of an operator.",
+        details="An input or a constant can be an output of a graph only through this operator.",
+        arguments={
+            "input": "{types}, with any shape.",
+        },
+        returns="An operand with the input's data type and shape.",
+        raises="The input is not an operand",
+        example="""
+            >>> b.identity(x).shape
+            (2, 3)
+        """,
+    ),
 )
 
 BITCAST = OpDef(
@@ -125,6 +154,20 @@ BITCAST = OpDef(
     movement=MOVES,
     cost=MOVED,
     bounds=EXACT,
+    documentation=Documentation(
+        group=BITWISE_EXTENSIONS,
+        summary="The same bits, read as another data type. It costs nothing.",
+        arguments={
+            "input": "{types}, with any shape.",
+            "data_type": "The output's data type, which must have as many bits as the input's.",
+        },
+        returns="An operand of data type `data_type` with the input's shape.",
+        raises="The data type has another number of bits",
+        example="""
+            >>> b.ext.bitcast(x, "uint32")
+            MLOperand(uint32[2, 3])
+        """,
+    ),
 )
 
 OPS = (RESHAPE, IDENTITY, BITCAST)

@@ -20,6 +20,7 @@ from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import PER_TAKEN
+from .interfaces.documentation import SAMPLING_EXTENSIONS, Documentation
 from .interfaces.family import Family
 
 WEIGHTED_GATHER = KernelTemplate("weighted_gather", ("quad",))
@@ -99,5 +100,28 @@ OPS = (
         without=("elementwise", "epilogue", "movement", "layout", "precision"),
         cost=PER_TAKEN,
         bounds=CONDITIONED,
+        documentation=Documentation(
+            group=SAMPLING_EXTENSIONS,
+            summary=(
+                "Weighted sums of elements: output[..., o, ...] = sum over t of weights[o, t] input[..., indices[o, t], ...]."
+            ),
+            arguments={
+                "input": "{types}, with rank 1 to 8.",
+                "indices": (
+                    "{types}, with the shape [new size, elements per sum] and at most 15000 elements. Negative indices "
+                    "count from the end of the dimension, and are then clamped to it."
+                ),
+                "weights": "{types}, with the shape of `indices`.",
+                "axis": "The dimension.",
+            },
+            returns="An operand with the input's data type and shape, and with the new size along `axis`.",
+            raises="Shapes or data types do not fit",
+            numerics="Sums are in float32 and in the order of the indices. Elements of weight 0 do not count, even NaN.",
+            example="""
+                >>> pairs = b.constant(np.int32([[0, 1], [1, 2]]))
+                >>> b.ext.weighted_gather(x, pairs, b.constant(np.full((2, 2), 0.5, np.float32)), axis=1).shape
+                (2, 2)
+            """,
+        ),
     ),
 )

@@ -8,6 +8,7 @@ from ..options import camel_attribute
 from .activations import SmoothActivations
 from .argminmax import ArgMinMaxOperators
 from .binary import BinaryOperators
+from .composed import ComposedOperators
 from .convolution import ConvolutionOperators
 from .ext import Extensions
 from .indexing import IndexingOperators
@@ -28,6 +29,7 @@ from .views import ViewOperators
 class Operators(
     ArgMinMaxOperators,
     BinaryOperators,
+    ComposedOperators,
     ConvolutionOperators,
     IndexingOperators,
     LogicOperators,

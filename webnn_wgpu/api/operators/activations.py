@@ -1,4 +1,7 @@
-"""Smooth activations. Without an operand each gives an `MLActivation`."""
+"""Smooth activations.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -14,30 +17,30 @@ if TYPE_CHECKING:
 
 
 class SmoothActivations(OperatorMethods):
-    """elu, gelu, sigmoid, softplus, softsign, tanh."""
+    """elu, gelu, sigmoid, softplus, softsign, tanh. Without an operand, each method returns an `MLActivation`."""
 
     @overload
     def elu(self, input: MLOperand, options: MLEluOptions = {}, *, alpha: float = 1.0, label: str = "") -> MLOperand: ...
     @overload
     def elu(self, input: MLEluOptions | None = None, *, alpha: float = 1.0, label: str = "") -> MLActivation: ...
-    @with_options()
+    @with_options(positions=("alpha",))
     def elu(
         self, input: MLOperand | MLEluOptions | None = None, options: MLEluOptions = {}, *, alpha: float = 1.0, label: str = ""
     ) -> MLOperand | MLActivation:
         """`alpha * (exp(x) - 1)` for x below 0, else x.
 
         Args:
-            input: float32 or float16; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
+            input: float32 or float16, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
             alpha: Finite.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
-                builder.
+            MLTypeError: An option is not finite, the data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.elu(x, alpha=0.5).shape
@@ -58,17 +61,19 @@ class SmoothActivations(OperatorMethods):
         """0.5 * x * (1 + erf(x / sqrt(2))).
 
         Args:
-            input: float32 or float16; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: With the error function itself, not the approximation by tanh; -0 for -infinity.
+        Numerics:
+            The error function itself is computed, not the approximation by tanh. The result is -0 for -infinity.
 
         Example:
             >>> b.gelu(x).shape
@@ -89,17 +94,19 @@ class SmoothActivations(OperatorMethods):
         """1 / (1 + exp(-x)).
 
         Args:
-            input: float32 or float16; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Reaches 0 and 1 without overflow.
+        Numerics:
+            The result reaches 0 and 1 without overflow.
 
         Example:
             >>> b.sigmoid(x).shape
@@ -127,19 +134,20 @@ class SmoothActivations(OperatorMethods):
         """ln(1 + exp(steepness * x)) / steepness.
 
         Args:
-            input: float32 or float16; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
+            input: float32 or float16, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
             steepness: Finite; an option of the 2024 text.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
-                builder.
+            MLTypeError: An option is not finite, the data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: No overflow for large x.
+        Numerics:
+            Large elements do not overflow.
 
         Example:
             >>> b.softplus(x, steepness=2).shape
@@ -160,17 +168,19 @@ class SmoothActivations(OperatorMethods):
         """`x / (1 + |x|)`.
 
         Args:
-            input: float32 or float16; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: 1 and -1 at the infinities.
+        Numerics:
+            1 and -1 at the infinities.
 
         Example:
             >>> b.softsign(x).shape
@@ -191,15 +201,16 @@ class SmoothActivations(OperatorMethods):
         """Hyperbolic tangent of each element.
 
         Args:
-            input: float32 or float16; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.tanh(x).shape

@@ -1,4 +1,7 @@
-"""The position of the greatest and of the least element."""
+"""The position of the greatest and of the least element.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 class ArgMinMaxOperators(OperatorMethods):
     """arg_max, arg_min."""
 
-    @with_options()
+    @with_options(positions=("keep_dimensions", "output_data_type"))
     def arg_max(
         self,
         input: MLOperand,
@@ -33,24 +36,26 @@ class ArgMinMaxOperators(OperatorMethods):
         """Position of the greatest element along a dimension.
 
         Args:
-            input: Any data type; rank 1 or more where `axis` is given.
-            axis: The dimension. Required by the draft; without it the rules of the 2024 text hold.
-            options: The options below as one dictionary.
-            axes: Several dimensions, in place of `axis`, all where absent: the position is then counted over them in
-                row-major order.
+            input: Any data type, with any shape. The rank must be 1 or more if `axis` is given.
+            axis: The dimension. The draft requires it. Without it the rules of the 2024 text hold.
+            options: The options that follow, as one dictionary.
+            axes: Several dimensions, in place of `axis`; all dimensions if both are absent. The position is then counted over
+                them in row-major order.
             keep_dimensions: Whether the reduced dimensions stay, with size 1.
-            select_last_index: Whether the last of equal elements counts, not the first.
-            output_data_type: "int32" or "int64"; where absent int32 with `axis`, else int64.
-            label: The operator's name in messages.
+            select_last_index: Whether the last of several equal elements counts instead of the first.
+            output_data_type: Data type of the positions. The default is int32 with `axis`, else int64.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of int32 or int64 and the shape without the reduced dimensions.
+            An operand of int32 or int64, with the input's shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: Both axis and axes, an axis that is no dimension of the input or stands twice, another output
-                data type, or an operand of another builder.
+            MLTypeError: Both axis and axes are given, an axis is not a dimension of the input or is repeated, the output data
+                type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: The first NaN wins.
+        Numerics:
+            The first NaN wins.
 
         Example:
             >>> b.arg_max(x, 1)
@@ -60,16 +65,20 @@ class ArgMinMaxOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax
         """
-        attrs = {
-            "axis": axis,
-            "axes": axes,
-            "keep_dimensions": keep_dimensions,
-            "select_last_index": select_last_index,
-            "output_data_type": output_data_type,
-        }
-        return self._output("argMax", [input], attrs, label)
+        return self._output(
+            "argMax",
+            [input],
+            {
+                "axis": axis,
+                "axes": axes,
+                "keep_dimensions": keep_dimensions,
+                "select_last_index": select_last_index,
+                "output_data_type": output_data_type,
+            },
+            label,
+        )
 
-    @with_options()
+    @with_options(positions=("keep_dimensions", "output_data_type"))
     def arg_min(
         self,
         input: MLOperand,
@@ -85,24 +94,26 @@ class ArgMinMaxOperators(OperatorMethods):
         """Position of the least element along a dimension.
 
         Args:
-            input: Any data type; rank 1 or more where `axis` is given.
-            axis: The dimension. Required by the draft; without it the rules of the 2024 text hold.
-            options: The options below as one dictionary.
-            axes: Several dimensions, in place of `axis`, all where absent: the position is then counted over them in
-                row-major order.
+            input: Any data type, with any shape. The rank must be 1 or more if `axis` is given.
+            axis: The dimension. The draft requires it. Without it the rules of the 2024 text hold.
+            options: The options that follow, as one dictionary.
+            axes: Several dimensions, in place of `axis`; all dimensions if both are absent. The position is then counted over
+                them in row-major order.
             keep_dimensions: Whether the reduced dimensions stay, with size 1.
-            select_last_index: Whether the last of equal elements counts, not the first.
-            output_data_type: "int32" or "int64"; where absent int32 with `axis`, else int64.
-            label: The operator's name in messages.
+            select_last_index: Whether the last of several equal elements counts instead of the first.
+            output_data_type: Data type of the positions. The default is int32 with `axis`, else int64.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of int32 or int64 and the shape without the reduced dimensions.
+            An operand of int32 or int64, with the input's shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: Both axis and axes, an axis that is no dimension of the input or stands twice, another output
-                data type, or an operand of another builder.
+            MLTypeError: Both axis and axes are given, an axis is not a dimension of the input or is repeated, the output data
+                type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: The first NaN wins.
+        Numerics:
+            The first NaN wins.
 
         Example:
             >>> b.arg_min(x, 1)
@@ -112,14 +123,18 @@ class ArgMinMaxOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-argminmax
         """
-        attrs = {
-            "axis": axis,
-            "axes": axes,
-            "keep_dimensions": keep_dimensions,
-            "select_last_index": select_last_index,
-            "output_data_type": output_data_type,
-        }
-        return self._output("argMin", [input], attrs, label)
+        return self._output(
+            "argMin",
+            [input],
+            {
+                "axis": axis,
+                "axes": axes,
+                "keep_dimensions": keep_dimensions,
+                "select_last_index": select_last_index,
+                "output_data_type": output_data_type,
+            },
+            label,
+        )
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.

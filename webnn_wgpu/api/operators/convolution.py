@@ -1,25 +1,29 @@
-"""Convolution and transposed convolution."""
+"""Convolution and transposed convolution.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ...ops import operator
-from ..activation import MLActivation, require_activation
 from ..options import with_options
-from ._base import OperatorMethods, require_operands
+from ._forms import OperatorForms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
+    from ..activation import MLActivation
     from ..operand import MLOperand
     from .dictionaries import MLConv2dOptions, MLConvTranspose2dOptions
 
 
-class ConvolutionOperators(OperatorMethods):
+class ConvolutionOperators(OperatorForms):
     """conv2d, conv_transpose2d. Sums are kept in float32."""
 
-    @with_options(pads="padding")
+    @with_options(
+        positions=("strides", "dilations", "padding", "groups", "input_layout", "filter_layout", "bias"), pads="padding"
+    )
     def conv2d(
         self,
         input: MLOperand,
@@ -38,33 +42,36 @@ class ConvolutionOperators(OperatorMethods):
     ) -> MLOperand:
         """2-D convolution: each output pixel is the sum of the products of the filter with the input around it.
 
-        The filter is not flipped. With groups, output channels of a group see the input channels of that group alone.
+        The filter is not flipped. With groups, the output channels of a group see only the input channels of that group.
 
         Args:
-            input: float32 or float16 [N, C, H, W], or as `input_layout` says.
-            filter: The same data type [O, C / groups, h, w], or as `filter_layout` says.
-            options: The options below as one dictionary.
-            bias: The same data type [O]; 0 where absent.
-            padding: Rows and columns of zeros around the input: [top, bottom, left, right]. May be written `pads`.
-            strides: [height, width], pixels of the input from one output pixel to the next.
-            dilations: [height, width], pixels of the input from one tap of the filter to the next.
-            groups: A divisor of C and of O; C of them make a depthwise convolution.
+            input: float32 or float16, with the shape [N, C, H, W] or in the order of `input_layout`.
+            filter: The input's data type, with the shape [O, C / groups, h, w] or in the order of `filter_layout`.
+            options: The options that follow, as one dictionary.
+            bias: The input's data type, with the shape [O]. The default is 0 for all channels.
+            padding: Rows and columns of zeros around the input: [top, bottom, left, right]. The option may also be written
+                `pads`.
+            strides: [height, width]: the distance in pixels of the input from one output pixel to the next.
+            dilations: [height, width]: the distance in pixels of the input from one tap of the filter to the next.
+            groups: A divisor of C and of O. C groups make a depthwise convolution.
             input_layout: "nchw" or "nhwc", of the input and of the result.
             filter_layout: "oihw", "hwio", "ohwi" or "ihwo".
-            activation: Applied to the result; an option of the 2024 text.
-            label: The operator's name in messages.
+            activation: Activation that is applied to the result; an option of the 2024 text.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type in its layout, with O channels; each extent is
-            `(size + padding - (taps - 1) * dilation - 1) // stride + 1`.
+            An operand with the input's data type and layout, and with O channels. Each extent is `(size + padding - (taps - 1)
+            * dilation - 1) // stride + 1`.
 
         Raises:
-            MLTypeError: Ranks other than 4, 4 and 1, channels that do not fit the groups or the filter, lists of another
-                length, strides, dilations or groups of 0, a filter that does not fit into the padded input, another
-                layout, data types that differ or are not allowed, or an operand or activation of another builder.
+            MLTypeError: The ranks are not 4, 4 and 1, the channels do not fit the groups or the filter, a list has another
+                length, a stride, a dilation or `groups` is 0, the filter does not fit into the padded input, a layout is
+                unknown, data types differ or are not allowed, or an operand or activation belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: A filter of 3 x 3 taps may be multiplied by Winograd's algorithm; then infinity or NaN in the input
-        makes NaN of neighbouring pixels that it would not reach otherwise.
+        Numerics:
+            A filter of 3 x 3 taps may be multiplied by Winograd's algorithm. Infinity or NaN in the input then makes NaN of
+            neighboring pixels that it would not reach otherwise.
 
         Example:
             >>> weights = b.constant(np.ones((8, 2, 3, 3), np.float32))
@@ -73,17 +80,35 @@ class ConvolutionOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-conv2d
         """
-        attrs = {
-            "padding": padding,
-            "strides": strides,
-            "dilations": dilations,
-            "groups": groups,
-            "input_layout": input_layout,
-            "filter_layout": filter_layout,
-        }
-        return self._convolution("conv2d", [input, filter, bias], attrs, activation, label)
+        return self._activated(
+            "conv2d",
+            [input, filter, bias],
+            {
+                "padding": padding,
+                "strides": strides,
+                "dilations": dilations,
+                "groups": groups,
+                "input_layout": input_layout,
+                "filter_layout": filter_layout,
+            },
+            activation,
+            label,
+        )
 
-    @with_options(pads="padding")
+    @with_options(
+        positions=(
+            "strides",
+            "dilations",
+            "padding",
+            "output_padding",
+            "output_sizes",
+            "groups",
+            "input_layout",
+            "filter_layout",
+            "bias",
+        ),
+        pads="padding",
+    )
     def conv_transpose2d(
         self,
         input: MLOperand,
@@ -105,33 +130,36 @@ class ConvolutionOperators(OperatorMethods):
         """2-D transposed convolution: every input pixel adds the filter, times itself, to the output around it.
 
         Args:
-            input: float32 or float16 [N, C, H, W], or as `input_layout` says.
-            filter: The same data type [C, O / groups, h, w], or as `filter_layout` says.
-            options: The options below as one dictionary.
-            bias: The same data type [O]; 0 where absent.
-            padding: Rows and columns cut off the output: [top, bottom, left, right]. May be written `pads`.
-            strides: [height, width], pixels of the output from one input pixel to the next.
-            dilations: [height, width], pixels of the output from one tap of the filter to the next.
-            output_padding: [height, width], rows and columns more at the bottom and on the right, less than the strides.
-            output_sizes: [height, width] of the output instead, at least the computed sizes and less than those plus the
-                strides.
+            input: float32 or float16, with the shape [N, C, H, W] or in the order of `input_layout`.
+            filter: The input's data type, with the shape [C, O / groups, h, w] or in the order of `filter_layout`.
+            options: The options that follow, as one dictionary.
+            bias: The input's data type, with the shape [O]. The default is 0 for all channels.
+            padding: Rows and columns that are cut off the output: [top, bottom, left, right]. The option may also be written
+                `pads`.
+            strides: [height, width]: the distance in pixels of the output from one input pixel to the next.
+            dilations: [height, width]: the distance in pixels of the output from one tap of the filter to the next.
+            output_padding: [height, width]: additional rows at the bottom and columns on the right, fewer than the strides.
+            output_sizes: [height, width] of the output, in place of `output_padding`. The sizes must be at least the computed
+                ones and less than those plus the strides.
             groups: A divisor of C.
             input_layout: "nchw" or "nhwc", of the input and of the result.
             filter_layout: "iohw", "hwoi" or "ohwi".
-            activation: Applied to the result; an option of the 2024 text.
-            label: The operator's name in messages.
+            activation: Activation that is applied to the result; an option of the 2024 text.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type in its layout, with O channels; each extent is
-            `(size - 1) * stride + (taps - 1) * dilation + 1 - padding + output_padding`.
+            An operand with the input's data type and layout, and with O channels. Each extent is `(size - 1) * stride + (taps -
+            1) * dilation + 1 - padding + output_padding`.
 
         Raises:
-            MLTypeError: Ranks other than 4, 4 and 1, channels that do not fit the groups or the filter, lists of another
-                length, strides, dilations or groups of 0, an output padding or size out of its range, an output without
-                pixels, another layout, data types that differ or are not allowed, or an operand or activation of another
-                builder.
+            MLTypeError: The ranks are not 4, 4 and 1, the channels do not fit the groups or the filter, a list has another
+                length, a stride, a dilation or `groups` is 0, an output padding or size is out of its range, the output has no
+                pixels, a layout is unknown, data types differ or are not allowed, or an operand or activation belongs to
+                another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Infinity or NaN in the filter makes NaN also of pixels that its tap does not reach.
+        Numerics:
+            Infinity or NaN in the filter also makes NaN of pixels that its tap does not reach.
 
         Example:
             >>> weights = b.constant(np.ones((2, 8, 3, 3), np.float32))
@@ -140,32 +168,22 @@ class ConvolutionOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-convtranspose2d
         """
-        attrs = {
-            "padding": padding,
-            "strides": strides,
-            "dilations": dilations,
-            "output_padding": output_padding,
-            "output_sizes": output_sizes,
-            "groups": groups,
-            "input_layout": input_layout,
-            "filter_layout": filter_layout,
-        }
-        return self._convolution("convTranspose2d", [input, filter, bias], attrs, activation, label)
-
-    def _convolution(
-        self,
-        name: str,
-        operands: list[MLOperand | None],
-        attrs: Mapping[str, object],
-        activation: MLActivation | None,
-        label: str,
-    ) -> MLOperand:
-        op = operator(name)
-        require_operands(op, operands, label)
-        if activation is not None:
-            require_activation(activation, self, op.python_name, 4, label)
-        output = self._output(name, operands, attrs, label)
-        return output if activation is None else activation.apply(output)
+        return self._activated(
+            "convTranspose2d",
+            [input, filter, bias],
+            {
+                "padding": padding,
+                "strides": strides,
+                "dilations": dilations,
+                "output_padding": output_padding,
+                "output_sizes": output_sizes,
+                "groups": groups,
+                "input_layout": input_layout,
+                "filter_layout": filter_layout,
+            },
+            activation,
+            label,
+        )
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.

@@ -1,4 +1,7 @@
-"""The dictionaries of operators' options, with the specification's names. Every key may also be written in snake_case."""
+"""The dictionaries of operators' options, with the specification's names. Every key may also be written in snake_case.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -53,6 +56,7 @@ class MLConv2dOptions(MLOperatorOptions, total=False):
 
     bias: MLOperand | None
     padding: Sequence[int]
+    pads: Sequence[int]
     strides: Sequence[int]
     dilations: Sequence[int]
     groups: int
@@ -68,6 +72,7 @@ class MLConvTranspose2dOptions(MLOperatorOptions, total=False):
 
     bias: MLOperand | None
     padding: Sequence[int]
+    pads: Sequence[int]
     strides: Sequence[int]
     dilations: Sequence[int]
     outputPadding: Sequence[int]
@@ -224,19 +229,24 @@ class MLPool2dOptions(MLOperatorOptions, total=False):
     windowDimensions: Sequence[int] | None
     window_dimensions: Sequence[int] | None
     padding: Sequence[int] | None
+    pads: Sequence[int] | None
     strides: Sequence[int] | None
     dilations: Sequence[int] | None
     layout: Literal["nchw", "nhwc"]
     outputShapeRounding: Literal["floor", "ceil"]
     output_shape_rounding: Literal["floor", "ceil"]
-    outputSizes: Sequence[int] | None
-    output_sizes: Sequence[int] | None
     roundingType: Literal["floor", "ceil"]
     rounding_type: Literal["floor", "ceil"]
+    outputSizes: Sequence[int] | None
+    output_sizes: Sequence[int] | None
 
 
 class MLReduceOptions(MLOperatorOptions, total=False):
-    """Options of the reductions."""
+    """Options of several operators.
+
+    Options of reduce_l1, reduce_l2, reduce_log_sum, reduce_log_sum_exp, reduce_max, reduce_mean, reduce_min, reduce_product,
+    reduce_sum and reduce_sum_square.
+    """
 
     axes: Sequence[int] | None
     keepDimensions: bool
@@ -271,7 +281,7 @@ class MLSliceOptions(MLOperatorOptions, total=False):
 
 
 class MLSoftplusOptions(MLOperatorOptions, total=False):
-    """Options of softplus, of the 2024 text."""
+    """Options of softplus."""
 
     steepness: float
 

@@ -1,4 +1,7 @@
-"""Operators that move elements to or from places that indices name: gathering and scattering."""
+"""Operators that move elements to or from places that indices name: gathering and scattering.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +16,32 @@ if TYPE_CHECKING:
 
 
 class IndexingOperators(OperatorMethods):
-    """gather, gatherElements, gatherND, scatterElements, scatterND. Elements keep all their bits."""
+    """gather, gather_elements, gather_nd, scatter_elements, scatter_nd. Elements keep all their bits."""
 
-    @with_options()
+    @with_options(positions=("axis",))
     def gather(
         self, input: MLOperand, indices: MLOperand, options: MLGatherOptions = {}, *, axis: int = 0, label: str = ""
     ) -> MLOperand:
         """Take the slices along a dimension that `indices` names.
 
         Args:
-            input: Any data type; rank 1 or more.
-            indices: int32, uint32 or int64; any shape.
-            options: The options below as one dictionary.
+            input: Any data type, with rank 1 or more.
+            indices: int32, uint32 or int64, with any shape.
+            options: The options that follow, as one dictionary.
             axis: The dimension of `input`.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type; its shape has that of `indices` in place of dimension `axis`.
+            An operand with the input's data type. Its shape is the input's, with the shape of `indices` in place of dimension
+            `axis`.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input, indices of another data type, or an operand of another
-                builder.
+            MLTypeError: The axis is not a dimension of the input, the data type of the indices is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: A negative index counts from the end; one that is out of range is limited to the first or last.
+        Numerics:
+            A negative index counts from the end. An index out of range is limited to the first or last.
 
         Example:
             >>> b.gather(x, b.arg_max(x, 0), axis=1).shape
@@ -49,24 +55,26 @@ class IndexingOperators(OperatorMethods):
     def gather_elements(
         self, input: MLOperand, indices: MLOperand, options: MLGatherOptions = {}, *, axis: int = 0, label: str = ""
     ) -> MLOperand:
-        """Take single elements, whose coordinate along a dimension is replaced by an index.
+        """Take single elements, whose coordinate along one dimension is replaced by an index.
 
         Args:
-            input: Any data type; rank 1 or more.
-            indices: int32, uint32 or int64; the input's shape, but for dimension `axis`.
-            options: The options below as one dictionary.
+            input: Any data type, with rank 1 or more.
+            indices: int32, uint32 or int64, with the input's shape except in dimension `axis`.
+            options: The options that follow, as one dictionary.
             axis: The dimension.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape of `indices`. With axis 1 its element [i, j, k] is
-            `input[i, indices[i, j, k], k]`.
+            An operand with the input's data type and the shape of `indices`. With axis 1 its element [i, j, k] is `input[i,
+            indices[i, j, k], k]`.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input, indices of another data type or shape, or an operand of
-                another builder.
+            MLTypeError: The axis is not a dimension of the input, the data type or shape of the indices is not allowed, or an
+                operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: A negative index counts from the end; one that is out of range is limited to the first or last.
+        Numerics:
+            A negative index counts from the end. An index out of range is limited to the first or last.
 
         Example:
             >>> indices = b.constant(np.array([[2, 0, 0, -1], [1, 1, 1, 0]], np.int32))
@@ -82,21 +90,23 @@ class IndexingOperators(OperatorMethods):
         """Take the slices at coordinates.
 
         Args:
-            input: Any data type; rank 1 or more.
-            indices: int32, uint32 or int64; rank 1 or more. Its last dimension holds the leading coordinates of a slice:
-                as many as the input has dimensions, for single elements, or fewer.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: Any data type, with rank 1 or more.
+            indices: int32, uint32 or int64, with rank 1 or more. The last dimension holds the leading coordinates of a slice.
+                There are as many as the input has dimensions for single elements, or fewer.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type; its shape is that of `indices` without the last dimension, followed by the
+            An operand with the input's data type. Its shape is that of `indices` without the last dimension, followed by the
             dimensions of `input` behind the coordinates.
 
         Raises:
-            MLTypeError: More coordinates than the input has dimensions, indices of another data type, or an operand of
-                another builder.
+            MLTypeError: There are more coordinates than the input has dimensions, the data type of the indices is not allowed,
+                or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: A negative index counts from the end; one that is out of range is limited to the first or last.
+        Numerics:
+            A negative index counts from the end. An index out of range is limited to the first or last.
 
         Example:
             >>> indices = b.constant(np.array([[1, 2], [0, 0]], np.int32))
@@ -107,9 +117,9 @@ class IndexingOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gathernd
         """
-        return self._output("gatherND", [input, indices], label=label)
+        return self._output("gatherND", [input, indices], {}, label)
 
-    @with_options()
+    @with_options(positions=("axis",))
     def scatter_elements(
         self,
         input: MLOperand,
@@ -120,26 +130,28 @@ class IndexingOperators(OperatorMethods):
         axis: int = 0,
         label: str = "",
     ) -> MLOperand:
-        """Copy the input and replace single elements, whose coordinate along a dimension is an index.
+        """Copy the input and replace single elements, whose coordinate along one dimension is an index.
 
         Args:
-            input: Any data type; rank 1 or more.
-            indices: int32, uint32 or int64; the input's shape, but for dimension `axis`.
-            updates: The input's data type; the shape of `indices`. With axis 1 element [i, j, k] replaces
-                `input[i, indices[i, j, k], k]`.
-            options: The options below as one dictionary.
+            input: Any data type, with rank 1 or more.
+            indices: int32, uint32 or int64, with the input's shape except in dimension `axis`.
+            updates: The input's data type and the shape of `indices`. With axis 1, element [i, j, k] replaces `input[i,
+                indices[i, j, k], k]`.
+            options: The options that follow, as one dictionary.
             axis: The dimension.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input, indices of another data type or shape, updates of another
-                data type or shape, or an operand of another builder.
+            MLTypeError: The axis is not a dimension of the input, the data type or shape of indices or updates is not allowed,
+                or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: A negative index counts from the end; one that is out of range is limited to the first or last. Of several
-            updates of one element the last in row-major order wins, on every device.
+        Numerics:
+            A negative index counts from the end. An index out of range is limited to the first or last. Of several updates of
+            one element, the last in row-major order wins on every device.
 
         Example:
             >>> indices = b.constant(np.array([[2], [0]], np.int32))
@@ -157,23 +169,25 @@ class IndexingOperators(OperatorMethods):
         """Copy the input and replace the slices at coordinates.
 
         Args:
-            input: Any data type; rank 1 or more.
-            indices: int32, uint32 or int64; rank 1 or more. Its last dimension holds the leading coordinates of a slice:
-                as many as the input has dimensions, for single elements, or fewer.
-            updates: The input's data type; the shape of `indices` without its last dimension, followed by the dimensions of
-                `input` behind the coordinates.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: Any data type, with rank 1 or more.
+            indices: int32, uint32 or int64, with rank 1 or more. The last dimension holds the leading coordinates of a slice.
+                There are as many as the input has dimensions for single elements, or fewer.
+            updates: The input's data type. The shape is that of `indices` without its last dimension, followed by the
+                dimensions of `input` behind the coordinates.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: More coordinates than the input has dimensions, indices of another data type, updates of another
-                data type or shape, or an operand of another builder.
+            MLTypeError: There are more coordinates than the input has dimensions, the data type of the indices is not allowed,
+                the data type or shape of the updates is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: A negative index counts from the end; one that is out of range is limited to the first or last. Of several
-            updates of one slice the last in row-major order wins, on every device.
+        Numerics:
+            A negative index counts from the end. An index out of range is limited to the first or last. Of several updates of
+            one slice, the last in row-major order wins on every device.
 
         Example:
             >>> row = b.constant(np.array([[-1]], np.int32))
@@ -182,7 +196,7 @@ class IndexingOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-scatternd
         """
-        return self._output("scatterND", [input, indices, updates], label=label)
+        return self._output("scatterND", [input, indices, updates], {}, label)
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.

@@ -1,26 +1,25 @@
-"""Matrix products and softmax."""
+"""Matrix products and softmax.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, overload
 
-from ...core.errors import MLTypeError
-from ...ops import operator
-from ..activation import MLActivation, make_activation
 from ..options import with_options
-from ._base import OperatorMethods, require_operands
+from ._forms import OperatorForms
 
 if TYPE_CHECKING:
+    from ..activation import MLActivation
     from ..operand import MLOperand
     from .dictionaries import MLGemmOptions, MLOperatorOptions
 
-SOFTMAX = "#api-mlgraphbuilder-softmax-method"
 
-
-class MatrixOperators(OperatorMethods):
+class MatrixOperators(OperatorForms):
     """gemm, matmul, softmax. Sums are kept in float32."""
 
-    @with_options()
+    @with_options(positions=("c", "alpha", "beta", "a_transpose", "b_transpose"))
     def gemm(
         self,
         a: MLOperand,
@@ -34,25 +33,26 @@ class MatrixOperators(OperatorMethods):
         b_transpose: bool = False,
         label: str = "",
     ) -> MLOperand:
-        """`alpha * (A @ B) + beta * C`, where A and B are `a` and `b`, transposed if so wanted.
+        """`alpha * (A @ B) + beta * C`, where A and B are `a` and `b`, transposed if an option says so.
 
         Args:
-            a: float32 or float16 [M, K]; [K, M] with `a_transpose`.
-            b: The same data type [K, N]; [N, K] with `b_transpose`.
-            options: The options below as one dictionary.
-            c: The same data type, a shape that broadcasts to [M, N]: a vector lies along the columns.
+            a: float32 or float16, with the shape [M, K], or [K, M] with `a_transpose`.
+            b: The data type of `a`, with the shape [K, N], or [N, K] with `b_transpose`.
+            options: The options that follow, as one dictionary.
+            c: The data type of `a`, with a shape that broadcasts to [M, N]. A vector has one element per column.
             alpha: Finite.
             beta: Finite.
             a_transpose: Whether `a` is transposed.
             b_transpose: Whether `b` is transposed.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of their data type, [M, N].
+            An operand with their data type and the shape [M, N].
 
         Raises:
-            MLTypeError: Ranks other than 2, values of K that differ, a `c` that does not broadcast to [M, N], data types
-                that differ or are not allowed, or an operand of another builder.
+            MLTypeError: A rank is not 2, the two values of K differ, `c` does not broadcast to [M, N], data types differ or are
+                not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.gemm(x, y, b_transpose=True).shape
@@ -60,25 +60,27 @@ class MatrixOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gemm
         """
-        attrs = {"alpha": alpha, "beta": beta, "a_transpose": a_transpose, "b_transpose": b_transpose}
-        return self._output("gemm", [a, b, c], attrs, label)
+        return self._output(
+            "gemm", [a, b, c], {"alpha": alpha, "beta": beta, "a_transpose": a_transpose, "b_transpose": b_transpose}, label
+        )
 
     @with_options()
     def matmul(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
-        """Matrix product over the last two dimensions; the others broadcast as in numpy.
+        """Matrix product over the last two dimensions; the other dimensions broadcast as in numpy.
 
         Args:
-            a: float32 or float16 [..., M, K].
-            b: The same data type [..., K, N].
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            a: float32 or float16, with the shape [..., M, K].
+            b: The data type of `a`, with the shape [..., K, N].
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of their data type, [..., M, N].
+            An operand with their data type and the shape [..., M, N].
 
         Raises:
-            MLTypeError: Ranks below 2, values of K that differ, other dimensions that do not broadcast, data types that
-                differ or are not allowed, or an operand of another builder.
+            MLTypeError: A rank is below 2, the two values of K differ, the other dimensions do not broadcast, data types differ
+                or are not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.matmul(x, b.transpose(y)).shape
@@ -86,7 +88,7 @@ class MatrixOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-matmul
         """
-        return self._output("matmul", [a, b], label=label)
+        return self._output("matmul", [a, b], {}, label)
 
     @overload
     def softmax(
@@ -106,19 +108,22 @@ class MatrixOperators(OperatorMethods):
         """exp(x - max) / sum(exp(x - max)) along a dimension.
 
         Args:
-            input: float32 or float16 of rank 1 or more. None makes an MLActivation, which takes 2-D results only.
-            axis: The dimension, counted from 0. May be left out for a 2-D input, where it is 1.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with rank 1 or more. Without it the method returns an MLActivation, which can be applied
+                to 2-D results only.
+            axis: The dimension, counted from 0. It may be left out for a 2-D input, where it is 1.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand with the input's data type and shape. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or is left out, a data type that is not allowed, or an
-                operand of another builder.
+            MLTypeError: The axis is not a dimension of the input or is left out, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Does not overflow. All of a row is NaN where it holds NaN or infinity, or -infinity alone.
+        Numerics:
+            Exponentials do not overflow. All of a row is NaN if it holds NaN or infinity, or only -infinity.
 
         Example:
             >>> b.softmax(x, 1).shape
@@ -126,25 +131,4 @@ class MatrixOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-softmax-method
         """
-        # A dictionary in place of the operand holds a label alone, which has become `label`.
-        operand = cast("MLOperand | None", input)
-        if operand is None:
-            if axis is not None:
-                raise MLTypeError(
-                    "an activation has no axis: it is applied to the last dimension of a 2-D result",
-                    operator="softmax",
-                    label=label,
-                    got=f"axis={axis}",
-                    spec=SOFTMAX,
-                )
-            return make_activation(self, "softmax", {}, label)
-        require_operands(operator("softmax"), [operand], label)
-        if axis is None and operand.rank != 2:
-            raise MLTypeError(
-                "axis is required unless rank(input) is 2",
-                operator="softmax",
-                label=label,
-                got=f"input {operand.type}",
-                spec=SOFTMAX,
-            )
-        return self._output("softmax", [operand], {"axis": 1 if axis is None else axis}, label)
+        return self._softmax(input, axis, label)

@@ -1,22 +1,19 @@
-"""Operators that move elements: transpose, concat, split, slice, expand, pad, tile, reverse; and triangular."""
+"""Operators that move elements.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import islice
 from typing import TYPE_CHECKING, Literal, overload
 
-from ...core.errors import MLTypeError, quoted
-from ...ops import operator
-from ...ops._attrs import Attr
-from ...ops.strided import MAX_PARTS
-from ..operand import MLOperand
 from ..options import with_options
-from ._base import OperatorMethods, require_operands
+from ._forms import OperatorForms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..operand import MLOperand
     from .dictionaries import (
         MLOperatorOptions,
         MLPadOptions,
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
     )
 
 
-class MovementOperators(OperatorMethods):
+class MovementOperators(OperatorForms):
     """concat, expand, pad, reverse, slice, split, tile, transpose, triangular. Elements keep all their bits."""
 
     @with_options()
@@ -36,17 +33,18 @@ class MovementOperators(OperatorMethods):
         """Join operands along a dimension.
 
         Args:
-            inputs: One or more operands of one data type, whose shapes differ along `axis` at most; rank 1 or more.
+            inputs: One or more operands of one data type and of rank 1 or more. Their shapes may differ along `axis` only.
             axis: The dimension.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of their data type; the sizes along `axis` add up.
+            An operand with their data type. The sizes along `axis` add up.
 
         Raises:
-            MLTypeError: No operands, data types or shapes that differ, an axis that is no dimension, or an operand of
-                another builder.
+            MLTypeError: There is no operand, the data types or shapes differ, the axis is not a dimension, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.concat([x, y], 0).shape
@@ -54,19 +52,7 @@ class MovementOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-concat
         """
-        try:
-            # One more than is allowed tells that there are too many, also of an iterable without end.
-            operands = list(islice(iter(inputs), MAX_PARTS + 1))
-        except TypeError:
-            raise MLTypeError(
-                "inputs must be a list of operands",
-                operator="concat",
-                label=label,
-                got=f"{quoted(inputs)} ({type(inputs).__name__})",
-                allowed="a sequence of MLOperand",
-                spec="#api-mlgraphbuilder-concat",
-            ) from None
-        return self._output("concat", operands, {"axis": axis}, label)
+        return self._variadic("concat", inputs, {"axis": axis}, label)
 
     @with_options()
     def expand(
@@ -75,16 +61,17 @@ class MovementOperators(OperatorMethods):
         """Repeat dimensions of size 1, and add dimensions in front, until the shape is `new_shape`.
 
         Args:
-            input: Any data type; a shape that broadcasts to `new_shape`.
+            input: Any data type, with a shape that broadcasts to `new_shape`.
             new_shape: The output's shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape `new_shape`.
+            An operand with the input's data type and the shape `new_shape`.
 
         Raises:
-            MLTypeError: A shape that does not broadcast to `new_shape`, or an operand of another builder.
+            MLTypeError: The input's shape does not broadcast to `new_shape`, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.expand(x, [4, 2, 3]).shape
@@ -94,7 +81,7 @@ class MovementOperators(OperatorMethods):
         """
         return self._output("expand", [input], {"new_shape": new_shape}, label)
 
-    @with_options(padding="beginning_padding")
+    @with_options(positions=("value",), padding="beginning_padding")
     def pad(
         self,
         input: MLOperand,
@@ -109,22 +96,24 @@ class MovementOperators(OperatorMethods):
         """Add elements before and after the input along each dimension.
 
         Args:
-            input: Any data type and shape.
-            beginning_padding: How many elements to add before, for each dimension. Without `ending_padding` the numbers
-                for the end follow in the same list, which may then be given as `padding=`.
-            ending_padding: How many elements to add after, for each dimension. A string here is the mode, as in pywebnn.
-            options: The options below as one dictionary.
-            mode: "constant", "edge" (repeat the last element), "reflection" (mirror without it) or "symmetric" (mirror
-                with it; an option of the 2024 text).
-            value: The element for "constant", cast to the input's data type.
-            label: The operator's name in messages.
+            input: Any data type, with any shape.
+            beginning_padding: Number of elements to add before the input, for each dimension. Without `ending_padding`, the
+                numbers for the end follow in the same list, which may then be given as `padding=`.
+            ending_padding: Number of elements to add after the input, for each dimension. A string here is the mode, as in
+                pywebnn.
+            options: The options that follow, as one dictionary.
+            mode: "constant", "edge" (repeats the last element), "reflection" (mirrors without the last element) or "symmetric"
+                (mirrors with it; an option of the 2024 text).
+            value: The added element for "constant". It is cast to the input's data type.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the greater shape.
+            An operand with the input's data type and the larger shape.
 
         Raises:
-            MLTypeError: Another number of items than the input has dimensions, more padding than "reflection" allows,
-                another mode, or an operand of another builder.
+            MLTypeError: A list does not have one item per dimension, there is more padding than reflection allows, the mode is
+                unknown, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.pad(x, [0, 1], [0, 2], value=-1).shape
@@ -134,48 +123,26 @@ class MovementOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pad
         """
-        if isinstance(ending_padding, str):
-            mode, ending_padding = ending_padding, None
-        if ending_padding is None:
-            beginning_padding, ending_padding = self._split_padding(input, beginning_padding, label)
-        attrs = {
-            "beginning_padding": beginning_padding,
-            "ending_padding": ending_padding,
-            "mode": mode,
-            "value": value,
-        }
-        return self._output("pad", [input], attrs, label)
-
-    def _split_padding(self, input: MLOperand, padding: Sequence[int], label: str) -> tuple[Sequence[int], Sequence[int]]:
-        require_operands(operator("pad"), [input], label)
-        rank = input.rank
-        fail = partial(MLTypeError, operator="pad", label=label, spec="#api-mlgraphbuilder-pad")
-        items: tuple[int, ...] = Attr("padding", "uints").convert(padding, fail)
-        if len(items) != 2 * rank:
-            raise fail(
-                "without ending_padding, padding must hold all beginnings and then all ends",
-                got=f"{quoted(padding)}, input {input.type}",
-                allowed=f"{2 * rank} items",
-            )
-        return items[:rank], items[rank:]
+        return self._pad(input, beginning_padding, ending_padding, mode, value, label)
 
     @with_options()
     def reverse(
         self, input: MLOperand, options: MLReverseOptions = {}, *, axes: Sequence[int] | None = None, label: str = ""
     ) -> MLOperand:
-        """Turn the order of the elements around along dimensions.
+        """Reverse the order of the elements along dimensions.
 
         Args:
-            input: Any data type and shape.
-            options: The options below as one dictionary.
-            axes: The dimensions, each once; all where absent.
-            label: The operator's name in messages.
+            input: Any data type, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: The dimensions, each once. The default is all dimensions.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, or an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.reverse(x, axes=[1]).shape
@@ -185,7 +152,7 @@ class MovementOperators(OperatorMethods):
         """
         return self._output("reverse", [input], {"axes": axes}, label)
 
-    @with_options()
+    @with_options(positions=("strides",))
     def slice(
         self,
         input: MLOperand,
@@ -199,19 +166,20 @@ class MovementOperators(OperatorMethods):
         """Take a window of the input, or every n-th element of it.
 
         Args:
-            input: Any data type and shape.
+            input: Any data type, with any shape.
             starts: First position of the window, for each dimension.
-            sizes: Size of the window before `strides`, 1 or more, for each dimension.
-            options: The options below as one dictionary.
-            strides: Step within the window, 1 or more, for each dimension; 1 where absent.
-            label: The operator's name in messages.
+            sizes: Size of the window before `strides` apply, 1 or more, for each dimension.
+            options: The options that follow, as one dictionary.
+            strides: Step within the window, 1 or more, for each dimension. The default is 1 everywhere.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type; size ceil(size / stride) along each dimension.
+            An operand with the input's data type. Its size is ceil(size / stride) along each dimension.
 
         Raises:
-            MLTypeError: Another number of items than the input has dimensions, a window that leaves the input, a size or
-                stride of 0, or an operand of another builder.
+            MLTypeError: A list does not have one item per dimension, the window leaves the input, a size or stride is 0, or an
+                operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.slice(x, [0, 1], [2, 2]).shape
@@ -221,25 +189,26 @@ class MovementOperators(OperatorMethods):
         """
         return self._output("slice", [input], {"starts": starts, "sizes": sizes, "strides": strides}, label)
 
-    @with_options()
+    @with_options(positions=("axis",))
     def split(
         self, input: MLOperand, splits: int | Sequence[int], options: MLSplitOptions = {}, *, axis: int = 0, label: str = ""
     ) -> list[MLOperand]:
         """Cut the input into parts along a dimension.
 
         Args:
-            input: Any data type; rank 1 or more.
+            input: Any data type, with rank 1 or more.
             splits: Number of equal parts, or the size of each part.
-            options: The options below as one dictionary.
+            options: The options that follow, as one dictionary.
             axis: The dimension.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            A list of operands of the input's data type, in order.
+            A list of operands with the input's data type, in order.
 
         Raises:
-            MLTypeError: A number that does not divide the input's size along `axis`, sizes that do not add up to it or
-                hold 0, an axis that is no dimension of the input, or an operand of another builder.
+            MLTypeError: The number does not divide the input's size along `axis`, the sizes do not add up to it, a size is 0,
+                the axis is not a dimension of the input, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> [part.shape for part in b.split(x, [1, 2], axis=1)]
@@ -256,16 +225,17 @@ class MovementOperators(OperatorMethods):
         """Repeat the whole input along each dimension.
 
         Args:
-            input: Any data type and shape.
-            repetitions: How many times, 1 or more, for each dimension.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: Any data type, with any shape.
+            repetitions: Number of repetitions, 1 or more, for each dimension.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type; sizes are multiplied by `repetitions`.
+            An operand with the input's data type. Its sizes are those of the input times `repetitions`.
 
         Raises:
-            MLTypeError: Another number of items than the input has dimensions, a 0, or an operand of another builder.
+            MLTypeError: The list does not have one item per dimension, an item is 0, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.tile(x, [1, 2]).shape
@@ -275,23 +245,24 @@ class MovementOperators(OperatorMethods):
         """
         return self._output("tile", [input], {"repetitions": repetitions}, label)
 
-    @with_options()
+    @with_options(positions=("permutation",))
     def transpose(
         self, input: MLOperand, options: MLTransposeOptions = {}, *, permutation: Sequence[int] | None = None, label: str = ""
     ) -> MLOperand:
         """Reorder the dimensions.
 
         Args:
-            input: Any data type and shape.
-            options: The options below as one dictionary.
-            permutation: For each dimension of the output, the input's dimension; reversed order where absent.
-            label: The operator's name in messages.
+            input: Any data type, with any shape.
+            options: The options that follow, as one dictionary.
+            permutation: For each dimension of the output, the input's dimension. The default reverses the order.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the permuted shape.
+            An operand with the input's data type and the permuted shape.
 
         Raises:
-            MLTypeError: Something other than a permutation of the input's dimensions, or an operand of another builder.
+            MLTypeError: The permutation is not one of the input's dimensions, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.transpose(x).shape
@@ -317,22 +288,24 @@ class MovementOperators(OperatorMethods):
         *,
         label: str = "",
     ) -> MLOperand:
-        """Keep the upper or the lower triangle of the last two dimensions; the rest becomes 0.
+        """Keep the upper or the lower triangle of the last two dimensions and set the rest to 0.
 
         Args:
-            input: Any data type; rank 2 or more.
-            upper: Whether the upper triangle is kept, not the lower one.
-            diagonal: The diagonal the triangle ends with: 0 the main one, above 0 further up and right.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: Any data type, with rank 2 or more.
+            upper: Whether the upper triangle is kept instead of the lower one.
+            diagonal: The diagonal where the triangle ends: 0 is the main diagonal, and larger numbers lie further up and right.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: A rank below 2, a diagonal that is no 32-bit integer, or an operand of another builder.
+            MLTypeError: The rank is below 2, the diagonal is not a 32-bit integer, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: What is removed is 0 exactly, also where it was NaN.
+        Numerics:
+            Removed elements become exactly 0, even if they are NaN.
 
         Example:
             >>> b.triangular(x, upper=False, diagonal=-1).shape

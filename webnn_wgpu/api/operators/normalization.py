@@ -1,25 +1,27 @@
-"""Normalisation over a batch, an image or a layer."""
+"""Normalization over a batch, an image or a layer.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ...ops import operator
-from ..activation import MLActivation, require_activation
 from ..options import with_options
-from ._base import OperatorMethods, require_operands
+from ._forms import OperatorForms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ..activation import MLActivation
     from ..operand import MLOperand
     from .dictionaries import MLBatchNormalizationOptions, MLInstanceNormalizationOptions, MLLayerNormalizationOptions
 
 
-class NormalizationOperators(OperatorMethods):
+class NormalizationOperators(OperatorForms):
     """batch_normalization, instance_normalization, layer_normalization. Variances are population variances."""
 
-    @with_options()
+    @with_options(positions=("scale", "bias", "epsilon", "axis"))
     def batch_normalization(
         self,
         input: MLOperand,
@@ -34,26 +36,28 @@ class NormalizationOperators(OperatorMethods):
         activation: MLActivation | None = None,
         label: str = "",
     ) -> MLOperand:
-        """`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with given mean and variance.
+        """`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with a given mean and variance.
 
         Args:
-            input: float32 or float16 of rank 1 or more.
-            mean: The same data type [C], where C is the input's size along `axis`; so are the next three.
+            input: float32 or float16, with rank 1 or more.
+            mean: The input's data type, with the shape [C], where C is the input's size along `axis`. The next three operands
+                have the same data type and shape.
             variance: [C].
-            options: The options below as one dictionary.
-            scale: [C]; 1 where absent.
-            bias: [C]; 0 where absent.
+            options: The options that follow, as one dictionary.
+            scale: [C]. The default is 1 for all channels.
+            bias: [C]. The default is 0 for all channels.
             axis: The dimension that holds the channels.
-            epsilon: Finite; cast to the input's data type.
-            activation: Applied to the result; an option of the 2024 text.
-            label: The operator's name in messages.
+            epsilon: Finite. It is cast to the input's data type.
+            activation: Activation that is applied to the result; an option of the 2024 text.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input, a vector that is not [C], data types that differ or are
-                not allowed, or an operand or activation of another builder.
+            MLTypeError: The axis is not a dimension of the input, a vector is not [C], data types differ or are not allowed, or
+                an operand or activation belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> mean, variance = b.constant("float32", 0.0), b.constant("float32", 1.0)
@@ -63,14 +67,11 @@ class NormalizationOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-batchnorm
         """
-        operands = [input, mean, variance, scale, bias]
-        require_operands(operator("batchNormalization"), operands, label)
-        if activation is not None:
-            require_activation(activation, self, "batch_normalization", input.rank, label)
-        output = self._output("batchNormalization", operands, {"axis": axis, "epsilon": epsilon}, label)
-        return output if activation is None else activation.apply(output)
+        return self._activated(
+            "batchNormalization", [input, mean, variance, scale, bias], {"axis": axis, "epsilon": epsilon}, activation, label
+        )
 
-    @with_options()
+    @with_options(positions=("scale", "bias", "epsilon", "layout"))
     def instance_normalization(
         self,
         input: MLOperand,
@@ -82,23 +83,24 @@ class NormalizationOperators(OperatorMethods):
         layout: Literal["nchw", "nhwc"] = "nchw",
         label: str = "",
     ) -> MLOperand:
-        """`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with mean and variance of each image's channels.
+        """`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with the mean and variance of each image's channels.
 
         Args:
-            input: float32 or float16 of rank 4, laid out as `layout` says.
-            options: The options below as one dictionary.
-            scale: The same data type [channels]; 1 where absent.
-            bias: The same data type [channels]; 0 where absent.
-            epsilon: Finite; cast to the input's data type.
+            input: float32 or float16, with rank 4 in the order of `layout`.
+            options: The options that follow, as one dictionary.
+            scale: The input's data type, with the shape [channels]. The default is 1 for all channels.
+            bias: The input's data type, with the shape [channels]. The default is 0 for all channels.
+            epsilon: Finite. It is cast to the input's data type.
             layout: "nchw" or "nhwc".
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: A rank other than 4, a vector that is not [channels], another layout, data types that differ or
-                are not allowed, or an operand of another builder.
+            MLTypeError: The rank is not 4, scale or bias is not [channels], the layout is unknown, data types differ or are not
+                allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.instance_normalization(image, layout="nchw").shape
@@ -106,10 +108,9 @@ class NormalizationOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-instancenorm
         """
-        attrs = {"epsilon": epsilon, "layout": layout}
-        return self._output("instanceNormalization", [input, scale, bias], attrs, label)
+        return self._output("instanceNormalization", [input, scale, bias], {"epsilon": epsilon, "layout": layout}, label)
 
-    @with_options()
+    @with_options(positions=("scale", "bias", "epsilon", "axes"))
     def layer_normalization(
         self,
         input: MLOperand,
@@ -121,26 +122,29 @@ class NormalizationOperators(OperatorMethods):
         epsilon: float = 1e-05,
         label: str = "",
     ) -> MLOperand:
-        """`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with mean and variance over `axes`.
+        """`scale * (x - mean) / sqrt(variance + epsilon) + bias`, with the mean and variance over `axes`.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            scale: The same data type [input.shape[a] for a in axes]; 1 where absent.
-            bias: As scale; 0 where absent.
-            axes: Dimensions to normalise over, in the order scale and bias have them; all but the first where absent.
-            epsilon: Finite; cast to the input's data type.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            scale: The input's data type, with the shape [input.shape[a] for a in axes]. The default is 1 for all elements.
+            bias: The input's data type, with the shape of `scale`. The default is 0 for all elements.
+            axes: Dimensions to normalize over, in the order of the dimensions of scale and bias. The default is all dimensions
+                except the first.
+            epsilon: Finite. It is cast to the input's data type.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a scale or bias of another shape, data
-                types that differ or are not allowed, or an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, scale or bias has another shape, data types
+                differ or are not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: With no axes, as for scalars and vectors without the option, every element is its own mean: the result
-        is bias, or 0.
+        Numerics:
+            With no axes, as for scalars and vectors without the option, every element is its own mean: the result is bias, or
+            0.
 
         Example:
             >>> b.layer_normalization(x, axes=[1]).shape

@@ -1,26 +1,27 @@
-"""Piecewise linear activations. Without an operand each but prelu gives an `MLActivation`."""
+"""Piecewise linear activations.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, cast, overload
+from typing import TYPE_CHECKING, overload
 
-from ...ir.types import TensorType
-from ...ops import operator
-from ..activation import MLActivation
 from ..options import with_options
-from ._base import OperatorMethods, require_operands
+from ._forms import OperatorForms
 
 if TYPE_CHECKING:
+    from ..activation import MLActivation
     from ..operand import MLOperand
     from .dictionaries import MLClampOptions, MLHardSigmoidOptions, MLLeakyReluOptions, MLLinearOptions, MLOperatorOptions
 
-# hard_swish takes hard_sigmoid's options, which the specification's does not have. They are checked under its own name.
-HARD_SWISH = replace(operator("hardSwish"), attrs=operator("hardSigmoid").attrs)
 
+class PiecewiseActivations(OperatorForms):
+    """Piecewise linear activations.
 
-class PiecewiseActivations(OperatorMethods):
-    """clamp, hard_sigmoid, hard_swish, leaky_relu, linear, relu, prelu."""
+    clamp, hard_sigmoid, hard_swish, leaky_relu, linear, prelu, relu. Without an operand, each method except prelu returns an
+    `MLActivation`.
+    """
 
     @overload
     def clamp(
@@ -41,7 +42,7 @@ class PiecewiseActivations(OperatorMethods):
         max_value: float | None = None,
         label: str = "",
     ) -> MLActivation: ...
-    @with_options()
+    @with_options(positions=("min_value", "max_value"))
     def clamp(
         self,
         input: MLOperand | MLClampOptions | None = None,
@@ -54,20 +55,22 @@ class PiecewiseActivations(OperatorMethods):
         """Limit each element to a range.
 
         Args:
-            input: Any data type and shape. None makes an MLActivation.
-            options: The options below as one dictionary.
-            min_value: Least result; no bound where absent.
-            max_value: Greatest result; no bound where absent.
-            label: The operator's name in messages.
+            input: Any data type, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
+            min_value: Least result. By default there is no lower bound.
+            max_value: Greatest result. By default there is no upper bound.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: min_value above max_value, a data type that is not allowed, or an operand of another builder.
+            MLTypeError: min_value is above max_value, the data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: NaN elements stay NaN. A bound that is NaN is none. Bounds are cast to the data type of the input:
-        rounded and saturated.
+        Numerics:
+            NaN elements stay NaN. A bound that is NaN has no effect. Bounds are cast to the data type of the input: rounded and
+            saturated.
 
         Example:
             >>> b.clamp(x, min_value=0, max_value=6).shape
@@ -85,7 +88,7 @@ class PiecewiseActivations(OperatorMethods):
     def hard_sigmoid(
         self, input: MLHardSigmoidOptions | None = None, *, alpha: float = 0.2, beta: float = 0.5, label: str = ""
     ) -> MLActivation: ...
-    @with_options()
+    @with_options(positions=("alpha", "beta"))
     def hard_sigmoid(
         self,
         input: MLOperand | MLHardSigmoidOptions | None = None,
@@ -98,18 +101,18 @@ class PiecewiseActivations(OperatorMethods):
         """max(0, min(1, alpha * x + beta)).
 
         Args:
-            input: float32 or float16; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
+            input: float32 or float16, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
             alpha: Finite.
             beta: Finite.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
-                builder.
+            MLTypeError: An option is not finite, the data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.hard_sigmoid(x, alpha=0.1).shape
@@ -127,7 +130,7 @@ class PiecewiseActivations(OperatorMethods):
     def hard_swish(
         self, input: MLHardSigmoidOptions | None = None, *, alpha: float = 1 / 6, beta: float = 0.5, label: str = ""
     ) -> MLActivation: ...
-    @with_options()
+    @with_options(positions=("alpha", "beta"))
     def hard_swish(
         self,
         input: MLOperand | MLHardSigmoidOptions | None = None,
@@ -140,21 +143,22 @@ class PiecewiseActivations(OperatorMethods):
         """`x * max(0, min(6, x + 3)) / 6`.
 
         Args:
-            input: float32 or float16; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
-            alpha: Finite. Not in the specification: where alpha or beta differs from its default, x * hard_sigmoid(x,
-                alpha, beta) is computed.
+            input: float32 or float16, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
+            alpha: Finite. This option is not in the specification. If alpha or beta differs from its default, the method
+                computes x * hard_sigmoid(x, alpha, beta).
             beta: Finite.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
-                builder.
+            MLTypeError: An option is not finite, the data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: -0 for -infinity.
+        Numerics:
+            -0 for -infinity.
 
         Example:
             >>> b.hard_swish(x).shape
@@ -162,19 +166,7 @@ class PiecewiseActivations(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-hard-swish
         """
-        # A dictionary in place of the operand has become alpha and beta.
-        operand = cast("MLOperand | None", input)
-        if operand is not None:
-            require_operands(HARD_SWISH, [operand], label)
-            self._require_own(HARD_SWISH, [operand], label)
-        checked = TensorType("float32", ()) if operand is None else operand.type
-        _, numbers = HARD_SWISH.check([checked], {"alpha": alpha, "beta": beta}, label)
-        if numbers == {"alpha": 1 / 6, "beta": 0.5}:
-            return self._activate("hardSwish", operand, {}, label)
-        if operand is None:
-            return MLActivation(self, "hard_swish", numbers, label)
-        gate = self._output("hardSigmoid", [operand], numbers, label)
-        return self._output("mul", [operand, gate], label=label)
+        return self._hard_swish(input, alpha, beta, label)
 
     @overload
     def leaky_relu(
@@ -182,7 +174,7 @@ class PiecewiseActivations(OperatorMethods):
     ) -> MLOperand: ...
     @overload
     def leaky_relu(self, input: MLLeakyReluOptions | None = None, *, alpha: float = 0.01, label: str = "") -> MLActivation: ...
-    @with_options()
+    @with_options(positions=("alpha",))
     def leaky_relu(
         self,
         input: MLOperand | MLLeakyReluOptions | None = None,
@@ -194,17 +186,17 @@ class PiecewiseActivations(OperatorMethods):
         """`alpha * x` for x below 0, else x.
 
         Args:
-            input: float32 or float16; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
+            input: float32 or float16, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
             alpha: Finite.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
-                builder.
+            MLTypeError: An option is not finite, the data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.leaky_relu(x, alpha=0.1).shape
@@ -235,18 +227,18 @@ class PiecewiseActivations(OperatorMethods):
         """`alpha * x + beta`.
 
         Args:
-            input: float32 or float16; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
+            input: float32 or float16, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
             alpha: Finite.
             beta: Finite.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: An option that is not finite, a data type that is not allowed, or an operand of another
-                builder.
+            MLTypeError: An option is not finite, the data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.linear(x, alpha=2, beta=1).shape
@@ -255,6 +247,32 @@ class PiecewiseActivations(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-linear
         """
         return self._activate("linear", input, {"alpha": alpha, "beta": beta}, label)
+
+    @with_options()
+    def prelu(self, input: MLOperand, slope: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
+        """`slope * x` for x below 0, else x.
+
+        Args:
+            input: float32, float16, int64, int32 or int8, with any shape.
+            slope: The data type of `input`, with a shape that broadcasts with that of `input`.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
+
+        Returns:
+            An operand of their data type with the broadcast shape.
+
+        Raises:
+            MLTypeError: The data types differ or are not allowed, the shapes do not broadcast, or an operand belongs to another
+                builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
+
+        Example:
+            >>> b.prelu(x, y).shape
+            (2, 3)
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-prelu
+        """
+        return self._output("prelu", [input, slope], {}, label)
 
     @overload
     def relu(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand: ...
@@ -267,17 +285,19 @@ class PiecewiseActivations(OperatorMethods):
         """max(0, x).
 
         Args:
-            input: float32, float16, int64, int32 or int8; any shape. None makes an MLActivation.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32, float16, int64, int32 or int8, with any shape. Without it the method returns an MLActivation.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape; an MLActivation without `input`.
+            An operand of the input's data type, with the shape of `input`. Without `input`, an MLActivation.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: NaN stays NaN.
+        Numerics:
+            NaN stays NaN.
 
         Example:
             >>> b.relu(x).shape
@@ -288,31 +308,6 @@ class PiecewiseActivations(OperatorMethods):
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-relu-method
         """
         return self._activate("relu", input, {}, label)
-
-    @with_options()
-    def prelu(self, input: MLOperand, slope: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
-        """`slope * x` for x below 0, else x.
-
-        Args:
-            input: float32, float16, int64, int32 or int8; any shape.
-            slope: The same data type; a shape that broadcasts with that of `input`.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
-
-        Returns:
-            An operand of their data type and the broadcast shape.
-
-        Raises:
-            MLTypeError: A data type that is not allowed, shapes that do not broadcast, or an operand of another
-                builder.
-
-        Example:
-            >>> b.prelu(x, y).shape
-            (2, 3)
-
-        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-prelu
-        """
-        return self._output("prelu", [input, slope], label=label)
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.

@@ -1,15 +1,14 @@
-"""Pooling over windows, helpers that pool whole images, and resampling."""
+"""Pooling over windows, and resampling.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from ...core.data_types import ANY, FLOATS
-from ...ops._attrs import Attr
-from ...ops._def import Operand, Signature
-from ...ops.pool2d import LAYOUTS
 from ..options import with_options
-from ._base import OperatorMethods, require_operands
+from ._base import OperatorMethods
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,29 +17,14 @@ if TYPE_CHECKING:
     from .dictionaries import MLPool2dOptions, MLResample2dOptions
 
 
-def _helper(name: str, data_types: tuple[str, ...]) -> Signature:
-    return Signature(
-        name,
-        (Operand("input", data_types, min_rank=4, max_rank=4),),
-        lambda call: (call.input(),),
-        attrs=(Attr("layout", "enum", "nchw", LAYOUTS),),
-        spec="#api-mlgraphbuilder-pool2d",
-        rank_phrase="Global pooling input must be 4D",
-    )
-
-
-# The helpers are checked as operators are, but are none: what they add to the graph is a pooling without options.
-_GLOBAL = {
-    "averagePool2d": _helper("globalAveragePool", FLOATS),
-    "l2Pool2d": _helper("globalL2Pool", FLOATS),
-    "maxPool2d": _helper("globalMaxPool", ANY),
-}
-
-
 class PoolingOperators(OperatorMethods):
-    """average_pool2d, l2_pool2d, max_pool2d, and the same over whole images; resample2d."""
+    """average_pool2d, l2_pool2d, max_pool2d, resample2d."""
 
-    @with_options(pads="padding", rounding_type="output_shape_rounding")
+    @with_options(
+        positions=("window_dimensions", "strides", "dilations", "padding", "layout"),
+        pads="padding",
+        rounding_type="output_shape_rounding",
+    )
     def average_pool2d(
         self,
         input: MLOperand,
@@ -58,29 +42,31 @@ class PoolingOperators(OperatorMethods):
         """Mean of the elements in each window.
 
         Args:
-            input: float32 or float16 of rank 4, laid out as `layout` says.
-            options: The options below as one dictionary.
-            window_dimensions: Height and width of the window in elements; those of the input where absent.
-            padding: Elements added to the input on its top, bottom, left and right side; 0 where absent.
-            strides: Steps from one window to the next, down and across; 1 where absent.
-            dilations: Steps from one element of a window to the next, down and across; 1 where absent.
+            input: float32 or float16, with rank 4 in the order of `layout`.
+            options: The options that follow, as one dictionary.
+            window_dimensions: Height and width of the window in elements. The default is those of the input.
+            padding: Elements that are added to the input on its top, bottom, left and right side. The default is 0.
+            strides: Steps from one window to the next, down and across. The default is 1.
+            dilations: Steps from one element of a window to the next, down and across. The default is 1.
             layout: "nchw" or "nhwc", of input and output.
-            output_shape_rounding: "floor" or "ceil": what is done with a last window that fits in part.
-            output_sizes: The output's height and width, both rounded down or both rounded up; overrides
+            output_shape_rounding: "floor" leaves out a last window that fits only in part, "ceil" takes it. The option may also
+                be written `rounding_type`, as in the 2024 text.
+            output_sizes: The output's height and width, both rounded down or both rounded up. They take the place of
                 `output_shape_rounding`.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and layout, its height and width
-            `(padded - ((window - 1) * dilation + 1)) / stride + 1`, rounded.
+            An operand with the input's data type and layout. Its height and width are `(padded - ((window - 1) * dilation + 1))
+            / stride + 1`, rounded.
 
         Raises:
-            MLTypeError: A rank other than 4, a list of another length, a window, stride or dilation of 0, a window that
-                does not fit the padded input, output sizes that are neither rounding's, another layout or rounding, a
-                data type that is not allowed, or an operand of another builder.
+            MLTypeError: The rank is not 4, a list has another length, a window, stride or dilation is 0, a window does not fit
+                into the padded input, the output sizes are those of neither rounding, the layout or rounding is unknown, the
+                data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Padding does not count: a mean is over the elements that lie within the input, and 0 where none
-            does.
+        Numerics:
+            Padding does not count: a mean is taken over the elements that lie within the input, and is 0 if there is none.
 
         Example:
             >>> b.average_pool2d(image, window_dimensions=[2, 2], strides=[2, 2]).shape
@@ -88,16 +74,20 @@ class PoolingOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
         """
-        attrs = {
-            "window_dimensions": window_dimensions,
-            "padding": padding,
-            "strides": strides,
-            "dilations": dilations,
-            "layout": layout,
-            "output_shape_rounding": output_shape_rounding,
-            "output_sizes": output_sizes,
-        }
-        return self._output("averagePool2d", [input], attrs, label)
+        return self._output(
+            "averagePool2d",
+            [input],
+            {
+                "window_dimensions": window_dimensions,
+                "padding": padding,
+                "strides": strides,
+                "dilations": dilations,
+                "layout": layout,
+                "output_shape_rounding": output_shape_rounding,
+                "output_sizes": output_sizes,
+            },
+            label,
+        )
 
     @with_options(pads="padding", rounding_type="output_shape_rounding")
     def l2_pool2d(
@@ -117,28 +107,31 @@ class PoolingOperators(OperatorMethods):
         """Square root of the sum of squares of the elements in each window.
 
         Args:
-            input: float32 or float16 of rank 4, laid out as `layout` says.
-            options: The options below as one dictionary.
-            window_dimensions: Height and width of the window in elements; those of the input where absent.
-            padding: Elements added to the input on its top, bottom, left and right side; 0 where absent.
-            strides: Steps from one window to the next, down and across; 1 where absent.
-            dilations: Steps from one element of a window to the next, down and across; 1 where absent.
+            input: float32 or float16, with rank 4 in the order of `layout`.
+            options: The options that follow, as one dictionary.
+            window_dimensions: Height and width of the window in elements. The default is those of the input.
+            padding: Elements that are added to the input on its top, bottom, left and right side. The default is 0.
+            strides: Steps from one window to the next, down and across. The default is 1.
+            dilations: Steps from one element of a window to the next, down and across. The default is 1.
             layout: "nchw" or "nhwc", of input and output.
-            output_shape_rounding: "floor" or "ceil": what is done with a last window that fits in part.
-            output_sizes: The output's height and width, both rounded down or both rounded up; overrides
+            output_shape_rounding: "floor" leaves out a last window that fits only in part, "ceil" takes it. The option may also
+                be written `rounding_type`, as in the 2024 text.
+            output_sizes: The output's height and width, both rounded down or both rounded up. They take the place of
                 `output_shape_rounding`.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and layout, its height and width
-            `(padded - ((window - 1) * dilation + 1)) / stride + 1`, rounded.
+            An operand with the input's data type and layout. Its height and width are `(padded - ((window - 1) * dilation + 1))
+            / stride + 1`, rounded.
 
         Raises:
-            MLTypeError: A rank other than 4, a list of another length, a window, stride or dilation of 0, a window that
-                does not fit the padded input, output sizes that are neither rounding's, another layout or rounding, a
-                data type that is not allowed, or an operand of another builder.
+            MLTypeError: The rank is not 4, a list has another length, a window, stride or dilation is 0, a window does not fit
+                into the padded input, the output sizes are those of neither rounding, the layout or rounding is unknown, the
+                data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: 0 where no element of a window lies within the input.
+        Numerics:
+            The result is 0 if no element of a window lies within the input.
 
         Example:
             >>> b.l2_pool2d(image, window_dimensions=[2, 2], strides=[2, 2]).shape
@@ -146,18 +139,26 @@ class PoolingOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
         """
-        attrs = {
-            "window_dimensions": window_dimensions,
-            "padding": padding,
-            "strides": strides,
-            "dilations": dilations,
-            "layout": layout,
-            "output_shape_rounding": output_shape_rounding,
-            "output_sizes": output_sizes,
-        }
-        return self._output("l2Pool2d", [input], attrs, label)
+        return self._output(
+            "l2Pool2d",
+            [input],
+            {
+                "window_dimensions": window_dimensions,
+                "padding": padding,
+                "strides": strides,
+                "dilations": dilations,
+                "layout": layout,
+                "output_shape_rounding": output_shape_rounding,
+                "output_sizes": output_sizes,
+            },
+            label,
+        )
 
-    @with_options(pads="padding", rounding_type="output_shape_rounding")
+    @with_options(
+        positions=("window_dimensions", "strides", "dilations", "padding", "layout"),
+        pads="padding",
+        rounding_type="output_shape_rounding",
+    )
     def max_pool2d(
         self,
         input: MLOperand,
@@ -175,28 +176,31 @@ class PoolingOperators(OperatorMethods):
         """Greatest element in each window.
 
         Args:
-            input: Any data type of rank 4, laid out as `layout` says.
-            options: The options below as one dictionary.
-            window_dimensions: Height and width of the window in elements; those of the input where absent.
-            padding: Elements added to the input on its top, bottom, left and right side; 0 where absent.
-            strides: Steps from one window to the next, down and across; 1 where absent.
-            dilations: Steps from one element of a window to the next, down and across; 1 where absent.
+            input: Any data type, with rank 4 in the order of `layout`.
+            options: The options that follow, as one dictionary.
+            window_dimensions: Height and width of the window in elements. The default is those of the input.
+            padding: Elements that are added to the input on its top, bottom, left and right side. The default is 0.
+            strides: Steps from one window to the next, down and across. The default is 1.
+            dilations: Steps from one element of a window to the next, down and across. The default is 1.
             layout: "nchw" or "nhwc", of input and output.
-            output_shape_rounding: "floor" or "ceil": what is done with a last window that fits in part.
-            output_sizes: The output's height and width, both rounded down or both rounded up; overrides
+            output_shape_rounding: "floor" leaves out a last window that fits only in part, "ceil" takes it. The option may also
+                be written `rounding_type`, as in the 2024 text.
+            output_sizes: The output's height and width, both rounded down or both rounded up. They take the place of
                 `output_shape_rounding`.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and layout, its height and width
-            `(padded - ((window - 1) * dilation + 1)) / stride + 1`, rounded.
+            An operand with the input's data type and layout. Its height and width are `(padded - ((window - 1) * dilation + 1))
+            / stride + 1`, rounded.
 
         Raises:
-            MLTypeError: A rank other than 4, a list of another length, a window, stride or dilation of 0, a window that
-                does not fit the padded input, output sizes that are neither rounding's, another layout or rounding, a
-                data type that is not allowed, or an operand of another builder.
+            MLTypeError: The rank is not 4, a list has another length, a window, stride or dilation is 0, a window does not fit
+                into the padded input, the output sizes are those of neither rounding, the layout or rounding is unknown, the
+                data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: NaN where any element of the window is. Where none lies within the input, -infinity or the least integer.
+        Numerics:
+            NaN if any element of the window is NaN. Without an element within the input, -infinity or the least integer.
 
         Example:
             >>> b.max_pool2d(image, window_dimensions=[2, 2], strides=[2, 2]).shape
@@ -204,88 +208,20 @@ class PoolingOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
         """
-        attrs = {
-            "window_dimensions": window_dimensions,
-            "padding": padding,
-            "strides": strides,
-            "dilations": dilations,
-            "layout": layout,
-            "output_shape_rounding": output_shape_rounding,
-            "output_sizes": output_sizes,
-        }
-        return self._output("maxPool2d", [input], attrs, label)
-
-    @with_options()
-    def global_average_pool(self, input: MLOperand, *, layout: Literal["nchw", "nhwc"] = "nchw", label: str = "") -> MLOperand:
-        """Mean over height and width: a helper over `average_pool2d`.
-
-        Args:
-            input: float32 or float16 of rank 4, laid out as `layout` says.
-            layout: "nchw" or "nhwc", of input and output.
-            label: The operator's name in messages.
-
-        Returns:
-            An operand of the input's data type and layout, its height and width 1.
-
-        Raises:
-            MLTypeError: A rank other than 4, another layout, a data type that is not allowed, or an operand of another
-                builder.
-
-        Example:
-            >>> b.global_average_pool(image).shape
-            (1, 2, 1, 1)
-
-        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
-        """
-        return self._global("averagePool2d", input, layout, label)
-
-    @with_options()
-    def global_l2_pool(self, input: MLOperand, *, layout: Literal["nchw", "nhwc"] = "nchw", label: str = "") -> MLOperand:
-        """Square root of the sum of squares over height and width: a helper over `l2_pool2d`.
-
-        Args:
-            input: float32 or float16 of rank 4, laid out as `layout` says.
-            layout: "nchw" or "nhwc", of input and output.
-            label: The operator's name in messages.
-
-        Returns:
-            An operand of the input's data type and layout, its height and width 1.
-
-        Raises:
-            MLTypeError: A rank other than 4, another layout, a data type that is not allowed, or an operand of another
-                builder.
-
-        Example:
-            >>> b.global_l2_pool(image).shape
-            (1, 2, 1, 1)
-
-        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
-        """
-        return self._global("l2Pool2d", input, layout, label)
-
-    @with_options()
-    def global_max_pool(self, input: MLOperand, *, layout: Literal["nchw", "nhwc"] = "nchw", label: str = "") -> MLOperand:
-        """Greatest element over height and width: a helper over `max_pool2d`.
-
-        Args:
-            input: Any data type of rank 4, laid out as `layout` says.
-            layout: "nchw" or "nhwc", of input and output.
-            label: The operator's name in messages.
-
-        Returns:
-            An operand of the input's data type and layout, its height and width 1.
-
-        Raises:
-            MLTypeError: A rank other than 4, another layout, a data type that is not allowed, or an operand of another
-                builder.
-
-        Example:
-            >>> b.global_max_pool(image).shape
-            (1, 2, 1, 1)
-
-        Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-pool2d
-        """
-        return self._global("maxPool2d", input, layout, label)
+        return self._output(
+            "maxPool2d",
+            [input],
+            {
+                "window_dimensions": window_dimensions,
+                "padding": padding,
+                "strides": strides,
+                "dilations": dilations,
+                "layout": layout,
+                "output_shape_rounding": output_shape_rounding,
+                "output_sizes": output_sizes,
+            },
+            label,
+        )
 
     @with_options()
     def resample2d(
@@ -302,25 +238,27 @@ class PoolingOperators(OperatorMethods):
         """Resize two dimensions.
 
         Args:
-            input: float32, float16, uint8 or int8 of rank 4.
-            options: The options below as one dictionary.
+            input: float32, float16, uint8 or int8, with rank 4.
+            options: The options that follow, as one dictionary.
             mode: "nearest-neighbor", or "linear" between the two nearest elements along each dimension.
-            scales: Output size by input size for each of `axes`; the size is rounded down. Positive 32-bit floats.
-            sizes: Output sizes for each of `axes`; overrides `scales`.
+            scales: Output size divided by input size for each of `axes`, positive 32-bit floats. The size is rounded down.
+            sizes: Output sizes for each of `axes`, in place of `scales`.
             axes: Two dimensions, in any order.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type, and its shape but for the two sizes.
+            An operand with the input's data type, and with its shape except for the two sizes.
 
         Raises:
-            MLTypeError: A rank other than 4, a list of another length, a scale or size that is not positive, a scale that
-                makes a size 0, an axis that is no dimension or stands twice, another mode, a data type that is not allowed,
-                or an operand of another builder.
+            MLTypeError: The rank is not 4, a list has another length, a scale or size is not positive, a scale makes a size 0,
+                an axis is not a dimension or is repeated, the mode is unknown, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Output element o is read from coordinate (o + 1/2) * input size / output size - 1/2, computed exactly and
-            moved inside the input where it is outside; of two elements as near, the nearest is the one before. Integers are
-            rounded to the nearest, halves to even. Shrinking does not smooth.
+        Numerics:
+            Output element o is read from the coordinate (o + 1/2) * input size / output size - 1/2. The coordinate is computed
+            exactly, and moved inside the input if it lies outside. Of two equally near elements the nearest is the first.
+            Integers are rounded to the nearest, halves to even. Shrinking does not smooth.
 
         Example:
             >>> b.resample2d(image, mode="linear", scales=[2, 1.5]).shape
@@ -330,18 +268,8 @@ class PoolingOperators(OperatorMethods):
         """
         return self._output("resample2d", [input], {"mode": mode, "scales": scales, "sizes": sizes, "axes": axes}, label)
 
-    def _global(self, name: str, input: MLOperand, layout: str, label: str) -> MLOperand:
-        helper = _GLOBAL[name]
-        require_operands(helper, [input], label)
-        self._require_own(helper, [input], label)
-        helper.check([input.type], {"layout": layout}, label)
-        return self._output(name, [input], {"layout": layout}, label)
-
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.
         averagePool2d = average_pool2d
         l2Pool2d = l2_pool2d
         maxPool2d = max_pool2d
-        globalAveragePool = global_average_pool
-        globalL2Pool = global_l2_pool
-        globalMaxPool = global_max_pool

@@ -1,4 +1,7 @@
-"""Operators between floats and quantized integers."""
+"""Operators between floats and quantized integers.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class QuantizationOperators(OperatorMethods):
-    """dequantizeLinear, quantizeLinear: per tensor, per axis and block-wise."""
+    """dequantize_linear, quantize_linear. Scales are per tensor, per axis or per block."""
 
     @with_options()
     def dequantize_linear(
@@ -22,23 +25,25 @@ class QuantizationOperators(OperatorMethods):
         """Turn quantized integers into floats: (input - zero_point) * scale.
 
         Args:
-            input: int8, uint8, int32 or uint32, or a constant of int4 or uint4; any shape.
-            scale: float32 or float16; the input's rank, and along every dimension a size that divides the input's. Each
-                element serves a block of the input: sizes of 1 throughout make one scale for all, the input's own size
-                along one dimension a scale per channel, anything between block-wise scales.
+            input: uint8, int8, uint32 or int32, or a constant of int4 or uint4, with any shape.
+            scale: float32 or float16, with the input's rank. Each size must divide the input's size in that dimension, and each
+                element serves a block of the input. Sizes of 1 in all dimensions give one scale for all elements. The input's
+                own size in one dimension gives a scale per channel. Other sizes give block-wise scales.
             zero_point: The input's data type and the shape of `scale`.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the data type of `scale` and the input's shape.
+            An operand with the data type of `scale` and the input's shape.
 
         Raises:
-            MLTypeError: Another data type, another rank, a size that does not divide the input's, shapes of `scale` and
-                `zero_point` that differ, or an operand of another builder.
+            MLTypeError: A data type is not allowed, a rank differs from the input's, a size does not divide the input's, the
+                shapes of `scale` and `zero_point` differ, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: The difference is exact; it is then rounded to float32 (for 32-bit integers beyond 2^24), and the product
-            is rounded once.
+        Numerics:
+            The difference is exact. It is then rounded to float32, which changes differences of 32-bit integers beyond 2^24.
+            The product is rounded once.
 
         Example:
             >>> levels = b.constant(np.array([[0, 128, 255], [1, 2, 3]], np.uint8))
@@ -48,7 +53,7 @@ class QuantizationOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-dequantizelinear
         """
-        return self._output("dequantizeLinear", [input, scale, zero_point], label=label)
+        return self._output("dequantizeLinear", [input, scale, zero_point], {}, label)
 
     @with_options()
     def quantize_linear(
@@ -57,24 +62,26 @@ class QuantizationOperators(OperatorMethods):
         """Turn floats into quantized integers: round_even(input / scale) + zero_point, limited to the data type's range.
 
         Args:
-            input: float32 or float16; any shape.
-            scale: The input's data type and rank, and along every dimension a size that divides the input's. Each element
-                serves a block of the input: sizes of 1 throughout make one scale for all, the input's own size along one
-                dimension a scale per channel, anything between block-wise scales.
-            zero_point: int8, uint8, int32 or uint32; the shape of `scale`.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            scale: The input's data type and rank. Each size must divide the input's size in that dimension, and each element
+                serves a block of the input. Sizes of 1 in all dimensions give one scale for all elements. The input's own size
+                in one dimension gives a scale per channel. Other sizes give block-wise scales.
+            zero_point: uint8, int8, uint32 or int32, with the shape of `scale`.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the data type of `zero_point` and the input's shape.
+            An operand with the data type of `zero_point` and the input's shape.
 
         Raises:
-            MLTypeError: Another data type, another rank, a size that does not divide the input's, shapes of `scale` and
-                `zero_point` that differ, or an operand of another builder.
+            MLTypeError: A data type is not allowed, a rank differs from the input's, a size does not divide the input's, the
+                shapes of `scale` and `zero_point` differ, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: The quotient is rounded to float32, then to the nearest integer, halves to even; adding and limiting are
-            exact. NaN becomes 0. A negative scale follows the formula too. Where the device's division is not correctly
-            rounded, a quotient next to a half may end one step off.
+        Numerics:
+            The quotient is rounded to float32, then to the nearest integer, halves to even. Adding and limiting are exact. NaN
+            becomes 0. A negative scale follows the formula too. If the device's division is not correctly rounded, a quotient
+            next to a half can end one step off.
 
         Example:
             >>> one = b.constant(np.float32([[0.1]]))
@@ -84,7 +91,7 @@ class QuantizationOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-quantizelinear
         """
-        return self._output("quantizeLinear", [input, scale, zero_point], label=label)
+        return self._output("quantizeLinear", [input, scale, zero_point], {}, label)
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.

@@ -1,27 +1,26 @@
-"""Recurrent networks and their cells."""
+"""Recurrent networks and their cells.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from ...ops import operator
-from ..activation import MLActivation
 from ..options import with_options
-from ._base import OperatorMethods, require_operands
-from ._cells import cell_by_operators, definition_form, listed_activations
+from ._forms import OperatorForms
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from ..operand import MLOperand
     from ._cells import Activations
     from .dictionaries import MLGruCellOptions, MLGruOptions, MLLstmCellOptions, MLLstmOptions
 
 
-class RecurrentOperators(OperatorMethods):
-    """gru, gru_cell, lstm, lstm_cell.
+class RecurrentOperators(OperatorForms):
+    """Recurrent networks and their cells.
 
-    Sums and states are kept in float32 from the first step to the last; outputs are rounded once, when they are stored.
+    gru, gru_cell, lstm, lstm_cell. Sums and states are kept in float32 from the first step to the last. Outputs are rounded
+    once, when they are stored.
     """
 
     @with_options()
@@ -47,34 +46,36 @@ class RecurrentOperators(OperatorMethods):
         """Gated recurrent unit over all steps of a sequence, in one direction or in both.
 
         Args:
-            input: float32 or float16 [steps, batch, inputs].
-            weight: The same data type, as are all operands; [directions, 3 * hidden_size, inputs], with 2 directions for
-                "both" and 1 otherwise. The gates lie in the order of `layout`.
+            input: float32 or float16, with the shape [steps, batch, inputs].
+            weight: The input's data type, as for all operands, with the shape [directions, 3 * hidden_size, inputs]. There are
+                2 directions for "both" and 1 otherwise. The gates are in the order of `layout`.
             recurrent_weight: [directions, 3 * hidden_size, hidden_size].
             steps: The number of steps, which is the input's first dimension.
             hidden_size: The number of hidden units.
-            options: The options below as one dictionary.
-            bias: [directions, 3 * hidden_size]; 0 where absent.
-            recurrent_bias: [directions, 3 * hidden_size]; 0 where absent.
-            initial_hidden_state: [directions, batch, hidden_size]; 0 where absent.
-            reset_after: Whether the reset gate is applied to the hidden state's product with its weights, rather than to
-                the hidden state before it.
+            options: The options that follow, as one dictionary.
+            bias: The input's data type, with the shape [directions, 3 * hidden_size]. The default is 0.
+            recurrent_bias: The input's data type, with the shape [directions, 3 * hidden_size]. The default is 0.
+            initial_hidden_state: [directions, batch, hidden_size]. The default is 0.
+            reset_after: Whether the reset gate is applied to the product of the hidden state with its weights, instead of to
+                the hidden state before the product.
             return_sequence: Whether the hidden states of all steps are returned too.
-            direction: "forward", "backward" (from the last step to the first) or "both" (direction 0 forward, 1 backward).
+            direction: "forward", "backward" (from the last step to the first) or "both" (direction 0 is forward, 1 backward).
             layout: Order of the gates, "zrn" or "rzn": z updates, r resets, n is new.
-            activations: Two, for z and r, and for n; sigmoid and tanh where absent.
-            label: The operator's name in messages.
+            activations: Two activations: for z and r, and for n. The default is sigmoid and tanh.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            A list of the hidden state after the last step that was made, [directions, batch, hidden_size], and with
-            `return_sequence` that of every step, [steps, directions, batch, hidden_size]. There entry t belongs to step t of
-            the input, in every direction.
+            A list of the hidden state after the last step in each direction, [directions, batch, hidden_size], and with
+            `return_sequence` the hidden states of all steps, [steps, directions, batch, hidden_size]. There, entry t belongs to
+            step t of the input in every direction.
 
         Raises:
-            MLTypeError: Shapes that do not fit, other than two activations, softmax as an activation, an option that is not
-                allowed, data types that differ or are not allowed, or an operand or activation of another builder.
+            MLTypeError: Shapes do not fit, there are not two activations, an activation is softmax, an option is not allowed,
+                data types differ or are not allowed, or an operand or activation belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: States are kept in float32, also for float16; outputs are rounded once.
+        Numerics:
+            States are kept in float32, also for float16. Outputs are rounded once.
 
         Example:
             >>> weight = b.constant(np.ones((1, 12, 3), np.float32))
@@ -85,16 +86,20 @@ class RecurrentOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-gru
         """
-        operands = [input, weight, recurrent_weight, bias, recurrent_bias, initial_hidden_state]
-        attrs = {
-            "steps": steps,
-            "hidden_size": hidden_size,
-            "reset_after": reset_after,
-            "return_sequence": return_sequence,
-            "direction": direction,
-            "layout": layout,
-        }
-        return self._recurrent("gru", operands, attrs, activations, label)
+        return self._recurrent(
+            "gru",
+            [input, weight, recurrent_weight, bias, recurrent_bias, initial_hidden_state],
+            {
+                "steps": steps,
+                "hidden_size": hidden_size,
+                "return_sequence": return_sequence,
+                "direction": direction,
+                "reset_after": reset_after,
+                "layout": layout,
+            },
+            activations,
+            label,
+        )
 
     @with_options()
     def gru_cell(
@@ -116,28 +121,31 @@ class RecurrentOperators(OperatorMethods):
         """One step of a gated recurrent unit.
 
         Args:
-            input: float32 or float16 [batch, inputs].
-            weight: The same data type, as are all operands; [3 * hidden_size, inputs], the gates in the order of `layout`.
+            input: float32 or float16, with the shape [batch, inputs].
+            weight: The input's data type, as for all operands, with the shape [3 * hidden_size, inputs]. The gates are in the
+                order of `layout`.
             recurrent_weight: [3 * hidden_size, hidden_size].
             hidden_state: The state before the step, [batch, hidden_size].
             hidden_size: The number of hidden units.
-            options: The options below as one dictionary.
-            bias: [3 * hidden_size]; 0 where absent.
-            recurrent_bias: [3 * hidden_size]; 0 where absent.
-            reset_after: Whether the reset gate is applied to the hidden state's product with its weights, rather than to
-                the hidden state before it.
+            options: The options that follow, as one dictionary.
+            bias: The input's data type, with the shape [3 * hidden_size]. The default is 0.
+            recurrent_bias: The input's data type, with the shape [3 * hidden_size]. The default is 0.
+            reset_after: Whether the reset gate is applied to the product of the hidden state with its weights, instead of to
+                the hidden state before the product.
             layout: Order of the gates, "zrn" or "rzn": z updates, r resets, n is new.
-            activations: Two, for z and r, and for n; sigmoid and tanh where absent.
-            label: The operator's name in messages.
+            activations: Two activations: for z and r, and for n. The default is sigmoid and tanh.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
             The hidden state after the step, [batch, hidden_size].
 
         Raises:
-            MLTypeError: Shapes that do not fit, other than two activations, an option that is not allowed, data types that
-                differ or are not allowed, or an operand or activation of another builder.
+            MLTypeError: Shapes do not fit, there are not two activations, an option is not allowed, data types differ or are
+                not allowed, or an operand or activation belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Rounded once. With softmax, which is applied to a whole gate, every operator it is made of rounds.
+        Numerics:
+            Outputs are rounded once. With softmax, which is applied to a whole gate, every operator of the cell rounds.
 
         Example:
             >>> weight, recurrent_weight = (b.constant(np.ones((12, n), np.float32)) for n in (3, 4))
@@ -147,10 +155,13 @@ class RecurrentOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-grucell
         """
-        operands = [input, weight, recurrent_weight, hidden_state, bias, recurrent_bias]
-        attrs = {"hidden_size": hidden_size, "reset_after": reset_after, "layout": layout}
-        (output,) = self._recurrent("gruCell", operands, attrs, activations, label)
-        return output
+        return self._recurrent_cell(
+            "gruCell",
+            [input, weight, recurrent_weight, hidden_state, bias, recurrent_bias],
+            {"hidden_size": hidden_size, "reset_after": reset_after, "layout": layout},
+            activations,
+            label,
+        )
 
     @with_options()
     def lstm(
@@ -176,36 +187,38 @@ class RecurrentOperators(OperatorMethods):
         """Long short-term memory over all steps of a sequence, in one direction or in both.
 
         Args:
-            input: float32 or float16 [steps, batch, inputs].
-            weight: The same data type, as are all operands; [directions, 4 * hidden_size, inputs], with 2 directions for
-                "both" and 1 otherwise. The gates lie in the order of `layout`.
+            input: float32 or float16, with the shape [steps, batch, inputs].
+            weight: The input's data type, as for all operands, with the shape [directions, 4 * hidden_size, inputs]. There are
+                2 directions for "both" and 1 otherwise. The gates are in the order of `layout`.
             recurrent_weight: [directions, 4 * hidden_size, hidden_size].
             steps: The number of steps, which is the input's first dimension.
             hidden_size: The number of hidden units.
-            options: The options below as one dictionary.
-            bias: [directions, 4 * hidden_size]; 0 where absent.
-            recurrent_bias: [directions, 4 * hidden_size]; 0 where absent.
-            peephole_weight: [directions, 3 * hidden_size], for the input, the output and the forget gate in this order
-                whatever the layout; 0 where absent. All three look at the cell state before the step.
-            initial_hidden_state: [directions, batch, hidden_size]; 0 where absent.
-            initial_cell_state: [directions, batch, hidden_size]; 0 where absent.
+            options: The options that follow, as one dictionary.
+            bias: The input's data type, with the shape [directions, 4 * hidden_size]. The default is 0.
+            recurrent_bias: The input's data type, with the shape [directions, 4 * hidden_size]. The default is 0.
+            peephole_weight: [directions, 3 * hidden_size], for the input, the output and the forget gate, in this order for
+                every layout. The default is 0. All three gates look at the cell state before the step.
+            initial_hidden_state: [directions, batch, hidden_size]. The default is 0.
+            initial_cell_state: [directions, batch, hidden_size]. The default is 0.
             return_sequence: Whether the hidden states of all steps are returned too.
-            direction: "forward", "backward" (from the last step to the first) or "both" (direction 0 forward, 1 backward).
+            direction: "forward", "backward" (from the last step to the first) or "both" (direction 0 is forward, 1 backward).
             layout: Order of the gates, "iofg" or "ifgo": input, output, forget and cell gate.
-            activations: Three, for the gates i, o and f, for the cell gate g, and for the new cell state; sigmoid, tanh and
-                tanh where absent.
-            label: The operator's name in messages.
+            activations: Three activations: for the gates i, o and f, for the cell gate g, and for the new cell state. The
+                default is sigmoid, tanh and tanh.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            A list of the hidden state and the cell state after the last step that was made, [directions, batch,
-            hidden_size], and with `return_sequence` the hidden state of every step, [steps, directions, batch, hidden_size].
-            There entry t belongs to step t of the input, in every direction.
+            A list of the hidden state and the cell state after the last step in each direction, [directions, batch,
+            hidden_size], and with `return_sequence` the hidden states of all steps, [steps, directions, batch, hidden_size].
+            There, entry t belongs to step t of the input in every direction.
 
         Raises:
-            MLTypeError: Shapes that do not fit, other than three activations, softmax as an activation, an option that is
-                not allowed, data types that differ or are not allowed, or an operand or activation of another builder.
+            MLTypeError: Shapes do not fit, there are not three activations, an activation is softmax, an option is not allowed,
+                data types differ or are not allowed, or an operand or activation belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: States are kept in float32, also for float16; outputs are rounded once.
+        Numerics:
+            States are kept in float32, also for float16. Outputs are rounded once.
 
         Example:
             >>> weight = b.constant(np.ones((2, 16, 3), np.float32))
@@ -217,24 +230,19 @@ class RecurrentOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-lstm
         """
-        operands = [
-            input,
-            weight,
-            recurrent_weight,
-            bias,
-            recurrent_bias,
-            peephole_weight,
-            initial_hidden_state,
-            initial_cell_state,
-        ]
-        attrs = {
-            "steps": steps,
-            "hidden_size": hidden_size,
-            "return_sequence": return_sequence,
-            "direction": direction,
-            "layout": layout,
-        }
-        return self._recurrent("lstm", operands, attrs, activations, label)
+        return self._recurrent(
+            "lstm",
+            [input, weight, recurrent_weight, bias, recurrent_bias, peephole_weight, initial_hidden_state, initial_cell_state],
+            {
+                "steps": steps,
+                "hidden_size": hidden_size,
+                "return_sequence": return_sequence,
+                "direction": direction,
+                "layout": layout,
+            },
+            activations,
+            label,
+        )
 
     @with_options()
     def lstm_cell(
@@ -257,30 +265,33 @@ class RecurrentOperators(OperatorMethods):
         """One step of a long short-term memory.
 
         Args:
-            input: float32 or float16 [batch, inputs].
-            weight: The same data type, as are all operands; [4 * hidden_size, inputs], the gates in the order of `layout`.
+            input: float32 or float16, with the shape [batch, inputs].
+            weight: The input's data type, as for all operands, with the shape [4 * hidden_size, inputs]. The gates are in the
+                order of `layout`.
             recurrent_weight: [4 * hidden_size, hidden_size].
             hidden_state: The hidden state before the step, [batch, hidden_size].
             cell_state: The cell state before the step, [batch, hidden_size].
             hidden_size: The number of hidden units.
-            options: The options below as one dictionary.
-            bias: [4 * hidden_size]; 0 where absent.
-            recurrent_bias: [4 * hidden_size]; 0 where absent.
-            peephole_weight: [3 * hidden_size], for the input, the output and the forget gate in this order whatever the
-                layout; 0 where absent. All three look at the cell state before the step.
+            options: The options that follow, as one dictionary.
+            bias: The input's data type, with the shape [4 * hidden_size]. The default is 0.
+            recurrent_bias: The input's data type, with the shape [4 * hidden_size]. The default is 0.
+            peephole_weight: [3 * hidden_size], for the input, the output and the forget gate, in this order for every layout.
+                The default is 0. All three gates look at the cell state before the step.
             layout: Order of the gates, "iofg" or "ifgo": input, output, forget and cell gate.
-            activations: Three, for the gates i, o and f, for the cell gate g, and for the new cell state; sigmoid, tanh and
-                tanh where absent.
-            label: The operator's name in messages.
+            activations: Three activations: for the gates i, o and f, for the cell gate g, and for the new cell state. The
+                default is sigmoid, tanh and tanh.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
             A list of the hidden state and the cell state after the step, each [batch, hidden_size].
 
         Raises:
-            MLTypeError: Shapes that do not fit, other than three activations, an option that is not allowed, data types that
-                differ or are not allowed, or an operand or activation of another builder.
+            MLTypeError: Shapes do not fit, there are not three activations, an option is not allowed, data types differ or are
+                not allowed, or an operand or activation belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Rounded once. With softmax, which is applied to a whole gate, every operator it is made of rounds.
+        Numerics:
+            Outputs are rounded once. With softmax, which is applied to a whole gate, every operator of the cell rounds.
 
         Example:
             >>> weight, recurrent_weight = (b.constant(np.ones((16, n), np.float32)) for n in (3, 4))
@@ -290,39 +301,13 @@ class RecurrentOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-lstmcell
         """
-        operands = [
-            input,
-            weight,
-            recurrent_weight,
-            hidden_state,
-            cell_state,
-            bias,
-            recurrent_bias,
-            peephole_weight,
-        ]
-        return self._recurrent("lstmCell", operands, {"hidden_size": hidden_size, "layout": layout}, activations, label)
-
-    def _recurrent(
-        self,
-        name: str,
-        operands: Sequence[MLOperand | None],
-        options: Mapping[str, Any],
-        activations: Activations | None,
-        label: str,
-    ) -> list[MLOperand]:
-        """Add the operator, or where an activation is not element-wise the operators it is made of."""
-        op = operator(name)
-        require_operands(op, operands, label)
-        given = listed_activations(self, op, activations, label)
-        attrs = {**options, "activations": None if given is None else [definition_form(a) for a in given]}
-        by_operators = any(isinstance(a, MLActivation) and a.kind == "softmax" for a in given or ())
-        if given is None or not by_operators:
-            return self._outputs(name, operands, attrs, label)
-        self._require_own(op, operands, label)
-        # Checked before anything is added: a call that fails adds nothing to the graph.
-        _, canonical = op.check([None if o is None else o.type for o in operands], attrs, label)
-        named = {declared.name: o for declared, o in zip(op.operands, operands, strict=True)}
-        return cell_by_operators(self, name, named, canonical, given, label)
+        return self._recurrent(
+            "lstmCell",
+            [input, weight, recurrent_weight, hidden_state, cell_state, bias, recurrent_bias, peephole_weight],
+            {"hidden_size": hidden_size, "layout": layout},
+            activations,
+            label,
+        )
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.

@@ -1,4 +1,7 @@
-"""Reductions over dimensions, and the cumulative sum."""
+"""Reductions over dimensions, and the cumulative sum.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,11 @@ if TYPE_CHECKING:
 
 
 class ReductionOperators(OperatorMethods):
-    """Ten reductions, and cumulative_sum. Sums of float16 are kept in float32."""
+    """Reductions over dimensions, and the cumulative sum.
+
+    cumulative_sum, reduce_l1, reduce_l2, reduce_log_sum, reduce_log_sum_exp, reduce_max, reduce_mean, reduce_min,
+    reduce_product, reduce_sum, reduce_sum_square. Sums of float16 are kept in float32.
+    """
 
     @with_options()
     def cumulative_sum(
@@ -28,24 +35,26 @@ class ReductionOperators(OperatorMethods):
         reversed: bool = False,
         label: str = "",
     ) -> MLOperand:
-        """Sum of all elements up to each, along a dimension.
+        """Sum of all elements up to each element, along a dimension.
 
         Args:
-            input: float32, float16, int32, uint32, int64 or uint64; rank 1 or more.
+            input: float32, float16, int32, uint32, int64 or uint64, with rank 1 or more.
             axis: The dimension.
-            options: The options below as one dictionary.
+            options: The options that follow, as one dictionary.
             exclusive: Whether an element's own value is left out of its sum, so that the first sum is 0.
             reversed: Whether sums run from the last element to the first.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input, a data type that is not allowed, or an operand of
+            MLTypeError: The axis is not a dimension of the input, the data type is not allowed, or an operand belongs to
                 another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Integers wrap around. After a NaN, or infinities of both signs, all sums are NaN.
+        Numerics:
+            Integers wrap around. After a NaN, or after infinities of both signs, all sums are NaN.
 
         Example:
             >>> b.cumulative_sum(x, 1, exclusive=True).shape
@@ -55,7 +64,7 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("cumulativeSum", [input], {"axis": axis, "exclusive": exclusive, "reversed": reversed}, label)
 
-    @with_options()
+    @with_options(positions=("axes", "keep_dimensions"))
     def reduce_l1(
         self,
         input: MLOperand,
@@ -68,20 +77,23 @@ class ReductionOperators(OperatorMethods):
         """Sum of absolute values over dimensions.
 
         Args:
-            input: float32, float16, int32, uint32, int64 or uint64; any shape.
-            options: The options below as one dictionary.
-            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
-            keep_dimensions: Whether reduced dimensions stay, with size 1.
-            label: The operator's name in messages.
+            input: float32, float16, int32, uint32, int64 or uint64, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: Dimensions to reduce, each once. The default is all dimensions. With [] the function is applied to each
+                element.
+            keep_dimensions: Whether the reduced dimensions stay, with size 1.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape without the reduced dimensions.
+            An operand with the input's data type, and with its shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
-                an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Integers wrap around.
+        Numerics:
+            Integers wrap around.
 
         Example:
             >>> b.reduce_l1(x, axes=[1], keep_dimensions=True).shape
@@ -91,7 +103,7 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("reduceL1", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
 
-    @with_options()
+    @with_options(positions=("axes", "keep_dimensions"))
     def reduce_l2(
         self,
         input: MLOperand,
@@ -104,18 +116,20 @@ class ReductionOperators(OperatorMethods):
         """Square root of the sum of squares over dimensions.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
-            keep_dimensions: Whether reduced dimensions stay, with size 1.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: Dimensions to reduce, each once. The default is all dimensions. With [] the function is applied to each
+                element.
+            keep_dimensions: Whether the reduced dimensions stay, with size 1.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape without the reduced dimensions.
+            An operand with the input's data type, and with its shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
-                an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.reduce_l2(x, axes=[1], keep_dimensions=True).shape
@@ -125,7 +139,7 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("reduceL2", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
 
-    @with_options()
+    @with_options(positions=("axes", "keep_dimensions"))
     def reduce_log_sum(
         self,
         input: MLOperand,
@@ -138,20 +152,23 @@ class ReductionOperators(OperatorMethods):
         """Natural logarithm of the sum over dimensions.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
-            keep_dimensions: Whether reduced dimensions stay, with size 1.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: Dimensions to reduce, each once. The default is all dimensions. With [] the function is applied to each
+                element.
+            keep_dimensions: Whether the reduced dimensions stay, with size 1.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape without the reduced dimensions.
+            An operand with the input's data type, and with its shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
-                an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: -infinity for a sum of 0, NaN for a negative one.
+        Numerics:
+            -infinity for a sum of 0, NaN for a negative sum.
 
         Example:
             >>> b.reduce_log_sum(x, axes=[1], keep_dimensions=True).shape
@@ -161,7 +178,7 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("reduceLogSum", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
 
-    @with_options()
+    @with_options(positions=("axes", "keep_dimensions"))
     def reduce_log_sum_exp(
         self,
         input: MLOperand,
@@ -174,20 +191,23 @@ class ReductionOperators(OperatorMethods):
         """Natural logarithm of the sum of exponentials over dimensions.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
-            keep_dimensions: Whether reduced dimensions stay, with size 1.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: Dimensions to reduce, each once. The default is all dimensions. With [] the function is applied to each
+                element.
+            keep_dimensions: Whether the reduced dimensions stay, with size 1.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape without the reduced dimensions.
+            An operand with the input's data type, and with its shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
-                an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Finite also where an exponential would overflow.
+        Numerics:
+            The result is finite even if an exponential would overflow.
 
         Example:
             >>> b.reduce_log_sum_exp(x, axes=[1], keep_dimensions=True).shape
@@ -197,7 +217,7 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("reduceLogSumExp", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
 
-    @with_options()
+    @with_options(positions=("axes", "keep_dimensions"))
     def reduce_max(
         self,
         input: MLOperand,
@@ -210,20 +230,23 @@ class ReductionOperators(OperatorMethods):
         """Greatest element over dimensions.
 
         Args:
-            input: Any data type and shape.
-            options: The options below as one dictionary.
-            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
-            keep_dimensions: Whether reduced dimensions stay, with size 1.
-            label: The operator's name in messages.
+            input: Any data type, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: Dimensions to reduce, each once. The default is all dimensions. With [] the function is applied to each
+                element.
+            keep_dimensions: Whether the reduced dimensions stay, with size 1.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape without the reduced dimensions.
+            An operand with the input's data type, and with its shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
-                an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: NaN where any element is NaN.
+        Numerics:
+            NaN if any element is NaN.
 
         Example:
             >>> b.reduce_max(x, axes=[1], keep_dimensions=True).shape
@@ -233,7 +256,7 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("reduceMax", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
 
-    @with_options()
+    @with_options(positions=("axes", "keep_dimensions"))
     def reduce_mean(
         self,
         input: MLOperand,
@@ -246,18 +269,20 @@ class ReductionOperators(OperatorMethods):
         """Mean over dimensions.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
-            keep_dimensions: Whether reduced dimensions stay, with size 1.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: Dimensions to reduce, each once. The default is all dimensions. With [] the function is applied to each
+                element.
+            keep_dimensions: Whether the reduced dimensions stay, with size 1.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape without the reduced dimensions.
+            An operand with the input's data type, and with its shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
-                an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.reduce_mean(x, axes=[1], keep_dimensions=True).shape
@@ -267,7 +292,7 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("reduceMean", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
 
-    @with_options()
+    @with_options(positions=("axes", "keep_dimensions"))
     def reduce_min(
         self,
         input: MLOperand,
@@ -280,20 +305,23 @@ class ReductionOperators(OperatorMethods):
         """Least element over dimensions.
 
         Args:
-            input: Any data type and shape.
-            options: The options below as one dictionary.
-            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
-            keep_dimensions: Whether reduced dimensions stay, with size 1.
-            label: The operator's name in messages.
+            input: Any data type, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: Dimensions to reduce, each once. The default is all dimensions. With [] the function is applied to each
+                element.
+            keep_dimensions: Whether the reduced dimensions stay, with size 1.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape without the reduced dimensions.
+            An operand with the input's data type, and with its shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
-                an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: NaN where any element is NaN.
+        Numerics:
+            NaN if any element is NaN.
 
         Example:
             >>> b.reduce_min(x, axes=[1], keep_dimensions=True).shape
@@ -303,7 +331,7 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("reduceMin", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
 
-    @with_options()
+    @with_options(positions=("axes", "keep_dimensions"))
     def reduce_product(
         self,
         input: MLOperand,
@@ -316,20 +344,23 @@ class ReductionOperators(OperatorMethods):
         """Product over dimensions.
 
         Args:
-            input: float32, float16, int32, uint32, int64 or uint64; any shape.
-            options: The options below as one dictionary.
-            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
-            keep_dimensions: Whether reduced dimensions stay, with size 1.
-            label: The operator's name in messages.
+            input: float32, float16, int32, uint32, int64 or uint64, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: Dimensions to reduce, each once. The default is all dimensions. With [] the function is applied to each
+                element.
+            keep_dimensions: Whether the reduced dimensions stay, with size 1.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape without the reduced dimensions.
+            An operand with the input's data type, and with its shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
-                an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Integers wrap around.
+        Numerics:
+            Integers wrap around.
 
         Example:
             >>> b.reduce_product(x, axes=[1], keep_dimensions=True).shape
@@ -339,7 +370,7 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("reduceProduct", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
 
-    @with_options()
+    @with_options(positions=("axes", "keep_dimensions"))
     def reduce_sum(
         self,
         input: MLOperand,
@@ -352,20 +383,23 @@ class ReductionOperators(OperatorMethods):
         """Sum over dimensions.
 
         Args:
-            input: float32, float16, int32, uint32, int64 or uint64; any shape.
-            options: The options below as one dictionary.
-            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
-            keep_dimensions: Whether reduced dimensions stay, with size 1.
-            label: The operator's name in messages.
+            input: float32, float16, int32, uint32, int64 or uint64, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: Dimensions to reduce, each once. The default is all dimensions. With [] the function is applied to each
+                element.
+            keep_dimensions: Whether the reduced dimensions stay, with size 1.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape without the reduced dimensions.
+            An operand with the input's data type, and with its shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
-                an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Integers wrap around.
+        Numerics:
+            Integers wrap around.
 
         Example:
             >>> b.reduce_sum(x, axes=[1], keep_dimensions=True).shape
@@ -375,7 +409,7 @@ class ReductionOperators(OperatorMethods):
         """
         return self._output("reduceSum", [input], {"axes": axes, "keep_dimensions": keep_dimensions}, label)
 
-    @with_options()
+    @with_options(positions=("axes", "keep_dimensions"))
     def reduce_sum_square(
         self,
         input: MLOperand,
@@ -388,20 +422,23 @@ class ReductionOperators(OperatorMethods):
         """Sum of squares over dimensions.
 
         Args:
-            input: float32, float16, int32, uint32, int64 or uint64; any shape.
-            options: The options below as one dictionary.
-            axes: Dimensions to reduce, each once; all where absent; with [] the function is applied to each element.
-            keep_dimensions: Whether reduced dimensions stay, with size 1.
-            label: The operator's name in messages.
+            input: float32, float16, int32, uint32, int64 or uint64, with any shape.
+            options: The options that follow, as one dictionary.
+            axes: Dimensions to reduce, each once. The default is all dimensions. With [] the function is applied to each
+                element.
+            keep_dimensions: Whether the reduced dimensions stay, with size 1.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and the shape without the reduced dimensions.
+            An operand with the input's data type, and with its shape without the reduced dimensions.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a data type that is not allowed, or
-                an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the data type is not allowed, or an operand
+                belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Integers wrap around.
+        Numerics:
+            Integers wrap around.
 
         Example:
             >>> b.reduce_sum_square(x, axes=[1], keep_dimensions=True).shape

@@ -1,4 +1,7 @@
-"""Element-wise operators of one operand."""
+"""Element-wise operators of one operand.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +23,19 @@ class UnaryOperators(OperatorMethods):
         """Absolute value of each element.
 
         Args:
-            input: float32, float16, int64, int32 or int8; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32, float16, int64, int32 or int8, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: The least integer has no positive counterpart and stays as it is.
+        Numerics:
+            The least integer has no positive counterpart and stays as it is.
 
         Example:
             >>> b.abs(x).shape
@@ -38,22 +43,23 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("abs", [input], label=label)
+        return self._output("abs", [input], {}, label)
 
     @with_options()
     def ceil(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Round each element up to an integer.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.ceil(x).shape
@@ -61,24 +67,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("ceil", [input], label=label)
+        return self._output("ceil", [input], {}, label)
 
     @with_options()
     def cos(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Cosine of each element.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: In radians. NaN for infinities; large arguments are reduced modulo 2 pi.
+        Numerics:
+            In radians. NaN for infinities. Large arguments are reduced modulo 2 pi.
 
         Example:
             >>> b.cos(x).shape
@@ -86,24 +94,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("cos", [input], label=label)
+        return self._output("cos", [input], {}, label)
 
     @with_options()
     def erf(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Gauss error function of each element.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: 1 and -1 at the infinities.
+        Numerics:
+            1 and -1 at the infinities.
 
         Example:
             >>> b.erf(x).shape
@@ -111,24 +121,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("erf", [input], label=label)
+        return self._output("erf", [input], {}, label)
 
     @with_options()
     def exp(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """`e` to the power of each element.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Infinity above the range of the data type, 0 below it.
+        Numerics:
+            Results above the range of the data type are infinity, those below it 0.
 
         Example:
             >>> b.exp(x).shape
@@ -136,22 +148,23 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("exp", [input], label=label)
+        return self._output("exp", [input], {}, label)
 
     @with_options()
     def floor(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Round each element down to an integer.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.floor(x).shape
@@ -159,24 +172,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("floor", [input], label=label)
+        return self._output("floor", [input], {}, label)
 
     @with_options()
     def log(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Natural logarithm of each element.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: -infinity for 0, NaN for negative elements.
+        Numerics:
+            -infinity for 0, NaN for negative elements.
 
         Example:
             >>> b.log(x).shape
@@ -184,24 +199,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("log", [input], label=label)
+        return self._output("log", [input], {}, label)
 
     @with_options()
     def neg(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
-        """Each element with its sign turned.
+        """Each element with the opposite sign.
 
         Args:
-            input: float32, float16, int64, int32 or int8; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32, float16, int64, int32 or int8, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: The least integer has no positive counterpart and stays as it is.
+        Numerics:
+            The least integer has no positive counterpart and stays as it is.
 
         Example:
             >>> b.neg(x).shape
@@ -209,24 +226,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("neg", [input], label=label)
+        return self._output("neg", [input], {}, label)
 
     @with_options()
     def reciprocal(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """1 divided by each element.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Infinity with the sign of the zero for 0.
+        Numerics:
+            For 0 the result is infinity with the sign of the zero.
 
         Example:
             >>> b.reciprocal(x).shape
@@ -234,24 +253,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("reciprocal", [input], label=label)
+        return self._output("reciprocal", [input], {}, label)
 
     @with_options()
     def round_even(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Round each element to the nearest integer, a half to the even one.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: 2.5 becomes 2 and 3.5 becomes 4.
+        Numerics:
+            2.5 becomes 2 and 3.5 becomes 4.
 
         Example:
             >>> b.round_even(x).shape
@@ -259,24 +280,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("roundEven", [input], label=label)
+        return self._output("roundEven", [input], {}, label)
 
     @with_options()
     def sign(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
-        """1, 0 or -1: the sign of each element.
+        """The sign of each element: 1, 0 or -1.
 
         Args:
-            input: float32, float16, int64, int32 or int8; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32, float16, int64, int32 or int8, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: 0 for NaN.
+        Numerics:
+            0 for NaN.
 
         Example:
             >>> b.sign(x).shape
@@ -284,24 +307,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("sign", [input], label=label)
+        return self._output("sign", [input], {}, label)
 
     @with_options()
     def sin(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Sine of each element.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: In radians. NaN for infinities; large arguments are reduced modulo 2 pi.
+        Numerics:
+            In radians. NaN for infinities. Large arguments are reduced modulo 2 pi.
 
         Example:
             >>> b.sin(x).shape
@@ -309,24 +334,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("sin", [input], label=label)
+        return self._output("sin", [input], {}, label)
 
     @with_options()
     def sqrt(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Square root of each element.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: NaN for negative elements; -0 stays -0.
+        Numerics:
+            NaN for negative elements; -0 stays -0.
 
         Example:
             >>> b.sqrt(x).shape
@@ -334,24 +361,26 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("sqrt", [input], label=label)
+        return self._output("sqrt", [input], {}, label)
 
     @with_options()
     def tan(self, input: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
         """Tangent of each element.
 
         Args:
-            input: float32 or float16; any shape.
-            options: The options below as one dictionary.
-            label: The operator's name in messages.
+            input: float32 or float16, with any shape.
+            options: The options that follow, as one dictionary.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: In radians. NaN for infinities; large arguments are reduced modulo 2 pi.
+        Numerics:
+            In radians. NaN for infinities. Large arguments are reduced modulo 2 pi.
 
         Example:
             >>> b.tan(x).shape
@@ -359,7 +388,7 @@ class UnaryOperators(OperatorMethods):
 
         Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder-unary
         """
-        return self._output("tan", [input], label=label)
+        return self._output("tan", [input], {}, label)
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.

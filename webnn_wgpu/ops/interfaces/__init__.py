@@ -8,4 +8,8 @@ layout       how it works on operands whose channels come last
 precision    how it treats float16 in a graph that asks for float32 between operators
 cost         its arithmetic operations and the bytes that it reads and writes
 bounds       how far a device's results may be from the reference's
+
+And beside them:
+
+documentation   the text and the signature of the builder's method
 """

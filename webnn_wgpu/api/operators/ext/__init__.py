@@ -8,6 +8,7 @@ from ...options import camel_attribute
 from .attention import AttentionExtensions
 from .bitwise import BitwiseExtensions
 from .caches import CacheExtensions
+from .composed import ComposedExtensions
 from .hyperbolic import HyperbolicExtensions
 from .normalization import NormalizationExtensions
 from .quantized import QuantizedExtensions
@@ -31,6 +32,7 @@ class Extensions(
     AttentionExtensions,
     BitwiseExtensions,
     CacheExtensions,
+    ComposedExtensions,
     HyperbolicExtensions,
     NormalizationExtensions,
     QuantizedExtensions,

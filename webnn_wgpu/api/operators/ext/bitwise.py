@@ -1,4 +1,7 @@
-"""Extension operators on bits."""
+"""Extension operators on bits.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -20,156 +23,164 @@ class BitwiseExtensions(OperatorMethods):
         """The same bits, read as another data type. It costs nothing.
 
         Args:
-            input: Any data type and shape.
-            data_type: The output's data type, of as many bits as the input's.
-            label: The operator's name in messages.
+            input: Any data type, with any shape.
+            data_type: The output's data type, which must have as many bits as the input's.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of data type `data_type` and the input's shape.
+            An operand of data type `data_type` with the input's shape.
 
         Raises:
-            MLTypeError: A data type of another number of bits, or an operand of another builder.
+            MLTypeError: The data type has another number of bits, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.ext.bitcast(x, "uint32")
             MLOperand(uint32[2, 3])
         """
-        return self._output("x.bitcast", [input], {"data_type": data_type}, label=label)
+        return self._output("x.bitcast", [input], {"data_type": data_type}, label)
 
     @with_options()
     def bitwise_and(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
         """Bits that are set in both operands.
 
         Args:
-            a: int64, uint64, int32, uint32, int8 or uint8; any shape.
-            b: The same data type; any shape that broadcasts with `a`.
-            label: The operator's name in messages.
+            a: int32, uint32, int64, uint64, int8 or uint8, with any shape.
+            b: The data type of `a`, with a shape that broadcasts with that of `a`.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the operands' data type and the broadcast shape.
+            An operand of their data type with the broadcast shape.
 
         Raises:
-            MLTypeError: A data type that is not allowed, operands of different data types, shapes that do not broadcast, or an
-                operand of another builder.
+            MLTypeError: The data types differ or are not allowed, the shapes do not broadcast, or an operand belongs to another
+                builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.ext.bitwise_and(b.cast(x, "int32"), b.constant("int32", 7))
             MLOperand(int32[2, 3])
         """
-        return self._output("x.bitwise_and", [a, b], label=label)
+        return self._output("x.bitwise_and", [a, b], {}, label)
 
     @with_options()
     def bitwise_not(self, input: MLOperand, *, label: str = "") -> MLOperand:
         """Every bit flipped: -1 - x for signed integers.
 
         Args:
-            input: int64, uint64, int32, uint32, int8 or uint8; any shape.
-            label: The operator's name in messages.
+            input: int32, uint32, int64, uint64, int8 or uint8, with any shape.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.ext.bitwise_not(b.cast(x, "int32"))
             MLOperand(int32[2, 3])
         """
-        return self._output("x.bitwise_not", [input], label=label)
+        return self._output("x.bitwise_not", [input], {}, label)
 
     @with_options()
     def bitwise_or(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
         """Bits that are set in either operand.
 
         Args:
-            a: int64, uint64, int32, uint32, int8 or uint8; any shape.
-            b: The same data type; any shape that broadcasts with `a`.
-            label: The operator's name in messages.
+            a: int32, uint32, int64, uint64, int8 or uint8, with any shape.
+            b: The data type of `a`, with a shape that broadcasts with that of `a`.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the operands' data type and the broadcast shape.
+            An operand of their data type with the broadcast shape.
 
         Raises:
-            MLTypeError: A data type that is not allowed, operands of different data types, shapes that do not broadcast, or an
-                operand of another builder.
+            MLTypeError: The data types differ or are not allowed, the shapes do not broadcast, or an operand belongs to another
+                builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.ext.bitwise_or(b.cast(x, "int32"), b.constant("int32", 7))
             MLOperand(int32[2, 3])
         """
-        return self._output("x.bitwise_or", [a, b], label=label)
+        return self._output("x.bitwise_or", [a, b], {}, label)
 
     @with_options()
     def bitwise_xor(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
         """Bits that are set in one operand and not in the other.
 
         Args:
-            a: int64, uint64, int32, uint32, int8 or uint8; any shape.
-            b: The same data type; any shape that broadcasts with `a`.
-            label: The operator's name in messages.
+            a: int32, uint32, int64, uint64, int8 or uint8, with any shape.
+            b: The data type of `a`, with a shape that broadcasts with that of `a`.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the operands' data type and the broadcast shape.
+            An operand of their data type with the broadcast shape.
 
         Raises:
-            MLTypeError: A data type that is not allowed, operands of different data types, shapes that do not broadcast, or an
-                operand of another builder.
+            MLTypeError: The data types differ or are not allowed, the shapes do not broadcast, or an operand belongs to another
+                builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.ext.bitwise_xor(b.cast(x, "int32"), b.constant("int32", 7))
             MLOperand(int32[2, 3])
         """
-        return self._output("x.bitwise_xor", [a, b], label=label)
+        return self._output("x.bitwise_xor", [a, b], {}, label)
 
     @with_options()
     def shift_left(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """Bits moved up, zeros moved in below: a 2^b, wrapping.
+        """Bits moved up, with zeros moved in below: a 2^b, which wraps around.
 
         Args:
-            a: int64, uint64, int32, uint32, int8 or uint8; any shape.
-            b: How far, of the same data type; any shape that broadcasts with `a`.
-            label: The operator's name in messages.
+            a: int32, uint32, int64, uint64, int8 or uint8, with any shape.
+            b: The data type of `a`, with a shape that broadcasts with that of `a`.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the operands' data type and the broadcast shape.
+            An operand of their data type with the broadcast shape.
 
         Raises:
-            MLTypeError: A data type that is not allowed, operands of different data types, shapes that do not broadcast, or an
-                operand of another builder.
+            MLTypeError: The data types differ or are not allowed, the shapes do not broadcast, or an operand belongs to another
+                builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: As numpy has it: counts are read as unsigned, and those of the element's width or more give 0.
+        Numerics:
+            Counts are read as unsigned, as in numpy. Counts of the element's width or more give 0.
 
         Example:
             >>> b.ext.shift_left(b.cast(x, "int32"), b.constant("int32", 3))
             MLOperand(int32[2, 3])
         """
-        return self._output("x.shift_left", [a, b], label=label)
+        return self._output("x.shift_left", [a, b], {}, label)
 
     @with_options()
     def shift_right(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """Bits moved down; copies of the sign bit are moved into signed integers, zeros into unsigned ones.
+        """Bits moved down. Copies of the sign bit are moved into signed integers, zeros into unsigned ones.
 
         Args:
-            a: int64, uint64, int32, uint32, int8 or uint8; any shape.
-            b: How far, of the same data type; any shape that broadcasts with `a`.
-            label: The operator's name in messages.
+            a: int32, uint32, int64, uint64, int8 or uint8, with any shape.
+            b: The data type of `a`, with a shape that broadcasts with that of `a`.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the operands' data type and the broadcast shape.
+            An operand of their data type with the broadcast shape.
 
         Raises:
-            MLTypeError: A data type that is not allowed, operands of different data types, shapes that do not broadcast, or an
-                operand of another builder.
+            MLTypeError: The data types differ or are not allowed, the shapes do not broadcast, or an operand belongs to another
+                builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: As numpy has it: counts are read as unsigned, and those of the element's width or more give 0, or -1 for
-        negative numbers.
+        Numerics:
+            Counts are read as unsigned, as in numpy. Counts of the element's width or more give 0, or -1 for negative numbers.
 
         Example:
             >>> b.ext.shift_right(b.cast(x, "int32"), b.constant("int32", 3))
             MLOperand(int32[2, 3])
         """
-        return self._output("x.shift_right", [a, b], label=label)
+        return self._output("x.shift_right", [a, b], {}, label)
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.

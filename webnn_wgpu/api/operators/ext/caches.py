@@ -1,4 +1,7 @@
-"""Extension operators on state that stays on the device from run to run."""
+"""Extension operators on state that stays on the device from run to run.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +21,26 @@ class CacheExtensions(OperatorMethods):
     def cache_update(
         self, cache: MLOperand, new: MLOperand, position: MLOperand, *, axis: int = 2, label: str = ""
     ) -> MLOperand:
-        """A cache with new rows from a position on, which is known at run time; its other rows stay as they are.
+        """A cache with new rows from a position on, which is known at run time. Its other rows stay as they are.
 
-        Where the cache is an input and `build(outputs, aliases={...})` makes the result its alias, nothing is copied: the rows
-        are written into the tensor that `dispatch` is given for both. Together with the `length` of `attention`, decoding any
-        number of tokens compiles once.
+        If the cache is an input and `build(outputs, aliases={...})` makes the result its alias, nothing is copied: the rows are
+        written into the tensor that `dispatch` gets for both. Together with the `length` of `attention`, decoding any number of
+        tokens compiles once.
 
         Args:
-            cache: Any data type; rank 1 to 8. What lies behind an index of `axis` must be whole words of 4 bytes.
+            cache: Any data type, with rank 1 to 8. The elements behind an index of `axis` must fill whole words of 4 bytes.
             new: The data type and shape of `cache`, with no more indices along `axis`.
-            position: int32 or uint32 [], [1] or, for a position of each batch (dimension 0), [batch]. Rows that come to lie
+            position: int32 or uint32, with the shape [], [1] or [batch] for a position of each batch (dimension 0). Rows
                 outside the cache are left out.
             axis: The dimension along which the cache fills.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the cache's data type and shape.
+            An operand with the cache's data type and shape.
 
         Raises:
-            MLTypeError: A data type, rank or shape that is not allowed, or an operand of another builder.
+            MLTypeError: A data type, rank or shape is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> cache = b.input("cache", {"dataType": "float32", "shape": [1, 2, 8, 4]})
@@ -50,7 +54,7 @@ class CacheExtensions(OperatorMethods):
             >>> print(context.read_tensor(tensor)[0, 0, :, 0])
             [0. 0. 0. 1. 0. 0. 0. 0.]
         """
-        return self._output("x.cache_update", [cache, new, position], {"axis": axis}, label=label)
+        return self._output("x.cache_update", [cache, new, position], {"axis": axis}, label)
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.

@@ -1,4 +1,7 @@
-"""Extension operators that normalize."""
+"""Extension operators that normalize.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -21,25 +24,27 @@ class NormalizationExtensions(OperatorMethods):
         """The logarithm of softmax: `x - max - log(sum(exp(x - max)))` along a dimension.
 
         Args:
-            input: float32 or float16 of rank 1 or more.
+            input: float32 or float16, with rank 1 or more.
             axis: The dimension, counted from 0.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input, a data type that is not allowed, or an operand of another
-                builder.
+            MLTypeError: The axis is not a dimension of the input, the data type is not allowed, or an operand belongs to
+                another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Finite where softmax is too small for a number. All of a row is NaN where it holds NaN or infinity, or
-            -infinity alone.
+        Numerics:
+            The result is finite even if softmax is too small for a number. All of a row is NaN if it holds NaN or infinity, or
+            only -infinity.
 
         Example:
             >>> b.ext.log_softmax(x, 1)
             MLOperand(float32[2, 3])
         """
-        return self._output("x.log_softmax", [input], {"axis": axis}, label=label)
+        return self._output("x.log_softmax", [input], {"axis": axis}, label)
 
     @with_options()
     def rms_normalization(
@@ -51,27 +56,29 @@ class NormalizationExtensions(OperatorMethods):
         epsilon: float = 1e-05,
         label: str = "",
     ) -> MLOperand:
-        """`scale * x / sqrt(mean(x * x) + epsilon)`, the mean taken along `axes`.
+        """`scale * x / sqrt(mean(x * x) + epsilon)`, with the mean along `axes`.
 
         Args:
-            input: float32 or float16 of rank 1 or more.
-            scale: The same data type, shape `[input.shape[axis] for axis in axes]`; 1 where absent.
-            axes: Dimensions of the input; the last one where absent.
-            epsilon: Finite; cast to the input's data type.
-            label: The operator's name in messages.
+            input: float32 or float16, with rank 1 or more.
+            scale: The input's data type, with the shape `[input.shape[axis] for axis in axes]`. The default is 1 for all
+                elements.
+            axes: Dimensions of the input. The default is the last one.
+            epsilon: Finite. It is cast to the input's data type.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: An axis that is no dimension of the input or stands twice, a scale of another shape, data types that
-                differ or are not allowed, or an operand of another builder.
+            MLTypeError: An axis is not a dimension of the input or is repeated, the scale has another shape, data types differ
+                or are not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.ext.rms_normalization(x, epsilon=1e-6)
             MLOperand(float32[2, 3])
         """
-        return self._output("x.rms_normalization", [input, scale], {"axes": axes, "epsilon": epsilon}, label=label)
+        return self._output("x.rms_normalization", [input, scale], {"axes": axes, "epsilon": epsilon}, label)
 
     if TYPE_CHECKING:
         # camelCase names, which `__getattr__` finds at run time.

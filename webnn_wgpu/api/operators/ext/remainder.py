@@ -1,4 +1,7 @@
-"""Extension operators: what divisions leave."""
+"""Extension operators: the remainders of divisions.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -16,50 +19,54 @@ class RemainderExtensions(OperatorMethods):
 
     @with_options()
     def fmod(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """The remainder of a / b with the quotient truncated: C's fmod and integer %.
+        """The remainder of a / b with the quotient truncated, as C's fmod and C's integer % compute it.
 
         Args:
-            a: Any data type; any shape.
-            b: The divisor, of the same data type; any shape that broadcasts with `a`.
-            label: The operator's name in messages.
+            a: Any data type, with any shape.
+            b: The divisor, with the data type of `a` and a shape that broadcasts with that of `a`.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the operands' data type and the broadcast shape.
+            An operand of their data type with the broadcast shape.
 
         Raises:
-            MLTypeError: A data type that is not allowed, operands of different data types, shapes that do not broadcast, or an
-                operand of another builder.
+            MLTypeError: The data types differ or are not allowed, the shapes do not broadcast, or an operand belongs to another
+                builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Exact, with the sign of `a`. For floats NaN where `b` is 0 or `a` infinite; `a` itself where `b` is infinite.
-        For integers 0 where `b` is 0.
+        Numerics:
+            The result is exact and has the sign of `a`. Floats: NaN if `b` is 0 or `a` is infinite, and `a` itself if `b` is
+            infinite. Integers: 0 if `b` is 0.
 
         Example:
             >>> b.ext.fmod(x, y).shape
             (2, 3)
         """
-        return self._output("x.fmod", [a, b], label=label)
+        return self._output("x.fmod", [a, b], {}, label)
 
     @with_options()
     def mod(self, a: MLOperand, b: MLOperand, *, label: str = "") -> MLOperand:
-        """The remainder of a / b with the quotient rounded down: Python's %.
+        """The remainder of a / b with the quotient rounded down, as Python's % computes it.
 
         Args:
-            a: Any data type; any shape.
-            b: The divisor, of the same data type; any shape that broadcasts with `a`.
-            label: The operator's name in messages.
+            a: Any data type, with any shape.
+            b: The divisor, with the data type of `a` and a shape that broadcasts with that of `a`.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the operands' data type and the broadcast shape.
+            An operand of their data type with the broadcast shape.
 
         Raises:
-            MLTypeError: A data type that is not allowed, operands of different data types, shapes that do not broadcast, or an
-                operand of another builder.
+            MLTypeError: The data types differ or are not allowed, the shapes do not broadcast, or an operand belongs to another
+                builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: With the sign of `b`, as `numpy.mod`: exact for integers, rounded once for floats. For floats NaN where
-        `b` is 0 or `a` infinite; for integers 0 where `b` is 0.
+        Numerics:
+            The result has the sign of `b`, as that of `numpy.mod`. It is exact for integers and rounded once for floats.
+            Floats: NaN if `b` is 0 or `a` is infinite. Integers: 0 if `b` is 0.
 
         Example:
             >>> b.ext.mod(x, y).shape
             (2, 3)
         """
-        return self._output("x.mod", [a, b], label=label)
+        return self._output("x.mod", [a, b], {}, label)

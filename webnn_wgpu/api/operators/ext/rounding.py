@@ -1,4 +1,7 @@
-"""Extension operators: rounding to data types that WebNN has not."""
+"""Extension operators: rounding to data types that WebNN does not have.
+
+Generated from the operators' documentation by `python -m tests.generation`.
+"""
 
 from __future__ import annotations
 
@@ -19,22 +22,24 @@ class RoundingExtensions(OperatorMethods):
         """Each element rounded to bfloat16, and kept as float32.
 
         Args:
-            input: float32; any shape.
-            label: The operator's name in messages.
+            input: float32, with any shape.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand of the input's data type, with the shape of `input`.
 
         Raises:
-            MLTypeError: A data type that is not allowed, or an operand of another builder.
+            MLTypeError: The data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Exact: halves go to even, what is too large becomes infinity, NaN stays NaN.
+        Numerics:
+            The result is exact: halves go to even, numbers that are too large become infinity, and NaN stays NaN.
 
         Example:
             >>> b.ext.round_bfloat16(x)
             MLOperand(float32[2, 3])
         """
-        return self._output("x.round_bfloat16", [input], label=label)
+        return self._output("x.round_bfloat16", [input], {}, label)
 
     @with_options()
     def round_float8(
@@ -45,22 +50,24 @@ class RoundingExtensions(OperatorMethods):
         saturate: bool = True,
         label: str = "",
     ) -> MLOperand:
-        """Each element rounded to a floating-point format of 8 bits, and kept as float32.
+        """Each element rounded to an 8-bit floating-point format, and kept as float32.
 
         Args:
-            input: float32; any shape.
+            input: float32, with any shape.
             format: "e4m3fn", "e4m3fnuz", "e5m2" or "e5m2fnuz", as ONNX names them.
-            saturate: Whether what is too large, infinity included, becomes the largest number; else it becomes infinity
-                where the format has it, and NaN where it has not.
-            label: The operator's name in messages.
+            saturate: Whether numbers that are too large, infinity included, become the largest number. Otherwise they become
+                infinity if the format has it, else NaN.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: Another format, a data type that is not allowed, or an operand of another builder.
+            MLTypeError: The format is unknown, the data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
-        Numerics: Exact: halves go to even, NaN stays NaN, and formats that end in `uz` have no negative zero.
+        Numerics:
+            The result is exact: halves go to even, NaN stays NaN, and formats that end in `uz` have no negative zero.
 
         Example:
             >>> b.ext.round_float8(x, format="e5m2", saturate=False)
@@ -70,19 +77,20 @@ class RoundingExtensions(OperatorMethods):
 
     @with_options()
     def wrap_integer(self, input: MLOperand, *, bits: int = 8, signed: bool = True, label: str = "") -> MLOperand:
-        """The lowest bits of each element, read as an integer of that width, and kept as int32.
+        """The lowest bits of each element, read as an integer of that width and kept as int32.
 
         Args:
-            input: int32; any shape.
+            input: int32, with any shape.
             bits: The width, 1 to 32.
             signed: Whether the highest of the bits is a sign.
-            label: The operator's name in messages.
+            label: Name of the operator in errors, plans and debuggers.
 
         Returns:
-            An operand of the input's data type and shape.
+            An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: A width out of range, a data type that is not allowed, or an operand of another builder.
+            MLTypeError: The width is out of range, the data type is not allowed, or an operand belongs to another builder.
+            InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:
             >>> b.ext.wrap_integer(b.cast(x, "int32"), bits=16)

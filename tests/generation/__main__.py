@@ -1,0 +1,25 @@
+"""Writes the operator methods of `webnn_wgpu/api/operators` from the operators' documentation: `python -m tests.generation`.
+
+The definitions in `webnn_wgpu/ops` are edited, and this is run after it. A test compares the files with the definitions.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.generation.modules import generated
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def main() -> None:
+    """Write the files that differ, and print their names."""
+    for path, text in generated().items():
+        file = REPOSITORY / path
+        if not file.exists() or file.read_text(encoding="utf-8") != text:
+            file.write_text(text, encoding="utf-8")
+            print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The generated modules are what the operators' documentation says, and the documentation is complete."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.generation.modules import FOLDER, generated
+from tests.generation.signatures import Signature
+from webnn_wgpu.api.operators import Operators
+from webnn_wgpu.api.operators.ext import Extensions
+from webnn_wgpu.ops import OPS, OpDef, operator
+from webnn_wgpu.ops.interfaces.documentation import Method
+
+DOCUMENTED = [op for op in OPS.values() if op.documentation]
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    return generated()
+
+
+def test_generated_modules_are_up_to_date(files: dict[str, str], repository: Path) -> None:
+    stale = [path for path, text in files.items() if (repository / path).read_text(encoding="utf-8") != text]
+    assert stale == [], "run `python -m tests.generation`"
+
+
+def test_modules_that_say_they_are_generated_are(files: dict[str, str], repository: Path) -> None:
+    marked = {
+        path.relative_to(repository).as_posix()
+        for path in (repository / FOLDER).rglob("*.py")
+        if "python -m tests.generation" in path.read_text(encoding="utf-8")
+    }
+    assert marked == set(files)
+
+
+@pytest.mark.parametrize("op", DOCUMENTED, ids=lambda op: op.name)
+def test_every_operator_has_its_method(op: OpDef) -> None:
+    signature = Signature(op)
+    method = getattr(Extensions if op.extension else Operators, signature.name)
+    assert op.documentation is not None
+    assert (inspect.getdoc(method) or "").startswith(op.documentation.summary)
+    assert [*inspect.signature(method).parameters][1:] == [a.name for a in signature.implementation]
+
+
+def test_an_argument_without_a_text_is_refused() -> None:
+    documentation = operator("gather").documentation
+    assert documentation is not None
+    incomplete = replace(operator("gather"), documentation=replace(documentation, arguments={"input": "", "indices": ""}))
+    with pytest.raises(ValueError, match=r"gather: documented are"):
+        _ = Signature(incomplete).declared
+
+
+def test_an_operator_without_documentation_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^gather: operators are documented"):
+        replace(operator("gather"), documentation=None)
+
+
+def test_options_that_pywebnn_takes_by_position_are_parameters() -> None:
+    for op in DOCUMENTED:
+        assert op.documentation is not None
+        method: Method = op.documentation.method
+        signature = Signature(op)
+        assert {*method.optional, *method.positional, *method.aliases.values()} <= {a.name for a in signature.declared}
+        # What pywebnn takes by position goes by name in the specification, so that the two cannot be mixed up.
+        assert set(method.pywebnn) <= {a.name for a in signature.keywords}
