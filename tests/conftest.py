@@ -15,7 +15,6 @@ from tests.rotation import SHARES, in_turn, profile_of, share_of_today
 from tests.spoiling import spoiled_runs
 from tests.support import PROFILES, open_profile
 from webnn_wgpu.core import cache
-from webnn_wgpu.runtime.native_header import import_native
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,9 +26,6 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 # Before anything loads Mesa, which warns on every start when it has no such directory.
 os.environ.setdefault("XDG_RUNTIME_DIR", tempfile.gettempdir())
-
-# Before a test imports wgpu's binding by itself: what it is imported as for people who open no device of their own.
-import_native()
 
 # Derandomized: a test that fails fails again, on any machine. No deadline: the first run of a kernel compiles it.
 hypothesis.settings.register_profile(

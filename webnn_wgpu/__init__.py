@@ -25,6 +25,7 @@ from .api.operand import MLOperand
 from .api.optional import needed_by
 from .api.own_kernels import run_wgsl
 from .api.peak import measured_peak
+from .api.process import optimize_process
 from .api.promise import MLPromise
 from .api.pywebnn import AsyncMLContext, MLDeviceTensor
 from .api.tensor import MLTensor
@@ -95,5 +96,6 @@ __all__ = [
     "load_onnx",
     "measured_peak",
     "ml",
+    "optimize_process",
     "run_wgsl",
 ]

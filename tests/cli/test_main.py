@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 import webnn_wgpu
+from webnn_wgpu import cli
 from webnn_wgpu.cli import main
 from webnn_wgpu.cli.app import app
 
@@ -55,10 +56,32 @@ def test_without_the_libraries_it_says_which_extra_brings_them(
         if name.startswith("webnn_wgpu.cli.") or name.partition(".")[0] == library:
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.setattr(cli, "optimize_process", lambda: None)  # this is the tests' process
     with pytest.raises(SystemExit) as stopped:
         main()
     assert stopped.value.code == 2
     assert capsys.readouterr().err == f"webnn-wgpu needs the library {library}: pip install webnn-wgpu[cli]\n"
+
+
+OPTIONS = """
+import sys
+from webnn_wgpu import cli
+from webnn_wgpu.cli.app import app
+from webnn_wgpu.core.process import process_options
+
+before = process_options()
+app.callback = lambda: print(before, process_options(), sep="\\n")
+app.invoke_without_command, app.no_args_is_help = True, False
+sys.argv = ["webnn-wgpu"]
+cli.main()
+"""
+
+
+def test_the_command_optimizes_its_own_process() -> None:
+    done = subprocess.run([sys.executable, "-c", OPTIONS], capture_output=True, text=True, check=False)
+    before, after = done.stdout.splitlines()
+    assert "True" not in before
+    assert "False" not in after
 
 
 def python_dash_m(repository: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""wgpu is not made to load OpenGL, whose adapters no kernel can run on, unless the process has looked for adapters before."""
+"""Where the program allows that, wgpu loads no OpenGL, whose adapters no kernel can run on."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def look():
 
 {before}
 import webnn_wgpu as wn
+{allow}
 wn.ml.create_context()
 look()
 print("libEGL" in {loaded})
@@ -25,18 +26,25 @@ print("libEGL" in {loaded})
 MAPS = Path("/proc/self/maps")
 
 
-def run(before: str = "") -> list[str]:
+def run(before: str = "", allow: str = "wn.optimize_process()") -> list[str]:
     loaded = f"open('{MAPS}').read()" if MAPS.exists() else "''"
-    program = PROGRAM.format(before=before, loaded=loaded)
+    program = PROGRAM.format(before=before, allow=allow, loaded=loaded)
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-def test_contexts_leave_opengl_alone() -> None:
+def test_contexts_do_not_load_opengl() -> None:
     backends, loaded = run()
     assert "OpenGL" not in backends
     assert loaded == "False"
+
+
+@pytest.mark.parametrize("allow", ["", "wn.optimize_process(without_opengl=False)"])
+def test_without_leave_the_process_has_all_adapters(allow: str) -> None:
+    before, *_ = run("look()", allow)
+    after, _ = run("", allow)
+    assert after == before
 
 
 @pytest.mark.parametrize("backends", [["All"], ["Vulkan", "Metal", "DX12"]])

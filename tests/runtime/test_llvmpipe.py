@@ -1,4 +1,4 @@
-"""llvmpipe gets threads to spare, where it is loaded here and nobody has said how many it is to have."""
+"""llvmpipe gets threads to spare where the program allows that, loads it here and nobody has said how many it is to have."""
 
 from __future__ import annotations
 
@@ -25,16 +25,17 @@ def open_another():
 
 {{before}}
 import webnn_wgpu as wn
+{{allow}}
 wn.ml.create_context()
 wn.ml.create_context()
 print(count(), os.environ.get("{THREADS}"))
 """
 
 
-def found(before: str = "", **variables: str) -> list[str]:
+def found(before: str = "", allow: str = "wn.optimize_process()", **variables: str) -> list[str]:
     """Return how many threads llvmpipe has for drawing, as many as for computing, and what is left of the variable."""
     environment = {name: value for name, value in os.environ.items() if name != THREADS} | variables
-    program = [sys.executable, "-W", "ignore", "-c", PROGRAM.format(before=before)]
+    program = [sys.executable, "-W", "ignore", "-c", PROGRAM.format(before=before, allow=allow)]
     return subprocess.run(program, capture_output=True, text=True, check=True, env=environment).stdout.split()
 
 
@@ -47,6 +48,11 @@ def _llvmpipe(device: Device) -> None:
 @pytest.mark.skipif(processors() == 1, reason="on a single processor llvmpipe has no threads of its own")
 def test_two_more_than_processors() -> None:
     assert found() == [str(processors() + SPARE_THREADS), "None"]
+
+
+@pytest.mark.skipif(processors() == 1, reason="on a single processor llvmpipe has no threads of its own")
+def test_without_leave_as_many_as_processors() -> None:
+    assert found(allow="wn.optimize_process(driver_threads=False)") == [str(processors()), "None"]
 
 
 def test_what_the_user_has_set_stays() -> None:

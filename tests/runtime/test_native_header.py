@@ -1,4 +1,4 @@
-"""wgpu's binding is the same whether its header was parsed or comes from tables."""
+"""wgpu's binding is the same whether its header is parsed or, where the program allows that, comes from tables."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ import cffi
 import pytest
 from wgpu.backends.wgpu_native import _ffi
 
-from tests.runtime.test_native_types import NAMES
 from webnn_wgpu.core import cache
 from webnn_wgpu.runtime import native_header
 from webnn_wgpu.runtime.native_header import make_tables, tables_of
+from webnn_wgpu.runtime.native_types import TYPES
 
 HEADER = _ffi.get_wgpu_header()
 
@@ -29,12 +29,13 @@ OTHER = (
 PROGRAM = """
 import sys
 {before}
+import webnn_wgpu as wn
 from webnn_wgpu.runtime import native_header
+wn.optimize_process(header_tables={allowed})
 {between}
 native_header.import_native()
 import cffi, wgpu
 from wgpu.backends.wgpu_native import ffi
-import webnn_wgpu as wn
 
 context = wn.ml.create_context(device_type="cpu")
 x = context.create_tensor([1], "uint32", readable=True)
@@ -45,8 +46,8 @@ print(isinstance(ffi, cffi.FFI), "pycparser" in sys.modules)
 """
 
 
-def run(before: str = "", between: str = "") -> str:
-    program = PROGRAM.format(before=before, between=between)
+def run(before: str = "", between: str = "", *, allowed: bool = True) -> str:
+    program = PROGRAM.format(before=before, between=between, allowed=allowed)
     done = subprocess.run([sys.executable, "-W", "ignore", "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
@@ -55,6 +56,13 @@ def run(before: str = "", between: str = "") -> str:
 @pytest.fixture
 def parsed() -> Any:
     made: Any = cffi.FFI()
+    made.cdef(HEADER)
+    return made
+
+
+@pytest.fixture
+def tabled() -> Any:
+    made = native_header._ffi_of_tables()
     made.cdef(HEADER)
     return made
 
@@ -74,8 +82,11 @@ def test_the_tables_in_the_package_are_what_cffi_makes_of_the_header() -> None:
 
 @needs_shipped_tables
 def test_a_program_that_opens_no_device_itself_parses_nothing() -> None:
-    assert not isinstance(_ffi.ffi, cffi.FFI)
     assert run() == "False False"
+
+
+def test_without_leave_wgpu_imports_its_binding_in_its_own_way() -> None:
+    assert run(allowed=False) == "True True"
 
 
 def test_a_program_that_has_imported_the_binding_keeps_it() -> None:
@@ -98,9 +109,9 @@ def test_other_threads_get_what_cffi_has_for_everyone() -> None:
     assert not isinstance(ours, cffi.FFI)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "(" not in name])
-def test_types_are_laid_out_alike(parsed: Any, name: str) -> None:
-    assert describe(_ffi.ffi, _ffi.ffi.typeof(name)) == describe(parsed, parsed.typeof(name))
+@pytest.mark.parametrize("name", [name for name in TYPES if "(" not in name])
+def test_types_are_laid_out_alike(parsed: Any, tabled: Any, name: str) -> None:
+    assert describe(tabled, tabled.typeof(name)) == describe(parsed, parsed.typeof(name))
 
 
 def describe(ffi: Any, kind: Any, depth: int = 3) -> Any:
@@ -115,11 +126,11 @@ def describe(ffi: Any, kind: Any, depth: int = 3) -> Any:
             assert name.endswith("Impl"), name  # a handle: the header says no more of it
             return name, "nothing known"
         return name, size, [(name, f.offset, depth and describe(ffi, f.type, depth - 1)) for name, f in kind.fields]
-    return kind.kind, kind.elements if kind.kind == "enum" else kind.cname
+    return kind.kind, kind.elements if kind.kind == "enum" else signature(kind)
 
 
-def test_constants_and_functions_are_the_same(parsed: Any) -> None:
-    ours, theirs = _ffi.lib, parsed.dlopen(_ffi.lib_path)
+def test_constants_and_functions_are_the_same(parsed: Any, tabled: Any) -> None:
+    ours, theirs = tabled.dlopen(_ffi.lib_path), parsed.dlopen(_ffi.lib_path)
     assert len(dir(theirs)) > 500
     assert dir(ours) == dir(theirs)
     for name in dir(theirs):
@@ -129,14 +140,14 @@ def test_constants_and_functions_are_the_same(parsed: Any) -> None:
             # The header's `static const`, which no library exports: cffi cannot give them either way.
             assert re.search(rf"static const \w+ {name} =", HEADER), name
             # An FFI object made of tables raises an error of its own for them, one that has parsed the header Python's.
-            with pytest.raises(NotImplementedError if isinstance(_ffi.ffi, cffi.FFI) else _ffi.ffi.error):
+            with pytest.raises(tabled.error):
                 getattr(ours, name)
             continue
         mine = getattr(ours, name)
         if isinstance(other, int):
             assert mine == other, name
         else:
-            assert signature(_ffi.ffi.typeof(mine)) == signature(parsed.typeof(other)), name
+            assert signature(tabled.typeof(mine)) == signature(parsed.typeof(other)), name
 
 
 def signature(function: Any) -> str:

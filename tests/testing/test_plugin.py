@@ -13,7 +13,7 @@ from webnn_wgpu.testing.kernels import contexts
 if TYPE_CHECKING:
     from pathlib import Path
 
-PLUGIN = "webnn_wgpu.testing.pytest_plugin"
+PLUGIN = "_webnn_wgpu_pytest"
 
 TESTS = '''
 import numpy as np
@@ -36,6 +36,15 @@ def test_wrong(check_kernel):
 '''
 
 
+UNUSED = """
+import sys
+
+def test_nothing_is_imported(request):
+    assert request.config.pluginmanager.hasplugin("_webnn_wgpu_pytest")
+    assert not [name for name in sys.modules if name.partition(".")[0] in ("webnn_wgpu", "wgpu", "numpy", "jinja2")]
+"""
+
+
 def run(folder: Path, repository: Path, text: str) -> subprocess.CompletedProcess[str]:
     (folder / "test_own.py").write_text(text, encoding="utf-8")
     return subprocess.run(
@@ -46,7 +55,7 @@ def run(folder: Path, repository: Path, text: str) -> subprocess.CompletedProces
             "-q",
             "-rA",
             "-p",
-            "webnn_wgpu.testing.pytest_plugin",
+            PLUGIN,
             "-p",
             "no:cacheprovider",
             str(folder),
@@ -65,6 +74,11 @@ def test_the_fixture_runs_a_test_on_each_adapter(tmp_path: Path, repository: Pat
     assert f"{adapters} failed, {2 * adapters} passed" in done.stdout, done.stdout + done.stderr
     assert "webnn_wgpu.testing.kernel_report.KernelFault: kernel scale" in done.stdout
     assert "y: 5 of 5 elements are further than 0 ULP from the reference" in done.stdout
+
+
+def test_the_package_is_not_imported_before_the_fixture_is_used(tmp_path: Path, repository: Path) -> None:
+    done = run(tmp_path, repository, UNUSED)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_pytest_finds_it(repository: Path) -> None:

@@ -1,4 +1,4 @@
-"""Importing without looking for garbage."""
+"""Importing without looking for garbage, where the program allows that."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import weakref
 
 import pytest
 
+from webnn_wgpu.core import process
 from webnn_wgpu.core.imports import uncollected
 
 
@@ -18,7 +19,8 @@ class Ring:
 
 
 @pytest.fixture(autouse=True)
-def _unfrozen():
+def _unfrozen(monkeypatch):
+    monkeypatch.setattr(process, "_options", process.ProcessOptions(deferred_collection=True))
     gc.collect()
     yield
     gc.unfreeze()
@@ -33,6 +35,14 @@ def test_what_was_made_is_old_and_still_found_once_it_is_garbage():
     del ring
     gc.collect()
     assert gone() is None
+
+
+def test_without_leave_garbage_is_looked_for(monkeypatch):
+    monkeypatch.setattr(process, "_options", process.ProcessOptions())
+    with uncollected():
+        assert gc.isenabled()
+        ring = Ring()
+    assert not any(found is ring for found in gc.get_objects(generation=2))
 
 
 def test_what_others_have_frozen_stays_so():

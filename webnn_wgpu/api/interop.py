@@ -28,6 +28,12 @@ class Interop(ContextState):
         overwritten. The buffer stays the caller's: destroying the tensor, or the context, leaves it as it is. Work that the
         caller submits and work of this context over the buffer take effect in the order in which they are submitted.
 
+        The buffer gets two attributes, which it keeps after the tensor: `_webnn_wgpu_freed`, and a `destroy` that sets it. The
+        method waits, for 5 seconds at most, until no thread of this package is at a submit, and then destroys the buffer. From
+        then on the tensor is refused with InvalidStateError: a submit over a destroyed buffer ends the process inside
+        wgpu-native. For the same reason a buffer is refused while it is mapped. `wgpu.GPUBuffer.destroy(buffer)` goes around
+        this guard.
+
         Args:
             buffer: a `wgpu.GPUBuffer` of the context's device, with the usage STORAGE. With COPY_SRC the tensor is readable,
                 with COPY_DST writable.
@@ -69,7 +75,8 @@ class Interop(ContextState):
 
         Returns:
             A context manager that gives the `wgpu.GPUBuffer`, with the usages STORAGE, COPY_SRC and COPY_DST; it is also its
-            `buffer` and has `release()`. The elements lie packed in row-major order.
+            `buffer` and has `release()`. The elements lie packed in row-major order. If you destroy the buffer, the tensor is
+            refused from then on: see `MLTensor.buffer`.
 
         Raises:
             MLTypeError: a tensor of another context, or one that was not created with `exportable_to_gpu`.

@@ -51,6 +51,12 @@ class ML:
     ) -> MLContext:
         """Return a context on a device.
 
+        The call changes no settings of the process; `optimize_process` lets it. A device of your own gets two attributes, which
+        it keeps after the context: `_webnn_wgpu`, with what contexts on the device share, and a `destroy` that first waits, for
+        5 seconds at most, until no thread of this package is at a submit. A submit on a destroyed device ends the process
+        inside wgpu-native. The context also creates a buffer of 4 bytes on the device, and on a device with subgroups it may
+        run one small kernel to measure their size.
+
         Args:
             device_or_options: a `wgpu.GPUDevice` of your own, or a mapping of the options below (camelCase keys are fine), or
                 the power preference, which pywebnn has first.

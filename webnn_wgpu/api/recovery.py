@@ -20,7 +20,8 @@ class Recovery(ContextState):
 
         Args:
             device: a `wgpu.GPUDevice`. It must be given where this context was made for a device of the caller's; else one is
-                opened by the options that this context was made with. Its `tuning` goes on either way.
+                opened by the options that this context was made with. Its `tuning` goes on either way. For what is added to a
+                device of yours see `ML.create_context`.
 
         Raises:
             InvalidStateError: this context is not lost.

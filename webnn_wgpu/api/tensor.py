@@ -107,6 +107,8 @@ class MLTensor:
         The tensor's elements lie in it packed in row-major order, from byte `buffer_offset` on. In a buffer of the context's
         own, runs may change the bytes behind them, up to the next multiple of 32. Once handed out, such a buffer is not
         destroyed with the tensor but freed with the last reference to it.
+        Its `destroy` first waits, for 5 seconds at most, until no thread of this package is at a
+        submit; then the tensor is refused with InvalidStateError.
 
         Raises:
             MLTensorStateError: the tensor was destroyed, or is a constant.

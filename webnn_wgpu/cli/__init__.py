@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from webnn_wgpu import optimize_process
+
 _LIBRARIES = ("click", "rich")
 
 
@@ -13,6 +15,7 @@ def main() -> None:
     Exits with 0 on success, 1 when something is missing or fails, 2 when the arguments make no sense or the libraries of
     the extra `cli` are not installed.
     """
+    optimize_process()  # it is a process of its own
     try:
         from .app import app
     except ModuleNotFoundError as error:

@@ -6,13 +6,19 @@ import gc
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from .process import process_options
+
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """Import without looking for garbage: nearly all that modules make stays, and is looked through several times in vain.
+    """Import without garbage collection, where the program allows that: see `optimize_process`.
 
-    What was made counts as old afterwards, without having been looked through once: only a full collection looks at it.
+    Nearly all objects that modules make stay, and the collector would look through them several times in vain. They count as
+    old afterwards without having been looked through once: only a full collection looks at them.
     """
+    if not process_options().deferred_collection:
+        yield
+        return
     enabled = gc.isenabled()
     gc.disable()
     try:

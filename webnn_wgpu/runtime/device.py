@@ -28,6 +28,7 @@ from ..core.errors import (
     WebNNError,
 )
 from ..core.garbage import Scarce
+from ..core.process import process_options
 from ..costs import Target
 from ..kernels.element import padded_bytes
 from .buffer import Buffer
@@ -314,7 +315,8 @@ def all_adapters() -> list[wgpu.GPUAdapter]:
     if _forked.is_set():
         raise NotSupportedError(_FORKED, operator="create_context", hint=_FORK_HINT)
     import_native()
-    _leave_out_opengl()
+    if process_options().without_opengl:
+        _leave_out_opengl()
     _watch_forks()
     with spare_threads():
         return wgpu.gpu.enumerate_adapters_sync()
@@ -323,7 +325,8 @@ def all_adapters() -> list[wgpu.GPUAdapter]:
 def _leave_out_opengl() -> None:
     """Have wgpu not load the driver of OpenGL, whose adapters kernels cannot run on: it takes some 11 MB.
 
-    The process has one instance of wgpu, which finds adapters. Where it exists already, it stays as its owner made it.
+    The process has one instance of wgpu, which finds the adapters of all its code: see `optimize_process`. Where the instance
+    exists already, it stays as its owner made it.
     """
     if tested_wgpu():
         from wgpu.backends.wgpu_native import extras

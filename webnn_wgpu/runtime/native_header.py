@@ -1,9 +1,12 @@
-"""Imports wgpu's native binding without having its C header parsed.
+"""Imports wgpu's native binding, where the program allows it without having its C header parsed.
 
 As it is imported, wgpu hands the C header of its native library to cffi, whose parser is Python: that takes 0.15 to 0.2 s in
 every process, and some more for each name of a type that is met for the first time. cffi can also write down what it parsed, as
 tables that load in a millisecond and that know every name; its documentation calls that the out-of-line ABI mode. The tables of
 one version of the header lie beside this module; those of others are made once and kept on disk.
+
+Others who use wgpu in the process then use the tables too, so this is done only after `optimize_process`. Otherwise wgpu
+imports its binding in its own way, and `native_types` spares it the names of types.
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from typing import Any
 
 from ..core import cache
 from ..core.imports import uncollected
-from .native_types import speed_up_type_lookup
+from ..core.process import process_options
+from .native_types import enter_types
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -33,14 +37,14 @@ _importing = threading.Lock()
 
 
 def import_native() -> None:
-    """Import wgpu's native binding, quickly; where that is done already, have it find its types quickly.
+    """Import wgpu's native binding and enter the C types that it will need.
 
     Raises:
         ImportError: the installed wgpu has none.
         OSError: its library does not load.
     """
     with _importing:
-        if _BINDING not in sys.modules:
+        if _BINDING not in sys.modules and process_options().header_tables:
             try:
                 with uncollected(), _cffi_takes_tables():
                     import_module(_BINDING)
@@ -49,7 +53,7 @@ def import_native() -> None:
                 logger.info("wgpu's C header is parsed, for its tables do not serve: %s", error)
         with uncollected():
             binding = import_module(_BINDING)
-        speed_up_type_lookup(binding.ffi)
+        enter_types(binding.ffi)
 
 
 @contextmanager

@@ -1,9 +1,10 @@
-"""Lets wgpu look its C types up quickly, where a program has imported its native binding before `native_header` could.
+"""Enters wgpu's C types in the memo where cffi looks them up.
 
-wgpu names a C type, such as "WGPUBufferDescriptor *", for every struct that it passes to the native library. The first time it
-meets a name, cffi has a C parser read all of webgpu.h's type names: 15 ms on a fast machine, for each of the sixty names that a
-first graph needs. Primitive and declared types, pointers to them, arrays of them and functions of them follow from what cffi
-has already parsed.
+wgpu names a C type, such as "WGPUBufferDescriptor *", for every struct that it passes to the native library. When cffi meets a
+name for the first time, it has a C parser read all type names of webgpu.h: 15 ms on a fast machine, for each of the fifty names
+that a first graph needs. Then cffi remembers the type. The types of these names follow from the declarations that cffi has
+parsed already, so the package enters them itself: the memo then holds what cffi would have put there, at the same calls of
+wgpu, and nothing of wgpu or cffi is replaced.
 """
 
 from __future__ import annotations
@@ -11,35 +12,111 @@ from __future__ import annotations
 import re
 from typing import Any
 
+TYPES = (
+    "WGPUAdapter[]",
+    "WGPUAdapterInfo *",
+    "WGPUBindGroupDescriptor *",
+    "WGPUBindGroupEntry *",
+    "WGPUBindGroupEntry[]",
+    "WGPUBindGroupLayoutDescriptor *",
+    "WGPUBindGroupLayoutEntry *",
+    "WGPUBindGroupLayoutEntry[]",
+    "WGPUBindGroupLayout[]",
+    "WGPUBufferBindingLayout *",
+    "WGPUBufferDescriptor *",
+    "WGPUBufferMapCallbackInfo *",
+    "WGPUChainedStruct *",
+    "WGPUChainedStruct * ",
+    "WGPUCommandBufferDescriptor *",
+    "WGPUCommandBuffer[]",
+    "WGPUCommandEncoderDescriptor *",
+    "WGPUComputePassDescriptor *",
+    "WGPUComputePipelineDescriptor *",
+    "WGPUComputeState *",
+    "WGPUDeviceDescriptor *",
+    "WGPUDeviceExtras *",
+    "WGPUDeviceLostCallbackInfo *",
+    "WGPUExtent3D *",
+    "WGPUFeatureName[]",
+    "WGPUGlobalReport *",
+    "WGPUInstanceDescriptor *",
+    "WGPUInstanceExtras *",
+    "WGPULimits *",
+    "WGPUNativeLimits *",
+    "WGPUOrigin3D *",
+    "WGPUPassTimestampWrites *",
+    "WGPUPipelineLayoutDescriptor *",
+    "WGPUQuerySetDescriptor *",
+    "WGPUQueueDescriptor *",
+    "WGPURequestAdapterCallbackInfo *",
+    "WGPURequestAdapterOptions *",
+    "WGPURequestDeviceCallbackInfo *",
+    "WGPUShaderModuleDescriptor *",
+    "WGPUShaderSourceWGSL *",
+    "WGPUStorageTextureBindingLayout *",
+    "WGPUStringView *",
+    "WGPUTexelCopyBufferLayout *",
+    "WGPUTexelCopyTextureInfo *",
+    "WGPUTextureDescriptor *",
+    "WGPUTextureViewDescriptor *",
+    "WGPUUncapturedErrorCallbackInfo *",
+    "char []",
+    "intptr_t",
+    "uint32_t []",
+    "uint8_t *",
+    "uint8_t []",
+    "uintptr_t",
+    "void *",
+    "void(WGPUDevice const *, WGPUDeviceLostReason, WGPUStringView, void *, void *)",
+    "void(WGPUDevice const *, WGPUErrorType, WGPUStringView, void *, void *)",
+    "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)",
+    "void(WGPURequestAdapterStatus, WGPUAdapter, WGPUStringView, void *, void *)",
+    "void(WGPURequestDeviceStatus, WGPUDevice, WGPUStringView, void *, void *)",
+)
+"""The names, as wgpu spells them, that contexts, graphs, runs and textures need. A name that is missing here costs time."""
+
 _SIMPLE = re.compile(r"(?P<name>\w+)(?P<const> const)? ?(?P<suffix>\*|\[\])? ?")
 _FUNCTION = re.compile(r"(?P<result>\w+)\((?P<arguments>[\w* ]+(, [\w* ]+)*)\)")
 _CONST = 1
 """cffi's qualifier of constants."""
 
 
-def speed_up_type_lookup(ffi: Any) -> bool:
-    """Have a cffi object find simple types without its C parser; return whether it has one that this is known to suit."""
+def enter_types(ffi: Any) -> int:
+    """Enter the types of `TYPES` in a cffi object's memo, and return how many were new there.
+
+    Returns 0 for an object without such a memo, and leaves names out that the object has not declared.
+    """
+    entered = 0
     try:
         from cffi import model
 
-        parser = ffi._parser
-        if parser.parse_type.__module__ != __name__:
-            parser.parse_type = _Lookup(parser, model).parse_type
-    except (ImportError, AttributeError):
-        return False
-    return True
+        with ffi._lock:
+            declared = _Declared(ffi._parser, model)
+            for name in TYPES:
+                found = None if name in ffi._parsed_types else declared.type_of(name)
+                if found is not None:
+                    type_ = found.as_function_pointer() if found.is_raw_function else found
+                    ffi._parsed_types[name] = ffi._get_cached_btype(type_), found.is_raw_function
+                    entered += 1
+    except (ImportError, AttributeError):  # another version of cffi, or its compiled kind, which knows every name
+        return entered
+    return entered
 
 
-class _Lookup:
-    """Finds types among those that cffi has parsed; what is not as simple as that is left to its parser."""
+class _Declared:
+    """Finds types among those that cffi has parsed.
+
+    Args:
+        parser: the parser of a cffi object.
+        model: cffi's classes of types.
+    """
 
     def __init__(self, parser: Any, model: Any) -> None:
-        self._parse, self._declared, self._pointer_to = parser.parse_type, parser._declarations, parser._get_type_pointer
-        self._model = model
+        self._declarations, self._pointer_to, self._model = parser._declarations, parser._get_type_pointer, model
 
-    def parse_type(self, text: str) -> Any:
-        """Return cffi's model of a type."""
-        return self._simple(text) or self._function(text) or self._parse(text)
+    def type_of(self, text: str) -> Any:
+        """Return cffi's model of a type; None where this does not follow from the declarations."""
+        return self._simple(text) or self._function(text)
 
     def _simple(self, text: str) -> Any:
         """Return a named type, a pointer to one or an array of one; None for others."""
@@ -71,4 +148,4 @@ class _Lookup:
             return self._model.void_type, 0
         if name in self._model.PrimitiveType.ALL_PRIMITIVE_TYPES:
             return self._model.PrimitiveType(name), 0
-        return self._declared.get(f"typedef {name}")
+        return self._declarations.get(f"typedef {name}")

@@ -25,6 +25,7 @@ import wgpu
 
 from ..core import cache
 from ..core.errors import OperationError, WebNNError
+from ..core.process import process_options
 from ..kernels.source_map import SourceMap
 from ..kernels.sources import source_of, templates_digest
 from ..kernels.spec import KernelSpec
@@ -150,7 +151,7 @@ class WarmUp:
             self._later.append((kernel, uses))
             return
         self._dispatch_nothing(kernel, uses)
-        if job is not None and job.compiled.cancelled():
+        if job is not None and job.compiled.cancelled() and process_options().heap_trimming:
             _wait_for_compiler(self._device)
             _return_freed_memory()
 
@@ -302,7 +303,10 @@ def _no_textures(cache: PipelineCache, use: Use) -> dict[int, Any]:
 
 
 def _wait_for_compiler(device: Device) -> None:
-    """Wait until a device has compiled what it was given, and on the way give back what it has freed once that is read."""
+    """Wait until a device has compiled its kernels, and on the way, where allowed, give back what it has freed by then."""
+    if not process_options().heap_trimming:
+        device.wait()
+        return
     read = threading.Timer(_READ_SECONDS, _return_freed_memory)
     read.daemon = True
     read.start()
@@ -313,10 +317,13 @@ def _wait_for_compiler(device: Device) -> None:
 
 
 def _return_freed_memory() -> None:
-    """Have glibc give back what was freed: what a compiler has allocated, tens of MB, it keeps for the compiler's thread.
+    """Where the program allows it, have glibc give back what was freed: see `optimize_process`.
 
-    So what compilers on several threads need at their worst does not add up.
+    glibc keeps what a compiler has allocated, tens of MB, for the compiler's thread. If it is given back, the peaks of
+    compilers on several threads do not add up.
     """
+    if not process_options().heap_trimming:
+        return
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)

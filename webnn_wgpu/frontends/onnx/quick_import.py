@@ -1,7 +1,8 @@
-"""Importing onnx_ir without sympy, which takes longer to import than the rest of a model takes to load.
+"""Imports onnx_ir without sympy, where the program allows that: see `optimize_process`.
 
-onnx_ir computes with symbolic dimensions by sympy. Nothing here does: sympy, and the module of onnx_ir that needs it at once,
-are left to be loaded when one of their names is first used. So are modules that onnx imports and nothing here uses.
+onnx_ir computes with symbolic dimensions by sympy, whose import takes longer than all else that a model needs. Nothing here
+computes with them: sympy, and the module of onnx_ir that needs it at once, are left to be loaded when one of their names is
+first used. So are modules that onnx imports and nothing here uses.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import LazyLoader
 from types import ModuleType
+
+from webnn_wgpu.api.process import process_options
 
 _LATER = (
     "sympy",
@@ -34,9 +37,10 @@ class _Later(MetaPathFinder):
         return spec
 
 
-_finder = _Later()
-sys.meta_path.insert(0, _finder)
-try:
-    import_module("onnx_ir")
-finally:
-    sys.meta_path.remove(_finder)
+if process_options().lazy_modules:
+    _finder = _Later()
+    sys.meta_path.insert(0, _finder)
+    try:
+        import_module("onnx_ir")
+    finally:
+        sys.meta_path.remove(_finder)

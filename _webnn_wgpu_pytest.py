@@ -1,7 +1,7 @@
 """pytest's plugin of webnn_wgpu: the fixture `check_kernel`, with which a test runs once on each WebGPU adapter.
 
-pytest imports it, and with it the package, in every run of whoever has the package installed; adapters are opened when a test
-asks for the fixture.
+pytest imports this module in every run of anybody who has the package installed. So it lies beside the package, imports the
+package only when a test asks for the fixture, and opens adapters only then.
 """
 
 from __future__ import annotations

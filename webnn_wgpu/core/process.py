@@ -1,0 +1,31 @@
+"""What the package may change of the process it runs in: nothing, unless the program asks for it by `optimize_process`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProcessOptions:
+    """The changes that the program allows: the arguments of `optimize_process`, where each is described."""
+
+    lazy_modules: bool = False
+    header_tables: bool = False
+    deferred_collection: bool = False
+    driver_threads: bool = False
+    without_opengl: bool = False
+    heap_trimming: bool = False
+
+
+_options = ProcessOptions()
+
+
+def process_options() -> ProcessOptions:
+    """Return the changes that the program allows."""
+    return _options
+
+
+def set_process_options(options: ProcessOptions) -> None:
+    """Take the changes that the program allows from now on."""
+    global _options  # noqa: PLW0603 - there is one process
+    _options = options
