@@ -1,9 +1,10 @@
 """Fuzzes the ONNX importer: valid small models, broken at random, must load or be refused with one of the package's errors.
 
-    python -m tests.onnx.fuzz --seconds 60 --seed 1 [--findings DIR]
+    python -m tests.onnx.fuzz --seconds 60 --seed 1 [--findings DIR] [--models DIR]
 
-A worker mutates the `onnx` package's test models and loads, lowers and sometimes runs them. Whatever is not a clear error
-(another exception, a crash, more than ten seconds, more than three gigabytes) is a finding and kept with its seed.
+A worker mutates the `onnx` package's test models, or those of a folder, and loads, lowers and sometimes runs them. Whatever is
+not a clear error (another exception, a crash, more than ten seconds, more than three gigabytes) is a finding and kept with its
+seed.
 """
 
 from __future__ import annotations
@@ -157,18 +158,26 @@ def one(seed: int, corpus: list[Any], context: Any) -> str:
         return f"refused: {type(error).__name__}"
 
 
-def work(first: int, step: int, until: float, log: Path, findings: Path) -> None:
+def corpus_of(folder: Path | None) -> list[Any]:
+    """Return the models to mutate: those of a folder, or the `onnx` package's."""
+    from tests.onnx.backend import Case, cases
+
+    if folder is None:
+        return cases()
+    return [Case(path.stem, onnx.load(path), [], 0, 0) for path in sorted(folder.glob("*.onnx"))]
+
+
+def work(first: int, step: int, until: float, log: Path, findings: Path, models: Path | None) -> None:
     """Run mutants until the time is over, counting in a file which one is being run."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY + (2 << 30), MEMORY + (2 << 30)))
     warnings.simplefilter("ignore")
     import webnn_wgpu as wn
-    from tests.onnx.backend import cases
 
     def too_long(*_: object) -> None:
         raise TooLong
 
     signal.signal(signal.SIGALRM, too_long)
-    corpus = cases()
+    corpus = corpus_of(models)
     context = wn.ml.create_context()
     counts: dict[str, int] = {}
     seed = first
@@ -193,13 +202,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--findings", type=Path, default=Path("fuzz-findings"))
+    parser.add_argument("--models", type=Path, help="a folder of .onnx files to mutate")
     options = parser.parse_args()
     options.findings.mkdir(parents=True, exist_ok=True)
     until, seed, executions, deaths = time.time() + options.seconds, options.seed, 0, 0
     while time.time() < until:
         log = options.findings / "log"
         log.write_text(f"{seed} 0")
-        worker = multiprocessing.get_context("spawn").Process(target=work, args=(seed, 1, until, log, options.findings))
+        arguments = (seed, 1, until, log, options.findings, options.models)
+        worker = multiprocessing.get_context("spawn").Process(target=work, args=arguments)
         worker.start()
         worker.join()
         at, count, *rest = log.read_text().split(" ", 2)

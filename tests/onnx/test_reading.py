@@ -184,6 +184,10 @@ def newer(model):
     model.opset_import[0].version = 99
 
 
+def older(model):
+    model.opset_import[0].version = 0
+
+
 def no_operator_sets(model):
     del model.opset_import[:]
 
@@ -213,7 +217,8 @@ def two_producers(model):
         (short_weights, "initialiser 'c' of 'g' cannot be read"),
         (absurd_weights, "initialiser 'c' of 'g' cannot be read"),
         (negative_size, "'x' has a size of -3"),
-        (newer, "uses operator set 99; allowed: up to"),
+        (newer, "uses operator set 99; allowed: 1 up to"),
+        (older, "uses operator set 0; allowed: 1 up to"),
         (no_operator_sets, "does not say which operator sets it uses"),
         (of_strings, "'x' is STRING, not a tensor of numbers"),
         (unknown_operator, r"node '.*' \(Frobnicate, ai.onnx opset 21\)"),

@@ -40,8 +40,8 @@ def optimize_process(
         without_opengl: wgpu does not load OpenGL, on which no kernel can run. Gain: 10 MB for the first context. Price: the
             process has one instance of wgpu, so other code finds no OpenGL adapters either.
         heap_trimming: glibc returns freed memory to the system (`malloc_trim`) after each kernel that llvmpipe compiles, and
-            while it compiles. Gain: 7 MB and more at the peak of a first run. Price: the whole heap is locked and searched each
-            time, and other code that has freed memory asks the system for it again.
+            while it compiles. Gain: 7 to 20 MB on two processors at the peak of a first run. Price: the whole heap is locked
+            and searched each time, and other code that has freed memory asks the system for it again.
     """
     options = ProcessOptions(
         lazy_modules=lazy_modules,

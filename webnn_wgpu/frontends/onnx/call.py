@@ -12,7 +12,7 @@ import onnx_ir
 from webnn_wgpu import MLGraphBuilder, MLOperand
 
 from .tensors import OnHost, Shape, Tensor
-from .types import HELD, Array, DType
+from .types import HELD, Array, DType, logical
 
 if TYPE_CHECKING:
     from webnn_wgpu.typing import OperandDataType
@@ -71,13 +71,43 @@ class Call:
         return tensor if tensor is not None else self.fail(f"input {index} is missing")
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute: int, float, str, list, array or graph; `default` where it is left out."""
+        """Return an attribute: int, float, str, list, array or graph; `default` where it is left out.
+
+        Raises:
+            NotSupportedError: it is of another kind than `default`. For operators with a schema that is checked before.
+        """
         attribute = self.node.attributes.get(name)
         if attribute is None:
             return default
         if attribute.type == onnx_ir.AttributeType.TENSOR:
             return attribute.value.numpy()
-        return list(attribute.value) if isinstance(attribute.value, tuple) else attribute.value
+        value = list(attribute.value) if isinstance(attribute.value, tuple) else attribute.value
+        wanted = (int, float) if isinstance(default, float) else type(default)
+        if default is not None and not isinstance(value, wanted):
+            self.fail(f"attribute '{name}' is {value!r}, of another kind than {default!r}")
+        return value
+
+    def required(self, name: str) -> int:
+        """Return an integer attribute that must be given, and be positive."""
+        value = self.attribute(name, 0)
+        return value if value > 0 else self.fail(f"attribute '{name}' must be given, and positive; got {value}")
+
+    def integers(self, name: str) -> list[int] | None:
+        """Return an attribute that is a list of integers; None where it is left out."""
+        values: Any = self.attribute(name)
+        if not isinstance(values, list | None) or not all(isinstance(v, int) for v in values or ()):
+            self.fail(f"attribute '{name}' must be a list of integers; got {values!r}")
+        return values
+
+    def dtype(self, name: str, default: int = 0) -> DType | None:
+        """Return the element type that an attribute names by ONNX's number; None where it is left out or 0."""
+        number = self.attribute(name, default)
+        if number not in onnx_ir.DataType.__members__.values():
+            self.fail(f"{name} {number} is no element type")
+        wanted = onnx_ir.DataType(number)
+        if wanted == onnx_ir.DataType.UNDEFINED:
+            return None
+        return logical(wanted) or self.fail(f"{name} {wanted.name} cannot be held")
 
     # elements -----------------------------------------------------------------------------------------------------
 
@@ -92,9 +122,19 @@ class Call:
 
     def ints(self, index: int, attribute: str | None = None) -> list[int] | None:
         """Return integers given as input `index` or, in older versions, as an attribute; None where left out."""
-        if self.has(index):
-            return [int(v) for v in np.atleast_1d(self.value(index))]
-        return None if attribute is None else self.attribute(attribute)
+        if not self.has(index):
+            return None if attribute is None else self.integers(attribute)
+        array = self.value(index)
+        if array.ndim > 1 or array.dtype.kind not in "iu":
+            self.fail(f"input {index} must be a list of integers; got {array.dtype} of shape {array.shape}")
+        return [int(v) for v in np.atleast_1d(array)]
+
+    def floats(self, index: int) -> list[float]:
+        """Return the elements of input `index`, a list of finite numbers."""
+        array = self.value(index)
+        if array.ndim > 1 or not np.isfinite(array.astype(np.float64)).all():
+            self.fail(f"input {index} must be a list of finite numbers; got shape {array.shape}")
+        return [float(v) for v in np.atleast_1d(array)]
 
     def number(self, index: int, default: float | None = None) -> Any:
         """Return an input of one element as a Python number."""
@@ -102,6 +142,11 @@ class Call:
             return default
         array = self.value(index)
         return array.reshape(-1)[0].item() if array.size == 1 else self.fail(f"input {index} must have one element")
+
+    def integer(self, index: int, default: int | None = None) -> int:
+        """Return an input of one integer; without a default it must be given."""
+        value = self.number(index, default)
+        return value if isinstance(value, int) else self.fail(f"input {index} must be one integer; got {value!r}")
 
     # operands -----------------------------------------------------------------------------------------------------
 

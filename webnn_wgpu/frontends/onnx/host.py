@@ -104,7 +104,7 @@ def _gather_elements(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list
 
 def _unique(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
     """Unique: the reference finds slices in the order in which they come along the first axis alone, of several outputs."""
-    x, axis = arrays[0], _attribute(node, "axis", None)
+    x, axis = arrays[0] if arrays else None, _attribute(node, "axis", None)
     if x is None or (axis is not None and not -x.ndim <= axis < x.ndim):
         raise OnHost(f"no axis {axis} of an input of shape {None if x is None else x.shape}")
     y, first, inverse, counts = np.unique(x, return_index=True, return_inverse=True, return_counts=True, axis=axis)
@@ -118,7 +118,7 @@ def _unique(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
 
 def _non_max_suppression(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
     """NonMaxSuppression: the reference needs inputs that may be left out, and takes boxes one by one."""
-    boxes, scores, most, overlap, least = (*arrays, *[None] * (5 - len(arrays)))
+    boxes, scores, most, overlap, least = (*arrays, *[None] * 5)[:5]
     if boxes is None or scores is None or boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[:2] != scores.shape[::2]:
         raise OnHost("it needs boxes [batches, n, 4] and scores [batches, classes, n]")
     # Left out, the greatest number of boxes is 0.
@@ -184,7 +184,8 @@ def expected_size(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> int:
     def product(values: Any) -> int:
         count = 1
         for value in np.ravel(values).tolist():
-            count *= max(int(value), 0)
+            # A list of what is no number of elements the operator itself refuses.
+            count *= max(int(value), 0) if isinstance(value, int) else 1
         return count
 
     match node.op_type:
@@ -197,9 +198,9 @@ def expected_size(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> int:
         case "Pad" if 0 in given and 1 in given and given[1].size == 2 * given[0].ndim:
             begin, end = np.split(given[1], 2)
             return product(np.array(given[0].shape) + begin + end)
-        case "Range" if len(given) == 3 and given[2].item():
+        case "Range" if len(given) == 3 and all(a.size == 1 for a in given.values()) and given[2].item():
             span = (float(given[1].item()) - float(given[0].item())) / float(given[2].item())
-            return int(max(0.0, min(span, 1e18)))
+            return int(max(0.0, min(span, 1e18))) if span > 0 else 0
         case "OneHot" if 0 in given and 1 in given:
             return product(given[1]) * given[0].size
         case "Resize" | "Upsample" if 0 in given:
@@ -207,7 +208,8 @@ def expected_size(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> int:
             scales = given.get(2, given.get(1)) if node.op_type == "Resize" else given.get(1)
             if sizes is not None and sizes.size:
                 return product(sizes)
-            return int(min(given[0].size * float(np.prod(scales)), 1e18)) if scales is not None and scales.size else 0
+            wanted = given[0].size * float(np.prod(scales)) if scales is not None and scales.size else 0.0
+            return int(min(wanted, 1e18)) if wanted > 0 else 0
         case "BlackmanWindow" | "HammingWindow" | "HannWindow" if 0 in given:
             return product(given[0])
         case _:

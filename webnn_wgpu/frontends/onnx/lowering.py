@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx_ir
 
-from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSupportedError, WebNNError
+from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSupportedError
 from webnn_wgpu.api.progress import READING, Progress
 
 from . import host
@@ -205,7 +205,8 @@ class Lowering:
                 self._postpone(node)
                 continue
             try:
-                result = self._lower(node)
+                with self.module.at(node, "lowering"):
+                    result = self._lower(node)
             except ValueNeeded as wait:
                 if any(v in self._feeds and self._feeds[v].array is None for v in wait.values):
                     raise
@@ -214,10 +215,6 @@ class Lowering:
                 self._postpone(node)
             except OnHost as reason:
                 self._leave_to_host(node, str(reason))
-            except WebNNError:
-                raise
-            except Exception as error:  # attributes and inputs of a broken model may be anything
-                raise self.refusal(node, f"{type(error).__name__}: {error}") from error
             else:
                 if result is not None:
                     self.result.aliases.update(zip(node.outputs, result.outputs, strict=False))
@@ -302,6 +299,8 @@ class Lowering:
             if body is None:
                 raise OnHost("no lowering for this operator")
             return body
+        if fault := chosen.fault(inputs):
+            call.fail(fault)
         if not chosen.empty and any(t is not None and not t.size for t in inputs):
             self._elide(node, inputs, version)
             return None

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 
 import onnx
 import onnx_ir
 
-from webnn_wgpu import NotSupportedError
+from webnn_wgpu import NotSupportedError, OutOfMemoryError, WebNNError
 from webnn_wgpu.api.tuning import TuningSource
 
 from .operators import Inline
-from .tensors import Tensor
+from .tensors import OnHost, Tensor, ValueNeeded
 from .types import FLOAT32, Array, DType, logical
 
 log = logging.getLogger(__name__)
@@ -92,9 +93,7 @@ class Module:
 
     def version(self, node: onnx_ir.Node) -> int:
         """Return the version of a node's operator set."""
-        if node.version is not None:
-            return node.version
-        return self.model.opset_imports.get(node.domain, 1)
+        return version_of(self.model, node)
 
     def output_dtype(self, node: onnx_ir.Node, index: int, inputs: Sequence[DType | None], version: int) -> DType | None:
         """Return an output's type, if it follows from the node's schema and the types of its inputs."""
@@ -145,15 +144,31 @@ class Module:
 
     # refusals -----------------------------------------------------------------------------------------------------
 
-    def describe(self, node: onnx_ir.Node) -> str:
-        """Return a node's name, operator and operator set, for messages."""
-        name = node.name or (node.outputs[0].name if node.outputs else "") or "?"
-        domain = node.domain or "ai.onnx"
-        return f"node '{name}' ({node.op_type}, {domain} opset {self.version(node)})"
-
     def refusal(self, node: onnx_ir.Node, reason: str) -> NotSupportedError:
         """Return the error of a node that cannot run."""
-        return NotSupportedError(f"{self.name}: {self.describe(node)}: {reason}", operator=node.op_type, label=node.name or "")
+        return refusal(self.name, self.model, node, reason)
+
+    @contextmanager
+    def at(self, node: onnx_ir.Node, doing: str) -> Generator[None]:
+        """Have errors that are no refusals name a node: they are faults of the package, or of a library below it.
+
+        Args:
+            node: the node.
+            doing: what is done with it: "lowering".
+
+        Raises:
+            OutOfMemoryError: the host has no memory left.
+        """
+        try:
+            yield
+        except (WebNNError, OnHost, ValueNeeded):
+            raise
+        except MemoryError as error:
+            what = f"{self.name}: {describe(self.model, node)}: the host has no memory left"
+            raise OutOfMemoryError(what, operator=node.op_type, label=node.name or "") from error
+        except Exception as error:
+            error.add_note(f"{doing} {describe(self.model, node)} of {self.name}")
+            raise
 
     def refuse_host(self, node: onnx_ir.Node, reason: str) -> None:
         """Refuse to run a node on the host, where that is not allowed.
@@ -163,6 +178,23 @@ class Module:
         """
         if self.fallback == "error":
             raise self.refusal(node, f"cannot run on the device: {reason}")
+
+
+def version_of(model: onnx_ir.Model, node: onnx_ir.Node) -> int:
+    """Return the version of a node's operator set."""
+    return node.version if node.version is not None else model.opset_imports.get(node.domain, 1)
+
+
+def describe(model: onnx_ir.Model, node: onnx_ir.Node) -> str:
+    """Return a node's name, operator and operator set, for messages."""
+    name = node.name or (node.outputs[0].name if node.outputs else "") or "?"
+    domain = node.domain or "ai.onnx"
+    return f"node '{name}' ({node.op_type}, {domain} opset {version_of(model, node)})"
+
+
+def refusal(name: str, model: onnx_ir.Model, node: onnx_ir.Node, reason: str) -> NotSupportedError:
+    """Return the error of a node that cannot run; `name` is what messages call the model."""
+    return NotSupportedError(f"{name}: {describe(model, node)}: {reason}", operator=node.op_type, label=node.name or "")
 
 
 def captured(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:
@@ -233,7 +265,10 @@ def function_body(
             ).SerializeToString()
             for t in inputs
         ]
-        bytes_ = schema.get_context_dependent_function_with_opset_version(max(versions), node.SerializeToString(), types)
+        try:
+            bytes_ = schema.get_context_dependent_function_with_opset_version(max(versions), node.SerializeToString(), types)
+        except Exception as error:  # the `onnx` package raises one of several kinds where a node does not fit its operator
+            raise OnHost(f"onnx has no body for it: {error}") from error
         if not bytes_:
             return None
         function.ParseFromString(bytes_)

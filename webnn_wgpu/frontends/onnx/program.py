@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import onnx_ir
 
-from webnn_wgpu import MLGraph, WebNNError
+from webnn_wgpu import MLGraph
 
 from . import host
 from .loops import run_batched_scan, run_loop, run_scan
@@ -215,16 +215,13 @@ class Program:
     def _on_host(self, node: onnx_ir.Node, environment: Environment, aliases: Mapping[onnx_ir.Value, onnx_ir.Value]) -> None:
         arrays = [None if v is None else self._look_up(v, environment, aliases) for v in node.inputs]
         try:
-            if node.op_type in host.CONTROL:
-                results = self._control(node, arrays, environment, aliases)
-            else:
-                results = host.evaluate(node, arrays, self.module.version(node))
+            with self.module.at(node, "running"):
+                if node.op_type in host.CONTROL:
+                    results = self._control(node, arrays, environment, aliases)
+                else:
+                    results = host.evaluate(node, arrays, self.module.version(node))
         except OnHost as reason:
             raise self.module.refusal(node, str(reason)) from reason.__cause__
-        except WebNNError:
-            raise
-        except Exception as error:  # attributes and inputs of a broken model may be anything
-            raise self.module.refusal(node, f"{type(error).__name__}: {error}") from error
         if len(results) != len(node.outputs):
             raise self.module.refusal(node, f"it has {len(node.outputs)} outputs, but {len(results)} results")
         for output, result in zip(node.outputs, results, strict=True):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,8 @@ from webnn_wgpu import NotSupportedError
 from webnn_wgpu.api.garbage import Scarce
 
 from .embedded import Malformed, without_weights
-from .module import all_nodes
+from .module import all_nodes, refusal, version_of
+from .signatures import fault_of
 from .types import logical
 
 DATA_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
@@ -56,27 +58,36 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
         raise NotSupportedError(f"{name} does not say which operator sets it uses")
     newest = onnx.defs.onnx_opset_version()
     for opset in proto.opset_import:
-        if opset.domain in ("", "ai.onnx") and opset.version > newest:
+        if opset.domain in ("", "ai.onnx") and not 1 <= opset.version <= newest:
             raise NotSupportedError(
-                f"{name} uses operator set {opset.version}", allowed=f"up to {newest}", hint="A newer onnx package may know it"
+                f"{name} uses operator set {opset.version}",
+                allowed=f"1 up to {newest}",
+                hint="A newer onnx package may know it",
             )
-    try:
+    with _read_by_onnx_ir(name):
         model = onnx_ir.from_proto(proto)
-        for value, declared in zip(model.graph.inputs, proto.graph.input, strict=True):
-            if value.type is None:  # An output of that name without a type takes an input's away.
+    for value, declared in zip(model.graph.inputs, proto.graph.input, strict=True):
+        if value.type is None:  # An output of that name without a type takes an input's away.
+            with _read_by_onnx_ir(name):
                 onnx_ir.serde.deserialize_value_info_proto(declared, value)
-        _inline(model, name)
+    _inline(model, name)
+    with _read_by_onnx_ir(name):
         model.graph.sort()
-        _check(model.graph, name, set())
-        for tensor in _tensors(model, lambda tensor: _in_place(tensor, files, name)):
-            if isinstance(tensor, onnx_ir.TensorProtoTensor) and tensor.size and not _has_data(tensor.raw):
-                # onnx_ir would read zeros.
-                raise NotSupportedError(f"{name}: initialiser '{tensor.name}' has no data")
-    except NotSupportedError:
-        raise
-    except Exception as error:  # whatever a broken file makes onnx_ir stumble over
-        raise NotSupportedError(f"{name} is broken: {type(error).__name__}: {error}") from error
+    _check(model, model.graph, name, set())
+    for tensor in _tensors(model, lambda tensor: _in_place(tensor, files, name)):
+        if isinstance(tensor, onnx_ir.TensorProtoTensor) and tensor.size and not _has_data(tensor.raw):
+            # onnx_ir would read zeros.
+            raise NotSupportedError(f"{name}: initialiser '{tensor.name}' has no data")
     return model, name
+
+
+@contextmanager
+def _read_by_onnx_ir(name: str) -> Generator[None]:
+    """Refuse a file that onnx_ir cannot read: it raises errors of many kinds. Only calls of onnx_ir belong in the block."""
+    try:
+        yield
+    except Exception as error:
+        raise NotSupportedError(f"{name} is broken: {type(error).__name__}: {error}") from error
 
 
 _maps: Scarce[mmap.mmap] = Scarce(few=32)
@@ -162,11 +173,12 @@ def _inline(model: onnx_ir.Model, name: str) -> None:
     total = size(iter(model.graph.all_nodes()), ())
     if total > MOST_NODES:
         raise NotSupportedError(f"{name} has {total} nodes once its functions are inlined", allowed=f"up to {MOST_NODES}")
-    InlinePass()(model)
+    with _read_by_onnx_ir(name):
+        InlinePass()(model)
 
 
-def _check(graph: onnx_ir.Graph, name: str, outer: set[onnx_ir.Value]) -> None:
-    """Refuse values that nothing defines, and names that are no text."""
+def _check(model: onnx_ir.Model, graph: onnx_ir.Graph, name: str, outer: set[onnx_ir.Value]) -> None:
+    """Refuse values that nothing defines, names that are no text, and nodes that do not fit their operators' schemas."""
     known = outer | set(graph.inputs) | set(graph.initializers.values())
     _check_names(name, *(value.name for value in known))
     for node in graph:
@@ -179,9 +191,11 @@ def _check(graph: onnx_ir.Graph, name: str, outer: set[onnx_ir.Value]) -> None:
                 raise NotSupportedError(
                     f"{name}: node '{node.name}' ({node.op_type}) reads '{value.name}', which nothing defines"
                 )
+        if fault := fault_of(node, version_of(model, node)):
+            raise refusal(name, model, node, fault)
         for attribute in node.attributes.values():
             if attribute.type == onnx_ir.AttributeType.GRAPH:
-                _check(attribute.value, name, known)
+                _check(model, attribute.value, name, known)
         known.update(node.outputs)
     for value in graph.outputs:
         if value not in known:
@@ -231,7 +245,7 @@ def _in_place(tensor: onnx_ir.TensorProtocol, files: _Files | None, name: str) -
         raise NotSupportedError(f"{name} keeps '{tensor.name}' in the file '{tensor.location}': load it by its path")
     try:
         path = files.find(os.fspath(tensor.location))
-    except ValueError:
+    except (ValueError, OSError):  # or its name is none that a file can have
         raise NotSupportedError(
             f"{name} keeps '{tensor.name}' in '{tensor.location}', which is outside the model's folder"
         ) from None
@@ -241,7 +255,9 @@ def _in_place(tensor: onnx_ir.TensorProtocol, files: _Files | None, name: str) -
     length = tensor.length if tensor.length is not None else len(data) - begin
     if dtype is None:
         return tensor
-    if begin + length > len(data) or length < tensor.nbytes:
+    if min(tensor.shape.numpy(), default=0) < 0:
+        raise NotSupportedError(f"{name}: '{tensor.name}' has a negative size: {list(tensor.shape.numpy())}")
+    if begin < 0 or begin + length > len(data) or length < tensor.nbytes:
         raise NotSupportedError(f"{name}: '{tensor.name}' reaches beyond the end of its data in '{tensor.location}'")
     if tensor.dtype.bitwidth < 8:  # onnx_ir takes the numbers out of their bytes
         raw = bytes(data[begin : begin + length])

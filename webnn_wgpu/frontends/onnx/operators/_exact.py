@@ -29,7 +29,7 @@ def centred(call: Call, x: Tensor, zero_point: MLOperand | None) -> tuple[MLOper
         x: a tensor of a type of 16 bits at most.
         zero_point: what to subtract, of a shape that broadcasts to the tensor's; None for 0.
     """
-    bits = BITS[x.dtype.name]
+    bits = BITS.get(x.dtype.name) or call.fail(f"{x.dtype} is no quantized type of 16 bits at most")
     values = call.cast(call.hold(x), "float32")
     if zero_point is None:
         return values, bits - x.dtype.name.startswith("int")

@@ -38,6 +38,12 @@ class Inline:
 
 Result = MLOperand | Tensor | Inline | Sequence[MLOperand | Tensor | None]
 Lower = Callable[["Call"], Result]
+Ranks = Mapping[int, Sequence[int]]
+
+IMAGES = range(3, 65)
+"""Ranks of batches of images with channels, of one spatial dimension and more."""
+SOME = range(1, 65)
+"""Ranks of everything but scalars."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,7 @@ class Handler:
         moves: whether results are copies of inputs' elements, hence exact in any type.
         folds: whether a call with known inputs may be evaluated by the host when the graph is compiled. Not where `onnx`'s
             reference implementation gives something else than the operator, for some attributes or versions of it.
+        ranks: the ranks that inputs may have, by position; other inputs may have any.
     """
 
     lower: Lower
@@ -58,13 +65,29 @@ class Handler:
     empty: bool = False
     moves: bool = False
     folds: bool = True
+    ranks: Ranks = field(default_factory=dict[int, Sequence[int]])
+
+    def fault(self, inputs: Sequence[Tensor | None]) -> str:
+        """Return which input has a rank that the operator does not take; "" if none has."""
+        for index, allowed in self.ranks.items():
+            tensor = inputs[index] if index < len(inputs) else None
+            if tensor is not None and tensor.rank not in allowed:
+                wanted = f"{allowed[0]} and more" if isinstance(allowed, range) else " or ".join(map(str, allowed))
+                return f"input {index} has rank {tensor.rank}, not {wanted}"
+        return ""
 
 
 _HANDLERS: dict[tuple[str, str], list[Handler]] = {}
 
 
 def lowers(
-    *names: str, since: int = 1, domain: str = "", empty: bool = False, moves: bool = False, folds: bool = True
+    *names: str,
+    since: int = 1,
+    domain: str = "",
+    empty: bool = False,
+    moves: bool = False,
+    folds: bool = True,
+    ranks: Ranks | None = None,
 ) -> Callable[[Lower], Lower]:
     """Register a function as what lowers operators, from a version of the operator set on.
 
@@ -75,13 +98,14 @@ def lowers(
         empty: see `Handler`; so too `moves` and `folds`.
         moves: see `Handler`.
         folds: see `Handler`.
+        ranks: see `Handler`.
     """
 
     def register(lower: Lower) -> Lower:
         for name in names:
             versions = _HANDLERS.setdefault((domain, name), [])
             assert since not in (h.since for h in versions), f"{name} is lowered twice"
-            versions.append(Handler(lower, since, empty, moves, folds))
+            versions.append(Handler(lower, since, empty, moves, folds, ranks or {}))
             versions.sort(key=lambda h: -h.since)
         return lower
 

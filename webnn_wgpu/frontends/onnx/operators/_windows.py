@@ -38,6 +38,18 @@ class Window:
         return (size + self.begin + self.end - self.span) // self.stride + 1
 
 
+def strides_of(call: Call, count: int) -> tuple[list[int], list[int], list[int]]:
+    """Return a node's strides and dilations, one for each spatial dimension, and its pads: all begins, then all ends."""
+    strides = call.integers("strides") or [1] * count
+    dilations = call.integers("dilations") or [1] * count
+    pads = call.integers("pads") or [0] * (2 * count)
+    if (len(strides), len(dilations), len(pads)) != (count, count, 2 * count):
+        call.fail(f"strides, dilations or pads do not fit {count} spatial dimensions")
+    if min([*strides, *dilations], default=1) < 1:
+        call.fail(f"strides {strides} and dilations {dilations} must be positive")
+    return strides, dilations, pads
+
+
 def windows_of(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[Window]:
     """Return the windows that a node's attributes ask for, along each spatial dimension.
 
@@ -49,14 +61,12 @@ def windows_of(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[
     count = len(sizes)
     if len(kernel) != count:
         call.fail(f"a kernel of {len(kernel)} dimensions for {count} spatial dimensions")
-    strides = call.attribute("strides") or [1] * count
-    dilations = call.attribute("dilations") or [1] * count
-    pads = call.attribute("pads") or [0] * (2 * count)
+    strides, dilations, pads = strides_of(call, count)
     automatic = call.attribute("auto_pad", "NOTSET")
     if automatic not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
         call.fail(f"auto_pad '{automatic}' is not one of NOTSET, VALID, SAME_UPPER, SAME_LOWER")
-    if (len(strides), len(dilations), len(pads)) != (count, count, 2 * count):
-        call.fail(f"strides, dilations or pads do not fit {count} spatial dimensions")
+    if min(kernel, default=1) < 1:
+        call.fail(f"a kernel of {list(kernel)}")
     windows: list[Window] = []
     for i, size in enumerate(sizes):
         begin, end = pads[i], pads[i + count]

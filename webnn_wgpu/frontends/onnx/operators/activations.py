@@ -12,7 +12,7 @@ import numpy as np
 from webnn_wgpu import MLOperand
 
 from ..call import Call
-from ..types import HELD, DType, is_float
+from ..types import BOOL, HELD, DType, is_float
 from ._registry import Result, lowers
 from .elementwise import unsigned
 
@@ -118,6 +118,8 @@ def shrink(call: Call) -> Result:
     bias, limit = call.attribute("bias", 0.0), call.attribute("lambd", 0.5)
     x, build, dtype = call.operand(0), call.build, call.tensor(0).dtype
     if not is_float(dtype):
+        if not math.isfinite(limit) or not math.isfinite(bias):
+            call.on_host("an infinite limit or bias for integers")
         limit = math.floor(limit)
         if bias != math.floor(bias):
             if dtype.itemsize > 2:
@@ -131,7 +133,7 @@ def shrink(call: Call) -> Result:
 
 def limits(dtype: DType) -> tuple[Any, Any]:
     """Return the lowest and the largest finite number of a type."""
-    info = ml_dtypes.finfo(dtype) if is_float(dtype) else np.iinfo(dtype)
+    info = ml_dtypes.finfo(dtype) if is_float(dtype) else ml_dtypes.iinfo(dtype)
     if dtype == np.dtype(np.float64):
         info = np.finfo(np.float32)  # in which it is held
     return info.min, info.max
@@ -141,15 +143,20 @@ def limits(dtype: DType) -> tuple[Any, Any]:
 def clip(call: Call) -> Result:
     """Elements moved into a range. A bound that is left out is the type's own, so that infinities become finite."""
     dtype = call.tensor(0).dtype
+    if dtype == BOOL:
+        call.fail("truth values have no range")
     x, held = call.operand(0), HELD[dtype]
     bounds: list[Any] = []
     for index, (name, limit) in enumerate(zip(("min", "max"), limits(dtype), strict=True), 1):
         if call.version < 11:
-            bounds.append(np.array(call.attribute(name, limit)).astype(held))
+            given = call.attribute(name)
+            bounds.append(np.array(limit if given is None else given).astype(held))
         elif not call.has(index):
             bounds.append(np.array(limit).astype(held))
         else:
             known = call.tensor(index).array
+            if call.tensor(index).size != 1:
+                call.fail(f"input {index} must have one element")
             bounds.append(None if known is None else known.reshape(-1)[0].astype(held))
     low, high = bounds
     if low is not None and high is not None and low <= high:
@@ -170,6 +177,8 @@ def activated(call: Call, x: MLOperand, parameters: Sequence[float]) -> MLOperan
         parameters: the activation's attributes, in the order of its schema; those at the end may be left out.
     """
     name, build = call.attribute("activation", ""), call.build
+    if len(parameters) > 2:
+        call.fail(f"{len(parameters)} parameters of activation {name}")
     match name:
         case "":
             return x

@@ -15,6 +15,8 @@ from ._registry import MICROSOFT, Result, lowers
 def split_heads(call: Call, x: MLOperand, heads: int) -> MLOperand:
     """Turn [batch, length, heads * size] into [batch, heads, length, size]."""
     batch, length, width = x.shape
+    if width % heads:
+        call.fail(f"{width} columns for {heads} heads")
     return call.transpose(call.reshape(x, [batch, length, heads, width // heads]), [0, 2, 1, 3])
 
 
@@ -33,7 +35,7 @@ def widened(call: Call, mask: MLOperand, keys: int) -> MLOperand:
     return call.build.pad(mask, [0] * len(ending), ending, value=value)
 
 
-@lowers("Attention", since=23, empty=True)
+@lowers("Attention", since=23, empty=True, ranks={0: (3, 4), 1: (3, 4), 2: (3, 4), 3: range(1, 5), 4: (4,), 5: (4,)})
 def attention(call: Call) -> Result:
     """softmax(Q K' + mask) V, with a cache of earlier keys and values."""
     if call.wants(3):
@@ -44,8 +46,10 @@ def attention(call: Call) -> Result:
     if lengths is not None and filled is not None:
         call.fail("nonpad_kv_seqlen besides caches that stay on the device")
     heads, kv_heads = call.attribute("q_num_heads"), call.attribute("kv_num_heads")
-    if len(q.shape) == 3 and (heads is None or kv_heads is None):
-        call.fail("q_num_heads and kv_num_heads are required where inputs have rank 3")
+    if len({len(o.shape) for o in (q, k, v)}) > 1:
+        call.fail("query, key and value must have the same rank")
+    if len(q.shape) == 3:
+        heads, kv_heads = call.required("q_num_heads"), call.required("kv_num_heads")
     if past_key is not None or past_value is not None or call.wants(1) or call.wants(2):
         if len(k.shape) == 3:
             k, v = split_heads(call, k, kv_heads), split_heads(call, v, kv_heads)
@@ -94,7 +98,7 @@ def rotary_embedding(call: Call) -> Result:
     )
 
 
-@lowers("RotaryEmbedding", domain=MICROSOFT)
+@lowers("RotaryEmbedding", domain=MICROSOFT, ranks={0: (3, 4), 2: (2,)})
 def rotary_embedding_of_microsoft(call: Call) -> Result:
     """The same, with positions that may be given as the first one alone."""
     x = call.operand(0)
@@ -184,12 +188,17 @@ def _filler(call: Call) -> float:
     return call.attribute("mask_filter_value", -10000.0)
 
 
-@lowers("MultiHeadAttention", domain=MICROSOFT, empty=True)
+@lowers(
+    "MultiHeadAttention",
+    domain=MICROSOFT,
+    empty=True,
+    ranks={0: (3, 5), 1: (3, 4, 5), 2: (3, 4), 3: (1,), 4: (1, 2, 3, 4), 6: (4,), 7: (4,)},
+)
 def multi_head_attention(call: Call) -> Result:
     """Attention over separate or packed queries, keys and values."""
     if call.has(8) or call.has(9) or call.wants(3):
         call.fail("caches shared between past and present, beam search and scores as an output")
-    heads = call.attribute("num_heads")
+    heads = call.required("num_heads")
     q = call.operand(0)
     if len(q.shape) == 5:  # [batch, length, heads, 3, size]
         q, k, v = _unpacked(call, q)
@@ -230,18 +239,20 @@ def _biased(call: Call, bias: MLOperand, q: MLOperand, k: MLOperand, v: MLOperan
     return found
 
 
-@lowers("Attention", domain=MICROSOFT, empty=True)
+@lowers("Attention", domain=MICROSOFT, empty=True, ranks={0: (3,), 1: (2,), 3: range(1, 5), 4: (5,)})
 def attention_of_microsoft(call: Call) -> Result:
     """The projection to queries, keys and values, then attention."""
     if call.attribute("do_rotary", 0) or call.attribute("past_present_share_buffer", 0):
         call.fail("rotary embeddings within Attention, and shared caches")
-    heads = call.attribute("num_heads")
+    heads = call.required("num_heads")
     projected = call.build.matmul(call.operand(0), call.operand(1))
     bias = call.optional(2)
     if bias is not None:
         projected = call.build.add(projected, bias)
     width = int(projected.shape[2])
-    sizes = call.attribute("qkv_hidden_sizes") or [width // 3] * 3
+    sizes = call.integers("qkv_hidden_sizes") or [width // 3] * 3
+    if len(sizes) != 3:
+        call.fail(f"qkv_hidden_sizes must be three; got {sizes}")
     x = _Heads(*(split_heads(call, part, heads) for part in call.build.split(projected, sizes, axis=2)))
     past, length = given(call, 4), 0
     if past is not None:
@@ -260,7 +271,12 @@ def attention_of_microsoft(call: Call) -> Result:
     return [y, call.build.concat([call.reshape(p, [1, *p.shape]) for p in (x.k, x.v)], 0)]
 
 
-@lowers("GroupQueryAttention", domain=MICROSOFT, empty=True)
+@lowers(
+    "GroupQueryAttention",
+    domain=MICROSOFT,
+    empty=True,
+    ranks={0: (3,), 1: (3,), 2: (3,), 3: (4,), 4: (4,), 7: (2,), 8: (2,), 10: range(2, 5)},
+)
 def group_query_attention(call: Call) -> Result:
     """Attention with fewer heads of keys than of queries, over a cache that is filled to a length of its own per batch."""
     for index, name in ((11, "head_sink"), (12, "k_scale"), (13, "v_scale"), (14, "q_norm_weight"), (15, "k_norm_weight")):
@@ -268,7 +284,7 @@ def group_query_attention(call: Call) -> Result:
             call.fail(f"input {name}")
     if call.attribute("smooth_softmax", 0) > 0 or call.wants(3):
         call.fail("smooth_softmax, and scores as an output")
-    heads, kv_heads = call.attribute("num_heads"), call.attribute("kv_num_heads")
+    heads, kv_heads = call.required("num_heads"), call.required("kv_num_heads")
     q = call.operand(0)
     if call.has(1):
         k, v = call.operand(1), call.operand(2)
@@ -283,7 +299,7 @@ def group_query_attention(call: Call) -> Result:
     if in_place is not None:
         first = in_place.first
     else:
-        first = past_key is None or past_value is None or int(call.number(6)) == count
+        first = past_key is None or past_value is None or call.integer(6) == count
     # How many keys each batch had before this call; in a prompt, none.
     before = None if first else call.build.sub(lengths, call.constant(count, "int32"))
     if call.attribute("do_rotary", 0):
@@ -292,7 +308,7 @@ def group_query_attention(call: Call) -> Result:
         start = call.constant(0, "int32") if before is None else before
         k, v = (call.build.ext.cache_update(p, rows, start) for p, rows in ((past_key, k), (past_value, v)))
     elif past_key is not None and past_value is not None:
-        capacity = max(int(call.number(6)), int(past_key.shape[2]))
+        capacity = max(call.integer(6), int(past_key.shape[2]))
         k, v = _appended(call, past_key, k, before, capacity), _appended(call, past_value, v, before, capacity)
     window = call.attribute("local_window_size", -1)
     bias = call.optional(10)

@@ -9,7 +9,7 @@ import numpy as np
 import onnx_ir
 
 from ..call import Call
-from ..loops import nothing
+from ..loops import fault_of_loop, fault_of_scan, nothing
 from ..types import Array
 from ._registry import Inline, Result, lowers
 
@@ -82,6 +82,8 @@ def _stays_true(body: onnx_ir.Graph) -> bool:
 def loop(call: Call) -> Result:
     """The iterations one after the other, if their number is known and small."""
     body: onnx_ir.Graph = call.attribute("body")
+    if fault := fault_of_loop(call.node):
+        call.fail(fault)
     if not call.has(0) or call.tensor(0).array is None:
         call.on_host("the number of iterations is not known beforehand")
     if call.has(1) and call.tensor(1).array is None:
@@ -108,12 +110,19 @@ def loop(call: Call) -> Result:
 def scan(call: Call) -> Result:
     """The iterations one after the other, if they are few."""
     body: onnx_ir.Graph = call.attribute("body")
+    if fault := fault_of_scan(call.node):
+        call.fail(fault)
     inputs = [v for v in call.node.inputs if v is not None]
     scanned = call.attribute("num_scan_inputs")
     states, sources = inputs[: len(inputs) - scanned], inputs[len(inputs) - scanned :]
-    tensors = [call.tensor(i) for i in range(len(states), len(inputs))]
+    tensors = [t for t in call.inputs if t is not None][len(states) :]
+    if not all(t.rank for t in tensors):
+        call.fail("a scalar is scanned")
     axes = [call.axis(a, t.rank) for a, t in zip(call.attribute("scan_input_axes", [0] * scanned), tensors, strict=True)]
-    count = tensors[0].shape[axes[0]]
+    counts = {t.shape[a] for t, a in zip(tensors, axes, strict=True)}
+    count = counts.pop()
+    if counts:
+        call.fail(f"sequences of lengths {count}, {', '.join(map(str, counts))}")
     if count * (len(body) + 1) > MOST_UNROLLED:
         call.on_host(f"{count} iterations of {len(body)} nodes are too many to unroll")
     backward = call.attribute("scan_input_directions", [0] * scanned)
@@ -141,4 +150,6 @@ def scan(call: Call) -> Result:
 @lowers("Scan", since=8, empty=True)
 def scan_of_batches(call: Call) -> Result:
     """Scan's first form, over batches of sequences of different lengths."""
+    if fault := fault_of_scan(call.node, lengths=1):
+        call.fail(fault)
     return call.on_host("Scan of operator set 8 works on batches")

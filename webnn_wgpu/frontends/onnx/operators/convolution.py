@@ -17,15 +17,15 @@ from webnn_wgpu import MLOperand
 
 from ..call import Call
 from ._registry import MICROSOFT, Result, lowers
-from ._windows import Window, extended, shared_padding, tap, windows_of
+from ._windows import Window, extended, shared_padding, strides_of, tap, windows_of
 from .activations import activated
 
 
 def kernel_of(call: Call, weight: Sequence[int]) -> list[int]:
     """Return a convolution's kernel, which its weights' shape tells; the attribute may say it again."""
     kernel = list(weight[2:])
-    if (call.attribute("kernel_shape") or kernel) != kernel:
-        call.fail(f"kernel_shape {call.attribute('kernel_shape')} does not fit weights of shape {tuple(weight)}")
+    if (call.integers("kernel_shape") or kernel) != kernel:
+        call.fail(f"kernel_shape {call.integers('kernel_shape')} does not fit weights of shape {tuple(weight)}")
     return kernel
 
 
@@ -33,7 +33,7 @@ def check_channels(call: Call, x: Sequence[int], weight: Sequence[int], groups: 
     """Refuse shapes that are no convolution's."""
     if len(x) < 3 or len(weight) != len(x):
         call.fail(f"input {tuple(x)} and weights {tuple(weight)} are no images and filters")
-    if x[1] != weight[1] * groups or weight[0] % groups:
+    if groups < 1 or x[1] != weight[1] * groups or weight[0] % groups:
         call.fail(f"input {tuple(x)} and weights {tuple(weight)} do not fit {groups} groups")
 
 
@@ -105,7 +105,7 @@ def fused_conv(call: Call) -> Result:
     y = conv(call)
     assert isinstance(y, MLOperand)
     y = call.build.add(y, call.operand(3)) if call.has(3) else y
-    return activated(call, y, call.attribute("activation_params") or [])
+    return activated(call, y, call.attribute("activation_params", list[float]()))
 
 
 # transposed -----------------------------------------------------------------------------------------------------------
@@ -167,15 +167,14 @@ def transposed(
 def conv_transpose(call: Call) -> Result:
     """Transposed convolution: every element adds the filter, times itself, to the result around it."""
     x, w, groups = call.tensor(0), call.tensor(1), call.attribute("group", 1)
-    if x.rank < 3 or w.rank != x.rank or x.shape[1] != w.shape[0] or x.shape[1] % groups:
+    if x.rank < 3 or w.rank != x.rank or groups < 1 or x.shape[1] != w.shape[0] or x.shape[1] % groups:
         call.fail(f"input {x.shape} and weights {w.shape} do not fit {groups} groups")
     count = x.rank - 2
-    more = call.attribute("output_padding") or [0] * count
-    wanted = call.attribute("output_shape")
+    more, wanted = call.integers("output_padding") or [0] * count, call.integers("output_shape")
+    if len(more) != count or (wanted and len(wanted) < count):
+        call.fail(f"output_padding or output_shape do not fit {count} spatial dimensions")
     automatic = call.attribute("auto_pad", "NOTSET")
-    pads = call.attribute("pads") or [0] * (2 * count)
-    strides = call.attribute("strides") or [1] * count
-    dilations = call.attribute("dilations") or [1] * count
+    strides, dilations, pads = strides_of(call, count)
     windows: list[Window] = []
     sizes: list[int] = []
     for i, taps in enumerate(kernel_of(call, w.shape)):
@@ -256,6 +255,8 @@ def deform_conv(call: Call) -> Result:
     x, w, offsets = call.tensor(0), call.tensor(1), call.tensor(2)
     groups, offset_groups = call.attribute("group", 1), call.attribute("offset_group", 1)
     check_channels(call, x.shape, w.shape, groups)
+    if offset_groups < 1 or x.shape[1] % offset_groups:
+        call.fail(f"{x.shape[1]} channels do not fit {offset_groups} groups of offsets")
     kernel = kernel_of(call, w.shape)
     windows = windows_of(call, x.shape[2:], kernel)
     n, channels, *sizes = x.shape

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from webnn_wgpu import MLOperand
@@ -10,7 +12,7 @@ from .. import host
 from ..call import Call
 from ..tensors import Tensor
 from ..types import is_float
-from ._registry import Result, lowers
+from ._registry import SOME, Result, lowers
 from .movement import cut
 
 
@@ -26,6 +28,8 @@ def gather_elements(call: Call) -> Result:
     """Elements picked along an axis, each by an index of its own."""
     x, indices = call.operand(0), call.operand(1)
     axis = call.axis(call.attribute("axis", 0), len(x.shape))
+    if len(x.shape) != len(indices.shape):
+        call.fail(f"indices of rank {len(indices.shape)} for data of rank {len(x.shape)}")
     for other, (have, want) in enumerate(zip(x.shape, indices.shape, strict=True)):
         if other != axis and want < have:
             starts, sizes = [0] * len(x.shape), list(x.shape)
@@ -34,11 +38,13 @@ def gather_elements(call: Call) -> Result:
     return call.build.gather_elements(x, indices, axis=axis)
 
 
-@lowers("GatherND", moves=True)
+@lowers("GatherND", moves=True, ranks={0: SOME, 1: SOME})
 def gather_nd(call: Call) -> Result:
     """Slices picked by coordinates, within each batch."""
     indices = call.operand(1)
     batch, shape = call.attribute("batch_dims", 0), list(indices.shape[:-1])
+    if not 0 <= batch <= min(len(shape), call.tensor(0).rank - 1):
+        call.fail(f"batch_dims {batch} of inputs of ranks {call.tensor(0).rank} and {len(shape) + 1}")
     if batch:
         coordinates = [_coordinate(call, shape, axis, indices.data_type) for axis in range(batch)]
         indices = call.build.concat([*coordinates, indices], len(shape))
@@ -52,7 +58,7 @@ def _coordinate(call: Call, shape: list[int], axis: int, data_type: str) -> MLOp
     return call.build.expand(call.constant(np.arange(shape[axis]).reshape(sizes), data_type), [*shape, 1])
 
 
-@lowers("Scatter", "ScatterElements", empty=True)
+@lowers("Scatter", "ScatterElements", empty=True, ranks={0: SOME, 1: SOME})
 def scatter_elements(call: Call) -> Result:
     """A copy in which elements, picked by indices along an axis, are replaced by updates or combined with them."""
     if not call.tensor(1).size:
@@ -60,6 +66,8 @@ def scatter_elements(call: Call) -> Result:
     x, indices, updates = call.operand(0), call.operand(1), call.operand(2)
     axis = call.axis(call.attribute("axis", 0), len(x.shape))
     reduction = call.attribute("reduction", "none")
+    if len(x.shape) != len(indices.shape):
+        call.fail(f"indices of rank {len(indices.shape)} for data of rank {len(x.shape)}")
     if all(i == axis or a == b for i, (a, b) in enumerate(zip(x.shape, indices.shape, strict=True))):
         return _scatter(call, "scatter_elements", reduction, x, indices, updates, axis=axis)
     shape = list(indices.shape)
@@ -85,11 +93,11 @@ def _scatter(
     return getattr(call.build.ext, form)(x, indices, updates, reduction=reduction, **options)
 
 
-@lowers("ReverseSequence", moves=True)
+@lowers("ReverseSequence", moves=True, ranks={0: range(2, 65), 1: (1,)})
 def reverse_sequence(call: Call) -> Result:
     """The first elements of each sequence in reverse order; how many, the second input says."""
     x, lengths = call.operand(0), call.operand(1)
-    time, batch = call.attribute("time_axis", 0), call.attribute("batch_axis", 1)
+    time, batch = call.axes([call.attribute("time_axis", 0), call.attribute("batch_axis", 1)], len(x.shape))
     shape = [1] * len(x.shape)
     shape[time] = int(x.shape[time])
     steps = call.constant(np.arange(x.shape[time]).reshape(shape), "int64")
@@ -105,7 +113,8 @@ def reverse_sequence(call: Call) -> Result:
 def one_hot(call: Call) -> Result:
     """One value at an index along a new axis, another elsewhere; nowhere for indices that are out of range."""
     indices, values = call.operand(0), call.operand(2)
-    depth = int(call.number(1))
+    depth = call.number(1)
+    depth = int(depth) if math.isfinite(depth) else call.fail(f"a depth of {depth}")
     if depth < 1:
         call.on_host("the depth is 0")
     if is_float(call.tensor(0).dtype):
@@ -127,7 +136,7 @@ def one_hot(call: Call) -> Result:
     return call.build.where(hit, on, off)
 
 
-@lowers("Compress", moves=True)
+@lowers("Compress", moves=True, ranks={1: (1,)})
 def compress(call: Call) -> Result:
     """Slices for which a condition holds, if it is known; else nothing tells how many there are."""
     condition = call.tensor(1).array
@@ -152,12 +161,12 @@ def data_dependent(call: Call) -> Result:
     call.on_host("the shape of its result depends on elements")
 
 
-@lowers("TopK", moves=True)
+@lowers("TopK", moves=True, ranks={0: SOME})
 def top_k(call: Call) -> Result:
     """The largest or smallest elements along an axis, and where they are."""
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", -1), x.rank)
-    k = int(call.number(1)) if call.version >= 10 else call.attribute("k")
+    k = call.integer(1) if call.version >= 10 else call.required("k")
     if k < 0 or k > x.shape[axis]:
         call.fail(f"k = {k} of {x.shape[axis]} elements")
     if not k:
@@ -181,6 +190,8 @@ def tensor_scatter(call: Call) -> Result:
     past, update, build = call.operand(0), call.operand(1), call.build
     rank = len(past.shape)
     axis = call.axis(call.attribute("axis", -2), rank)
+    if len(update.shape) != rank:
+        call.fail(f"an update of rank {len(update.shape)} for a cache of rank {rank}")
     size, count = int(past.shape[axis]), int(update.shape[axis])
     shape = [1] * rank
     shape[axis] = size
@@ -198,8 +209,10 @@ def tensor_scatter(call: Call) -> Result:
 def center_crop_pad(call: Call) -> Result:
     """Cut or padded with zeros to other sizes, the same on both sides."""
     x = call.tensor(0)
-    axes = call.axes(call.attribute("axes") or range(x.rank), x.rank)
-    wanted = dict(zip(axes, [int(v) for v in call.value(1)], strict=True))
+    axes, sizes = call.axes(call.integers("axes") or range(x.rank), x.rank), call.ints(1) or []
+    if len(axes) != len(sizes) or min(sizes, default=1) < 1:
+        call.fail(f"sizes {sizes} for {len(axes)} axes")
+    wanted = dict(zip(axes, sizes, strict=True))
     operand, begin, end = call.operand(0), [0] * x.rank, [0] * x.rank
     for axis, size in wanted.items():
         have = x.shape[axis]

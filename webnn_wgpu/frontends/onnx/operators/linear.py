@@ -18,6 +18,8 @@ MOST_PRODUCTS = 1 << 24
 
 def product(call: Call, a: MLOperand, b: MLOperand) -> MLOperand:
     """Return numpy's matrix product: vectors are rows or columns, integers are multiplied exactly."""
+    if not a.shape or not b.shape:
+        call.fail("a scalar is multiplied as a matrix")
     row, column = len(a.shape) == 1, len(b.shape) == 1
     a = call.reshape(a, [1, *a.shape]) if row else a
     b = call.reshape(b, [*b.shape, 1]) if column else b
@@ -65,7 +67,7 @@ def gemm(call: Call) -> Result:
             call.fail(f"C has rank {len(c.shape)}")
         c = c if beta else None
         return call.build.gemm(a, b, c=c, alpha=alpha, beta=beta, a_transpose=a_transpose, b_transpose=b_transpose)
-    if alpha != int(alpha) or beta != int(beta):
+    if not float(alpha).is_integer() or not float(beta).is_integer():
         call.on_host("integers scaled by fractions")
     a = call.transpose(a, [1, 0]) if a_transpose else a
     b = call.transpose(b, [1, 0]) if b_transpose else b
@@ -104,10 +106,12 @@ def fused_matmul(call: Call) -> Result:
     return y if alpha == 1 else call.build.mul(y, call.like(alpha, y))
 
 
-@lowers("Det")
+@lowers("Det", ranks={0: range(2, 65)})
 def det(call: Call) -> Result:
     """Determinants of matrices: each column's greatest element is brought to the front, then eliminated."""
-    *heads, n, _ = call.tensor(0).shape
+    *heads, n, columns = call.tensor(0).shape
+    if n != columns:
+        call.fail(f"matrices of {n} x {columns}")
     images = math.prod(heads)
     rest = call.reshape(call.cast(call.operand(0), "float32"), [images, n, n])
     total: MLOperand | None = None

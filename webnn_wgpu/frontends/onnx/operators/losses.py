@@ -5,7 +5,7 @@ from __future__ import annotations
 from webnn_wgpu import MLOperand
 
 from ..call import Call
-from ._registry import Result, lowers
+from ._registry import SOME, Result, lowers
 
 
 def negative_log_likelihood(call: Call, scores: MLOperand, reduction: str) -> MLOperand:
@@ -37,13 +37,13 @@ def negative_log_likelihood(call: Call, scores: MLOperand, reduction: str) -> ML
     return call.build.div(call.build.reduce_sum(loss), call.build.reduce_sum(share))
 
 
-@lowers("NegativeLogLikelihoodLoss")
+@lowers("NegativeLogLikelihoodLoss", ranks={0: range(2, 65), 1: SOME})
 def negative_log_likelihood_loss(call: Call) -> Result:
     """The loss of logarithms of probabilities."""
     return negative_log_likelihood(call, call.cast(call.operand(0), "float32"), call.attribute("reduction", "mean"))
 
 
-@lowers("SoftmaxCrossEntropyLoss")
+@lowers("SoftmaxCrossEntropyLoss", ranks={0: range(2, 65), 1: SOME})
 def softmax_cross_entropy_loss(call: Call) -> Result:
     """The loss of scores, and the logarithms of their probabilities."""
     x = call.cast(call.operand(0), "float32")

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from webnn_wgpu import MLOperand
 
 from ..call import Call
 from ..tensors import Tensor
-from ._registry import Result, lowers
+from ._registry import SOME, Result, lowers
 
 
 @lowers("Reshape", empty=True, moves=True)
 def reshape(call: Call) -> Result:
     """Another shape; 0 keeps a size, -1 follows from the others."""
     x = call.tensor(0)
-    sizes = [int(v) for v in (call.value(1) if call.version >= 5 else call.attribute("shape"))]
+    sizes = (call.ints(1) if call.version >= 5 else call.integers("shape")) or []
     if not call.attribute("allowzero", 0):
         sizes = [x.shape[i] if s == 0 and i < x.rank else s for i, s in enumerate(sizes)]
     if -1 in sizes:
@@ -45,6 +47,8 @@ def unsqueeze(call: Call) -> Result:
     sizes = iter(x.shape)
     rank = x.rank + len(axes)
     added = call.axes(axes, rank)
+    if len(set(added)) != len(added):
+        call.fail(f"axes {axes} name a dimension twice")
     return call.reshape(call.operand(0), [1 if i in added else next(sizes) for i in range(rank)])
 
 
@@ -67,28 +71,40 @@ def transpose(call: Call) -> Result:
 def expand(call: Call) -> Result:
     """Repeated along sizes of 1, in both directions as numpy broadcasts."""
     x = call.tensor(0)
-    sizes = np.broadcast_shapes(x.shape, tuple(int(v) for v in call.value(1)))
+    sizes = broadcast(call, x.shape, call.ints(1) or [])
     if 0 in sizes:
         return Tensor.known(np.zeros(sizes, x.dtype))
     return call.operand(0) if sizes == x.shape else call.build.expand(call.operand(0), list(sizes))
+
+
+def broadcast(call: Call, first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape that two shapes broadcast to."""
+    try:
+        return np.broadcast_shapes(tuple(first), tuple(second))
+    except ValueError:
+        call.fail(f"shapes {tuple(first)} and {tuple(second)} do not broadcast")
 
 
 @lowers("Tile", moves=True)
 def tile(call: Call) -> Result:
     """Repeated as a whole."""
     x = call.tensor(0)
-    repetitions = [int(v) for v in call.value(1)]
+    repetitions = call.ints(1) or []
+    if len(repetitions) != x.rank:
+        call.fail(f"{len(repetitions)} repetitions for rank {x.rank}")
     if 0 in repetitions:
         return Tensor.known(np.zeros([d * r for d, r in zip(x.shape, repetitions, strict=True)], x.dtype))
     return call.build.tile(call.operand(0), repetitions) if repetitions else call.operand(0)
 
 
-@lowers("Concat", empty=True, moves=True)
+@lowers("Concat", empty=True, moves=True, ranks={0: SOME})
 def concat(call: Call) -> Result:
     """Joined along an axis; parts without elements are left out."""
     tensors = [call.tensor(i) for i in range(len(call))]
     axis = call.axis(call.attribute("axis", 1), tensors[0].rank)
     parts = [t for t in tensors if t.size]
+    if any(t.rank != tensors[0].rank for t in tensors):
+        call.fail(f"inputs of ranks {', '.join(str(t.rank) for t in tensors)}")
     if not parts:
         sizes = list(tensors[0].shape)
         sizes[axis] = sum(t.shape[axis] for t in tensors)
@@ -98,7 +114,7 @@ def concat(call: Call) -> Result:
     return parts[0] if len(parts) == 1 else call.build.concat([call.hold(t) for t in parts], axis)
 
 
-@lowers("Split", moves=True)
+@lowers("Split", moves=True, ranks={0: SOME})
 def split(call: Call) -> Result:
     """Cut along an axis; parts may have no elements."""
     x = call.tensor(0)
@@ -110,7 +126,7 @@ def split(call: Call) -> Result:
             call.fail(f"num_outputs is {call.attribute('num_outputs')}, but it has {count} outputs")
         each = -(-x.shape[axis] // count)
         splits = [max(0, min(each, x.shape[axis] - i * each)) for i in range(count)]
-    if sum(splits) != x.shape[axis] or min(splits) < 0:
+    if not splits or sum(splits) != x.shape[axis] or min(splits) < 0:
         call.fail(f"the parts {splits} do not add up to {x.shape[axis]}")
     pieces = iter(call.build.split(call.operand(0), [s for s in splits if s], axis=axis))
     empty = np.zeros([*x.shape[:axis], 0, *x.shape[axis + 1 :]], x.dtype)
@@ -124,6 +140,8 @@ def slice_(call: Call) -> Result:
     starts, ends = call.ints(1, "starts") or [], call.ints(2, "ends") or []
     axes = call.axes(call.ints(3, "axes") or range(len(starts)), x.rank)
     steps = call.ints(4) or [1] * len(starts)
+    if not len(axes) == len(starts) == len(ends) == len(steps):
+        call.fail(f"{len(starts)} starts, {len(ends)} ends, {len(steps)} steps for {len(axes)} axes")
     ranges = [range(d) for d in x.shape]
     for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
         if not step:
@@ -151,15 +169,15 @@ def slice_(call: Call) -> Result:
 @lowers("Trilu", moves=True)
 def trilu(call: Call) -> Result:
     """The upper or lower triangle of the last two dimensions."""
-    diagonal = int(np.clip(call.number(1, 0), -(2**31), 2**31 - 1))
+    diagonal = max(-(2**31), min(call.integer(1, 0), 2**31 - 1))
     return call.build.triangular(call.operand(0), upper=bool(call.attribute("upper", 1)), diagonal=diagonal)
 
 
-@lowers("DepthToSpace", moves=True)
+@lowers("DepthToSpace", moves=True, ranks={0: (4,)})
 def depth_to_space(call: Call) -> Result:
     """Blocks of channels become blocks of pixels."""
     n, c, h, w = call.tensor(0).shape
-    b = call.attribute("blocksize")
+    b = call.required("blocksize")
     if call.attribute("mode", "DCR") == "DCR":
         sizes, order = [n, b, b, c // (b * b), h, w], [0, 3, 4, 1, 5, 2]
     else:
@@ -168,11 +186,11 @@ def depth_to_space(call: Call) -> Result:
     return call.reshape(moved, [n, c // (b * b), h * b, w * b])
 
 
-@lowers("SpaceToDepth", moves=True)
+@lowers("SpaceToDepth", moves=True, ranks={0: (4,)})
 def space_to_depth(call: Call) -> Result:
     """Blocks of pixels become blocks of channels."""
     n, c, h, w = call.tensor(0).shape
-    b = call.attribute("blocksize")
+    b = call.required("blocksize")
     order = [0, 3, 5, 1, 2, 4] if call.attribute("mode", "DCR") == "DCR" else [0, 1, 3, 5, 2, 4]
     moved = call.transpose(call.reshape(call.operand(0), [n, c, h // b, b, w // b, b]), order)
     return call.reshape(moved, [n, c * b * b, h // b, w // b])

@@ -13,7 +13,7 @@ from ..call import Call
 from ..rounding import rounded
 from ..tensors import Tensor
 from ..types import FLOAT32, HELD, DType
-from ._registry import MICROSOFT, Result, lowers
+from ._registry import IMAGES, MICROSOFT, SOME, Result, lowers
 
 
 def wide(call: Call, index: int) -> MLOperand:
@@ -23,7 +23,7 @@ def wide(call: Call, index: int) -> MLOperand:
 
 def per_channel(call: Call, operand: MLOperand, rank: int) -> MLOperand:
     """Return a vector of channels in a shape that broadcasts to [N, C, sizes...]."""
-    return call.reshape(operand, [1, operand.shape[0], *[1] * (rank - 2)]) if rank > 1 else operand
+    return call.reshape(operand, [1, math.prod(operand.shape), *[1] * (rank - 2)]) if rank > 1 else operand
 
 
 def moments(call: Call, x: MLOperand, axes: Sequence[int]) -> tuple[MLOperand, MLOperand, MLOperand]:
@@ -58,7 +58,7 @@ def typed(operand: MLOperand, dtype: DType, call: Call) -> Tensor:
 # over images ----------------------------------------------------------------------------------------------------------
 
 
-@lowers("BatchNormalization")
+@lowers("BatchNormalization", ranks={0: SOME})
 def batch_normalization(call: Call) -> Result:
     """Channels normalized with given statistics; in training with their own, by which the given ones are moved."""
     x, epsilon = call.operand(0), call.attribute("epsilon", 1e-5)
@@ -85,6 +85,8 @@ def batch_normalization(call: Call) -> Result:
 def trained(call: Call, x: MLOperand, epsilon: float) -> Result:
     """Return what training gives: normalized images, moved statistics, and in older versions their own too."""
     rank = len(x.shape)
+    if rank < 2:
+        call.fail(f"training of an input of rank {rank}")
     mean, apart, variance = moments(call, x, [0, *range(2, rank)])
     channels = [x.shape[1]]
     y = call.build.div(apart, call.build.sqrt(call.build.add(variance, number(call, epsilon))))
@@ -102,6 +104,8 @@ def trained(call: Call, x: MLOperand, epsilon: float) -> Result:
 def normalized_images(call: Call, x: MLOperand, groups: int, scale: MLOperand | None, bias: MLOperand | None) -> MLOperand:
     """Return each image's channels, or so many groups of them, normalized; scale and bias are one for each group."""
     n, epsilon = int(x.shape[0]), call.attribute("epsilon", 1e-5)
+    if groups < 1:
+        call.fail(f"{groups} groups")
     x = keeps(x, epsilon) or call.cast(x, "float32")
     scale, bias = (None if o is None else call.cast(o, x.data_type) for o in (scale, bias))
     flat = call.reshape(x, [n, groups, 1, math.prod(int(d) for d in x.shape) // (n * groups)])
@@ -109,17 +113,17 @@ def normalized_images(call: Call, x: MLOperand, groups: int, scale: MLOperand | 
     return call.reshape(y, x.shape)
 
 
-@lowers("InstanceNormalization")
+@lowers("InstanceNormalization", ranks={0: range(2, 65)})
 def instance_normalization(call: Call) -> Result:
     """Each image's channels normalized."""
     x = call.operand(0)
     return normalized_images(call, x, int(x.shape[1]), call.operand(1), call.operand(2))
 
 
-@lowers("GroupNormalization")
+@lowers("GroupNormalization", ranks={0: range(2, 65)})
 def group_normalization(call: Call) -> Result:
     """Groups of each image's channels normalized; scale and bias are one for each group, since version 21 for each channel."""
-    x, groups = call.operand(0), call.attribute("num_groups")
+    x, groups = call.operand(0), call.required("num_groups")
     if call.version < 21:
         return normalized_images(call, x, groups, call.operand(1), call.operand(2))
     rank = len(x.shape)
@@ -127,23 +131,23 @@ def group_normalization(call: Call) -> Result:
     return scaled(call, y, per_channel(call, call.operand(1), rank), per_channel(call, call.operand(2), rank))
 
 
-@lowers("GroupNorm", domain=MICROSOFT)
+@lowers("GroupNorm", domain=MICROSOFT, ranks={0: IMAGES})
 def group_norm(call: Call) -> Result:
     """Groups of each image's channels normalized, which may stand last, and Swish after it."""
     x = wide(call, 0)
     rank = len(x.shape)
     if call.attribute("channels_last", 1):
         x = call.transpose(x, [0, rank - 1, *range(1, rank - 1)])
-    y = normalized_images(call, x, call.attribute("groups"), None, None)
+    y = normalized_images(call, x, call.required("groups"), None, None)
     y = scaled(call, y, per_channel(call, call.operand(1), rank), per_channel(call, call.operand(2), rank))
     y = call.build.mul(y, call.build.sigmoid(y)) if call.attribute("activation", 0) else y
     return call.transpose(y, [0, *range(2, rank), 1]) if call.attribute("channels_last", 1) else y
 
 
-@lowers("LRN")
+@lowers("LRN", ranks={0: range(2, 65)})
 def lrn(call: Call) -> Result:
     """Each element divided by a power of its neighbouring channels' mean of squares."""
-    x, size = wide(call, 0), call.attribute("size")
+    x, size = wide(call, 0), call.required("size")
     n, c = (int(d) for d in x.shape[:2])
     rest = math.prod(int(d) for d in x.shape[2:])
     squares = call.reshape(call.build.mul(x, x), [n, 1, c, rest])

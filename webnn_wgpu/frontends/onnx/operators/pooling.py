@@ -16,8 +16,8 @@ import numpy as np
 from webnn_wgpu import MLOperand
 
 from ..call import Call
-from ._registry import Result, lowers
-from ._windows import Window, extended, tap, windows_of
+from ._registry import IMAGES, Result, lowers
+from ._windows import Window, extended, strides_of, tap, windows_of
 
 Pool = Callable[..., MLOperand]
 
@@ -25,10 +25,14 @@ NOWHERE = 2**31 - 1
 """Place of an element that is not the greatest."""
 
 
+def kernel_shape(call: Call) -> list[int]:
+    """Return the taps of a pooling's windows along each spatial dimension."""
+    return call.integers("kernel_shape") or call.fail("kernel_shape is missing")
+
+
 def pooling_windows(call: Call, sizes: Sequence[int]) -> tuple[list[Window], list[int]]:
     """Return the windows of a pooling, their padding behind as much as the last one needs, and how many there are."""
-    kernel: list[int] = call.attribute("kernel_shape") or call.fail("kernel_shape is missing")
-    windows = windows_of(call, sizes, kernel)
+    windows = windows_of(call, sizes, kernel_shape(call))
     counts: list[int] = []
     for i, (size, window) in enumerate(zip(sizes, windows, strict=True)):
         count = window.count(size)
@@ -75,7 +79,7 @@ def in_float32(call: Call, x: MLOperand) -> MLOperand:
     return call.cast(x, "float32")
 
 
-@lowers("MaxPool", moves=True, folds=False)
+@lowers("MaxPool", moves=True, folds=False, ranks={0: IMAGES})
 def max_pool(call: Call) -> Result:
     """Greatest element of each window, and its place."""
     x = call.operand(0)
@@ -115,7 +119,7 @@ def places(call: Call, x: MLOperand, y: MLOperand, windows: Sequence[Window], co
     return call.build.add(found, call.constant(base, "int32"))
 
 
-@lowers("AveragePool", folds=False)
+@lowers("AveragePool", folds=False, ranks={0: IMAGES})
 def average_pool(call: Call) -> Result:
     """Mean of each window, over the elements within the input, or with its padding."""
     return averaged(call, call.operand(0))
@@ -124,7 +128,7 @@ def average_pool(call: Call) -> Result:
 def averaged(call: Call, x: MLOperand) -> MLOperand:
     """Return the means of the windows of [N, C, sizes...] that a node's attributes ask for."""
     sizes = [int(d) for d in x.shape[2:]]
-    given = windows_of(call, sizes, call.attribute("kernel_shape"))
+    given = windows_of(call, sizes, kernel_shape(call))
     windows, _ = pooling_windows(call, sizes)
     x = in_float32(call, x) if len(sizes) > 2 else x
     if call.attribute("count_include_pad", 0):
@@ -136,10 +140,16 @@ def averaged(call: Call, x: MLOperand) -> MLOperand:
     return pooled(call, call.build.average_pool2d, x, windows)
 
 
-@lowers("LpPool")
+def power(call: Call) -> float:
+    """Return the exponent of a norm."""
+    p = call.attribute("p", 2.0)
+    return p if p > 0 else call.fail(f"p {p} is not positive")
+
+
+@lowers("LpPool", ranks={0: IMAGES})
 def lp_pool(call: Call) -> Result:
     """Root of the sum of powers of each window."""
-    x, p = in_float32(call, call.operand(0)), call.attribute("p", 2)
+    x, p = in_float32(call, call.operand(0)), power(call)
     windows, _ = pooling_windows(call, [int(d) for d in x.shape[2:]])
     if p == 2:
         return pooled(call, call.build.l2_pool2d, x, windows)
@@ -168,7 +178,7 @@ def global_max_pool(call: Call) -> Result:
 @lowers("GlobalLpPool")
 def global_lp_pool(call: Call) -> Result:
     """Root of the sum of powers of each image's channels."""
-    x, p = in_float32(call, call.operand(0)), call.attribute("p", 2)
+    x, p = in_float32(call, call.operand(0)), power(call)
     if p in (1, 2):
         reduce = call.build.reduce_l1 if p == 1 else call.build.reduce_l2
         return reduce(x, **image_axes(call))
@@ -176,19 +186,24 @@ def global_lp_pool(call: Call) -> Result:
     return call.build.pow(call.build.reduce_sum(powers, **image_axes(call)), call.constant(1 / p, "float32"))
 
 
-@lowers("MaxUnpool", moves=True)
+@lowers("MaxUnpool", moves=True, ranks={0: IMAGES})
 def max_unpool(call: Call) -> Result:
     """Elements put where a pooling found them; 0 elsewhere."""
     x = call.tensor(0)
-    kernel = call.attribute("kernel_shape")
+    kernel = kernel_shape(call)
     count = len(kernel)
-    strides, pads = call.attribute("strides") or [1] * count, call.attribute("pads") or [0] * 2 * count
+    strides, _, pads = strides_of(call, count)
+    if x.rank != count + 2:
+        call.fail(f"a kernel of {count} dimensions for an input of rank {x.rank}")
     sizes = [(x.shape[2 + i] - 1) * strides[i] - pads[i] - pads[i + count] + kernel[i] for i in range(count)]
     shape = [*x.shape[:2], *sizes]
     operand = call.operand(0)
     empty = call.build.expand(call.like(0, operand), [math.prod(shape)])
     places = call.reshape(call.operand(1), [x.size])
     y = call.reshape(call.build.scatter_elements(empty, places, call.reshape(operand, [x.size]), axis=0), shape)
-    for i, size in enumerate(call.ints(2) or shape):
+    whole = call.ints(2) or shape
+    if len(whole) != len(shape):
+        call.fail(f"an output shape of {whole} for an input of rank {x.rank}")
+    for i, size in enumerate(whole):
         y = extended(call, y, i, 0, size - shape[i])
     return y

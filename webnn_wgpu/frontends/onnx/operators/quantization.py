@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
-import onnx_ir
 
 from webnn_wgpu import MLOperand
 
 from ..call import Call
 from ..rounding import rounded
 from ..tensors import Tensor
-from ..types import FLOAT32, HELD, DType, is_float, logical
+from ..types import FLOAT32, HELD, DType, is_float
 from ._exact import centred, exact_sums
-from ._registry import MICROSOFT, Result, lowers
+from ._registry import IMAGES, MICROSOFT, Result, lowers
 from ._windows import extended, windows_of
 from .convolution import check_channels, convolution, kernel_of
 from .linear import product
@@ -30,14 +29,6 @@ DIRECT = frozenset({"int8", "uint8", "int32"})
 """Types that WebNN quantizes to."""
 LIMITS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3), "int16": (-32768, 32767), "uint16": (0, 65535)}
 """Ranges of the integers that are held in wider ones."""
-
-
-def named_dtype(call: Call, name: str) -> DType | None:
-    """Return the type that an attribute names; None where it is left out or 0."""
-    wanted = call.attribute(name, 0)
-    if not wanted:
-        return None
-    return logical(onnx_ir.DataType(wanted)) or call.fail(f"{name} {onnx_ir.DataType(wanted).name} cannot be held")
 
 
 class Blocks:
@@ -54,6 +45,8 @@ class Blocks:
     def __init__(self, call: Call, shape: tuple[int, ...], scale: tuple[int, ...], axis: int, block: int) -> None:
         self.call, self.gathered = call, None
         rank = len(shape)
+        if block < 0:
+            call.fail(f"blocks of {block}")
         if block:
             axis = call.axis(axis, rank)
             if len(scale) != rank or any(d != s for i, (d, s) in enumerate(zip(shape, scale, strict=True)) if i != axis):
@@ -93,9 +86,9 @@ class Blocks:
 def quantize_linear(call: Call) -> Result:
     """round(x / scale) + zero point, limited to the type's range; floats of 8 bits have no zero point."""
     x, scale = call.tensor(0), call.tensor(1)
-    dtype = call.tensor(2).dtype if call.has(2) else named_dtype(call, "output_dtype") or np.dtype(np.uint8)
+    dtype = call.tensor(2).dtype if call.has(2) else call.dtype("output_dtype") or np.dtype(np.uint8)
     blocks = Blocks(call, x.shape, scale.shape, call.attribute("axis", 1), call.attribute("block_size", 0))
-    precision = named_dtype(call, "precision")
+    precision = call.dtype("precision")
     half = np.dtype(np.float16)
     in_half = precision == half or (precision is None and x.dtype == scale.dtype == half)
     computed = "float16" if in_half else "float32"
@@ -139,7 +132,7 @@ def expanded(call: Call, blocks: MLOperand, like: MLOperand) -> MLOperand:
 def dequantize_linear(call: Call) -> Result:
     """(x - zero point) * scale. Constants of 4 bits stay packed."""
     x, scale = call.tensor(0), call.tensor(1)
-    dtype = named_dtype(call, "output_dtype") or scale.dtype
+    dtype = call.dtype("output_dtype") or scale.dtype
     blocks = Blocks(call, x.shape, scale.shape, call.attribute("axis", 1), call.attribute("block_size", 0))
     computed = "float16" if dtype == np.dtype(np.float16) == scale.dtype else "float32"
     scales = blocks.laid(call.cast(call.operand(1), computed))
@@ -190,15 +183,18 @@ def dynamic_quantize_linear(call: Call) -> Result:
 
 def along(call: Call, index: int, axis: int, rank: int) -> MLOperand | None:
     """Return an input that is one number or a vector along an axis, in a shape that broadcasts; None where it is left out."""
-    if not call.has(index):
-        return None
+    return laid_along(call, index, axis, rank) if call.has(index) else None
+
+
+def laid_along(call: Call, index: int, axis: int, rank: int) -> MLOperand:
+    """Return an input that must be given, one number or a vector along an axis, in a shape that broadcasts."""
     size = call.tensor(index).size
     return call.reshape(call.operand(index), [] if size == 1 else [size if i == axis else 1 for i in range(rank)])
 
 
 def requantized(call: Call, sums: MLOperand, scale: MLOperand, index: int, dtype: DType) -> MLOperand:
     """Return sums of products of the given scale, quantized with the scale and zero point that are inputs from `index` on."""
-    y_scale = call.cast(along(call, index, -1, 1) or call.fail(f"input {index} is missing"), "float32")
+    y_scale = call.cast(laid_along(call, index, -1, 1), "float32")
     steps = call.build.mul(call.cast(sums, "float32"), call.build.div(scale, y_scale))
     ones = [1] * len(steps.shape)
     zero = call.reshape(call.operand(index + 1), ones) if call.has(index + 1) else call.constant(np.zeros(ones), dtype.name)
@@ -224,10 +220,13 @@ def magnitude(call: Call, index: int, zero_index: int, axes: tuple[int, ...]) ->
 
 
 def matrix_zero(call: Call, index: int, of: int, right: bool) -> MLOperand | None:
-    """Return the zero point or scale of a matrix: one number, one for each row of the left or column of the right one."""
+    """Return the zero point of a matrix: one number, one for each row of the left or column of the right one."""
+    return matrix_scale(call, index, of, right) if call.has(index) else None
+
+
+def matrix_scale(call: Call, index: int, of: int, right: bool) -> MLOperand:
+    """Return the scale of a matrix, or its zero point, which must be given."""
     shape = call.tensor(of).shape
-    if not call.has(index):
-        return None
     given = call.tensor(index)
     if given.rank < 2 and given.size > 1:
         return call.reshape(call.operand(index), [1, given.size] if right else [given.size, 1])
@@ -258,16 +257,12 @@ def dynamic_quantize_matmul(call: Call) -> Result:
     y, scale, zero_point = (o for o in found if isinstance(o, MLOperand))
     a = centred(call, Tensor(call.tensor(0).shape, np.dtype(np.uint8), operand=y), zero_point)
     b = centred(call, call.tensor(1), matrix_zero(call, 3, 1, True))
-    b_scale = matrix_zero(call, 2, 1, True)
-    assert b_scale is not None
-    return to_floats(call, exact_matmul(call, a, b), call.build.mul(scale, b_scale), 4)
+    return to_floats(call, exact_matmul(call, a, b), call.build.mul(scale, matrix_scale(call, 2, 1, True)), 4)
 
 
 def scales(call: Call, a: int, b: int, of_a: int, of_b: int) -> MLOperand:
     """Return the product of two matrices' scales as float32."""
-    left, right = matrix_zero(call, a, of_a, False), matrix_zero(call, b, of_b, True)
-    assert left is not None
-    assert right is not None
+    left, right = matrix_scale(call, a, of_a, False), matrix_scale(call, b, of_b, True)
     return call.build.mul(call.cast(left, "float32"), call.cast(right, "float32"))
 
 
@@ -344,8 +339,8 @@ def conv_integer(call: Call) -> Result:
     return exact_convolution(call, call.tensor(0), 1, 2, 3)
 
 
-@lowers("QLinearConv")
-@lowers("QLinearConv", domain=MICROSOFT)
+@lowers("QLinearConv", ranks={0: IMAGES})
+@lowers("QLinearConv", domain=MICROSOFT, ranks={0: IMAGES})
 def qlinear_conv(call: Call) -> Result:
     """Convolution of quantized tensors, quantized again; the bias counts steps of the product of both scales."""
     image, last = call.tensor(0), bool(call.attribute("channels_last", 0))
@@ -355,9 +350,7 @@ def qlinear_conv(call: Call) -> Result:
         shape = tuple(image.shape[i] for i in inward)
         image = Tensor(shape, image.dtype, operand=call.transpose(call.operand(0), inward))
     y = exact_convolution(call, image, 3, 2, 5, call.optional(8))
-    x_scale, w_scale = along(call, 1, -1, 1), along(call, 4, 1, image.rank)
-    assert x_scale is not None
-    assert w_scale is not None
+    x_scale, w_scale = laid_along(call, 1, -1, 1), laid_along(call, 4, 1, image.rank)
     scale = call.build.mul(call.cast(x_scale, "float32"), call.cast(w_scale, "float32"))
     dtype = call.tensor(7).dtype if call.has(7) else image.dtype
     y = call.transpose(requantized(call, y, scale, 6, dtype), outward)
@@ -370,9 +363,7 @@ def qlinear_conv(call: Call) -> Result:
 def dequantized(call: Call, index: int) -> MLOperand:
     """Return a tensor that is followed by its scale and its zero point, as float32."""
     x, _ = centred(call, call.tensor(index), along(call, index + 2, -1, 1))
-    scale = along(call, index + 1, -1, 1)
-    assert scale is not None
-    return call.build.mul(x, call.cast(scale, "float32"))
+    return call.build.mul(x, call.cast(laid_along(call, index + 1, -1, 1), "float32"))
 
 
 def quantized(call: Call, y: MLOperand, index: int, dtype: DType) -> Tensor:
@@ -414,11 +405,12 @@ def qlinear_global_average_pool(call: Call) -> Result:
 def qlinear_concat(call: Call) -> Result:
     """Quantized tensors of several scales, joined and quantized again."""
     parts = [dequantized(call, i) for i in range(2, len(call), 3)]
-    axis = call.axis(call.attribute("axis"), call.tensor(2).rank)
+    axis = call.attribute("axis")
+    axis = call.axis(axis, call.tensor(2).rank) if isinstance(axis, int) else call.fail(f"axis {axis!r} is no integer")
     return quantized(call, call.build.concat(parts, axis), 0, call.tensor(1).dtype)
 
 
-@lowers("QLinearAveragePool", domain=MICROSOFT)
+@lowers("QLinearAveragePool", domain=MICROSOFT, ranks={0: IMAGES})
 def qlinear_average_pool(call: Call) -> Result:
     """Mean of each window of a quantized tensor, quantized again."""
     rank, last = call.tensor(0).rank, bool(call.attribute("channels_last", 0))

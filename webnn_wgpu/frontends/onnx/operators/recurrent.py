@@ -30,6 +30,8 @@ DEFAULTS = {
 """Alpha and beta of the activations that have them."""
 COMPOSED = frozenset({"thresholdedrelu", "scaledtanh"})
 """Activations that WebNN's networks do not have."""
+NETWORK = {0: (3,), 1: (3,), 2: (3,), 3: (2,), 4: (1,), 5: (3,), 6: (3,), 7: (2,)}
+"""Ranks of the inputs of recurrent networks."""
 LSTM_ACTIVATIONS = ("Sigmoid", "Tanh", "Tanh")
 Direction = Literal["forward", "backward", "both"]
 DIRECTIONS: Mapping[str, list[Direction]] = {
@@ -303,13 +305,13 @@ def sees_new_state(call: Call, hidden: int) -> bool:
     return known is None or bool(known[:, hidden : 2 * hidden].any())
 
 
-@lowers("LSTM", folds=False)
+@lowers("LSTM", folds=False, ranks=NETWORK)
 def lstm(call: Call) -> Result:
     """Long short-term memory."""
     return lstm_of(call, Network(call, 4, LSTM_ACTIVATIONS))
 
 
-@lowers("DynamicQuantizeLSTM", domain=MICROSOFT, folds=False)
+@lowers("DynamicQuantizeLSTM", domain=MICROSOFT, folds=False, ranks=NETWORK | {8: (1, 2), 10: (1, 2)})
 def dynamic_quantize_lstm(call: Call) -> Result:
     """Long short-term memory with weights of 8 bits. Inputs and states stay floats; onnxruntime quantizes them on CPUs."""
     return lstm_of(call, Network(call, 4, LSTM_ACTIVATIONS, (dequantized(call, 1, 8), dequantized(call, 2, 10))))
@@ -425,7 +427,7 @@ def gru_of(
     return net.outputs([state], sequence)
 
 
-@lowers("GRU", folds=False)
+@lowers("GRU", folds=False, ranks=NETWORK)
 def gru(call: Call) -> Result:
     """Gated recurrent unit."""
     net = Network(call, 3, ("Sigmoid", "Tanh"))
@@ -464,7 +466,7 @@ def unrolled_gru(net: Network, direction: int, reset_after: bool) -> list[MLOper
     return unrolled(net, direction, (net.first_state(5, direction),), cell, net.projected(direction, bias))
 
 
-@lowers("RNN", folds=False)
+@lowers("RNN", folds=False, ranks=NETWORK)
 def rnn(call: Call) -> Result:
     """Plain recurrent network."""
     net = Network(call, 1, ("Tanh",))

@@ -110,7 +110,7 @@ def arg_extreme(call: Call) -> Result:
 def cumulative(call: Call) -> Result:
     """Running sums or products along an axis."""
     x = call.operand(0)
-    axis = call.axis(int(call.number(1)), len(x.shape))
+    axis = call.axis(call.integer(1), len(x.shape))
     build = call.build.cumulative_sum if call.node.op_type == "CumSum" else call.build.ext.cumulative_product
     return build(x, axis, exclusive=bool(call.attribute("exclusive", 0)), reversed=bool(call.attribute("reverse", 0)))
 

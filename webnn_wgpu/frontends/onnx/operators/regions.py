@@ -11,18 +11,23 @@ from webnn_wgpu import MLOperand
 from ..call import Call
 from ..types import Array
 from ._registry import Result, lowers
+from ._windows import strides_of
 
+MOST_CELLS = 1024
+"""Most cells along a dimension that `MaxRoiPool` has a kernel for each of."""
 MOST_WEIGHED = 1 << 26
 """Most elements that an intermediate result of `_weighed_regions` may have."""
 
 
-@lowers("RoiAlign", folds=False)
+@lowers("RoiAlign", folds=False, ranks={0: (4,), 1: (2,), 2: (1,)})
 def roi_align(call: Call) -> Result:
     """Means, or maxima, of values at regular positions within the cells of regions."""
     x, build = call.operand(0), call.build
     samples, mean = call.attribute("sampling_ratio", 0), call.attribute("mode", "avg") == "avg"
     n, channels, height, width = (int(d) for d in x.shape)
     rows, columns = call.attribute("output_height", 1), call.attribute("output_width", 1)
+    if min(rows, columns) < 1 or max(samples, 1) ** 2 * rows * columns * channels > MOST_WEIGHED:
+        call.fail(f"{rows} x {columns} cells of {samples} x {samples} samples")
     shifted = call.attribute("coordinate_transformation_mode", "half_pixel" if call.version >= 16 else "output_half_pixel")
     offset = 0.5 if shifted == "half_pixel" else 0.0
     rois = build.mul(call.cast(call.operand(1), "float32"), call.constant(call.attribute("spatial_scale", 1.0), "float32"))
@@ -133,11 +138,14 @@ def _weighed_regions(call: Call, x: MLOperand, down: MLOperand, across: MLOperan
     return call.cast(build.matmul(tall, wide), x.data_type)
 
 
-@lowers("MaxRoiPool")
+@lowers("MaxRoiPool", ranks={0: (4,), 1: (2,)})
 def max_roi_pool(call: Call) -> Result:
     """The largest elements of the cells of regions; 0 for cells without elements."""
     x, build = call.operand(0), call.build
-    rows, columns = call.attribute("pooled_shape")
+    shape = call.integers("pooled_shape") or []
+    if len(shape) != 2 or not 1 <= min(shape) <= max(shape) <= MOST_CELLS:
+        call.fail(f"a pooled_shape of {shape}")
+    rows, columns = shape
     batch, *corners = build.split(call.operand(1), 5, axis=1)
     scale = call.constant(call.attribute("spatial_scale", 1.0), "float32")
     half = call.constant(0.5, "float32")
@@ -172,14 +180,15 @@ def max_roi_pool(call: Call) -> Result:
     return build.where(build.equal(pooled, lowest), call.like(0, pooled), pooled)
 
 
-@lowers("Col2Im")
+@lowers("Col2Im", ranks={0: (3,)})
 def col2im(call: Call) -> Result:
     """Images that patches are added up to."""
     x = call.tensor(0)
     image, block = call.ints(1) or [], call.ints(2) or []
     rank = len(image)
-    dilations, strides = call.attribute("dilations") or [1] * rank, call.attribute("strides") or [1] * rank
-    pads = call.attribute("pads") or [0] * (2 * rank)
+    if len(block) != rank or min([*image, *block], default=0) < 1 or x.shape[1] % math.prod(block):
+        call.fail(f"blocks of {block} do not fit images of {image} and {x.shape[1]} channels")
+    strides, dilations, pads = strides_of(call, rank)
     patches = [(image[i] + pads[i] + pads[rank + i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(rank)]
     if math.prod(patches) != x.shape[2]:
         call.fail(f"{x.shape[2]} patches, not the {patches} that the image takes")

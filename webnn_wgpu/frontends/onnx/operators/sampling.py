@@ -15,6 +15,8 @@ from ..tensors import Tensor
 from ..types import BOOL, DType, is_float
 from ._registry import Result, lowers
 
+MOST_ALONG = 1 << 31
+"""Most elements along a dimension of a result."""
 EXACT_IN_FLOAT32 = ("int8", "uint8", "int16", "uint16", "bool")
 """Types of at most 24 bits, which float32 holds."""
 
@@ -22,20 +24,20 @@ EXACT_IN_FLOAT32 = ("int8", "uint8", "int16", "uint16", "bool")
 @lowers("Upsample")
 def upsample(call: Call) -> Result:
     """Another number of elements along each dimension, by scales."""
-    scales = call.attribute("scales") if call.version < 9 else call.value(1).tolist()
+    scales = call.attribute("scales", list[float]()) if call.version < 9 else call.floats(1)
     return _scaled(call, scales)
 
 
 @lowers("Resize", since=10)
 def resize_by_scales(call: Call) -> Result:
     """The first form of Resize, like Upsample."""
-    return _scaled(call, call.value(1).tolist())
+    return _scaled(call, call.floats(1))
 
 
 def _scaled(call: Call, scales: Sequence[float]) -> Result:
     """Resize as versions before 11 did: output element o is element o / scale, rounded up where elements are left out."""
     x = call.tensor(0)
-    sizes = _scaled_sizes(x.shape, scales)
+    sizes = _scaled_sizes(call, x.shape, scales)
     mode = call.attribute("mode", "nearest")
     operand = call.operand(0)
     if mode == "nearest":
@@ -46,26 +48,34 @@ def _scaled(call: Call, scales: Sequence[float]) -> Result:
     return _resample(call, operand, range(x.rank), sizes, scales, "linear", "asymmetric")
 
 
-def _scaled_sizes(shape: Sequence[int], scales: Sequence[float]) -> list[int]:
-    return [int(np.floor(np.float32(d) * np.float32(s))) for d, s in zip(shape, scales, strict=True)]
+def _scaled_sizes(call: Call, shape: Sequence[int], scales: Sequence[float]) -> list[int]:
+    if len(scales) != len(shape) or min(scales, default=1) <= 0:
+        call.fail(f"scales {list(scales)} do not fit sizes {list(shape)}")
+    sizes = [float(np.float32(d)) * float(np.float32(s)) for d, s in zip(shape, scales, strict=True)]
+    if max(sizes, default=0) > MOST_ALONG:
+        call.fail(f"scales {list(scales)} of sizes {list(shape)} are too large")
+    # The product is rounded to float32 before what is behind its point is left out.
+    return [int(np.floor(np.float32(size))) for size in sizes]
 
 
 @lowers("Resize", since=11, empty=True)
 def resize(call: Call) -> Result:
     """Another number of elements along some dimensions."""
     x = call.tensor(0)
-    axes = call.axes(call.attribute("axes") or range(x.rank), x.rank)
+    axes = call.axes(call.integers("axes") or range(x.rank), x.rank)
     shape = [x.shape[a] for a in axes]
     if call.has(3) and call.tensor(3).size:
-        sizes = [int(v) for v in call.value(3)]
+        sizes = call.ints(3) or []
+        if len(sizes) != len(axes) or min(sizes, default=0) < 0:
+            call.fail(f"sizes {sizes} for {len(axes)} axes")
         scales = [new / max(old, 1) for new, old in zip(sizes, shape, strict=True)]
         policy = call.attribute("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
             scales = [min(scales) if policy == "not_larger" else max(scales)] * len(axes)
             sizes = [math.floor(scale * old + 0.5) for scale, old in zip(scales, shape, strict=True)]
     else:
-        scales = [float(v) for v in call.value(2)]
-        sizes = _scaled_sizes(shape, scales)
+        scales = call.floats(2)
+        sizes = _scaled_sizes(call, shape, scales)
     result = list(x.shape)
     for axis, new in zip(axes, sizes, strict=True):
         result[axis] = new
@@ -83,7 +93,7 @@ def resize(call: Call) -> Result:
         "extrapolation_value": call.attribute("extrapolation_value", 0.0),
     }
     if options["coordinates"] == "tf_crop_and_resize":
-        options["roi"] = [float(v) for v in call.value(1)]
+        options["roi"] = call.floats(1)
     mode = options.pop("mode")
     return _resample(call, call.operand(0), axes, sizes, scales, mode, **options)
 

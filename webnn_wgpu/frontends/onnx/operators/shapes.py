@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import onnx_ir
 
 from webnn_wgpu.typing import MLOperandDataType
 
 from ..call import Call
 from ..rounding import rounded, width
 from ..tensors import Tensor
-from ..types import BOOL, HELD, DType, is_float, logical
+from ..types import BOOL, HELD, DType, is_float
 from ._registry import Result, lowers
 
 
@@ -47,20 +46,20 @@ def identity(call: Call) -> Result:
 def constant_of_shape(call: Call) -> Result:
     """One number repeated."""
     value = call.attribute("value", np.zeros(1, np.float32))
-    sizes = tuple(int(v) for v in call.value(0))
+    sizes = tuple(call.ints(0) or ())
+    if value.size != 1 or min(sizes, default=0) < 0:
+        call.fail(f"{value.size} values for the shape {sizes}")
     result = call.filled(sizes, value.reshape(-1)[0], value.dtype)
     return result if isinstance(result, Tensor) else Tensor(sizes, value.dtype, operand=result)
 
 
-@lowers("EyeLike")
+@lowers("EyeLike", ranks={0: (2,)})
 def eye_like(call: Call) -> Result:
     """Ones on a diagonal."""
     x = call.tensor(0)
-    wanted = call.attribute("dtype")
-    dtype = x.dtype if wanted is None else logical(onnx_ir.DataType(wanted))
-    if dtype is None:
-        call.fail(f"dtype {onnx_ir.DataType(wanted).name} cannot be held")
-    return Tensor.known(np.eye(*x.shape, k=call.attribute("k", 0)).astype(dtype))
+    rows, columns = x.shape
+    diagonal = max(-rows, min(call.attribute("k", 0), columns))
+    return Tensor.known(np.eye(rows, columns, k=diagonal).astype(call.dtype("dtype") or x.dtype))
 
 
 @lowers("Cast", "CastLike", empty=True)
@@ -105,6 +104,4 @@ def bit_cast(call: Call) -> Result:
 
 
 def _wanted(call: Call) -> DType:
-    wanted = onnx_ir.DataType(call.attribute("to", 1))
-    dtype = logical(wanted)
-    return call.fail(f"type {wanted.name} cannot be held") if dtype is None else dtype
+    return call.dtype("to", 1) or call.fail("to names no type")

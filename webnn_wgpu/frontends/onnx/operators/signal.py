@@ -114,20 +114,20 @@ def real_samples(call: Call, x: MLOperand, length: int) -> MLOperand:
     return call.reshape(extended(call, y, 2, 0, -1), [*heads, length, 1])
 
 
-@lowers("DFT")
+@lowers("DFT", ranks={0: range(2, 65)})
 def dft(call: Call) -> Result:
     """Discrete Fourier transform along an axis; the last one holds real and imaginary parts."""
     x = call.cast(call.operand(0), "float32")
     rank = len(x.shape)
     if call.version >= 20:
-        axis = call.axis(int(call.number(2, -2)), rank)
+        axis = call.axis(call.integer(2, -2), rank)
     else:
         axis = call.axis(call.attribute("axis", 1), rank)
     inverse, onesided = bool(call.attribute("inverse", 0)), bool(call.attribute("onesided", 0))
-    if axis == rank - 1:
+    if axis == rank - 1 or x.shape[-1] not in (1, 2):
         call.fail("the last axis holds real and imaginary parts")
     size = int(x.shape[axis])
-    length = int(call.number(1, 2 * (size - 1) if inverse and onesided else size))
+    length = call.integer(1, 2 * (size - 1) if inverse and onesided else size)
     if length < 1:
         call.fail(f"a transform of length {length}")
     real = inverse and onesided
@@ -144,17 +144,19 @@ def dft(call: Call) -> Result:
     return call.transpose(y, [order.index(i) for i in range(rank)])
 
 
-@lowers("STFT")
+@lowers("STFT", ranks={0: (2, 3), 2: (1,)})
 def stft(call: Call) -> Result:
     """Fourier transforms of a signal's frames, each multiplied by a window."""
     x = call.cast(call.operand(0), "float32")
     x = call.reshape(x, [*x.shape, 1]) if len(x.shape) == 2 else x
     samples = int(x.shape[1])
-    step = int(call.number(1))
+    if x.shape[-1] not in (1, 2):
+        call.fail("the last axis holds real and imaginary parts")
+    step = call.integer(1)
     default = call.tensor(2).shape[0] if call.has(2) else samples
-    length = int(call.number(3, default))
-    frames = 1 + (samples - length) // step
-    if frames < 1 or step < 1:
+    length = call.integer(3, default)
+    frames = 1 + (samples - length) // step if step > 0 and length > 0 else 0
+    if frames < 1:
         call.fail(f"frames of {length}, {step} apart, do not fit {samples} samples")
     at = np.arange(frames)[:, np.newaxis] * step + np.arange(length)
     framed = call.build.gather(x, call.constant(at, "int32"), axis=1)

@@ -11,7 +11,7 @@ from ..call import Call
 from ..rounding import rounded
 from ..tensors import Tensor
 from ..types import HELD, Array
-from ._registry import MICROSOFT, Result, lowers
+from ._registry import MICROSOFT, SOME, Result, lowers
 from .activations import tanh_gelu
 from .quantization import Blocks
 
@@ -60,12 +60,11 @@ def bias_split_gelu(call: Call) -> Result:
 def expand_dims(call: Call) -> Result:
     """A size of 1 put in."""
     shape = list(call.tensor(0).shape)
-    axis = int(call.number(1))
-    shape.insert(axis if axis >= 0 else axis + len(shape) + 1, 1)
+    shape.insert(call.axis(call.integer(1), len(shape) + 1), 1)
     return call.reshape(call.operand(0), shape)
 
 
-@lowers("EmbedLayerNormalization", domain=MICROSOFT, folds=False)
+@lowers("EmbedLayerNormalization", domain=MICROSOFT, folds=False, ranks={0: (2,), 2: (2,), 3: (2,), 4: (2,)})
 def embed_layer_normalization(call: Call) -> Result:
     """Word, position and segment embeddings added, then normalised."""
     ids = call.operand(0)
@@ -96,8 +95,8 @@ def embed_layer_normalization(call: Call) -> Result:
 def matmul_nbits(call: Call) -> Result:
     """A product with weights of 2, 4 or 8 bits, taken out of their bytes by the kernel."""
     a = call.operand(0)
-    bits, block = call.attribute("bits", 4), call.attribute("block_size")
-    columns, rows = call.attribute("N"), call.attribute("K")
+    bits, block = call.attribute("bits", 4), call.required("block_size")
+    columns, rows = call.required("N"), call.required("K")
     blocks = -(-rows // block)
     if bits not in (2, 4, 8):
         call.fail(f"weights of {bits} bits")
@@ -122,11 +121,13 @@ def matmul_nbits(call: Call) -> Result:
     )
 
 
-@lowers("GatherBlockQuantized", domain=MICROSOFT, folds=False)
+@lowers("GatherBlockQuantized", domain=MICROSOFT, folds=False, ranks={0: SOME, 2: SOME})
 def gather_block_quantized(call: Call) -> Result:
     """Slices picked from a table of few bits per number, and scaled block by block: only what is picked is scaled."""
     data, scales = call.tensor(0), call.tensor(2)
     bits, block = call.attribute("bits", 4), call.attribute("block_size", 128)
+    if block < 1:
+        call.fail(f"blocks of {block}")
     picked_axis = call.axis(call.attribute("gather_axis", 0), data.rank)
     axis = call.axis(call.attribute("quantize_axis", 1), data.rank)
     along_rows = picked_axis == 0 and axis == data.rank - 1 > 0

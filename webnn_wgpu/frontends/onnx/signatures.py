@@ -1,0 +1,91 @@
+"""What ONNX's schemas demand of a node: which inputs it must have, and of which kinds its attributes are.
+
+A file may hold anything, so each node is checked before its inputs and attributes are used. What is not in a schema, such as an
+attribute of another version of the operator, is let through: exporters write some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import onnx
+import onnx_ir
+
+from .module import find_schema
+
+
+@dataclass(frozen=True)
+class Signature:
+    """The demands of one operator's schema.
+
+    Attributes:
+        inputs: names of the inputs that must be given, by position.
+        attributes: names of the attributes and their kinds, as `onnx_ir.AttributeType` names them.
+        required: names of the attributes that must be given.
+    """
+
+    inputs: Mapping[int, str]
+    attributes: Mapping[str, str]
+    required: tuple[str, ...]
+
+
+@cache
+def signature_of(op_type: str, version: int, domain: str) -> Signature | None:
+    """Return the demands on an operator; None if the `onnx` package does not know it, or withdrew it in this version."""
+    schema = find_schema(op_type, version, domain)
+    if schema is None or schema.deprecated:
+        return None
+    single = onnx.defs.OpSchema.FormalParameterOption.Single
+    variadic = onnx.defs.OpSchema.FormalParameterOption.Variadic
+    inputs = {i: given.name for i, given in enumerate(schema.inputs) if given.option == single}
+    last = len(schema.inputs) - 1
+    if schema.inputs and schema.inputs[last].option == variadic:
+        inputs |= {i: schema.inputs[last].name for i in range(last, schema.min_input)}
+    attributes = {name: attribute.type.name for name, attribute in schema.attributes.items()}
+    required = tuple(name for name, attribute in schema.attributes.items() if attribute.required)
+    return Signature(inputs, attributes, required)
+
+
+def fault_of(node: onnx_ir.Node, version: int) -> str:
+    """Return what is wrong with a node's inputs and attributes; "" if nothing is, or if its operator has no schema.
+
+    Args:
+        node: the node.
+        version: version of its operator set.
+    """
+    for attribute in node.attributes.values():
+        if fault := _fault_of_attribute(attribute):
+            return fault
+    signature = signature_of(node.op_type, version, node.domain)
+    if signature is None:
+        return ""
+    for index, name in signature.inputs.items():
+        if index >= len(node.inputs) or node.inputs[index] is None:
+            return f"input {index} ('{name}') is missing"
+    for name in signature.required:
+        if name not in node.attributes:
+            return f"attribute '{name}' is missing"
+    for name, attribute in node.attributes.items():
+        wanted = signature.attributes.get(name)
+        # A whole number will do for a floating-point one.
+        if wanted is not None and wanted != attribute.type.name and (wanted, attribute.type.name) != ("FLOAT", "INT"):
+            return f"attribute '{name}' is of kind {attribute.type.name}, not {wanted}"
+    return ""
+
+
+def _fault_of_attribute(attribute: onnx_ir.Attr) -> str:
+    """Return what makes an attribute unreadable, whatever its operator; "" if nothing does."""
+    if attribute.is_ref():
+        return f"attribute '{attribute.name}' stands for one of a function, but the node is in none"
+    if attribute.type == onnx_ir.AttributeType.UNDEFINED or attribute.value is None:
+        return f"attribute '{attribute.name}' has no value"
+    texts: Any = {
+        onnx_ir.AttributeType.STRING: (attribute.value,),
+        onnx_ir.AttributeType.STRINGS: attribute.value,
+    }.get(attribute.type, ())
+    if not all(isinstance(text, str) for text in texts):
+        return f"attribute '{attribute.name}' is no UTF-8: {attribute.value!r}"
+    return ""
