@@ -154,9 +154,23 @@ def _applied(r: Rewriter, pattern: Apply, value: int, found: _Found, node: Node 
         return
     inputs = (*node.inputs[:count], *(None for _ in range(len(node.inputs), count)))
     for operands in dict.fromkeys((inputs, inputs[::-1])) if OPS[node.op].commutative else (inputs,):
-        if _keeps_shape(r, node, pattern.operands, operands):
+        possible = all(_may_be(r, operand, other) for operand, other in zip(pattern.operands, operands, strict=True))
+        if possible and _keeps_shape(r, node, pattern.operands, operands):
             for each in _all_solved(r, pattern.operands, operands, found):
                 yield {**each, pattern: (node, value)}
+
+
+def _may_be(r: Rewriter, pattern: Pattern | None, value: int | None) -> bool:
+    """Return whether a value may be a pattern, as far as is seen at once: most are told apart here, which takes little time."""
+    match pattern:
+        case Apply():
+            return r.made(value, *pattern.operator.names) is not None
+        case OneOf():
+            return any(_may_be(r, choice, value) for choice in pattern.choices)
+        case Number() | AnyNumber():
+            return value in r.constants
+        case _:
+            return True
 
 
 def _keeps_shape(r: Rewriter, node: Node, patterns: Sequence[Pattern | None], operands: Sequence[int | None]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeAlias
 
@@ -31,10 +32,6 @@ class Rewriter:
         self.nodes: list[Node] = []
         self.remembered: dict[Hashable, int] = {}
         self._made: dict[int, Node] = {}
-        self._readers: dict[int, list[Node]] = {}
-        for node in graph.nodes:
-            for value in dict.fromkeys(node.operands):
-                self._readers.setdefault(value, []).append(node)
         self._outputs = set(graph.outputs.values())
         # Nodes that go when nothing reads them, in the order in which rules found them.
         self._replaced: dict[int, None] = {}
@@ -55,6 +52,15 @@ class Rewriter:
         """Return the node that made a value, if it is one of these operators."""
         node = None if value is None else self._made.get(value)
         return node if node is not None and node.op in ops else None
+
+    @cached_property
+    def _readers(self) -> Mapping[int | None, Sequence[Node]]:
+        # Most rules find nothing and never ask.
+        readers: dict[int | None, list[Node]] = {}
+        for node in self._graph.nodes:
+            for value in dict.fromkeys(node.inputs):
+                readers.setdefault(value, []).append(node)
+        return readers
 
     def readers(self, value: int) -> Sequence[Node]:
         """Return the nodes of the graph that read a value."""
@@ -206,12 +212,20 @@ Change: TypeAlias = Callable[[Rewriter, Node], bool]
 """Puts other nodes in the place of one and returns True, or returns False: what it has made until then goes."""
 
 
-def rewrite(graph: Graph, *changes: Change) -> Graph:
-    """Make changes at every node, the first that does something; operands have been rewritten before."""
+def rewrite(graph: Graph, *changes: Change, at: Collection[str] | None = None) -> Graph:
+    """Make changes at every node, the first that does something; operands have been rewritten before.
+
+    Args:
+        graph: the graph.
+        *changes: what to try.
+        at: the operators of the nodes that may change; all if it is None.
+    """
+    if at is not None and not any(node.op in at for node in graph.nodes):
+        return graph
     rewriter = Rewriter(graph)
     changed = False
     for node in graph.nodes:
-        if any(rewriter.attempt(change, rewriter, node) for change in changes):
+        if (at is None or node.op in at) and any(rewriter.attempt(change, rewriter, node) for change in changes):
             changed = True
         else:
             rewriter.keep(node)

@@ -92,9 +92,9 @@ def apply_rules(graph: Graph, *rules: Rule) -> Graph:
             by_operator.setdefault(op, []).append(rule)
 
     def change(r: Rewriter, node: Node) -> bool:
-        return any(rule(r, node) for rule in by_operator.get(node.op, ()))
+        return any(rule(r, node) for rule in by_operator[node.op])
 
-    return rewrite(graph, change) if any(node.op in by_operator for node in graph.nodes) else graph
+    return rewrite(graph, change, at=by_operator)
 
 
 def _operand(match: Match, pattern: Pattern, output: int | None = None) -> int | None:
