@@ -7,7 +7,10 @@ PYTHON ?= python3
 XDG_RUNTIME_DIR ?= $(or $(TMPDIR),/tmp)
 export XDG_RUNTIME_DIR
 
-BIN := $(VENV)/bin
+# Without bytecode on disk, each of the hundreds of processes that tests start compiles the package anew.
+export PYTHONDONTWRITEBYTECODE :=
+
+BIN := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check install
 SUDO = $(shell [ "$$(id -u)" = 0 ] || echo sudo -n -E)
 # apt's lists may be stale or, in a container, absent. Whether the packages arrived is what counts.
@@ -34,7 +37,15 @@ pytest = $(BIN)/python -m pytest $(in_processes)
 # package, name the ICD file of a SwiftShader of your own: make test-swiftshader SWIFTSHADER=/path/to/vk_swiftshader_icd.json
 SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
 
-.PHONY: help demo test test-all test-swiftshader test-subgroups test-oldest hardware swiftshader lint bench venv driver clean
+# Where the tests are that need no device, which `make test-quick` runs.
+QUICK := tests/checks tests/conformance tests/exporters tests/golden tests/unit
+
+# The type checker takes one core for about as long as the quick tests: it runs beside the tests, and reports behind them.
+types = $(BIN)/pyright --pythonpath $(BIN)/python
+beside_types = @report=$$(mktemp); $(types) >$$report 2>&1 & checker=$$!; $(1); tests=$$?; \
+	wait $$checker; checked=$$?; cat $$report; rm -f $$report; exit $$((tests || checked))
+
+.PHONY: help demo test test-quick test-all test-swiftshader test-subgroups test-oldest hardware swiftshader lint style bench venv driver clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -44,10 +55,13 @@ demo: $(VENV)/.installed $(VENV)/.weights ## run the main job: sentence similari
 	@$(ensure_driver)
 	$(BIN)/webnn-wgpu demo $(ARGS)
 
-test: lint $(VENV)/.weights ## linters, type checker, import rules, then pytest: the full device profile, a share of the others
+test: style $(VENV)/.weights ## linters, type checker, import rules, and pytest: the full device profile, a share of the others
 	@$(ensure_driver)
 	@$(MAKE) --no-print-directory hardware || echo "Tests that read the instructions of AMD's compiler are skipped"
-	$(pytest) --profiles=rotate $(ARGS)
+	$(call beside_types,$(pytest) --profiles=rotate $(ARGS))
+
+test-quick: style ## linters, type checker, import rules, and the tests that need no device: in less than a minute
+	$(call beside_types,$(pytest) --no-device -m "not bench and not campaign and not slow" $(or $(ARGS),$(QUICK)))
 
 test-all: lint $(VENV)/.weights ## everything: all device profiles, random graphs, SwiftShader, other subgroups, the oldest wgpu
 	@$(ensure_driver)
@@ -76,10 +90,12 @@ hardware: $(VENV)/hardware/.installed ## AMD's compilers without an AMD GPU: see
 
 swiftshader: $(SWIFTSHADER) ## fetch the software Vulkan driver SwiftShader
 
-lint: $(VENV)/.installed-dev ## ruff, pyright and import-linter
+lint: style ## ruff, import-linter and pyright
+	$(types)
+
+style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-dev $(VENV)/.weights ## measure; figures and a plot of them come to build/benchmarks.*

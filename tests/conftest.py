@@ -1,4 +1,4 @@
-"""What every test may use: the shared folder, a context on this machine's adapter, hypothesis without chance."""
+"""What every test may use: a context on this machine's adapter, hypothesis without chance."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
+from tests import optional
 from tests.rotation import SHARES, in_turn, profile_of, share_of_today
 from tests.spoiling import spoiled_runs
 from tests.support import PROFILES, open_profile
@@ -58,23 +59,9 @@ def _spoiled_workgroup_memory(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-def shared_folder() -> Path | None:
-    """The folder of data shared between checkouts (conformance cases, specification), or None where it is absent."""
-    folder = Path(os.environ.get("WEBNN_WGPU_SHARED") or REPOSITORY.parent / "shared")
-    return folder if folder.is_dir() else None
-
-
 @pytest.fixture(scope="session")
 def repository() -> Path:
     return REPOSITORY
-
-
-@pytest.fixture(scope="session")
-def shared() -> Path:
-    folder = shared_folder()
-    if folder is None:
-        pytest.skip("no shared folder: neither WEBNN_WGPU_SHARED nor ../shared names a directory")
-    return folder
 
 
 class Everywhere:
@@ -121,10 +108,45 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Everywhere(), "webnn_wgpu-everywhere")
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if line := optional.absent():
+        terminalreporter.write_line(line, yellow=True)
+
+
+# tests without a device -----------------------------------------------------------------------------------------------
+
+
+DEVICE_FIXTURES = {"context", "device", "profile_device"}
+"""A test that uses one of these needs a device; others that do are marked."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if isinstance(item, pytest.DoctestItem) or DEVICE_FIXTURES & set(getattr(item, "fixturenames", ())):
+        item.add_marker("device")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_device(request: pytest.FixtureRequest) -> Iterator[None]:
+    """With --no-device a test that opens a device nevertheless fails, where there is one too."""
+    if not request.config.getoption("--no-device"):
+        yield
+        return
+    import wgpu
+
+    def refuse() -> None:
+        pytest.fail("the test opens a device: mark it with pytest.mark.device")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wgpu.gpu, "enumerate_adapters_sync", refuse)
+        yield
+
+
 # device profiles ------------------------------------------------------------------------------------------------------
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--no-device", action="store_true", help="run the tests that need no WebGPU device, and no other")
     group = parser.getgroup("device profiles")
     group.addoption(
         "--profiles",
@@ -159,14 +181,18 @@ def pytest_report_header(config: pytest.Config) -> str:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     share, profiles = profile_share(config)
-    if profiles == "all":
-        return
+    no_device = config.getoption("--no-device")
+
+    def runs(item: pytest.Item) -> bool:
+        if no_device and item.get_closest_marker("device"):
+            return False
+        profile = profile_of(item.callspec.params.values()) if hasattr(item, "callspec") else None
+        return profiles == "all" or in_turn(item.nodeid, profile, share)
 
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        profile = profile_of(item.callspec.params.values()) if hasattr(item, "callspec") else None
-        (kept if in_turn(item.nodeid, profile, share) else left_out).append(item)
+        (kept if runs(item) else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 

@@ -1,20 +1,20 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 import webnn_wgpu as wn
+from tests.specification import operators
 from tests.support import open_profile
 from webnn_wgpu.core.data_types import ANY, CONSTANT_TYPES, PACKED_TYPES
 from webnn_wgpu.ops import OPS
 
 
-def test_keys_and_members_are_those_of_the_specification(context: wn.MLContext, shared: Path) -> None:
-    operators: Any = json.loads((shared / "spec" / "ops.json").read_text(encoding="utf-8"))["ops"]
-    specified = {o["support_limits"]["key"]: list(o["support_limits"]["members"]) for o in operators if o.get("support_limits")}
+def test_keys_and_members_are_those_of_the_specification(context: wn.MLContext) -> None:
+    table = operators().values()
+    specified = {o["support_limits"]["key"]: list(o["support_limits"]["members"]) for o in table if o.get("support_limits")}
     limits = context.op_support_limits()
     fixed = ["preferredInputLayout", "maxTensorByteLength", "input", "constant", "output"]
     assert list(limits)[:5] == fixed
@@ -25,10 +25,10 @@ def test_keys_and_members_are_those_of_the_specification(context: wn.MLContext, 
     assert {key: sorted(members) for key, members in known.items()} == {key: sorted(specified[key]) for key in known}
 
 
-def test_operands_lie_between_required_and_allowed(context: wn.MLContext, shared: Path) -> None:
+def test_operands_lie_between_required_and_allowed(context: wn.MLContext) -> None:
     limits = context.op_support_limits()
     checked = 0
-    for operator in json.loads((shared / "spec" / "ops.json").read_text(encoding="utf-8"))["ops"]:
+    for operator in operators().values():
         key = (operator.get("support_limits") or {}).get("key")
         if key not in limits:
             continue

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,6 @@ from webnn_wgpu.ops import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 LABEL = "here"
 """The label that every call carries: messages must repeat it."""
@@ -250,11 +248,6 @@ ALIASES = {"not": "logicalNot"}
 
 PRESENT = sorted(name for name in BASES if ALIASES.get(name, name) in OPS)
 """The operators that can be called."""
-
-
-def specification(shared: Path) -> dict[str, dict[str, Any]]:
-    """The table of operators by name."""
-    return {entry["name"]: entry for entry in json.loads((shared / "spec" / "ops.json").read_text())["ops"]}
 
 
 def changed(op: str, changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Tries every n-th invalid use on the adapter of this machine, then computes with the same builder; a program of its own.
 
-python -m tests.checks.sample SHARED STEP SECONDS
+python -m tests.checks.sample STEP SECONDS
 
 Prints how many uses were tried. Ends with a traceback of all threads if it takes longer than SECONDS.
 """
@@ -11,21 +11,21 @@ import faulthandler
 import itertools
 import sys
 import warnings
-from pathlib import Path
 
 import numpy as np
 
 import webnn_wgpu as wn
+from tests.specification import operators
 
-from .calls import PRESENT, Operand, Workplace, specification
+from .calls import PRESENT, Operand, Workplace
 from .misuse import misuses
 from .refusals import refusal_of
 
 
-def main(shared: str, step: str, seconds: str) -> None:
+def main(step: str, seconds: str) -> None:
     faulthandler.enable()
     faulthandler.dump_traceback_later(float(seconds), exit=True)
-    table = specification(Path(shared))
+    table = operators()
     # That there is no hardware here is nothing to be told again.
     with warnings.catch_warnings(action="ignore", category=RuntimeWarning):
         context = wn.ml.create_context()

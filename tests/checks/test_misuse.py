@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import webnn_wgpu as wn
+from tests.specification import operators
 
-from .calls import BASES, PRESENT, Workplace, specification
+from .calls import BASES, PRESENT, Workplace
 from .misuse import misuses
 from .refusals import refusal_of
 
@@ -35,31 +36,26 @@ def reference() -> Iterator[wn.MLContext]:
         yield context
 
 
-@pytest.fixture(scope="module")
-def table(shared: Path) -> dict[str, dict[str, Any]]:
-    return specification(shared)
-
-
 @pytest.mark.parametrize("op", PRESENT)
-def test_invalid_uses_are_refused(reference: wn.MLContext, table: dict[str, dict[str, Any]], op: str) -> None:
+def test_invalid_uses_are_refused(reference: wn.MLContext, op: str) -> None:
     place = Workplace(reference)
-    problems = [f"{m.what}: {problem}" for m in misuses(table[op]) if (problem := refusal_of(place, m))]
+    problems = [f"{m.what}: {problem}" for m in misuses(operators()[op]) if (problem := refusal_of(place, m))]
     assert problems == []
     made = place.call(op, **place.values(BASES[op]))
     place.builder.build({"y": made[0] if isinstance(made, list) else made})
 
 
-def test_there_are_enough_invalid_uses(table: dict[str, dict[str, Any]]) -> None:
-    counts = {op: sum(1 for _ in misuses(table[op])) for op in PRESENT}
+def test_there_are_enough_invalid_uses() -> None:
+    counts = {op: sum(1 for _ in misuses(operators()[op])) for op in PRESENT}
     assert min(counts.values()) >= LEAST // 100
     assert sum(counts.values()) >= LEAST
 
 
-def test_no_invalid_use_crashes_or_hangs(shared: Path, repository: Path, table: dict[str, dict[str, Any]]) -> None:
-    command = [sys.executable, "-m", "tests.checks.sample", str(shared), str(STEP), str(PATIENCE)]
+def test_no_invalid_use_crashes_or_hangs(repository: Path) -> None:
+    command = [sys.executable, "-m", "tests.checks.sample", str(STEP), str(PATIENCE)]
     environment = {**os.environ, "PYTHONPATH": str(repository)}
     done = subprocess.run(command, cwd=repository, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     tried = int(done.stdout.split()[-1])
-    assert tried == -(-sum(1 for op in PRESENT for _ in misuses(table[op])) // STEP)
+    assert tried == -(-sum(1 for op in PRESENT for _ in misuses(operators()[op])) // STEP)
     assert tried >= LEAST

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import webnn_wgpu as wn
+from tests.specification import operators
 from webnn_wgpu.core.data_types import MAX_DIMENSION
 
 from . import rules_windows as _entered_on_import
-from .calls import ABSENT, ALIASES, BASES, PRESENT, Operand, Workplace, changed, specification
+from .calls import ABSENT, ALIASES, BASES, PRESENT, Operand, Workplace, changed
 from .refusals import blames, refusal, shown
 from .rules import OWNERSHIP, STATE, WRITTEN, broken, foreign_activations, foreign_operands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 assert _entered_on_import.CONVOLUTIONS
 
@@ -37,8 +37,8 @@ def reference() -> Iterator[wn.MLContext]:
 
 
 @pytest.fixture(scope="module")
-def table(shared: Path) -> dict[str, dict[str, Any]]:
-    return specification(shared)
+def table() -> Mapping[str, Mapping[str, Any]]:
+    return operators()
 
 
 def ordinary(entry: Mapping[str, Any]) -> list[str]:
@@ -50,7 +50,7 @@ def ordinary(entry: Mapping[str, Any]) -> list[str]:
 # completeness -----------------------------------------------------------------------------------------------------------
 
 
-def test_there_is_a_valid_call_of_every_operator(table: dict[str, dict[str, Any]]) -> None:
+def test_there_is_a_valid_call_of_every_operator(table: Mapping[str, Mapping[str, Any]]) -> None:
     assert set(BASES) == set(table)
     for name, entry in table.items():
         parameters = {p["python"] for p in (*entry["operands"], *entry["args"])}
@@ -59,11 +59,11 @@ def test_there_is_a_valid_call_of_every_operator(table: dict[str, dict[str, Any]
         assert required <= set(BASES[name]) <= parameters | options
 
 
-def test_every_operator_is_there(table: dict[str, dict[str, Any]]) -> None:
+def test_every_operator_is_there(table: Mapping[str, Mapping[str, Any]]) -> None:
     assert set(table) == set(PRESENT)
 
 
-def test_every_rule_has_a_call_that_breaks_it(table: dict[str, dict[str, Any]]) -> None:
+def test_every_rule_has_a_call_that_breaks_it(table: Mapping[str, Mapping[str, Any]]) -> None:
     rules = [(name, check["rule"]) for name, entry in table.items() for check in entry["checks"]]
     assert len(rules) == RULES
     assert {e["error"] for entry in table.values() for e in entry["checks"] if not STATE.search(e["rule"])} == {"TypeError"}
@@ -75,7 +75,7 @@ def test_every_rule_has_a_call_that_breaks_it(table: dict[str, dict[str, Any]]) 
     assert [n for n in activated if not foreign_activations(n)] == []
 
 
-def test_every_written_call_is_for_a_rule(table: dict[str, dict[str, Any]]) -> None:
+def test_every_written_call_is_for_a_rule(table: Mapping[str, Mapping[str, Any]]) -> None:
     assert {key for key in WRITTEN if key[1] not in ordinary(table[key[0]])} == set()
 
 
@@ -92,7 +92,7 @@ def test_the_valid_call_is_accepted(reference: wn.MLContext, op: str) -> None:
 
 
 @pytest.mark.parametrize("op", PRESENT)
-def test_calls_that_break_a_rule_are_refused(reference: wn.MLContext, table: dict[str, dict[str, Any]], op: str) -> None:
+def test_calls_that_break_a_rule_are_refused(reference: wn.MLContext, table: Mapping[str, Mapping[str, Any]], op: str) -> None:
     place, entry = Workplace(reference), table[op]
     problems: list[str] = []
     for rule in ordinary(entry):
@@ -130,7 +130,7 @@ def has_state_rule(entry: Mapping[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("lost", [False, True], ids=["built", "lost"])
-def test_builders_that_can_no_longer_build_refuse_every_operator(table: dict[str, dict[str, Any]], lost: bool) -> None:
+def test_builders_that_can_no_longer_build_refuse_every_operator(table: Mapping[str, Mapping[str, Any]], lost: bool) -> None:
     assert [name for name, entry in table.items() if not has_state_rule(entry)] == sorted(ALIASES)
     with wn.ml.create_context(backend="reference") as context:
         place = Workplace(context)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import base64
-import functools
 import json
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-from webnn_wgpu.core.data_types import DATA_TYPES
+from tests.conformance import sources
+from tests.specification import operators
+from webnn_wgpu.core.data_types import ANY, DATA_TYPES
 from webnn_wgpu.core.names import snake_case
+from webnn_wgpu.ops import OPS
 from webnn_wgpu.testing import Ref, Tensor, build_case, load_cases
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from webnn_wgpu.testing import Call, Case
@@ -218,47 +221,55 @@ def test_unsupported_looks_at_types_and_ranks_of_everything_known(load: Callable
     assert case.unsupported(limits) == "gather.input is not supported"
 
 
-@functools.cache
-def _operators(shared: Path) -> dict[str, Any]:
-    table = json.loads((shared / "spec" / "ops.json").read_text(encoding="utf-8"))
-    return {operator["name"]: operator for operator in table["ops"]}
-
-
-def test_snake_case_is_the_spelling_of_the_operator_table(shared: Path) -> None:
+def test_snake_case_is_the_spelling_of_the_operator_table() -> None:
     names = 0
-    for operator in _operators(shared).values():
+    for operator in operators().values():
         for item in (operator, *operator["operands"], *operator["args"], *operator["options"]):
             assert snake_case(item["name"]) == item["python"]
             names += 1
     assert names > 500
 
 
-def test_every_operator_has_cases(shared: Path) -> None:
-    files = {path.stem for path in (shared / "conformance").glob("*.json")}
+def test_every_operator_has_cases() -> None:
+    found = {case.operator for case in (*sources.file_cases(), *sources.oracle_cases())}
     # `not` is an older name of `logicalNot`.
-    assert {snake_case(name) for name in _operators(shared)} - files == {"not_"}
-    assert files <= {snake_case(name) for name in _operators(shared)}
+    assert {snake_case(name) for name in operators()} - found == {"not_"}
+    assert {case.operator for case in sources.all_cases()} <= {snake_case(name) for name in operators()}
 
 
-def test_every_shared_case_fits_the_operator_table(shared: Path) -> None:
-    count = 0
-    for path in sorted((shared / "conformance").glob("*.json")):
-        cases = load_cases(path)
-        assert len({case.name for case in cases}) == len(cases) > 0
-        for case in cases:
-            for item in (*case.inputs.values(), *case.expected.values()):
-                assert item.array().shape == item.shape
-            assert snake_case(case.calls[0].operator) == case.operator
-            read: set[str] = set()
-            for call in case.calls:
-                operator = _operators(shared)[call.operator]
-                read |= _check_call(call, operator)
-            assert set(case.inputs) <= read, f"{case.operator}: {case.name} has an unused input"
-            count += 1
-    assert count > 3000
+def test_cases_are_drawn_the_same_way_again() -> None:
+    drawn = sources.oracle_cases()
+    assert drawn == sources.oracle_cases.__wrapped__()
+    assert len(drawn) > 3000
 
 
-def _check_call(call: Call, operator: dict[str, Any]) -> set[str]:
+def test_every_data_type_of_an_operator_has_cases() -> None:
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for case in (*sources.file_cases(), *sources.oracle_cases()):
+        call = case.calls[0]
+        given = call.arguments[0][1]
+        first = given[0] if isinstance(given, list) else given
+        assert isinstance(first, Ref)
+        found[call.operator].add(case.inputs[first.name].data_type)
+    for op in OPS.values():
+        if op.name in operators():
+            assert set(op.operands[0].data_types) & set(ANY) <= found[op.name], op.name
+
+
+def test_every_case_fits_the_operator_table() -> None:
+    names = [(case.operator, case.name) for case in sources.all_cases()]
+    assert len(set(names)) == len(names)
+    for case in sources.all_cases():
+        for item in (*case.inputs.values(), *case.expected.values()):
+            assert item.array().shape == item.shape
+        assert snake_case(case.calls[0].operator) == case.operator
+        read: set[str] = set()
+        for call in case.calls:
+            read |= _check_call(call, operators()[call.operator])
+        assert set(case.inputs) <= read, f"{case.operator}: {case.name} has an unused input"
+
+
+def _check_call(call: Call, operator: Mapping[str, Any]) -> set[str]:
     """Check a call's parameters against the operator's signature; return the operands it reads."""
     positional = [operand["name"] for operand in operator["operands"] if operand["passed_as"] == "positional"]
     operands = {operand["name"] for operand in operator["operands"]}

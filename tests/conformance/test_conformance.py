@@ -1,4 +1,4 @@
-"""The shared conformance cases, on a device and on the reference, each in every way a graph can hold its constants.
+"""The conformance cases, on a device and on the reference, each in every way in which a graph can hold its constants.
 
 Every device computes with every data type, so no case is left out; a device with WebGPU's default limits and no features runs
 them all too.
@@ -7,22 +7,26 @@ them all too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import webnn_wgpu as wn
-from tests.conftest import shared_folder
+from tests.conformance import sources
 from tests.support import open_profile
-from webnn_wgpu.testing import Case, build_case, load_cases
+from webnn_wgpu.testing import build_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from _pytest.mark.structures import ParameterSet
+
+    from webnn_wgpu.testing import Case
+
 
 @dataclass(frozen=True)
 class Mode:
-    """A way to run every case."""
+    """A way to run a case."""
 
     name: str
     backend: str = "device"
@@ -41,55 +45,71 @@ MODES = (
     Mode("constants as inputs", constants_as_inputs=True),
     Mode("default limits", backend="default-limits"),
     Mode("default limits, unfolded", backend="default-limits", disabled_passes=("fold_constants",)),
-    Mode("reference", backend="reference"),
 )
+"""The ways to run a case on a device."""
+
+REFERENCE = Mode("reference", backend="reference")
 
 
-def _all_cases() -> list[Case]:
-    folder = shared_folder()
-    if folder is None:
-        pytest.skip("no shared folder: neither WEBNN_WGPU_SHARED nor ../shared names a directory", allow_module_level=True)
-    paths = sorted((folder / "conformance").glob("*.json"))
-    assert paths, f"{folder} has no conformance cases"
-    return [case for path in paths for case in load_cases(path)]
+CASES = sources.all_cases()
 
 
-CASES = _all_cases()
-
-
-def reference_context() -> wn.MLContext:
-    """A context that runs every graph with numpy."""
-    return wn.ml.create_context(device_type="cpu", backend="reference")
+def _ways() -> Iterator[ParameterSet]:
+    """Yield every case in every mode that makes a graph of its own of it: without constants some are the same."""
+    for case in CASES:
+        constants = any(tensor.constant for tensor in case.inputs.values())
+        for mode in MODES:
+            if constants or not (mode.disabled_passes or mode.constants_as_inputs):
+                yield pytest.param(case, mode, id=f"{case.operator}: {case.name}-{mode.name}")
 
 
 @pytest.fixture(scope="module")
 def contexts(context: wn.MLContext) -> Iterator[dict[str, wn.MLContext]]:
-    with reference_context() as reference, wn.ml.create_context(open_profile("default-limits").gpu) as plain:
+    with wn.ml.create_context(open_profile("default-limits").gpu) as plain:
         assert not plain.caps.features
-        yield {"device": context, "default-limits": plain, "reference": reference}
+        yield {"device": context, "default-limits": plain}
 
 
 @pytest.fixture(scope="module")
-def limits(contexts: dict[str, wn.MLContext]) -> dict[str, Any]:
-    return {backend: context.op_support_limits() for backend, context in contexts.items()}
+def reference() -> Iterator[wn.MLContext]:
+    """A context that runs every graph with numpy."""
+    with wn.ml.create_context(device_type="cpu", backend="reference") as context:
+        yield context
 
 
-@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-def test_limits_leave_no_case_out(mode: Mode, limits: dict[str, Any]) -> None:
-    left_out = {
+def left_out(context: wn.MLContext, mode: Mode) -> dict[str, str]:
+    """Return the cases that a context cannot run, and why."""
+    limits = context.op_support_limits()
+    return {
         f"{case.operator}: {case.name}": reason
         for case in CASES
-        if (reason := case.unsupported(limits[mode.backend], constants_as_inputs=mode.constants_as_inputs))
+        if (reason := case.unsupported(limits, constants_as_inputs=mode.constants_as_inputs))
     }
-    assert left_out == {}
 
 
 @pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.operator}: {case.name}")
-def test_case(case: Case, mode: Mode, contexts: dict[str, wn.MLContext]) -> None:
-    context = contexts[mode.backend]
+def test_limits_leave_no_case_out(mode: Mode, contexts: dict[str, wn.MLContext]) -> None:
+    assert left_out(contexts[mode.backend], mode) == {}
+
+
+def test_limits_of_the_reference_leave_no_case_out(reference: wn.MLContext) -> None:
+    assert left_out(reference, REFERENCE) == {}
+
+
+def check(case: Case, mode: Mode, context: wn.MLContext) -> None:
+    """Run a case and compare its results with what it expects."""
     builder = wn.MLGraphBuilder(context)
     built = build_case(builder, case, constants_as_inputs=mode.constants_as_inputs)
     with builder.build(built.outputs, disabled_passes=mode.disabled_passes) as graph:
         mismatches = case.mismatches(context.compute(graph, built.feeds))
     assert not mismatches, f"{case.source}: " + "; ".join(f"{name}: {why}" for name, why in mismatches.items())
+
+
+@pytest.mark.parametrize(("case", "mode"), list(_ways()))
+def test_case(case: Case, mode: Mode, contexts: dict[str, wn.MLContext]) -> None:
+    check(case, mode, contexts[mode.backend])
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.operator}: {case.name}")
+def test_case_on_the_reference(case: Case, reference: wn.MLContext) -> None:
+    check(case, REFERENCE, reference)

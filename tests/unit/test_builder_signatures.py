@@ -3,29 +3,22 @@
 from __future__ import annotations
 
 import inspect
-import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.specification import operators
 from webnn_wgpu.api.operators import Operators
 from webnn_wgpu.core.data_types import ANY, CONSTANT_TYPES
 from webnn_wgpu.core.errors import SPEC_URL
 from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.ops import OPS
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 # Where our signatures go beyond the specification's or join its two versions.
 EXTRA = {"hard_swish": {"alpha": 1 / 6, "beta": 0.5}}
 POSITIONAL_OPTIONS = {"triangular": ("upper", "diagonal")}
 OPTIONAL_ARGUMENTS = {"pad": ("ending_padding",)}
-
-
-def specification(shared: Path) -> list[dict[str, Any]]:
-    return json.loads((shared / "spec" / "ops.json").read_text())["ops"]
 
 
 def wanted_signature(entry: dict[str, Any]) -> inspect.Signature:
@@ -74,17 +67,17 @@ def signature_problems(entry: dict[str, Any]) -> list[str]:
 # signatures and documentation -------------------------------------------------------------------------------------------
 
 
-def test_every_operator_of_the_specification_has_its_method(shared: Path) -> None:
-    entries = specification(shared)
+def test_every_operator_of_the_specification_has_its_method() -> None:
+    entries = operators().values()
     names = {entry["name"] for entry in entries}
     assert {n for n in names - {"not"} if n not in OPS} == set()
     problems = [p for entry in entries for p in signature_problems(entry)]
     assert problems == []
 
 
-def test_signatures_agree_with_the_operator_definitions(shared: Path) -> None:
+def test_signatures_agree_with_the_operator_definitions() -> None:
     problems: list[str] = []
-    for entry in specification(shared):
+    for entry in operators().values():
         if entry["name"] not in OPS:
             continue
         op = OPS[entry["name"]]
@@ -127,9 +120,9 @@ def test_documented_data_types_are_those_that_are_checked() -> None:
     assert problems == []
 
 
-def test_documented_sections_are_those_of_the_specification(shared: Path) -> None:
+def test_documented_sections_are_those_of_the_specification() -> None:
     problems: list[str] = []
-    for entry in specification(shared):
+    for entry in operators().values():
         anchor = re.search(r"\((#.*)\)", entry["spec_section"].get("2026", ""))
         if not anchor:
             continue
