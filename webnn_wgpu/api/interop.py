@@ -22,11 +22,22 @@ class Interop(ContextState):
     """Buffers of the caller's as tensors, tensors as buffers, and graphs in the caller's encoders; a part of `MLContext`."""
 
     def wrap_buffer(self, buffer: Any, shape: ShapeLike, data_type: DataTypeLike, offset: int = 0) -> MLTensor:
-        """Return a tensor over memory of the caller's, without a copy.
+        """Return a tensor over memory of the caller's.
 
-        The tensor takes up its bytes rounded up to the next multiple of 32, and what lies behind its last element there may be
-        overwritten. The buffer stays the caller's: destroying the tensor, or the context, leaves it as it is. Work that the
-        caller submits and work of this context over the buffer take effect in the order in which they are submitted.
+        The tensor takes up its bytes and no byte more. No call writes the bytes around it, also where elements of 8 or 16 bits
+        fill only a part of the last 32-bit word, and no result depends on them. Work of the caller and of this context over
+        the buffer takes effect in the order of submits, so a run keeps what was written to the rest of the last word before it.
+        The buffer stays the caller's: destroying the tensor, or the context, leaves it as it is.
+
+        Kernels work on the buffer itself, without a copy, where the tensor's size is a multiple of 32 bytes. Tensors of other
+        sizes may be copied through memory of the graph's own, in the same compute pass:
+
+        - an output that is not made of whole quads: of 16 bytes for 32-bit types, 8 for 16-bit types, 4 for 8-bit types;
+        - an input that is not made of whole quads and ends less than 32 bytes before the end of the buffer.
+
+        A copy takes about as long as an element-wise operator on the tensor. Measured in turns on a software adapter, a graph
+        of one such operator took 1.4 to 1.8 times as long with a copied output, and 1.7 to 2.6 times with a copied input as
+        well (84 bytes to 16 MB). A graph of four dense layers (63 x 255) took 1.01 times as long.
 
         The buffer gets two attributes, which it keeps after the tensor: `_webnn_wgpu_freed`, and a `destroy` that sets it. The
         method waits, for 5 seconds at most, until no thread of this package is at a submit, and then destroys the buffer. From
@@ -35,8 +46,8 @@ class Interop(ContextState):
         this guard.
 
         Args:
-            buffer: a `wgpu.GPUBuffer` of the context's device, with the usage STORAGE. With COPY_SRC the tensor is readable,
-                with COPY_DST writable.
+            buffer: a `wgpu.GPUBuffer` of the context's device, with the usage STORAGE, which holds the tensor's bytes rounded
+                up to whole 32-bit words. With COPY_SRC the tensor is readable, with COPY_DST writable.
             shape: the tensor's shape; its elements lie packed in row-major order.
             data_type: the tensor's data type.
             offset: where in the buffer it begins, in bytes; a multiple of the device's
@@ -48,9 +59,9 @@ class Interop(ContextState):
             NotSupportedError: the context has no device.
 
         Example:
-            >>> own = context.device.create_buffer(size=64, usage="STORAGE|COPY_SRC")
-            >>> context.wrap_buffer(own, [4, 4], "float32")
-            MLTensor(shape=[4, 4], dtype=float32, readable)
+            >>> own = context.device.create_buffer(size=60, usage="STORAGE|COPY_SRC")
+            >>> context.wrap_buffer(own, [5, 3], "float32")
+            MLTensor(shape=[5, 3], dtype=float32, readable)
         """
         self._check_alive("wrap_buffer")
         fail = failing("wrap_buffer")
