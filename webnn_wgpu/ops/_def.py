@@ -279,7 +279,7 @@ Interface = Literal["elementwise", "epilogue", "movement", "layout", "precision"
 """The fields of `OpDef` that an operator either fills in or says to be `without`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Signature:
     """The checks of one method: of an operator, or of a helper that adds other operators under a name of its own.
 
@@ -335,7 +335,7 @@ class Signature:
         return self.infer(call), call.attrs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class OpDef(Signature):
     """One operator.
 
