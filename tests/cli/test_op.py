@@ -22,8 +22,8 @@ def op_lines(name: str) -> list[str]:
 def test_everything_it_says() -> None:
     assert op_lines("reshape") == [
         "reshape",
-        "  builder        MLGraphBuilder.reshape(input: MLOperand, new_shape: Sequence[int], options: MLOperatorOptions = {}, *, "
-        "label: str = '') -> MLOperand",
+        "  builder        MLGraphBuilder.reshape(input: MLOperand, new_shape: Sequence[int], "
+        "options: MLOperatorOptions = {}, *, label: str = '') -> MLOperand",
         "  specification  https://www.w3.org/TR/webnn/#api-mlgraphbuilder-reshape-method",
         "  definition     webnn_wgpu/ops/views.py",
         "  templates      none",
