@@ -111,7 +111,7 @@ def graph_of(of: Sequence[Call]) -> tuple[Graph, dict[str, Array]]:
 
 def check(device: Device, of: Sequence[Call], forced: dict[str, str] | None = None) -> None:
     graph, feeds = graph_of(of)
-    running = Open(device, make_plan(graph, device.caps, forced))
+    running = Open(device, make_plan(graph, device.target, forced))
     try:
         wanted = running.start(feeds, list(graph.outputs)).result()
         for room, running.opened in ((True, False), (False, False), (True, True)):
@@ -147,7 +147,7 @@ def test_every_variant(own_device: Device, name: str) -> None:
         possible: list[Call] = []
         for call in CALLS[name]:
             try:
-                make_plan(graph_of([call])[0], own_device.caps, {name: variant})
+                make_plan(graph_of([call])[0], own_device.target, {name: variant})
             except OperationError:
                 continue  # a variant that the device or the call cannot have
             possible.append(call)

@@ -28,6 +28,8 @@ from tests.targets import DEFAULT_TARGET
 from tests.unit.test_tuning import asked
 from webnn_wgpu.core.errors import MLTypeError, OperationError
 from webnn_wgpu.costs import Target
+from webnn_wgpu.costs.products import ProductCosts
+from webnn_wgpu.costs.tiles import BLOCK_TILES, BlockTile
 from webnn_wgpu.kernels.packing import Chain as PackingChain
 from webnn_wgpu.kernels.packing import PanelTexture
 from webnn_wgpu.kernels.select import with_tiles
@@ -176,12 +178,15 @@ def test_grid_folds(device: Device, variant: str, layout: str) -> None:
     check_folded(device, "conv2d", case, layout, variant)
 
 
-@LAYOUT
-def test_large_tiles(device: Device, layout: str) -> None:
-    case = Case(1, 1, 6, 20, (92, 101), (2, 1))
+@pytest.mark.parametrize("channels", [6, 8, 20], ids=["taps cut", "taps whole", "taps long"])
+@pytest.mark.parametrize("tile", BLOCK_TILES, ids=str)
+def test_every_tile_of_workgroups(device: Device, tile: BlockTile, channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ProductCosts, "tile_of_workgroup", lambda *_, **__: tile)
+    layout = "nchw" if tile.rows == 64 else "nhwc"
+    case = Case(1, 1, channels, 70, (12, 15), (2, 3))
     inputs = case.operands(np.random.default_rng(11), "conv2d", layout)
     graph = op_graph("conv2d", inputs, case.attrs(layout))
-    assert make_plan(graph, device.target, {"conv2d": "tiled"}).dispatches[-1].spec.param("side") == 16
+    assert make_plan(graph, device.target, {"conv2d": "tiled"}).dispatches[-1].spec.param("tile") == tile
     check_op(device, "conv2d", inputs, case.attrs(layout), forced={"conv2d": "tiled"})
 
 

@@ -248,7 +248,7 @@ def test_refusals(types: Sequence[TensorType], texts: Sequence[str]) -> None:
     assert [text for text in texts if text not in message] == []
 
 
-@pytest.mark.parametrize("tile", with_tiles("subgroup", texture=True))
+@pytest.mark.parametrize("tile", [*with_tiles("subgroup", texture=True), *with_tiles("tiled", texture=True)])
 def test_every_tile(device: Device, tile: str) -> None:
     rng = np.random.default_rng(9)
     for M, K, N in ((37, 8, 80), (16, 5, 48), (33, 3, 16), (17, 6, 84), (16, 7, 70), (2, 40, 13)):
