@@ -29,7 +29,9 @@ class OptionalData:
 
 CONFORMANCE = OptionalData("conformance cases of web-platform-tests, webnn-baseline and webnn-polyfill", "conformance")
 
-ALL = (CONFORMANCE,)
+GRAPH_FILES = OptionalData("graph files as other programs write them", "formats/samples")
+
+ALL = (CONFORMANCE, GRAPH_FILES)
 
 
 def shared_folder() -> Path:

@@ -47,10 +47,11 @@ from .core.errors import (
 if TYPE_CHECKING:
     from .frontends.loading import load, load_onnx
     from .frontends.onnx import Model, analyse
+    from .frontends.webnn import WebNNModel
 
 __version__ = "0.1.0"
 
-_FRONTENDS = {"load": "loading", "load_onnx": "loading", "Model": "onnx", "analyse": "onnx"}
+_FRONTENDS = {"load": "loading", "load_onnx": "loading", "Model": "onnx", "analyse": "onnx", "WebNNModel": "webnn"}
 """Names of frontends, and the modules that have them: imported when they are first used, as some need other packages."""
 
 
@@ -91,6 +92,7 @@ __all__ = [
     "Tuning",
     "UnknownError",
     "WebNNError",
+    "WebNNModel",
     "analyse",
     "load",
     "load_onnx",

@@ -15,8 +15,6 @@ def test_files_of_graphs_are_refused_in_words(context: webnn.MLContext) -> None:
     graph = doubler(context, [3])
     with pytest.raises(webnn.NotSupportedError, match="cannot be saved"):
         graph.save("model.webnn", quantized=True)
-    with pytest.raises(webnn.NotSupportedError, match="cannot be loaded"):
-        webnn.MLGraph.load("model.webnn", manifest_path="manifest.json", weights_path="model.weights")
     with pytest.raises(webnn.NotSupportedError, match="ONNX"):
         context.convert_to_onnx(graph, "model.onnx")
 

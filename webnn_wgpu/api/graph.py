@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Collection, Mapping
+from importlib import import_module
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -294,9 +295,35 @@ class MLGraph:
         raise NotSupportedError("a graph cannot be saved", operator="save", got=repr(path), hint="Build it again instead")
 
     @staticmethod
-    def load(path: Any, manifest_path: Any = None, weights_path: Any = None) -> MLGraph:
-        """Raise NotSupportedError: pywebnn reads a graph from a `.webnn` file here, this package does not."""
-        raise NotSupportedError("a saved graph cannot be loaded", operator="load", got=repr(path))
+    def load(
+        path: str | os.PathLike[str],
+        manifest_path: str | os.PathLike[str] | None = None,
+        weights_path: str | os.PathLike[str] | None = None,
+        *,
+        context: MLContext | None = None,
+        override_dims: Mapping[str, int] | None = None,
+    ) -> MLGraph:
+        """Load a graph from a `.webnn` text or its JSON form, as webnn-graph, rustnn, pywebnn and torch2webnn write them.
+
+        Args:
+            path: path of the file.
+            manifest_path: the manifest of a blob of weights; searched beside the file by default.
+            weights_path: the file of weights; searched beside the file by default.
+            context: where the graph will run; the default context by default.
+            override_dims: sizes of the file's dynamic dimensions, by name.
+
+        Returns:
+            The graph, compiled.
+
+        Raises:
+            FileNotFoundError: no such file.
+            MLTypeError: a file that is wrong, or dynamic dimensions without a size. The message begins with file, line and
+                column. It is an OSError too.
+            NotSupportedError: an operator that the device cannot run, or the extra `webnn` is not installed.
+        """
+        # The layers above are called by name: they use the public interface, this class included.
+        loading = import_module("webnn_wgpu.frontends.loading")
+        return loading.load_graph(path, manifest_path, weights_path, context=context, override_dims=override_dims)
 
     def destroy(self) -> None:
         """Free everything the graph holds once queued work is done. Idempotent.

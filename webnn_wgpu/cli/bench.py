@@ -179,11 +179,11 @@ def measure(
         warmup: runs before them, the first one not counted.
         delay: seconds between runs.
     """
-    from webnn_wgpu import load
+    from webnn_wgpu import load_onnx
 
     with loading(path) as progress:
         start = time.perf_counter()
-        model = load(path, context, fallback=fallback, override_dims=inputs.sizes, simplify=simplify, progress=progress)
+        model = load_onnx(path, context, fallback=fallback, override_dims=inputs.sizes, simplify=simplify, progress=progress)
         loaded = time.perf_counter()
         feeds = inputs.feeds(model.inputs)
         first = time.perf_counter()

@@ -108,13 +108,13 @@ def diff(
     With --bisect also each kernel with what the numpy reference makes of the operands that it had and, with onnxruntime, each
     node. Exits with 0 if all are within tolerance, else with 1.
     """
-    from webnn_wgpu import load
+    from webnn_wgpu import load_onnx
 
     given = values(model, rest)
     read: dict[str, Any] = {"fallback": fallback, "override_dims": given.sizes, "simplify": simplify}
     name, expect = other(against, read)
     with open_context(device) as context, loading(model) as progress:
-        with load(model, context, **read, progress=progress) as loaded:
+        with load_onnx(model, context, **read, progress=progress) as loaded:
             feeds = given.feeds(loaded.inputs)
             results = loaded.run(feeds)
             placement = loaded.placement.summary()
@@ -177,9 +177,9 @@ def other(against: str | None, read: Mapping[str, Any]) -> tuple[str, Expect]:
     if against == "reference":
 
         def by_reference(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
-            from webnn_wgpu import load, ml
+            from webnn_wgpu import load_onnx, ml
 
-            with ml.create_context(**DEVICES["reference"]) as context, load(model, context, **read) as loaded:
+            with ml.create_context(**DEVICES["reference"]) as context, load_onnx(model, context, **read) as loaded:
                 return loaded.run(feeds)
 
         return "the numpy reference", by_reference

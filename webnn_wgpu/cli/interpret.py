@@ -54,7 +54,7 @@ def interpret(
     The kernels before it run on the device. With --break or --invocation one invocation stops, and a prompt asks what to do.
     Exits with 1 if something is found.
     """
-    from webnn_wgpu import load
+    from webnn_wgpu import load_onnx
     from webnn_wgpu.debug import Prompt
     from webnn_wgpu.debug import interpret as run
     from webnn_wgpu.frontends.onnx.timing import watched
@@ -62,7 +62,7 @@ def interpret(
     given = values(model, rest)
     stops = bool(lines) or invocation is not None
     with open_context(device) as context, loading(model) as progress:
-        loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        loaded = load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
             graph = next((graph for _, graph in watch.runs if graph.kernels.matching(kernel)), None)

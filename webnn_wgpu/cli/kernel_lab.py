@@ -61,12 +61,14 @@ def kernel_lab(
     The kernel's source is written to a file unless that exists. Each time it is saved it is compiled, its results are compared
     with the original's on the same inputs, and both are timed; what does not compile is told with its line.
     """
-    from webnn_wgpu import load
+    from webnn_wgpu import load_onnx
 
     given = values(model, rest)
     with open_context(device) as context, ExitStack() as stack:
         with loading(model) as progress:
-            loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+            loaded = load_onnx(
+                model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress
+            )
         stack.enter_context(loaded)
         graph, name, feeds = _kernel(loaded, given.feeds(loaded.inputs), kernel)
         path = file or Path(f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.wgsl")

@@ -29,12 +29,12 @@ from .progress import loading
 @failing_well
 def kernels(model: Path, show: str | None, dump: Path | None, fallback: Any, device: str, simplify: Any, **rest: Any) -> None:
     """List the kernels that a run of the ONNX file MODEL starts, in order, with the operators they compute."""
-    from webnn_wgpu import load
+    from webnn_wgpu import load_onnx
     from webnn_wgpu.frontends.onnx.timing import watched
 
     given = values(model, rest)
     with open_context(device) as context, loading(model) as progress:
-        loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        loaded = load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
         # The run settles which graphs there are: the host may count the rounds of a loop.
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))

@@ -53,14 +53,14 @@ def profile(
 
     Of a model with several graphs, between which the host computes, it is the kernels of all.
     """
-    from webnn_wgpu import load
+    from webnn_wgpu import load_onnx
     from webnn_wgpu.frontends.onnx.timing import watched
 
     # What is no UTF-8 is no profile either.
     earlier = None if compare is None else GraphProfile.from_json(compare.read_text(encoding="utf-8", errors="replace"))
     given = values(model, rest)
     with open_context(device) as context, loading(model) as progress:
-        loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        loaded = load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
             if not watch.inputs:

@@ -52,12 +52,12 @@ def run(
     **rest: Any,
 ) -> None:
     """Run the ONNX file MODEL once and print its outputs."""
-    from webnn_wgpu import load
+    from webnn_wgpu import load_onnx
 
     given = values(model, rest)
     names = None if labels is None else read_labels(labels)
     with open_context(device) as context, loading(model) as progress:
-        loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        loaded = load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
         with loaded:
             feeds = given.feeds(loaded.inputs)
             results = loaded.run(feeds)

@@ -49,12 +49,14 @@ def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, dev
         return
     if model is None:
         raise click.UsageError("name a MODEL, or --show what is known")
-    from webnn_wgpu import load
+    from webnn_wgpu import load_onnx
 
     given = values(model, rest)
     with open_context(device) as context:
         with loading(model) as progress:
-            loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+            loaded = load_onnx(
+                model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress
+            )
         with loaded, progress_bar("Measuring") as progress:
             found = loaded.tune(given.feeds(loaded.inputs), save=False, progress=progress)
         if output is not None:

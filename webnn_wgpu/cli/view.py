@@ -58,14 +58,14 @@ def view(
     **rest: Any,
 ) -> None:
     """Write a page that shows the ONNX file MODEL as it was built and as it runs, with all kernels, memory and passes."""
-    from webnn_wgpu import debug, load
+    from webnn_wgpu import debug, load_onnx
     from webnn_wgpu.exporters.graphviz import to_dot
     from webnn_wgpu.frontends.onnx.timing import watched
 
     given = values(model, rest)
     target = output or Path(f"{model.stem}.html")
     with open_context(device) as context, loading(model) as progress:
-        loaded = load(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        loaded = load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
             graphs = [graph for graph in watch.inputs if not graph.destroyed]

@@ -96,12 +96,12 @@ def _diff_model(
     model: Model | str | os.PathLike[str], feeds: Mapping[str, Any], against: Any, folder: str | os.PathLike[str] | None
 ) -> GraphDiff:
     """Compare the graphs of an ONNX model, or its nodes."""
-    from webnn_wgpu import load
+    from webnn_wgpu import load_onnx
 
     from .onnx_nodes import diff_nodes, graphs_of
 
     if isinstance(model, (str, os.PathLike)):
-        with load(model, fallback="host") as loaded:
+        with load_onnx(model, fallback="host") as loaded:
             return _diff_model(loaded, feeds, against, folder)
     if against == "onnxruntime":
         return diff_nodes(model, feeds, None if folder is None else Path(folder))

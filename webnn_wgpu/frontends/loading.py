@@ -1,4 +1,4 @@
-"""`load` and `load_onnx`: a model file on a context.
+"""`load`, `load_onnx` and `load_graph`: a file on a context.
 
 What reads models takes about as long to import as the default context takes to be opened, so both are done side by side, and
 this module imports nothing of it before it is called.
@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from webnn_wgpu import MLContext, MLPromise, NotSupportedError, ml
+from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError, ml
 from webnn_wgpu.api.optional import needed_by
 from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import TuningSource
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import onnx
 
     from .onnx import Fallback, Model, Simplifier
+    from .webnn import WebNNModel
 
 
 def load_onnx(
@@ -97,6 +98,8 @@ def load(
     path: str | os.PathLike[str],
     context: MLContext | None = None,
     *,
+    weights: str | os.PathLike[str] | None = None,
+    manifest: str | os.PathLike[str] | None = None,
     fallback: Fallback = "warn",
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
@@ -105,21 +108,60 @@ def load(
     simplify: Simplifier | None = None,
     tuning: TuningSource = None,
     progress: Progress | None = None,
-) -> Model:
-    """Load a model file; its kind is told by its suffix. See `load_onnx` for the arguments.
+) -> Model | WebNNModel:
+    """Load a model file. Its suffix tells its kind: `.onnx` and `.pb`, or `.webnn` and `.json` for a WebNN graph.
+
+    Args:
+        path: path of the file.
+        context: where to run; the default context by default.
+        weights: for WebNN graphs, the file of weights. By default it is searched beside the file, as `NAME.safetensors`,
+            `NAME.weights`, `model.safetensors` and `model.weights`.
+        manifest: for WebNN graphs, the manifest of a `.weights` file. By default it is searched too.
+        fallback: for ONNX models: see `load_onnx`.
+        override_dims: sizes of symbolic or dynamic dimensions, by name.
+        cache_size: number of sets of sizes whose graphs are kept.
+        kv_cache: for ONNX models: see `load_onnx`.
+        wide_float16: as for `MLGraphBuilder.build`; for ONNX models see `load_onnx`.
+        simplify: for ONNX models: see `load_onnx`.
+        tuning: as for `MLGraphBuilder.build`.
+        progress: as for `MLGraphBuilder.build`.
+
+    Returns:
+        The model, compiled already if the shapes of its inputs are known.
 
     Raises:
         FileNotFoundError: no such file.
-        NotSupportedError: a kind of file that cannot be read, or a reason that `load_onnx` has.
+        MLTypeError: a WebNN graph that is wrong. The message begins with file, line and column.
+        NotSupportedError: a kind of file that cannot be read, a WebNN graph with an argument that only ONNX models have, or
+            an operator that cannot run.
 
     Example:
         >>> wn.load("model.tflite")
         Traceback (most recent call last):
-        webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.tflite'; allowed: .onnx
+        webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.tflite'; allowed: ...
     """
     suffix = Path(path).suffix.lower()
-    if suffix not in (".onnx", ".pb"):
-        raise NotSupportedError("models of this kind cannot be read", operator="load", got=repr(suffix), allowed=".onnx")
+    if suffix not in SUFFIXES:
+        allowed = ", ".join(sorted(SUFFIXES))
+        raise NotSupportedError("models of this kind cannot be read", operator="load", got=repr(suffix), allowed=allowed)
+    build: dict[str, Any] = {"wide_float16": wide_float16, "tuning": tuning, "progress": progress}
+    if suffix in WEBNN:
+        if kv_cache is not None or simplify is not None:
+            raise NotSupportedError("kv_cache and simplify are for ONNX models", operator="load", got=os.fspath(path))
+        build["wide_float16"] = bool(wide_float16)
+        with needed_by("load", "webnn"):
+            from .webnn import load_webnn
+        return load_webnn(
+            path,
+            context,
+            weights=weights,
+            manifest=manifest,
+            override_dims=override_dims,
+            cache_size=cache_size,
+            **build,
+        )
+    if weights is not None or manifest is not None:
+        raise NotSupportedError("weights and manifest are for WebNN graphs", operator="load", got=os.fspath(path))
     return load_onnx(
         path,
         context,
@@ -127,8 +169,27 @@ def load(
         override_dims=override_dims,
         cache_size=cache_size,
         kv_cache=kv_cache,
-        wide_float16=wide_float16,
         simplify=simplify,
-        tuning=tuning,
-        progress=progress,
+        **build,
     )
+
+
+WEBNN = frozenset({".webnn", ".json"})
+SUFFIXES = WEBNN | {".onnx", ".pb"}
+"""Suffixes of the files that can be read."""
+
+
+def load_graph(
+    path: str | os.PathLike[str],
+    manifest_path: str | os.PathLike[str] | None = None,
+    weights_path: str | os.PathLike[str] | None = None,
+    *,
+    context: MLContext | None = None,
+    override_dims: Mapping[str, int] | None = None,
+) -> MLGraph:
+    """Load a WebNN graph: see `MLGraph.load`."""
+    if not isinstance(path, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+        raise MLTypeError("the path must be a string or a path", operator="load", got=repr(path))
+    with needed_by("MLGraph.load", "webnn"):
+        from .webnn import load_webnn
+    return load_webnn(path, context, weights=weights_path, manifest=manifest_path, override_dims=override_dims).graph

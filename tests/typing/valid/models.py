@@ -1,4 +1,4 @@
-"""ONNX models are loaded by functions of the package, whose types are known before their packages are imported."""
+"""Models are loaded by functions of the package, whose types are known before their packages are imported."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -8,9 +8,15 @@ import webnn_wgpu as wn
 
 
 def load(path: str, context: wn.MLContext) -> wn.Model:
-    model = wn.load(path, context, fallback="error", override_dims={"batch": 1})
+    model = wn.load_onnx(path, context, fallback="error", override_dims={"batch": 1})
     assert_type(model, wn.Model)
     return model
+
+
+def load_any(path: str, context: wn.MLContext) -> list[str]:
+    model = wn.load(path, context, override_dims={"batch": 1})
+    assert_type(model, wn.Model | wn.WebNNModel)
+    return sorted(model.run({"x": [1.0]}))
 
 
 def names(model: wn.Model) -> list[str]:
@@ -23,4 +29,4 @@ def run(model: wn.Model, feeds: Mapping[str, object]) -> list[str]:
 
 def program(context: wn.MLContext) -> None:
     with suppress(wn.NotSupportedError):
-        load("model.tflite", context)
+        load_any("model.tflite", context)

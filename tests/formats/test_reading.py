@@ -1,0 +1,191 @@
+"""Reading of `.webnn` texts, of their JSON form and of files of weights."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import webnn_wgpu as wn
+from webnn_wgpu.formats.document import DynamicDimension, Reference, ScalarFill
+from webnn_wgpu.formats.text import parse_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+MLP = """
+webnn_graph "mlp" v2 @quantized {
+  inputs { x: f32[dyn("batch", 8), 4]; unused: u8[3]; }
+  consts {
+    w: f32[4, 3] @weights("encoder.dense/w");
+    half: f32[] @scalar(0.5);
+  }
+  nodes {
+    h = matmul(x, w);  # a comment
+    // a comment of torch2webnn
+    hidden = add(h, half);
+    [a, b] = split(hidden, splits=[1, 2], axis=-1);
+    y = concat(b, a, axis=1);
+  }
+  outputs { y; hidden; }
+}
+"""
+WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[wn.MLContext]:
+    with wn.ml.create_context(backend="reference") as context:
+        yield context
+
+
+def graph(nodes: str, outputs: str = "y", inputs: str = "x: f32[2, 3];", consts: str = "") -> str:
+    return f'webnn_graph "g" v1 {{ inputs {{ {inputs} }} consts {{ {consts} }} nodes {{ {nodes} }} outputs {{ {outputs}; }} }}'
+
+
+def loaded(folder: Path, text: str, context: wn.MLContext, **options: Any) -> Any:
+    path = folder / "g.webnn"
+    path.write_text(text)
+    return wn.load(path, context, **options)
+
+
+def safetensors(tensors: dict[str, np.ndarray[Any, Any]]) -> bytes:
+    header: dict[str, Any] = {}
+    data = b""
+    for name, array in tensors.items():
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [len(data), len(data) + array.nbytes]}
+        data += array.tobytes()
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def test_a_text_is_a_document() -> None:
+    document = parse_text(MLP, "mlp.webnn")
+    assert (document.name, document.version, document.quantized) == ("mlp", 2, True)
+    assert document.inputs[0].shape == (DynamicDimension("batch", 8), 4)
+    assert [c.declaration.name for c in document.constants] == ["w", "half"]
+    assert document.constants[1].init == ScalarFill(0.5)
+    split = document.statements[2]
+    assert (split.results, split.bracketed, split.options) == (("a", "b"), True, {"splits": [1, 2], "axis": -1})
+    assert split.arguments[0] == Reference("hidden", split.arguments[0].location)
+    assert str(split.location) == "mlp.webnn:12:14"
+
+
+@pytest.mark.parametrize("batch", [1, 5])
+def test_sizes_of_dynamic_dimensions_come_with_the_arrays(batch: int, tmp_path: Path, reference: wn.MLContext) -> None:
+    (tmp_path / "mlp.webnn").write_text(MLP)
+    (tmp_path / "mlp.safetensors").write_bytes(safetensors({"encoder.dense/w": WEIGHTS}))
+    model = wn.load(tmp_path / "mlp.webnn", reference)
+    assert [str(i) for i in model.inputs] == ["x: float32[batch, 4]", "unused: uint8[3]"]
+    assert model.compiled == 0
+    x = np.random.default_rng(0).random((batch, 4), np.float32)
+    results = model.run({"x": x})
+    hidden = x @ WEIGHTS + np.float32(0.5)
+    np.testing.assert_allclose(results["hidden"], hidden, rtol=1e-6)
+    np.testing.assert_allclose(results["y"], hidden[:, [1, 2, 0]], rtol=1e-6)
+    assert model.compiled == 1
+    with pytest.raises(wn.MLTypeError, match=r"size of dimension 'batch' is out of range; got 9; allowed: 1..8"):
+        model.run({"x": np.zeros((9, 4), np.float32)})
+
+
+def test_a_graph_needs_the_sizes_of_its_dynamic_dimensions(tmp_path: Path, reference: wn.MLContext) -> None:
+    (tmp_path / "mlp.webnn").write_text(MLP)
+    (tmp_path / "other.safetensors").write_bytes(safetensors({"encoder_dense/w": WEIGHTS}))
+    weights = {"weights_path": "other.safetensors", "context": reference}
+    with pytest.raises(wn.MLTypeError, match=r"dynamic dimensions are open; got batch. override_dims"):
+        wn.MLGraph.load(tmp_path / "mlp.webnn", **weights)
+    found = wn.MLGraph.load(tmp_path / "mlp.webnn", **weights, override_dims={"batch": 2})
+    assert found.get_input_names() == ["x"]
+    assert reference.compute(found, {"x": np.ones((2, 4), np.float32)})["hidden"].tolist() == [[18.5, 22.5, 26.5]] * 2
+
+
+def test_blobs_of_weights_are_read_by_their_manifest(tmp_path: Path, reference: wn.MLContext) -> None:
+    entry = {"dataType": "float32", "shape": [4, 3], "byteOffset": 9, "byteLength": 48, "layout": "row-major"}
+    manifest: dict[str, Any] = {"format": "wg-weights-manifest", "version": 1, "tensors": {"encoder.dense/w": entry}}
+    (tmp_path / "mlp.webnn").write_text(MLP)
+    (tmp_path / "mlp.weights").write_bytes(b"WGWT" + struct.pack("<I", 1) + b"\0" + WEIGHTS.tobytes())
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    model = wn.load(tmp_path / "mlp.webnn", reference, override_dims={"batch": 1})
+    assert model.run({"x": np.ones((1, 4), np.float32)})["hidden"].tolist() == [[18.5, 22.5, 26.5]]
+    for change, message in (
+        ({"byteOffset": 4}, "lies in the header"),
+        ({"byteLength": 2**40}, "exceeds the file"),
+        ({"shape": [3, 4]}, r"another type or shape.* of shape \[3, 4\]"),
+        ({"layout": "column-major"}, "unknown layout"),
+        ({"dataType": "float64"}, "no such data type"),
+    ):
+        manifest["tensors"] = {"encoder.dense/w": entry | change}
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(wn.MLTypeError, match=message):
+            wn.load(tmp_path / "mlp.webnn", reference, override_dims={"batch": 1})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (graph("y = relu(z);"), r"g.webnn:1:\d+: no operand 'z' is defined here"),
+        (graph("y = relux(x);"), r"unknown operator 'relux'\. Did you mean 'relu'\?"),
+        (graph("y = MatMul(x, x);"), r"g.webnn:1:\d+: matmul\('y'\): Incompatible shapes"),
+        (graph("y = Conv(x);"), "unknown operator 'Conv'.* ONNX"),
+        (graph("y = relu(x, alfa=1);"), "relu has no option 'alfa'"),
+        (graph("y = reshape(x);"), "reshape lacks newShape"),
+        (graph("[y, z] = relu(x);"), "relu has 1 results; got 2 names"),
+        (graph("y = relu(x);", inputs="x: f32[2]; x: f32[3];"), "'x' is declared twice"),
+        (graph("y = relu(x);", outputs=""), "expected|grammar|no outputs"),
+        (graph("y = add(x, c);", consts="c: i8[] @scalar(300);"), "out of the range of int8"),
+        (graph("y = add(x, c);", consts="c: f32[2] @bytes([1, 2]);"), "wrong number of bytes; got 2 bytes; allowed: 8 bytes"),
+        (graph("y = concat(x, axis=7);"), r"g.webnn:1:\d+: concat\('y'\): axis must be < rank"),
+        (graph("y = gemm(x, x, x, c=y2);"), "no operand 'y2'"),
+        (graph('y = conv2d(x, x, bias=x, autoPad="full");'), "unknown autoPad"),
+    ],
+)
+def test_faults_name_place_and_culprit(text: str, message: str, tmp_path: Path, reference: wn.MLContext) -> None:
+    with pytest.raises(wn.MLTypeError, match=message):
+        loaded(tmp_path, text, reference)
+
+
+def test_dialects_of_slices_paddings_and_axes(tmp_path: Path, reference: wn.MLContext) -> None:
+    nodes = """
+      s = slice(x, starts=[-2], ends=[9223372036854775807], axes=[1], steps=[1]);
+      r = reshape(s, newShape=[-1]);
+      u = unsqueeze(r, axes=[-1]);
+      p = softmax(u, axis=-1);
+      t = cast(p, to="Float32");
+      alias = t;
+      y = add(alias, two);
+    """
+    model = loaded(tmp_path, graph(nodes, consts="two: i32[] @scalar(2);"), reference)
+    assert model.run({"x": np.float32([[1, 2, 3], [4, 5, 6]])})["y"].tolist() == [[3.0]] * 4
+
+
+def test_arguments_of_run_are_checked(tmp_path: Path, reference: wn.MLContext) -> None:
+    model = loaded(tmp_path, graph("y = relu(x);"), reference)
+    x = np.zeros((2, 3), np.float32)
+    for feeds, message in (
+        ({}, "an input is missing; got no 'x'"),
+        ({"x": x, "z": x}, "unknown input; got 'z'"),
+        ({"x": x.astype(np.float64)}, "wrong type of input 'x'; got float64"),
+        ({"x": x[0]}, r"wrong shape of input 'x'; got \[3\]; allowed: \[2, 3\]"),
+    ):
+        with pytest.raises(wn.MLTypeError, match=message):
+            model.run(feeds)
+    with pytest.raises(wn.MLTypeError, match="unknown output; got 'z'"):
+        model.run({"x": x}, ["z"])
+    with pytest.raises(wn.NotSupportedError, match="for ONNX models"):
+        wn.load(tmp_path / "g.webnn", reference, kv_cache=4)
+
+
+def test_a_large_text_takes_no_time_for_each_of_its_bytes(tmp_path: Path, reference: wn.MLContext) -> None:
+    numbers = ", ".join(["7"] * 1_000_000)
+    model = loaded(
+        tmp_path,
+        graph("y = add(x, c);", inputs="x: u8[1000000];", consts=f"c: u8[1000000] @bytes([{numbers}]);").replace(
+            "add(x, c)", "where(x, c, c)"
+        ),
+        reference,
+    )
+    assert model.run({"x": np.zeros(1_000_000, np.uint8)})["y"].sum() == 7_000_000

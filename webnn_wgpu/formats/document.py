@@ -1,0 +1,233 @@
+"""`Document`: the content of a graph file, with the place of everything in it.
+
+The text and the JSON form are two notations of one document. A document is not validated beyond its syntax: operators,
+operands and shapes are checked when a graph is built from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ..core.errors import MLTypeError, printable
+
+
+@dataclass(frozen=True)
+class Location:
+    """A place in a file.
+
+    Attributes:
+        file: name of the file, as the caller gave it.
+        position: line and column of a text, "3:14", or the path in a JSON file, "nodes[3].options.axis".
+    """
+
+    file: str
+    position: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.position}" if self.position else self.file
+
+    def at(self, member: str | int) -> Location:
+        """Return the location of a member of a JSON value: of an item by its number, of an object's member by its name."""
+        if isinstance(member, int):
+            return Location(self.file, f"{self.position}[{member}]")
+        return Location(self.file, f"{self.position}.{printable(member)}" if self.position else printable(member))
+
+
+class FileError(MLTypeError, OSError):
+    """A graph file that is wrong. It is an OSError too, which is what pywebnn raises.
+
+    Attributes:
+        location: the place of the fault.
+    """
+
+    def __init__(self, location: Location, rule: str, *, got: str = "", allowed: str = "", hint: str = "") -> None:
+        self.location = location
+        MLTypeError.__init__(self, rule, operator=str(location), got=got, allowed=allowed, hint=hint)
+
+
+@dataclass(frozen=True)
+class DynamicDimension:
+    """A dimension whose size is known when the graph is built.
+
+    Attributes:
+        name: its name; equal names have equal sizes.
+        max_size: the largest allowed size.
+    """
+
+    name: str
+    max_size: int
+
+
+Dimension: TypeAlias = int | DynamicDimension
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A use of an operand by its name.
+
+    Attributes:
+        name: the operand's name.
+        location: the place of the use.
+    """
+
+    name: str
+    location: Location
+
+
+Value: TypeAlias = Any
+"""An argument: None, bool, int, float, str, `Reference`, `DynamicDimension`, or a list or dict of them."""
+
+
+@dataclass(frozen=True)
+class TensorDeclaration:
+    """The declared type of an input or a constant.
+
+    Attributes:
+        name: its name.
+        data_type: WebNN's name of the data type.
+        shape: its dimensions; only inputs have dynamic ones.
+        location: the place of the declaration.
+    """
+
+    name: str
+    data_type: str
+    shape: tuple[Dimension, ...]
+    location: Location
+
+
+@dataclass(frozen=True)
+class WeightsKey:
+    """The content of a constant is the tensor of this key in a file of weights.
+
+    Attributes:
+        key: the key.
+        explicit: whether the file names it; else it is the constant's own name.
+    """
+
+    key: str
+    explicit: bool = True
+
+
+@dataclass(frozen=True)
+class ScalarFill:
+    """Each element of a constant is this number.
+
+    Attributes:
+        value: the number. Integers are exact.
+    """
+
+    value: int | float
+
+
+@dataclass(frozen=True)
+class InlineBytes:
+    """The content of a constant: its elements in row-major order, little-endian.
+
+    Attributes:
+        data: the bytes. Elements of 4 bits are two in a byte, or one in the low half of each.
+    """
+
+    data: bytes
+
+
+Init: TypeAlias = WeightsKey | ScalarFill | InlineBytes
+
+
+@dataclass(frozen=True)
+class Constant:
+    """A constant.
+
+    Attributes:
+        declaration: its name and type.
+        init: its content.
+    """
+
+    declaration: TensorDeclaration
+    init: Init
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement:
+    """The call of an operator.
+
+    Attributes:
+        operator: the operator as the file spells it; "" for another name of an operand.
+        arguments: arguments by position: operands are references.
+        options: arguments by name.
+        results: names of the results.
+        bracketed: whether the results are written as a list. A single result may be.
+        location: the place of the call.
+    """
+
+    operator: str
+    arguments: tuple[Value, ...]
+    options: Mapping[str, Value]
+    results: tuple[str, ...]
+    bracketed: bool
+    location: Location
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of the graph.
+
+    Attributes:
+        name: the output's name.
+        operand: the operand.
+    """
+
+    name: str
+    operand: Reference
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A graph file.
+
+    Attributes:
+        location: the file.
+        name: name of the graph.
+        version: version of the format: 1, or 2 if dimensions may be dynamic.
+        quantized: the remark that the graph is quantized.
+        inputs, constants, statements, outputs: the graph, in the file's order.
+    """
+
+    location: Location
+    name: str
+    version: int
+    quantized: bool = False
+    inputs: tuple[TensorDeclaration, ...] = ()
+    constants: tuple[Constant, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    outputs: tuple[Output, ...] = field(default=())
+
+
+SHORT_TYPES: Mapping[str, str] = {
+    "f32": "float32",
+    "f16": "float16",
+    "i4": "int4",
+    "u4": "uint4",
+    "i32": "int32",
+    "u32": "uint32",
+    "i64": "int64",
+    "u64": "uint64",
+    "i8": "int8",
+    "u8": "uint8",
+}
+"""The text's names of data types, and WebNN's."""
+
+
+def checked_version(version: int, location: Location) -> int:
+    """Return `version` if it is one that can be read."""
+    if version not in (1, 2):
+        raise FileError(location, f"version {version} of the format cannot be read", allowed="1, 2")
+    return version
+
+
+def checked_size(size: Any, location: Location) -> int:
+    """Return `size` if it is a size that a dimension may have."""
+    if not isinstance(size, int) or isinstance(size, bool) or not 1 <= size < 2**31:
+        raise FileError(location, "a dimension must be an integer", got=repr(size)[:40], allowed="1..2147483647")
+    return size

@@ -1,0 +1,204 @@
+"""The JSON form of graph files."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from ..core.errors import quoted
+from .document import (
+    SHORT_TYPES,
+    Constant,
+    Document,
+    DynamicDimension,
+    FileError,
+    Init,
+    InlineBytes,
+    Location,
+    Output,
+    Reference,
+    ScalarFill,
+    Statement,
+    TensorDeclaration,
+    WeightsKey,
+    checked_size,
+    checked_version,
+)
+from .text import SPECIAL_NUMBERS, dynamic_size
+
+FORMAT = "webnn-graph-json"
+
+
+def parse_json(text: str, file: str) -> Document:
+    """Parse the JSON form of a graph.
+
+    Args:
+        text: the text.
+        file: name of the file, for messages.
+
+    Returns:
+        The document.
+
+    Raises:
+        FileError: no JSON, or members that are missing or wrong. The message names the path in the JSON.
+    """
+    root = Location(file)
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) < len(pairs):
+            names = [name for name, _ in pairs]
+            twice = next(name for name in names if names.count(name) > 1)
+            raise FileError(root, f"an object has the member {quoted(twice)} twice")
+        return members
+
+    try:
+        content = json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        where = Location(file, f"{error.lineno}:{error.colno}")
+        raise FileError(where, f"no JSON: {error.msg}, line {error.lineno} column {error.colno}") from None
+    except RecursionError:
+        raise FileError(root, "the JSON is nested too deeply") from None
+    members = _object(content, root)
+    kind = members.get("format")
+    if kind != FORMAT:
+        raise FileError(root.at("format"), "the file is no graph", got=quoted(kind), allowed=repr(FORMAT))
+    version = _required(members, "version", root)
+    if not isinstance(version, int):
+        raise FileError(root.at("version"), "the version must be an integer", got=quoted(version))
+    return Document(
+        location=root,
+        name=str(members.get("name") or "graph"),
+        version=checked_version(version, root.at("version")),
+        quantized=bool(members.get("quantized")),
+        inputs=tuple(
+            _declaration(name, value, root.at("inputs").at(name))
+            for name, value in _object(_required(members, "inputs", root), root.at("inputs")).items()
+        ),
+        constants=tuple(
+            _constant(name, value, root.at("consts").at(name))
+            for name, value in _object(members.get("consts") or {}, root.at("consts")).items()
+        ),
+        statements=tuple(
+            _statement(node, root.at("nodes").at(i))
+            for i, node in enumerate(_list(_required(members, "nodes", root), root.at("nodes")))
+        ),
+        outputs=tuple(
+            Output(name, Reference(_text(operand, root.at("outputs").at(name)), root.at("outputs").at(name)))
+            for name, operand in _object(_required(members, "outputs", root), root.at("outputs")).items()
+        ),
+    )
+
+
+def _required(members: Mapping[str, Any], name: str, location: Location) -> Any:
+    if name not in members:
+        raise FileError(location, f"the member '{name}' is missing")
+    return members[name]
+
+
+def _object(value: Any, location: Location) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise FileError(location, "an object is expected", got=quoted(value))
+    return cast("dict[str, Any]", value)
+
+
+def _list(value: Any, location: Location) -> list[Any]:
+    if not isinstance(value, list):
+        raise FileError(location, "a list is expected", got=quoted(value))
+    return cast("list[Any]", value)
+
+
+def _text(value: Any, location: Location) -> str:
+    if not isinstance(value, str):
+        raise FileError(location, "a string is expected", got=quoted(value))
+    return value
+
+
+def _declaration(name: str, value: Any, location: Location) -> TensorDeclaration:
+    members = _object(value, location)
+    data_type = _required(members, "dataType", location)
+    if data_type not in SHORT_TYPES.values():
+        where = location.at("dataType")
+        raise FileError(where, "no such data type", got=quoted(data_type), allowed=", ".join(SHORT_TYPES.values()))
+    sizes = _list(_required(members, "shape", location), location.at("shape"))
+    shape = tuple(_dimension(size, location.at("shape").at(i)) for i, size in enumerate(sizes))
+    return TensorDeclaration(name, data_type, shape, location)
+
+
+def _dimension(value: Any, location: Location) -> int | DynamicDimension:
+    if isinstance(value, dict):
+        found = dynamic_size(cast("dict[str, Any]", value))
+        if not isinstance(found, DynamicDimension):
+            raise FileError(location, "a dynamic dimension has a name and a maxSize", got=quoted(found))
+        checked_size(found.max_size, location)
+        return found
+    return checked_size(value, location)
+
+
+def _constant(name: str, value: Any, location: Location) -> Constant:
+    declaration = _declaration(name, value, location)
+    if any(isinstance(size, DynamicDimension) for size in declaration.shape):
+        raise FileError(location, f"the shape of constant {quoted(name)} must be static")
+    members = _object(value, location)
+    return Constant(declaration, _init(_object(_required(members, "init", location), location.at("init")), location.at("init")))
+
+
+def _init(members: dict[str, Any], location: Location) -> Init:
+    match _required(members, "kind", location):
+        case "weights":
+            return WeightsKey(_text(_required(members, "ref", location), location.at("ref")))
+        case "scalar":
+            value = _required(members, "value", location)
+            value = SPECIAL_NUMBERS.get(value, value) if isinstance(value, str) else value
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise FileError(location.at("value"), "a number is expected", got=quoted(value))
+            return ScalarFill(value)
+        case "inlineBytes":
+            return InlineBytes(_bytes(_required(members, "bytes", location), location.at("bytes")))
+        case kind:
+            raise FileError(
+                location.at("kind"), "unknown content of a constant", got=quoted(kind), allowed="weights, scalar, inlineBytes"
+            )
+
+
+def _bytes(value: Any, location: Location) -> bytes:
+    if isinstance(value, str):
+        try:
+            return base64.b64decode(value, validate=True)
+        except binascii.Error:
+            raise FileError(location, "the string is no base64", got=quoted(value)) from None
+    for i, item in enumerate(_list(value, location)):
+        if not isinstance(item, int) or not 0 <= item <= 255:
+            raise FileError(location.at(i), "an item is no byte", got=quoted(item), allowed="0..255")
+    return bytes(value)
+
+
+def _statement(value: Any, location: Location) -> Statement:
+    node = _object(value, location)
+    identity = _text(_required(node, "id", location), location.at("id"))
+    outputs = node.get("outputs")
+    results = [identity] if outputs is None else _list(outputs, location.at("outputs"))
+    options = _object(node.get("options") or {}, location.at("options"))
+    inputs = _list(node.get("inputs") or [], location.at("inputs"))
+    return Statement(
+        operator=_text(_required(node, "op", location), location.at("op")),
+        arguments=tuple(
+            Reference(_text(v, location.at("inputs").at(i)), location.at("inputs").at(i)) for i, v in enumerate(inputs)
+        ),
+        options={name: _value(v) for name, v in options.items()},
+        results=tuple(_text(v, location.at("outputs").at(i)) for i, v in enumerate(results)),
+        bracketed=len(results) != 1,
+        location=location,
+    )
+
+
+def _value(value: Any) -> Any:
+    """Return an option's value with its dynamic dimensions recognized."""
+    if isinstance(value, list):
+        return [_value(v) for v in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        return dynamic_size({k: _value(v) for k, v in cast("dict[str, Any]", value).items()})
+    return value

@@ -1,0 +1,225 @@
+"""Files of weights beside graph files: blobs with a manifest, and safetensors.
+
+Tensors are read from memory maps, so that only the tensors that a graph uses are copied.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from ..core.data_types import DATA_TYPES, PACKED_TYPES, Array, byte_length
+from ..core.errors import quoted
+from .document import FileError, Location
+
+MAGIC = b"WGWT"
+MANIFEST_FORMATS = ("wg-weights-manifest", "webnn-weights-manifest")
+PACKED_MARK = "rustnn.webnn.packed4"
+"""Key of the metadata of safetensors that hold 4-bit types, two elements in a byte of type U8."""
+
+MAX_HEADER = 100_000_000
+"""Bytes of a safetensors header, at most."""
+
+_SAFETENSORS = {
+    "F32": "float32",
+    "F16": "float16",
+    "I32": "int32",
+    "U32": "uint32",
+    "I64": "int64",
+    "U64": "uint64",
+    "I8": "int8",
+    "U8": "uint8",
+    "BOOL": "uint8",
+    "BF16": "bfloat16",
+}
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor in a file of weights.
+
+    Attributes:
+        data_type: WebNN's name of its type, or "bfloat16".
+        shape: its shape; of packed elements of 4 bits the number of bytes.
+        data: its bytes, in the memory map.
+        packed: whether the file says that bytes hold two elements of 4 bits.
+    """
+
+    data_type: str
+    shape: tuple[int, ...]
+    data: Array
+    packed: bool = False
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """The tensors of a file of weights, by key.
+
+    Attributes:
+        location: the file.
+        tensors: the tensors.
+    """
+
+    location: Location
+    tensors: Mapping[str, StoredTensor]
+
+    def find(self, key: str) -> StoredTensor | None:
+        """Return the tensor of a key, compared loosely where no key is equal: `::` as `__`, and `.` as `_`."""
+        if key in self.tensors:
+            return self.tensors[key]
+        similar = [k for k in self.tensors if _loose(k) == _loose(key)]
+        if len(similar) > 1:
+            raise FileError(self.location, f"several tensors match the key {quoted(key)}", got=", ".join(map(quoted, similar)))
+        return self.tensors[similar[0]] if similar else None
+
+
+def _loose(key: str) -> str:
+    return key.replace("::", "__").replace(".", "_")
+
+
+def candidates(graph: Path) -> list[Path]:
+    """Return the files beside a graph file that may hold its weights, in the order of the search."""
+    folder, name = graph.parent, graph.stem
+    return [
+        folder / f"{name}.safetensors",
+        folder / f"{name}.weights",
+        folder / "model.safetensors",
+        folder / "model.weights",
+    ]
+
+
+def open_weights(path: Path, graph: Path, manifest: Path | None = None) -> WeightsFile:
+    """Open a file of weights.
+
+    Args:
+        path: the file: `.safetensors`, or a blob with a manifest.
+        graph: the graph file, beside which a manifest is looked for.
+        manifest: the blob's manifest. By default it is searched beside both files.
+
+    Returns:
+        The tensors by key.
+
+    Raises:
+        FileError: a broken file, ranges outside it, or no manifest.
+        FileNotFoundError: no such file.
+    """
+    if path.suffix == ".safetensors":
+        return _safetensors(path)
+    if manifest is None:
+        folder = graph.parent
+        places = [path.with_suffix(".manifest.json"), folder / f"{graph.stem}.manifest.json", path.parent / "manifest.json"]
+        manifest = next((p for p in places if p.exists()), None)
+        if manifest is None:
+            names = ", ".join(dict.fromkeys(p.name for p in places))
+            raise FileError(Location(str(path)), "the weights have no manifest", hint=f"Looked for {names}.")
+    return _blob(path, manifest)
+
+
+def _mapped(path: Path) -> Array:
+    if path.stat().st_size == 0:
+        return np.zeros(0, np.uint8)
+    return np.memmap(path, np.uint8, "r")
+
+
+def _parsed(text: bytes, location: Location) -> dict[str, Any]:
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FileError(location, f"no JSON: {error}") from None
+    if not isinstance(content, dict):
+        raise FileError(location, "an object is expected", got=quoted(content))
+    return cast("dict[str, Any]", content)
+
+
+def _blob(path: Path, manifest: Path) -> WeightsFile:
+    location, described = Location(str(path)), Location(str(manifest))
+    content = _parsed(manifest.read_bytes(), described)
+    if content.get("format") not in MANIFEST_FORMATS:
+        raise FileError(
+            described.at("format"), "no manifest", got=quoted(content.get("format")), allowed=", ".join(MANIFEST_FORMATS)
+        )
+    for member, allowed in (("version", 1), ("endianness", "little")):
+        if content.get(member, allowed) != allowed:
+            raise FileError(described.at(member), f"unknown {member}", got=quoted(content[member]), allowed=repr(allowed))
+    data = _mapped(path)
+    headed = bytes(data[:4]) == MAGIC
+    if headed and int.from_bytes(bytes(data[4:8]), "little") != 1:
+        raise FileError(location, "unknown version", got=str(int.from_bytes(bytes(data[4:8]), "little")), allowed="1")
+    tensors: dict[str, StoredTensor] = {}
+    entries = content.get("tensors")
+    for key, entry in _members(entries, described.at("tensors")).items():
+        where = described.at("tensors").at(key)
+        members = _members(entry, where)
+        if members.get("layout") not in (None, "row-major"):
+            raise FileError(where.at("layout"), "unknown layout", got=quoted(members["layout"]), allowed="row-major")
+        data_type = members.get("dataType")
+        if data_type not in DATA_TYPES and data_type not in PACKED_TYPES:
+            raise FileError(where.at("dataType"), "no such data type", got=quoted(data_type))
+        shape = _shape(members.get("shape"), where.at("shape"))
+        first, size = (_count(members.get(n), where.at(n)) for n in ("byteOffset", "byteLength"))
+        if headed and first < 8:
+            raise FileError(where.at("byteOffset"), "the offset lies in the header", got=str(first), allowed="at least 8")
+        if first + size > len(data):
+            raise FileError(
+                location,
+                f"the tensor {quoted(key)} exceeds the file",
+                got=f"bytes {first} to {first + size} of {len(data)} bytes",
+            )
+        tensors[key] = StoredTensor(str(data_type), shape, data[first : first + size], packed=data_type in PACKED_TYPES)
+    return WeightsFile(location, tensors)
+
+
+def _members(value: Any, location: Location) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise FileError(location, "an object is expected", got=quoted(value))
+    return cast("dict[str, Any]", value)
+
+
+def _count(value: Any, location: Location) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise FileError(location, "a number of bytes is expected", got=quoted(value))
+    return value
+
+
+def _shape(value: Any, location: Location) -> tuple[int, ...]:
+    sizes = cast("list[Any]", value if isinstance(value, list) else [None])
+    if any(not isinstance(n, int) or not 0 <= n < 2**63 for n in sizes):
+        raise FileError(location, "a list of sizes is expected", got=quoted(sizes))
+    return tuple(sizes)
+
+
+def _safetensors(path: Path) -> WeightsFile:
+    location = Location(str(path))
+    data = _mapped(path)
+    size = int.from_bytes(bytes(data[:8]), "little")
+    if len(data) < 8 or size > min(MAX_HEADER, len(data) - 8):
+        raise FileError(location, "the file is truncated", got=f"{len(data)} bytes")
+    header = _parsed(bytes(data[8 : 8 + size]), location)
+    metadata = _members(header.pop("__metadata__", {}), location.at("__metadata__"))
+    tensors: dict[str, StoredTensor] = {}
+    body = data[8 + size :]
+    for key, entry in header.items():
+        where = location.at(key)
+        members = _members(entry, where)
+        kind = members.get("dtype")
+        if kind not in _SAFETENSORS:
+            raise FileError(where.at("dtype"), "unknown data type", got=quoted(kind), allowed=", ".join(_SAFETENSORS))
+        offsets = _shape(members.get("data_offsets"), where.at("data_offsets"))
+        shape = _shape(members.get("shape"), where.at("shape"))
+        if len(offsets) != 2 or not offsets[0] <= offsets[1] <= len(body):
+            raise FileError(
+                location, f"the tensor {quoted(key)} exceeds the file", got=f"bytes {list(offsets)} of {len(body)} bytes"
+            )
+        data_type = _SAFETENSORS[kind]
+        expected = math.prod(shape) * (2 if data_type == "bfloat16" else byte_length(data_type, 1))
+        if offsets[1] - offsets[0] != expected:
+            raise FileError(where, "wrong number of bytes", got=f"{offsets[1] - offsets[0]} bytes", allowed=f"{expected} bytes")
+        packed = kind == "U8" and metadata.get(PACKED_MARK) == "1"
+        tensors[key] = StoredTensor(data_type, shape, body[offsets[0] : offsets[1]], packed)
+    return WeightsFile(location, tensors)
