@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from webnn_wgpu.kernels import source_map, sources, templates
+from webnn_wgpu.kernels import expression, source_map, sources, templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 def forget_templates() -> None:
     """Have templates read and rendered again."""
-    caches: list[Any] = [templates.environment, templates._library_file, templates.render]
-    for cached in (*caches, source_map._environment, source_map._marked_file, sources.templates_digest):
+    caches: list[Any] = [templates.environment, templates._library_file, templates.library_functions, templates.render]
+    # Formulas know the files of the functions that they call.
+    caches += [expression._parsed, source_map._environment, source_map._marked_file, sources.templates_digest]
+    for cached in caches:
         cached.cache_clear()
 
 

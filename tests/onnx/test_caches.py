@@ -467,14 +467,14 @@ def test_a_hundred_tokens_compile_once_and_create_nothing(context: wn.MLContext)
     model.run(tokens(1, 2, 3, 4), state=state)
     model.run(tokens(5, past=4), state=state)
     assert model.compiled == 2
-    plan, caches = model.graph.plan, set(state._tensors.values())
+    plan, caches = model.graph.plan, set(state.tensors.values())
     model.run(tokens(6, past=5), state=state)
     with counted() as calls:
         for i in range(6, 106):
             model.run(tokens(i % 64, past=i), state=state)
     assert created(calls) == {}
     assert calls["wgpuQueueSubmit"] == 200  # a run, and reading the logits
-    assert (model.compiled, state.length, set(state._tensors.values())) == (2, 106, caches)
+    assert (model.compiled, state.length, set(state.tensors.values())) == (2, 106, caches)
     assert model.graph.plan is plan
     # Nothing but the new row is written into a cache.
     ends = [
@@ -484,4 +484,4 @@ def test_a_hundred_tokens_compile_once_and_create_nothing(context: wn.MLContext)
         if b.access == "write" and r.kind == "input"
     ]
     assert {d.spec.template for d, _ in ends} == {"cache_update"}
-    assert {key for _, key in ends} == set(plan.aliases.values()) == set(state._tensors)
+    assert {key for _, key in ends} == set(plan.aliases.values()) == set(state.tensors)

@@ -22,7 +22,8 @@ def call_site(depth: int) -> CallSite | None:
     Args:
         depth: how many of the innermost calls, with that of this function, are known to be the package's.
     """
-    frame: FrameType | None = sys._getframe(depth)
+    # inspect.currentframe cannot skip frames, and walking back costs as much as the rest.
+    frame: FrameType | None = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         if frame.f_code.co_filename.startswith(_COMMANDS):
             return None

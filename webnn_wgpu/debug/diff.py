@@ -12,6 +12,7 @@ import numpy as np
 
 from webnn_wgpu.api.context import MLContext
 from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.internals import context_of, executable_of
 from webnn_wgpu.api.kernels import Kernel
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
@@ -75,14 +76,14 @@ def diff(
     """
     if not isinstance(graph, MLGraph):
         return _diff_model(graph, feeds, against, folder)
-    context = graph._context
-    arrays = context._checked_inputs(graph, feeds, "diff")
+    context = context_of(graph)
+    arrays = context.checked_inputs(graph, feeds, "diff")
     oracle, made = _oracle(graph, against)
     try:
         run = _Run(graph, oracle)
         values = Values(graph.optimised, run.see)
-        with context._guarded("diff"), context._lock, observing(graph, values, "diff"):
-            results = graph._executable.start(arrays, list(graph.outputs)).result()
+        with context.guarded("diff"), context.lock, observing(graph, values, "diff"):
+            results = executable_of(graph).start(arrays, list(graph.outputs)).result()
         run.check_copies(values.finish(), results)
         outputs = oracle.outputs(arrays)
     finally:
@@ -178,9 +179,9 @@ class _Run:
         outer = {inner: node.inputs[int(name)] for name, inner in body.inputs.items()}
         constants = {inner: arrays[inner] for inner, value in outer.items() if value in self.optimised.constants}
         parts = part_of(body, body.nodes, constants, every=True)
-        context = self.graph._context
-        with context._compile(parts, None, without(), "diff") as alone:
-            made = context.compute(alone, {name: arrays[value] for name, value in parts.inputs.items()})
+        context = context_of(self.graph)
+        with context.compile(parts, None, without(), "diff") as alone:
+            made = context.context.compute(alone, {name: arrays[value] for name, value in parts.inputs.items()})
         arrays |= {value: made[name] for name, value in parts.outputs.items()}
         wrong = False
         for member in body.nodes:

@@ -10,6 +10,8 @@ from typing import Any, cast
 
 import numpy as np
 
+from webnn_wgpu.api.internals import context_of, executable_of
+
 from ..api.graph import MLGraph
 from ..api.kernels import Kernel, first_few, source_text
 from ..api.notebooks import table_html
@@ -204,7 +206,7 @@ def interpret(
     """
     if on_stop is None and (breakpoints or invocation is not None):
         raise MLTypeError("breakpoints need on_stop, which says what to do there", operator="interpret")
-    size = subgroup_size or (what._context.caps.subgroup_size if isinstance(what, MLGraph) else 0) or _SUBGROUP
+    size = subgroup_size or (context_of(what).context.caps.subgroup_size if isinstance(what, MLGraph) else 0) or _SUBGROUP
     session = _Session(workgroups, size, breakpoints, invocation, on_stop, max_invocations, max_steps)
     if isinstance(what, MLGraph):
         return _of_graph(session, what, feeds, kernel)
@@ -217,7 +219,7 @@ def interpret(
 
 
 def _of_graph(session: _Session, graph: MLGraph, feeds: Any, chosen: str | None) -> Interpretation:
-    arrays = graph._context._checked_inputs(graph, feeds, "interpret")
+    arrays = context_of(graph).checked_inputs(graph, feeds, "interpret")
     plan = graph.plan
     if plan is None:
         raise NotSupportedError("the numpy reference has no kernels to interpret", operator="interpret")
@@ -226,7 +228,7 @@ def _of_graph(session: _Session, graph: MLGraph, feeds: Any, chosen: str | None)
         kernel = graph.kernels.one(chosen, "interpret")
         position = list(graph.kernels).index(kernel.name)
         planned = plan.dispatches[position]
-        program: Any = graph._executable
+        program: Any = executable_of(graph)
         assert isinstance(program, Program)
         memory.take(position, found_by(program, position, arrays))
         _run_planned(session, kernel, planned, memory)

@@ -13,6 +13,7 @@ import numpy as np
 from webnn_wgpu.api.backend import DeviceBackend, no_device
 from webnn_wgpu.api.context import MLContext
 from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.internals import internals
 from webnn_wgpu.core.data_types import Array, tensor_bytes
 from webnn_wgpu.ir.graph import Graph
 from webnn_wgpu.ir.types import TensorType
@@ -87,7 +88,7 @@ def launch(
         NotSupportedError: the context has no device.
         OperationError: a source does not compile, or does not fit its bindings.
     """
-    backend = context._backend
+    backend = internals(context).backend
     if not isinstance(backend, DeviceBackend):
         raise no_device()
     types = {name: TensorType(str(a.dtype), a.shape) for name, a in data.items()}
@@ -131,7 +132,7 @@ def launch(
         Graph({}, {}, {}, (), {}),
         {},
     )
-    with context._guarded("launch"):
+    with internals(context).guarded("launch"):
         program = Program(backend.device, plan)
         try:
             return program.start({name: np.ascontiguousarray(data[name]) for name in inputs}, list(made)).result()

@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.internals import context_of, executable_of
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import InvalidStateError
 from webnn_wgpu.ir.graph import Graph, Node, Origin
@@ -83,8 +84,8 @@ def observing(graph: MLGraph, values: Values, operator: str) -> Generator[None]:
     Raises:
         InvalidStateError: others look at the graph already.
     """
-    executable = graph._executable
-    with graph._context._lock:
+    executable = executable_of(graph)
+    with context_of(graph).lock:
         if executable.observer is not None:
             raise InvalidStateError("the graph is being looked at already", operator=operator, got=repr(graph))
         executable.observer = values

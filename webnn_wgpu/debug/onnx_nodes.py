@@ -100,7 +100,7 @@ def diff_nodes(model: Model, feeds: Mapping[str, Any], folder: Path | None) -> G
     own = [output.name for output in whole.graph.output]
     names = [name for node in whole.graph.node for name in node.output if name]
     whole.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in own)
-    given = {info.name: array for info, array in zip(model.inputs, model._check_feeds(feeds), strict=True)}
+    given = {info.name: array for info, array in zip(model.inputs, model.checked_feeds(feeds), strict=True)}
     expected: dict[str, Any] = {**given, **run_onnxruntime(whole.SerializeToString(), given, [*own, *names])}
     with load_onnx(whole, model.context, fallback="host", override_dims=model.dims) as exposed:
         results = exposed.run(given)

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.internals import context_of, executable_of
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import MLTypeError
 from webnn_wgpu.ir.graph import Graph, Node
@@ -81,9 +82,9 @@ class OtherGraph:
     """Another graph of the same operators, as it is installed where it runs."""
 
     def __init__(self, graph: MLGraph, other: MLGraph) -> None:
-        other._context._check_graph(other, "diff")
+        context_of(other).check_graph(other, "diff")
         self._optimised, self._other = graph.optimised, other
-        self.name = f"a graph on {other._context.description}"
+        self.name = f"a graph on {context_of(other).context.description}"
         theirs = other.optimised
         if _shape_of(self._optimised) != _shape_of(theirs):
             raise MLTypeError(
@@ -113,10 +114,10 @@ class OtherGraph:
 
     def outputs(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """Run the other graph."""
-        return dict(self._other._context.compute(self._other, inputs))
+        return dict(context_of(self._other).context.compute(self._other, inputs))
 
     def _results(self, position: int, operands: Sequence[Array | None]) -> list[Array]:
-        graph, executable = self._other.optimised, self._other._executable
+        graph, executable = self._other.optimised, executable_of(self._other)
         node = graph.nodes[position]
         if not isinstance(executable, Program):
             return evaluate(graph, node, operands)

@@ -47,9 +47,13 @@ class OperatorDiff(Comparison):
         kernels = ", ".join(self.kernels) + (", overridden" if self.overridden else "")
         return f"{self.label} ({self.op}){operators}, kernel {kernels}:" if kernels else f"{self.label} ({self.op}):"
 
-    def _repr_html_(self) -> str:
+    def html(self) -> str:
+        """Return the report as HTML, which notebooks show."""
         repro = f"<p>repro: <code>{escape(self.repro_path)}</code></p>" * bool(self.repro_path)
         return f"<p><b>{escape(self._title)}</b></p>{super()._repr_html_()}{repro}"
+
+    def _repr_html_(self) -> str:
+        return self.html()
 
 
 @dataclass(frozen=True)
@@ -134,7 +138,7 @@ class GraphDiff:
     def _repr_html_(self) -> str:
         rows = "".join(f"<tr>{''.join(f'<td>{escape(c)}</td>' for c in row)}</tr>" for row in self.rows())
         head = "".join(f"<th>{title}</th>" for title in _TITLES)
-        first = "" if self.first is None else f"{self.first._repr_html_()}<table><tr>{head}</tr>{rows}</table>"
+        first = "" if self.first is None else f"{self.first.html()}<table><tr>{head}</tr>{rows}</table>"
         return f"<p><b>{escape(self.summary())}</b></p>{first}"
 
 

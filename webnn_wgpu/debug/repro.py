@@ -17,6 +17,7 @@ import numpy as np
 
 from webnn_wgpu.api.builder import MLGraphBuilder
 from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.internals import context_of
 from webnn_wgpu.api.kernels import Kernel
 from webnn_wgpu.core.data_types import PACKED_TYPES, Array
 from webnn_wgpu.core.names import snake_case
@@ -191,7 +192,7 @@ def operator_repro(
 
 
 def _where(graph: MLGraph) -> tuple[str, bool]:
-    return graph._context.description, graph._context.caps.is_software
+    return context_of(graph).context.description, context_of(graph).context.caps.is_software
 
 
 def _operators(graph: Graph) -> Iterable[str]:

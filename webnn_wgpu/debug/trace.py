@@ -10,6 +10,8 @@ from typing import Any, TypeAlias, cast, overload
 
 import numpy as np
 
+from webnn_wgpu.api.internals import context_of, executable_of, internals
+
 from ..api.arrays import failing, is_integer
 from ..api.backend import DeviceBackend, no_device
 from ..api.graph import MLGraph
@@ -151,8 +153,8 @@ def trace(
         >>> print(debug.trace(graph, {"x": ones}, "neg_0", wgsl=wgsl, where={"invocation": 0})[0].value)
         -1.0
     """
-    context = graph._context
-    arrays = context._checked_inputs(graph, feeds, "trace")
+    context = context_of(graph)
+    arrays = context.checked_inputs(graph, feeds, "trace")
     found = graph.kernels.one(kernel, "trace")
     if wgsl is None:
         source = found.map_source(dbg=True)
@@ -161,10 +163,10 @@ def trace(
         source = map_of_source(given.wgsl, given.file, dbg=True)
     condition, keep = _condition(where, found.name)
     _check(source, limit, found.name)
-    program = graph._executable
+    program = executable_of(graph)
     if not isinstance(program, Program):
         raise NotSupportedError("the numpy reference has no kernels", operator="trace", label=found.name)
-    with context._guarded("trace", label=found.name), context._lock:
+    with context.guarded("trace", label=found.name), context.lock:
         records = trace_kernel(program, found.name, source, arrays, condition, limit)
     return _trace(records, source, keep)
 
@@ -213,10 +215,11 @@ def trace_wgsl(
     run = prepared_run("trace_wgsl", source, arguments, workgroups, constants, context, label)
     traced = map_of_source(run.source, dbg=True)
     _check(traced, limit, label)
-    if not isinstance(run.context._backend, DeviceBackend):
+    context = internals(run.context)
+    if not isinstance(context.backend, DeviceBackend):
         raise no_device()
-    device = run.context._backend.device
-    with run.context._guarded("trace_wgsl", label=label), run.context._lock:
+    device = context.backend.device
+    with context.guarded("trace_wgsl", label=label), context.lock:
         tracer = Tracer(device, run_spec(run.source, run.arguments), traced, condition, limit)
         pending = run_kernel(device, run.source, run.arguments, run.grid, tracer)
         records = tracer.records()

@@ -11,6 +11,7 @@ import numpy as np
 
 from webnn_wgpu.api.arrays import failing
 from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.internals import context_of, executable_of
 from webnn_wgpu.api.kernels import Override
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import InvalidStateError, NotSupportedError
@@ -117,8 +118,8 @@ def try_kernel(
         >>> bool(trial), trial.results[0].max_abs_error
         (False, 0.5)
     """
-    context = graph._context
-    arrays = context._checked_inputs(graph, feeds, "try_kernel")
+    context = context_of(graph)
+    arrays = context.checked_inputs(graph, feeds, "try_kernel")
     found = graph.kernels.one(kernel, "try_kernel")
     override = found.override if wgsl is None else Override.of(wgsl, found.spec)
     fail = failing("try_kernel", found.name)
@@ -126,10 +127,10 @@ def try_kernel(
         raise fail("there is no source to try: none is given, and the kernel is not overridden")
     if runs < 0:
         raise fail("runs must not be negative", got=str(runs))
-    program = graph._executable
+    program = executable_of(graph)
     if not isinstance(program, Program):
         raise NotSupportedError("the numpy reference has no kernels", operator="try_kernel", label=found.name)
-    with context._guarded("try_kernel", label=found.name), context._lock:
+    with context.guarded("try_kernel", label=found.name), context.lock:
         tried = try_source(program, found.name, map_of_source(override.wgsl, override.file), arrays, runs)
     results = tuple(_error(a, e) for a, e in zip(tried.actual, tried.expected, strict=True))
     medians = [None, None] if tried.microseconds is None else np.median(tried.microseconds, axis=0).tolist()
@@ -143,8 +144,8 @@ def inputs_of(graph: MLGraph, run: Callable[[], object]) -> dict[str, Array]:
         InvalidStateError: others look at the graph already.
     """
     given: list[Mapping[int, Array]] = []
-    executable = graph._executable
-    with graph._context._lock:
+    executable = executable_of(graph)
+    with context_of(graph).lock:
         if executable.observer is not None:
             raise InvalidStateError("the graph is being looked at already", operator="try_kernel", got=repr(graph))
         executable.observer = lambda node, arrays: given.append(arrays) if node is None else None

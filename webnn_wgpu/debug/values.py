@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from webnn_wgpu.api.internals import context_of
+
 from ..api.graph import MLGraph
 from ..api.tables import aligned, rich_table
 from ..core.data_types import Array
@@ -145,11 +147,11 @@ def values(graph: MLGraph, feeds: Mapping[str, Any], *, nan: bool = True, inf: b
         >>> found.first.label, found.first.nan, found.of("difference")[0].min
         ('logarithm', 2, -1.0)
     """
-    context, source = graph._context, graph.source
-    arrays = context._checked_inputs(graph, feeds, "values")
+    context, source = context_of(graph), graph.source
+    arrays = context.checked_inputs(graph, feeds, "values")
     results = {f"{node.id}.{i}": value for node in source.nodes for i, value in enumerate(node.outputs)}
-    with context._compile(replace(source, outputs=results, aliases={}), None, [p.name for p in PASSES], "values") as every:
-        computed = context.compute(every, arrays)
+    with context.compile(replace(source, outputs=results, aliases={}), None, [p.name for p in PASSES], "values") as every:
+        computed = context.context.compute(every, arrays)
     found = [statistics(name, INPUT, 0, array.reshape(graph.inputs[name].shape)) for name, array in arrays.items()]
     for node in source.nodes:
         label = node_label(node)

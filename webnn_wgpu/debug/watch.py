@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.internals import context_of
 from webnn_wgpu.api.tables import aligned, rich_table
 from webnn_wgpu.core.data_types import FLOATS, Array
 from webnn_wgpu.ir.graph import Graph, Origin
@@ -132,7 +133,7 @@ def watch(
         >>> result["z"].max(), watch.first.label, watch.first.what
         (np.float32(1.0), 'grow', 'infinite')
     """
-    graph._context._check_graph(graph, "watch")
+    context_of(graph).check_graph(graph, "watch")
     seen = Watch()
     tests: dict[str, Test] = {}
     if nan:

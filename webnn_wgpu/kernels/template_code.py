@@ -48,7 +48,8 @@ class TemplateLoader(jinja2.FileSystemLoader):
             return super().load(environment, name, globals)
         module.__file__ = file  # errors are of the template's lines
         template = environment.template_class.from_module_dict(environment, vars(module), globals or {})
-        template._uptodate = up_to_date
+        # Jinja has no other way to set it.
+        template._uptodate = up_to_date  # pyright: ignore[reportPrivateUsage]
         return template
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..api.backend import DeviceBackend
 from ..api.context import MLContext
+from ..api.internals import internals
 from ..api.own_kernels import completed, grid_of
 from ..core.data_types import Array
 from ..kernels.element import ELEMENTS
@@ -44,7 +45,7 @@ class KernelOnDevice:
         fail: Callable[..., Exception],
     ) -> None:
         self.case, self.context, self.fail = case, context, fail
-        self.device: Device = cast("DeviceBackend", context._backend).device
+        self.device: Device = cast("DeviceBackend", internals(context).backend).device
         self._workgroups, self._parameters, self._given = workgroups, parameters, source
         if parameters is not None:
             source = environment().from_string(source).render(dict(parameters), dtypes=case.dtypes, shapes=case.shapes)

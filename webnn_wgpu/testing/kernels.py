@@ -13,6 +13,7 @@ import numpy as np
 from ..api.arrays import failing
 from ..api.backend import DeviceBackend
 from ..api.context import MLContext
+from ..api.internals import internals
 from ..core.data_types import DATA_TYPES, Array
 from ..core.errors import NotSupportedError
 from ..runtime.device import INSTALL_HINT, adapters, open_adapter
@@ -137,9 +138,9 @@ def check_kernel(
         raise fail("there must be at least one shape and one data type", got=f"shapes={shapes!r}, dtypes={dtypes!r}")
     checked: list[CheckedCase] = []
     for context in contexts() if on is None else on:
-        if not isinstance(context._backend, DeviceBackend):
+        if not isinstance(internals(context).backend, DeviceBackend):
             raise NotSupportedError("the context has no WebGPU device", operator="check_kernel", label=label)
-        context._check_alive("check_kernel", label)
+        internals(context).check_alive("check_kernel", label)
         for bare in given:
             case = replace(bare, constants=dict(constants(bare) if callable(constants) else constants))
             kernel = KernelOnDevice(source, case, workgroups, parameters, context, fail)
@@ -150,7 +151,7 @@ def check_kernel(
             found = replace(case, shapes=tuple(a.shape for a in arrays), dtypes=tuple(a.dtype.name for a in arrays))
             if found != case:
                 raise fail("inputs must be of the case's shapes and types", got=str(found), allowed=str(case))
-            with context._guarded("check_kernel", label=label), context._lock:
+            with internals(context).guarded("check_kernel", label=label), internals(context).lock:
                 check = _Check(kernel, reference, arrays, updated, (tolerance, atol))
                 check.surroundings()
                 check.order(permute)

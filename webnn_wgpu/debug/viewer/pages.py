@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from jinja2 import Environment, Template
 
 from webnn_wgpu import __version__
+from webnn_wgpu.api.internals import context_of
 
 from ...api.graph import MLGraph
 from ...api.profile import GraphProfile
@@ -133,7 +134,7 @@ def _data(
     of_model = not isinstance(graph, MLGraph)
     return {
         "title": title or (graph.name if of_model else "MLGraph"),
-        "device": graphs[0]._context.description,
+        "device": context_of(graphs[0]).context.description,
         "graphs": scenes,
         "placement": [[p.op, p.name, p.where, p.note] for p in graph.placement] if of_model else [],
         "profile": "; ".join(each.summary() for each in profiles),

@@ -53,13 +53,22 @@ class State:
         self.capacity = decoder.rows
         self._decoder = decoder
         self._length = 0
-        self._tensors: dict[str, MLTensor] = {}
-        self._destroyed = False
+        self.tensors: dict[str, MLTensor] = {}
+        """The caches, by the names of the graph's inputs."""
+        self.destroyed = False
 
     @property
     def length(self) -> int:
         """How many rows of the caches are filled."""
         return self._length
+
+    def of(self, decoder: Decoder) -> bool:
+        """Whether the caches are those of a decoder."""
+        return self._decoder is decoder
+
+    def add(self, count: int) -> None:
+        """Count rows that a run has added."""
+        self._length += count
 
     def truncate(self, length: int) -> None:
         """Forget all rows but the first `length`.
@@ -77,10 +86,10 @@ class State:
 
     def destroy(self) -> None:
         """Free the caches. Idempotent."""
-        self._destroyed = True
-        for tensor in self._tensors.values():
+        self.destroyed = True
+        for tensor in self.tensors.values():
             tensor.destroy()
-        self._tensors.clear()
+        self.tensors.clear()
 
     def __enter__(self) -> State:
         return self
@@ -89,7 +98,7 @@ class State:
         self.destroy()
 
     def __repr__(self) -> str:
-        return "State(destroyed)" if self._destroyed else f"State({self._length} of {self.capacity} rows)"
+        return "State(destroyed)" if self.destroyed else f"State({self._length} of {self.capacity} rows)"
 
 
 @dataclass
@@ -162,11 +171,11 @@ class Decoder:
             return self._run(feeds, state, progress)
 
     def _run(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> list[Array]:
-        if not isinstance(state, State) or state._decoder is not self:  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not isinstance(state, State) or not state.of(self):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise MLTypeError(
                 "not a state of this model", operator="run", got=repr(state), allowed="what Model.state() returns"
             )
-        if state._destroyed:
+        if state.destroyed:
             raise InvalidStateError("the state was destroyed", operator="run")
         step = self._step(feeds, state, progress)
         self._check_room(step.growth.split.count, state)
@@ -188,7 +197,7 @@ class Decoder:
         for name, (value, dtype) in step.results.items():
             shape = step.growth.probes.shape(value, state.length)
             found[value] = decode(arrays[name], dtype)[tuple(map(slice, shape))]
-        state._length += step.growth.split.count
+        state.add(step.growth.split.count)
         return [found[resolve(v, step.lowered.aliases)] for v in self.outputs]
 
     def _check_room(self, count: int, state: State) -> None:
@@ -204,7 +213,7 @@ class Decoder:
     def _tensors(self, step: Step, state: State) -> dict[str, MLTensor]:
         """Return the caches, made if there are none yet."""
         for name, (shape, data_type) in step.caches.items():
-            tensor = state._tensors.get(name)
+            tensor = state.tensors.get(name)
             if tensor is not None and tuple(tensor.shape) != shape:
                 if state.length:
                     raise MLTypeError(
@@ -216,8 +225,8 @@ class Decoder:
                     )
                 tensor.destroy()
                 tensor = None
-            state._tensors[name] = tensor or self.context.create_tensor(shape, data_type, readable=True)
-        return dict(state._tensors)
+            state.tensors[name] = tensor or self.context.create_tensor(shape, data_type, readable=True)
+        return dict(state.tensors)
 
     # compiling ----------------------------------------------------------------------------------------------------
 

@@ -83,7 +83,7 @@ class Model:
         self.outputs = tuple(value_info(v, name, declared=False) for v in self._program.outputs)
         self._reported: tuple[Placed, ...] = ()
         self._staged = 0
-        self._loading: tuple[Span, ...] = ()
+        self.loading: tuple[Span, ...] = ()
         shapes = [self._pinned(info) for info in self.inputs]
         if all(s is not None for s in shapes):
             self._prepare([s for s in shapes if s is not None])
@@ -119,7 +119,7 @@ class Model:
             >>> wn.load_onnx(mlp).run({"x": np.zeros((1, 4), np.float32)}).keys()
             dict_keys(['y'])
         """
-        arrays = self._check_feeds(feeds)
+        arrays = self.checked_feeds(feeds)
         if isinstance(outputs, str):
             # Else its letters would be the names.
             raise MLTypeError(
@@ -182,7 +182,7 @@ class Model:
             ('gemm_0', 'relu_1')
         """
         with watched() as watch:
-            watch.spans += self._loading
+            watch.spans += self.loading
             start = time.perf_counter()
             outputs = self.run(feeds)
             wall_ms = (time.perf_counter() - start) * 1e3
@@ -216,7 +216,12 @@ class Model:
             raise NotSupportedError("the model has no graph that runs on the device", operator="tune", got=repr(self))
         return tune_graphs(graphs, save, progress)
 
-    def _check_feeds(self, feeds: Mapping[str, Any]) -> list[Array]:
+    def checked_feeds(self, feeds: Mapping[str, Any]) -> list[Array]:
+        """Return the arrays that `run` makes of its feeds, in the order of the inputs.
+
+        Raises:
+            MLTypeError: as `run` does.
+        """
         unknown = set(feeds).difference(i.name for i in self.inputs)
         if unknown:
             raise MLTypeError(
@@ -355,7 +360,7 @@ def load_model(
             model, name = open_model(source, simplify)
         dims = {**sidecar(source), **(override_dims or {})}
         loaded = Model(model, name, opened(), override_dims=dims, tuning=with_file_beside(tuning, source), **options)
-    loaded._loading = tuple(watch.spans)
+    loaded.loading = tuple(watch.spans)
     return loaded
 
 

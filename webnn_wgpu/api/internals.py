@@ -1,0 +1,79 @@
+"""The door to contexts and graphs for the debugger, the tests of kernels and other tools of this package.
+
+Contexts and graphs show users what the specification has. Tools need more: the device, the lock, the compiled program. They
+get it here and nowhere else, so that this module lists what a change of `MLContext` or `MLGraph` may break.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.data_types import Array
+from ..ir.graph import Graph
+from .backend import Backend, Executable
+from .context import MLContext
+from .graph import MLGraph
+from .progress import Progress
+
+
+@dataclass(frozen=True)
+class ContextInternals:
+    """The parts of a context that tools of this package use.
+
+    Attributes:
+        context: the context.
+    """
+
+    context: MLContext
+
+    @property
+    def backend(self) -> Backend:
+        """What runs the graphs: a device or the numpy reference."""
+        return self.context._backend
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """The lock that every use of the device holds."""
+        return self.context._lock
+
+    def guarded(self, operator: str, label: str = "") -> AbstractContextManager[None]:
+        """Return a context manager in which errors name the operation, and a lost device loses the context."""
+        return self.context._guarded(operator, label=label)
+
+    def check_alive(self, operator: str, label: str = "") -> None:
+        """Raise InvalidStateError if the context is lost."""
+        self.context._check_alive(operator, label)
+
+    def check_graph(self, graph: MLGraph, operator: str) -> None:
+        """Raise an error unless the graph belongs to this context and can run."""
+        self.context._check_graph(graph, operator)
+
+    def checked_inputs(self, graph: MLGraph, inputs: Mapping[str, Any], operator: str) -> dict[str, Array]:
+        """Return the inputs as arrays of the declared types, or raise the error that `compute` raises."""
+        return self.context._checked_inputs(graph, inputs, operator)
+
+    def compile(self, source: Graph, progress: Progress | None, disabled_passes: Collection[str], operator: str) -> MLGraph:
+        """Compile a graph of the intermediate representation for this context."""
+        return self.context._compile(source, progress, disabled_passes, operator)
+
+
+def internals(context: MLContext) -> ContextInternals:
+    """Return a context's internals."""
+    return ContextInternals(context)
+
+
+def context_of(graph: MLGraph) -> ContextInternals:
+    """Return the internals of a graph's context."""
+    return ContextInternals(graph._context)
+
+
+def executable_of(graph: MLGraph) -> Executable:
+    """Return a graph's compiled program.
+
+    Raises:
+        InvalidStateError: the graph is destroyed.
+    """
+    return graph._executable
