@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Collection, Mapping
 from importlib import import_module
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.errors import NotSupportedError, OperationError
 from ..ir.graph import Graph
@@ -290,9 +290,30 @@ class MLGraph:
 
         return tune_graphs([self], save, progress)
 
-    def save(self, path: Any, quantized: bool = False) -> None:
-        """Raise NotSupportedError: pywebnn writes the graph to a `.webnn` file here, this package does not."""
-        raise NotSupportedError("a graph cannot be saved", operator="save", got=repr(path), hint="Build it again instead")
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        quantized: bool = False,
+        *,
+        weights: Literal["auto", "weights", "safetensors", "inline"] = "auto",
+    ) -> None:
+        """Write the graph as it was built, before any pass, as a `.webnn` text or its JSON form.
+
+        Args:
+            path: the file: `.webnn` or `.json`.
+            quantized: the file's remark that the graph is quantized.
+            weights: where constants are written. "auto": those above 1 KiB to `NAME.weights` and `NAME.manifest.json`;
+                "weights": all but those of equal elements; "safetensors": these to `NAME.safetensors`; "inline": all in the
+                file itself.
+
+        Raises:
+            MLTypeError: an unknown `weights`.
+            NotSupportedError: another suffix, an operator of the caller's own WGSL, or outputs that update inputs.
+        """
+        suffix = os.path.splitext(path)[1].lower()
+        if suffix not in (".webnn", ".json"):
+            raise NotSupportedError("unknown kind of file", operator="save", got=repr(suffix), allowed=".json, .webnn")
+        import_module("webnn_wgpu.exporters.webnn").write(self, path, weights=weights, quantized=quantized)
 
     @staticmethod
     def load(

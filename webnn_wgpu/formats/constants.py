@@ -81,3 +81,8 @@ def _mismatch(declaration: TensorDeclaration, shape: tuple[int, ...], tensor: St
         got=f"{tensor.data_type} of shape {list(tensor.shape)} in {file}",
         allowed=f"{declaration.data_type} of shape {list(shape)}",
     )
+
+
+def to_bytes(array: Array) -> bytes:
+    """Return an array's elements in row-major order, little-endian; of 4 bits two in a byte."""
+    return tensor_bytes(np.ascontiguousarray(array)).tobytes()

@@ -89,12 +89,19 @@ class TensorDeclaration:
         data_type: WebNN's name of the data type.
         shape: its dimensions; only inputs have dynamic ones.
         location: the place of the declaration.
+        binding: name of an input for users, if it is not the operand's.
     """
 
     name: str
     data_type: str
     shape: tuple[Dimension, ...]
     location: Location
+    binding: str = ""
+
+    @property
+    def public_name(self) -> str:
+        """The name by which users feed an input."""
+        return self.binding or self.name
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from .document import (
     checked_size,
     checked_version,
 )
+from .names import own_names
 
 SPECIAL_NUMBERS = {"Infinity": float("inf"), "-Infinity": float("-inf"), "NaN": float("nan")}
 """Numbers that have no literal and are written as strings."""
@@ -57,7 +59,18 @@ def parse_text(text: str, file: str) -> Document:
         tree = _parser().parse(text)
     except lark.exceptions.UnexpectedInput as error:
         raise _syntax_error(error, text, file) from None
-    return _Reader(file).document(tree)
+    return _with_own_names(_Reader(file).document(tree), own_names(text))
+
+
+def _with_own_names(document: Document, names: dict[str, str]) -> Document:
+    """Return a document whose inputs and outputs have the names that remarks give them."""
+    if not names:
+        return document
+    return replace(
+        document,
+        inputs=tuple(replace(d, binding=names.get(d.name, "")) for d in document.inputs),
+        outputs=tuple(replace(o, name=names.get(o.name, o.name)) for o in document.outputs),
+    )
 
 
 @cache

@@ -26,7 +26,7 @@ PACKED_MARK = "rustnn.webnn.packed4"
 MAX_HEADER = 100_000_000
 """Bytes of a safetensors header, at most."""
 
-_SAFETENSORS = {
+SAFETENSORS_TYPES = {
     "F32": "float32",
     "F16": "float16",
     "I32": "int32",
@@ -208,15 +208,15 @@ def _safetensors(path: Path) -> WeightsFile:
         where = location.at(key)
         members = _members(entry, where)
         kind = members.get("dtype")
-        if kind not in _SAFETENSORS:
-            raise FileError(where.at("dtype"), "unknown data type", got=quoted(kind), allowed=", ".join(_SAFETENSORS))
+        if kind not in SAFETENSORS_TYPES:
+            raise FileError(where.at("dtype"), "unknown data type", got=quoted(kind), allowed=", ".join(SAFETENSORS_TYPES))
         offsets = _shape(members.get("data_offsets"), where.at("data_offsets"))
         shape = _shape(members.get("shape"), where.at("shape"))
         if len(offsets) != 2 or not offsets[0] <= offsets[1] <= len(body):
             raise FileError(
                 location, f"the tensor {quoted(key)} exceeds the file", got=f"bytes {list(offsets)} of {len(body)} bytes"
             )
-        data_type = _SAFETENSORS[kind]
+        data_type = SAFETENSORS_TYPES[kind]
         expected = math.prod(shape) * (2 if data_type == "bfloat16" else byte_length(data_type, 1))
         if offsets[1] - offsets[0] != expected:
             raise FileError(where, "wrong number of bytes", got=f"{offsets[1] - offsets[0]} bytes", allowed=f"{expected} bytes")

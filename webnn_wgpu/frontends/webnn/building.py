@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from webnn_wgpu import MLContext, MLGraph, MLGraphBuilder, MLOperand, NotSupportedError, WebNNError
+from webnn_wgpu.api.signatures import CallForm, camel, find, nearest, operator_names
 from webnn_wgpu.formats.document import (
     SHORT_TYPES,
     Constant,
@@ -27,7 +28,6 @@ from webnn_wgpu.formats.reading import ConstantArrays
 from webnn_wgpu.formats.text import SPECIAL_NUMBERS
 
 from .dialects import EMPTY_IS_ABSENT, IGNORED, RENAMED, Refusal, rewritten
-from .signatures import CallForm, camel, find, nearest, operator_names
 
 log = logging.getLogger(__name__)
 
@@ -75,8 +75,13 @@ class _Building:
                 self.operands[declaration.name] = self.input(declaration, shape)
         for statement in document.statements:
             self.statement(statement)
-        outputs = {output.name: self.operand(output.operand) for output in document.outputs}
+        outputs = {output.name: self.output(output.operand) for output in document.outputs}
         return self.builder.build(outputs, **options)
+
+    def output(self, reference: Reference) -> MLOperand:
+        """Return the operand of an output. Inputs and constants are copied, as WebNN does not allow them as outputs."""
+        operand = self.operand(reference)
+        return operand if reference.name in self.results else self.builder.identity(operand)
 
     def check_names(self) -> None:
         if not self.document.outputs:
@@ -105,7 +110,7 @@ class _Building:
     def input(self, declaration: TensorDeclaration, shape: list[int]) -> MLOperand:
         descriptor: Any = {"dataType": declaration.data_type, "shape": shape}
         try:
-            return self.builder.input(declaration.name, descriptor)
+            return self.builder.input(declaration.public_name, descriptor)
         except WebNNError as error:
             raise _at(declaration.location, error) from error
 

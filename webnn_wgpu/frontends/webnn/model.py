@@ -102,7 +102,7 @@ class WebNNModel:
         self._document, self._arrays, self._sizes, self._options = document, arrays, dict(sizes), dict(options)
         self._used = used_names(document)
         self._graphs: OrderedDict[tuple[tuple[str, int], ...], MLGraph] = OrderedDict()
-        self.inputs = tuple(TensorInfo(d.name, _shown(d), np.dtype(d.data_type)) for d in document.inputs)
+        self.inputs = tuple(TensorInfo(d.public_name, _shown(d), np.dtype(d.data_type)) for d in document.inputs)
         self.outputs = tuple(TensorInfo(o.name, None, None) for o in document.outputs)
         if not self._open():
             self._graph(self._sizes)
@@ -160,7 +160,7 @@ class WebNNModel:
         Raises:
             MLTypeError: a missing or unknown input or output, a wrong type or shape, or sizes of one dimension that differ.
         """
-        known = {d.name: d for d in self._document.inputs}
+        known = {d.public_name: d for d in self._document.inputs}
         for name in feeds:
             if name not in known:
                 raise MLTypeError("unknown input", operator="run", got=repr(name), allowed=", ".join(known) or "none")
@@ -173,11 +173,11 @@ class WebNNModel:
         sizes = dict(self._sizes)
         for name, declaration in known.items():
             if name not in feeds:
-                if name in self._used:
+                if declaration.name in self._used:
                     raise MLTypeError("an input is missing", operator="run", got=f"no '{name}'", allowed=", ".join(known))
                 continue
             array = _checked(declaration, feeds[name], sizes)
-            if name in self._used:
+            if declaration.name in self._used:
                 arrays[name] = array
         results = self.context.compute(self._graph(sizes), arrays)
         return {name: results[name] for name in names if name in wanted}
@@ -207,20 +207,18 @@ def _shown(declaration: TensorDeclaration) -> tuple[int | str, ...]:
 
 def _checked(declaration: TensorDeclaration, value: Any, sizes: dict[str, int]) -> Array:
     """Return an input's array, and take the sizes of its dynamic dimensions."""
-    dtype = np.dtype(declaration.data_type)
+    name, dtype = declaration.public_name, np.dtype(declaration.data_type)
     array: Array = np.asarray(value, None if hasattr(value, "dtype") else dtype)
     if array.dtype != dtype:
-        raise MLTypeError(f"wrong type of input '{declaration.name}'", operator="run", got=str(array.dtype), allowed=str(dtype))
+        raise MLTypeError(f"wrong type of input '{name}'", operator="run", got=str(array.dtype), allowed=str(dtype))
     expected = f"[{', '.join(map(str, _shown(declaration)))}]"
     if array.ndim != len(declaration.shape):
-        raise MLTypeError(
-            f"wrong shape of input '{declaration.name}'", operator="run", got=str(list(array.shape)), allowed=expected
-        )
+        raise MLTypeError(f"wrong shape of input '{name}'", operator="run", got=str(list(array.shape)), allowed=expected)
     for own, size in zip(declaration.shape, array.shape, strict=True):
         wanted = sizes.setdefault(own.name, size) if isinstance(own, DynamicDimension) else own
         if size != wanted:
             raise MLTypeError(
-                f"wrong shape of input '{declaration.name}'",
+                f"wrong shape of input '{name}'",
                 operator="run",
                 got=str(list(array.shape)),
                 allowed=f"{expected}" + (f" with {own.name} = {wanted}" if isinstance(own, DynamicDimension) else ""),

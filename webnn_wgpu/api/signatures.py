@@ -1,4 +1,4 @@
-"""The builder's methods as graph files call them: their operands, arguments and options.
+"""The builder's methods as graph files call them: their operands, arguments and options. Readers and writers use it.
 
 Everything is read from the signatures of `MLGraphBuilder`, so that an operator is declared once.
 """
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from webnn_wgpu import MLGraphBuilder, ml
-from webnn_wgpu.api.operators.ext import Extensions
+from .builder import MLGraphBuilder
+from .ml import ml
+from .operators.ext import Extensions
 
 COMPOSED = ("squeeze", "unsqueeze", "globalAveragePool", "globalMaxPool")
 """Operators of some writers that WebNN does not have. The builder composes them."""
@@ -31,6 +32,9 @@ class CallForm:
         arguments: names of further arguments by position, in the specification's order.
         annotations: all arguments and options with their types, as source text.
         required: names of arguments and operands without default.
+        defaults: the defaults of options.
+        positional: the operands that are given by position; others are options.
+        returns: the type of the result, as source text.
     """
 
     name: str
@@ -40,6 +44,9 @@ class CallForm:
     arguments: tuple[str, ...]
     annotations: Mapping[str, str]
     required: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    positional: tuple[str, ...]
+    returns: str
 
     def option(self, name: str) -> str | None:
         """Return the Python name of an operand, argument or option that a file spells `name`; None for an unknown one."""
@@ -81,7 +88,8 @@ def call_form(name: str) -> CallForm:
     extension = name.startswith("x.")
     owner: Any = Extensions if extension else MLGraphBuilder
     method = name.removeprefix("x.") if extension else _methods()[_plain(name)]
-    parameters = inspect.signature(getattr(owner, method)).parameters
+    signature = inspect.signature(getattr(owner, method))
+    parameters = signature.parameters
     known = [p for n, p in parameters.items() if n not in ("self", "options", "label", "activation")]
     operands = [p for p in known if "MLOperand" in str(p.annotation)]
     others = [p for p in known if "MLOperand" not in str(p.annotation)]
@@ -93,6 +101,9 @@ def call_form(name: str) -> CallForm:
         arguments=tuple(p.name for p in others if p.kind is p.POSITIONAL_OR_KEYWORD),
         annotations={p.name: str(p.annotation) for p in others},
         required=tuple(p.name for p in known if _is_required(name, p)),
+        positional=tuple(p.name for p in operands if p.kind is p.POSITIONAL_OR_KEYWORD),
+        returns=str(signature.return_annotation),
+        defaults={p.name: p.default for p in others if p.default is not p.empty},
     )
 
 

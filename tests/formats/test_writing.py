@@ -1,0 +1,143 @@
+"""Graphs that are written and read again are the same graphs, and the same bytes when they are written once more."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import webnn_wgpu as wn
+from tests.kernels.operators import Call, calls
+from tests.support import op_graph
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from webnn_wgpu.ir.graph import Graph
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[wn.MLContext]:
+    with wn.ml.create_context(backend="reference") as context:
+        yield context
+
+
+def content(graph: Graph) -> list[Any]:
+    """Return what two graphs must have in common: operators with operands by number, options, types, constants."""
+    numbers = {value: f"input {name}" for name, value in graph.inputs.items()}
+    numbers |= {value: f"constant {array.dtype} {array.shape} {array.tobytes()!r}" for value, array in graph.constants.items()}
+    found: list[Any] = [(name, str(graph.type(value))) for name, value in sorted(graph.inputs.items())]
+    for i, node in enumerate(graph.nodes):
+        operands = [None if value is None else numbers[value] for value in node.inputs]
+        types = [str(graph.type(value)) for value in node.outputs]
+        numbers |= {value: f"{i}.{j}" for j, value in enumerate(node.outputs)}
+        found.append((node.op, operands, dict(node.attrs), types))
+    return [*found, sorted((name, numbers[value]) for name, value in graph.outputs.items())]
+
+
+def check(graph: wn.MLGraph, folder: Path, context: wn.MLContext, **options: Any) -> None:
+    for name in ("g.webnn", "g.json"):
+        graph.save(folder / name, **options)
+        first = {path.name: path.read_bytes() for path in folder.iterdir()}
+        loaded = wn.MLGraph.load(folder / name, context=context)
+        assert content(loaded.source) == content(graph.source)
+        loaded.save(folder / name, **options)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+
+
+@pytest.mark.parametrize("call", calls(), ids=str)
+def test_calls_of_all_operators(call: Call, tmp_path: Path, reference: wn.MLContext) -> None:
+    source = op_graph(call.name, call.arrays(), call.attrs, call.constants)
+    graph = reference._compile(source, None, (), "test")
+    check(graph, tmp_path, reference, weights="inline")
+
+
+@pytest.mark.parametrize("weights", ["auto", "weights", "safetensors", "inline"])
+def test_weights_in_files(weights: str, tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [4, 64]})
+    large = builder.constant({"dataType": "float32", "shape": [64, 8]}, np.random.default_rng(0).random((64, 8), np.float32))
+    small = builder.constant({"dataType": "float32", "shape": [8]}, np.arange(8, dtype=np.float32))
+    packed = builder.constant({"dataType": "int4", "shape": [3000]}, (np.arange(3000) % 16 - 8).astype(ml_dtypes.int4))
+    ones = builder.constant({"dataType": "float32", "shape": [1]}, np.ones(1, np.float32))
+    zero = builder.constant({"dataType": "int4", "shape": [1]}, np.zeros(1, ml_dtypes.int4))
+    graph = builder.build(
+        {
+            "y": builder.add(builder.matmul(x, large), small, label="sum"),
+            "w": builder.dequantize_linear(packed, ones, zero),
+        }
+    )
+    check(graph, tmp_path, reference, weights=weights)
+    beside = {
+        "auto": {"g.weights", "g.manifest.json"},
+        "weights": {"g.weights", "g.manifest.json"},
+        "safetensors": {"g.safetensors"},
+        "inline": set[str](),
+    }
+    assert {path.name for path in tmp_path.iterdir()} == {"g.webnn", "g.json"} | beside[weights]
+    assert "sum = add(" not in (tmp_path / "g.webnn").read_text()  # the output's name comes first
+    assert 'label="sum"' in (tmp_path / "g.webnn").read_text()
+
+
+NAMES = [
+    "x:0",
+    "a b",
+    'quo"te',
+    "back\\slash",
+    "line\nbreak",
+    "ä",
+    "1st",
+    "$",
+    "a$b",
+    "-",
+    "inputs",
+    "x" * 300,
+    "x_0",
+    "#",
+    "//",
+]
+
+
+@pytest.mark.parametrize("kind", ["webnn", "json"])
+@pytest.mark.parametrize("name", NAMES)
+def test_names_survive(name: str, kind: str, tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input(name, {"dataType": "float32", "shape": [2]})
+    other = builder.input("x_0 ", {"dataType": "float32", "shape": [2]})
+    graph = builder.build({f"{name}!": builder.add(x, other), "same": builder.identity(x)})
+    path = tmp_path / f"g.{kind}"
+    graph.save(path)
+    model = wn.load(path, reference)
+    results = model.run({name: np.float32([1, 2]), "x_0 ": np.float32([3, 4])})
+    assert {n: a.tolist() for n, a in results.items()} == {f"{name}!": [4, 6], "same": [1, 2]}
+
+
+def test_what_files_cannot_have_is_refused(tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [2]})
+    graph = builder.build({"y": builder.relu(x)})
+    with pytest.raises(wn.MLTypeError, match=r"save: unknown weights; got 'zip'; allowed: auto, weights"):
+        graph.save(tmp_path / "g.webnn", weights="zip")
+    with pytest.raises(wn.NotSupportedError, match=r"save: unknown kind of file; got '.tflite'"):
+        graph.save(tmp_path / "g.tflite")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_json_form_has_the_documented_members(tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [2, 3]})
+    builder.build({"y": builder.reduce_mean(x, axes=[1])}).save(tmp_path / "mean.json", quantized=True)
+    assert json.loads((tmp_path / "mean.json").read_text()) == {
+        "format": "webnn-graph-json",
+        "version": 1,
+        "name": "mean",
+        "quantized": True,
+        "inputs": {"x": {"dataType": "float32", "shape": [2, 3]}},
+        "consts": {},
+        "nodes": [{"id": "y", "op": "reduceMean", "inputs": ["x"], "options": {"axes": [1]}, "outputs": ["y"]}],
+        "outputs": {"y": "y"},
+    }

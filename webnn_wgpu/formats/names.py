@@ -1,0 +1,52 @@
+"""Names of operands as identifiers of the `.webnn` text."""
+
+from __future__ import annotations
+
+import json
+import re
+
+IDENTIFIER = re.compile(r"[A-Za-z_/$][A-Za-z0-9_./]*")
+REMARK = re.compile(r'^#@name (\S+) (".*")$', re.MULTILINE)
+"""A remark before the header: an identifier, and the name of the input or output that it stands for, as JSON."""
+
+
+class Identifiers:
+    """Makes identifiers of names, each another one."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def of(self, name: str) -> str:
+        """Return an identifier for a name that is not taken yet.
+
+        >>> names = Identifiers()
+        >>> [names.of(n) for n in ("x:0", "x:0", "1st", "a.b/c", "")]
+        ['x_0', 'x_0_2', '_1st', 'a.b/c', '_']
+        """
+        plain = re.sub(r"[^A-Za-z0-9_./$]", "_", name) or "_"
+        plain = plain[0] + plain[1:].replace("$", "_")
+        if not IDENTIFIER.fullmatch(plain):
+            plain = f"_{plain}"
+        found, number = plain, 1
+        while found in self._taken:
+            number += 1
+            found = f"{plain}_{number}"
+        self._taken.add(found)
+        return found
+
+
+def remarks(renamed: dict[str, str]) -> str:
+    """Return the remarks for identifiers that are not the names themselves: identifier -> name."""
+    return "".join(f"#@name {i} {json.dumps(n)}\n" for i, n in renamed.items() if i != n)
+
+
+def own_names(text: str) -> dict[str, str]:
+    """Return the names that remarks before the header give to identifiers."""
+    header = text.split("webnn_graph", 1)[0]
+    found: dict[str, str] = {}
+    for match in REMARK.finditer(header):
+        try:
+            found[match[1]] = json.loads(match[2])
+        except ValueError:
+            continue  # somebody's comment
+    return found
