@@ -71,21 +71,21 @@ def op_graph(
     values |= {first + i: Value(first + i, t) for i, t in enumerate(types)}
     outputs = tuple(range(first, first + len(types)))
     node = Node(
-        0,
-        name,
-        tuple(None if a is None else i for i, a in enumerate(inputs)),
-        outputs,
-        MappingProxyType(canonical),
-        "test",
-        (Origin(0, "test"),),
+        id=0,
+        op=name,
+        inputs=tuple(None if a is None else i for i, a in enumerate(inputs)),
+        outputs=outputs,
+        attrs=MappingProxyType(canonical),
+        label="test",
+        origins=(Origin(0, "test"),),
     )
     return verify(
         Graph(
-            values,
-            {str(i): i for i in given if i not in constants},
-            {i: frozen_array(a) for i, a in given.items() if i in constants},
-            (node,),
-            {str(i): o for i, o in enumerate(outputs)},
+            values=values,
+            inputs={str(i): i for i in given if i not in constants},
+            constants={i: frozen_array(a) for i, a in given.items() if i in constants},
+            nodes=(node,),
+            outputs={str(i): o for i, o in enumerate(outputs)},
         )
     )
 
@@ -120,7 +120,15 @@ class Sketch:
         types, canonical = op.check([None if i is None else self.values[i].type for i in inputs], attrs, label)
         origins = (Origin(len(self.nodes), label),)
         outputs = tuple(self._value(t, origins) for t in types)
-        node = Node(len(self.nodes), name, tuple(inputs), outputs, MappingProxyType(canonical), label, origins)
+        node = Node(
+            id=len(self.nodes),
+            op=name,
+            inputs=tuple(inputs),
+            outputs=outputs,
+            attrs=MappingProxyType(canonical),
+            label=label,
+            origins=origins,
+        )
         self.nodes.append(node)
         return outputs
 
@@ -131,7 +139,15 @@ class Sketch:
     def graph(self, *outputs: int, **named: int) -> Graph:
         """Return the graph with the given outputs, named by position or by keyword."""
         names = {str(i): value for i, value in enumerate(outputs)} | named
-        return verify(Graph(dict(self.values), dict(self.inputs), dict(self.constants), tuple(self.nodes), names))
+        return verify(
+            Graph(
+                values=dict(self.values),
+                inputs=dict(self.inputs),
+                constants=dict(self.constants),
+                nodes=tuple(self.nodes),
+                outputs=names,
+            )
+        )
 
     def type(self, value: int) -> TensorType:
         """Return the type of a value."""

@@ -129,8 +129,19 @@ def made_up() -> GraphProfile:
     def kernel(
         template: str, variant: str, labels: tuple[str, ...], us: float, operations: float | None, touched: int
     ) -> KernelTime:
-        names = (labels[0], f"{template}[]", template, variant, labels)
-        return KernelTime(*names, "a reason", (2, 3, 1), us, operations, touched, live_bytes=touched // 2)
+        return KernelTime(
+            name=labels[0],
+            kernel=f"{template}[]",
+            template=template,
+            variant=variant,
+            labels=labels,
+            reason="a reason",
+            grid=(2, 3, 1),
+            microseconds=us,
+            operations=operations,
+            touched_bytes=touched,
+            live_bytes=touched // 2,
+        )
 
     kernels = (
         kernel("strided", "", ("turn",), 250.0, 0, 1_000_000),
@@ -138,7 +149,17 @@ def made_up() -> GraphProfile:
         kernel("softmax", "subgroup", ("last",), 250.0, None, 100_000),
     )
     stages = (Stage("check", 0.5, 0.25), Stage("submit", 0.5, 0.5), Stage("wait", 2.0, 0.125))
-    return GraphProfile(kernels, 2.0, 2.5, 5, "some device", "", Peak(100e9, 5e9, True), stages, 4096)
+    return GraphProfile(
+        kernels=kernels,
+        gpu_ms=2.0,
+        wall_ms=2.5,
+        runs=5,
+        device="some device",
+        note="",
+        peak=Peak(100e9, 5e9, True),
+        stages=stages,
+        fixed_bytes=4096,
+    )
 
 
 def test_the_table() -> None:

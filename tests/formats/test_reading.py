@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
-from webnn_wgpu.formats.document import DynamicDimension, Reference, ScalarFill
+from webnn_wgpu.formats.document import DynamicDimension, OperandReference, ScalarFill
 from webnn_wgpu.formats.text import parse_text
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_a_text_is_a_document() -> None:
     assert document.constants[1].init == ScalarFill(0.5)
     split = document.statements[2]
     assert (split.results, split.bracketed, split.options) == (("a", "b"), True, {"splits": [1, 2], "axis": -1})
-    assert split.arguments[0] == Reference("hidden", split.arguments[0].location)
+    assert split.arguments[0] == OperandReference("hidden", split.arguments[0].location)
     assert str(split.location) == "mlp.webnn:12:14"
 
 

@@ -292,7 +292,9 @@ OWN = """
 
 def _own_kernels() -> Iterator[Call]:
     for data_type in DATA_TYPES:
-        kernel = OwnKernel("own", OWN.format(word="u32"), (), (TensorType(data_type, ODD),), (1, 1, 1))
+        kernel = OwnKernel(
+            label="own", source=OWN.format(word="u32"), given=(), outputs=(TensorType(data_type, ODD),), workgroups=(1, 1, 1)
+        )
         yield Call("wgslOp", data_type, [random_array(np.random.default_rng(9), data_type, ODD)], {"kernel": kernel})
 
 

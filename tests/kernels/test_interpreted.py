@@ -16,7 +16,7 @@ from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.costs import Target
 from webnn_wgpu.debug.plan_memory import PlanMemory
-from webnn_wgpu.debug.wgsl.dispatch import Kernel
+from webnn_wgpu.debug.wgsl.dispatch import SourceKernel
 from webnn_wgpu.debug.wgsl.machine import Budget
 from webnn_wgpu.kernels.templates import render, shader_root
 from webnn_wgpu.plan import make_plan
@@ -107,7 +107,7 @@ def interpreted(plan: ExecutionPlan, feeds: dict[str, Array], subgroup_size: int
     """Return the outputs of a plan, in which nothing must be found wrong."""
     memory = PlanMemory(plan, feeds)
     for dispatch in plan.dispatches:
-        found = Kernel(render(dispatch.spec), name=dispatch.label).run(
+        found = SourceKernel(render(dispatch.spec), name=dispatch.label).run(
             memory.resources(dispatch),
             dispatch.grid,
             workgroups=None,
@@ -142,7 +142,7 @@ def test_the_interpreter_computes_what_the_device_does(device: Device, call: Cal
 @pytest.mark.parametrize("subgroup_size", [16, 32, 64])
 @pytest.mark.parametrize(("call", "variant"), cases(), ids=lambda value: str(value) or "chosen")
 def test_kernels_for_hardware_compute_what_the_reference_does(call: Call, variant: str, subgroup_size: int) -> None:
-    caps = Caps(frozenset(WANTED_FEATURES), subgroup_size=subgroup_size, adapter_type="DiscreteGPU")
+    caps = Caps(features=frozenset(WANTED_FEATURES), subgroup_size=subgroup_size, adapter_type="DiscreteGPU")
     plan = plan_of(caps, call, variant)
     if plan is None:
         return  # a variant that the call cannot have

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 import webnn_wgpu as wn
 from tests.onnx.models import MICROSOFT, model_of, node_model, parsed
 from webnn_wgpu.frontends.onnx import host, reading
-from webnn_wgpu.frontends.onnx.call import Call
+from webnn_wgpu.frontends.onnx.call import NodeCall
 from webnn_wgpu.frontends.onnx.operators import _registry
 
 X = np.ones((2, 3), np.float32)
@@ -41,7 +41,7 @@ def notes(error: BaseException) -> str:
 @pytest.fixture
 def faulty_relu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A handler with a fault."""
-    handler = _registry.Handler(broken(ZeroDivisionError("a fault of the handler")))
+    handler = _registry.Handler(lower=broken(ZeroDivisionError("a fault of the handler")))
     monkeypatch.setitem(_registry._HANDLERS, ("", "Relu"), [handler])
 
 
@@ -75,17 +75,17 @@ def test_a_fault_of_the_reader_is_no_broken_file(context: wn.MLContext, monkeypa
 
 
 def test_a_refusal_of_a_handler_stays_a_refusal(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(call: Call) -> Any:
+    def refuse(call: NodeCall) -> Any:
         call.fail("never on Sundays")
 
-    monkeypatch.setitem(_registry._HANDLERS, ("", "Relu"), [_registry.Handler(refuse)])
+    monkeypatch.setitem(_registry._HANDLERS, ("", "Relu"), [_registry.Handler(lower=refuse)])
     with pytest.raises(wn.NotSupportedError, match=r"node 'first' \(Relu, ai.onnx opset 21\): never on Sundays") as raised:
         wn.load_onnx(parsed(RELU), context)
     assert notes(raised.value) == ""
 
 
 def test_a_host_without_memory_is_told_as_such(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(_registry._HANDLERS, ("", "Relu"), [_registry.Handler(broken(MemoryError()))])
+    monkeypatch.setitem(_registry._HANDLERS, ("", "Relu"), [_registry.Handler(lower=broken(MemoryError()))])
     with pytest.raises(wn.OutOfMemoryError, match=r"node 'first' \(Relu, ai.onnx opset 21\): the host has no memory left"):
         wn.load_onnx(parsed(RELU), context)
 

@@ -64,12 +64,22 @@ class Chain:
         """Add an operator and return its result."""
         types, canonical = OPS[name].check([None if i is None else self.values[i].type for i in inputs], attrs)
         output = self._value(types[0])
-        self._nodes.append(Node(len(self._nodes), name, tuple(inputs), (output,), MappingProxyType(canonical)))
+        self._nodes.append(
+            Node(id=len(self._nodes), op=name, inputs=tuple(inputs), outputs=(output,), attrs=MappingProxyType(canonical))
+        )
         return output
 
     def graph(self, output: int) -> Graph:
         """Return the graph with one output, "0"."""
-        return verify(Graph(self.values, self._inputs, self._constants, tuple(self._nodes), {"0": output}))
+        return verify(
+            Graph(
+                values=self.values,
+                inputs=self._inputs,
+                constants=self._constants,
+                nodes=tuple(self._nodes),
+                outputs={"0": output},
+            )
+        )
 
     def _value(self, type_: Any) -> int:
         value = len(self.values)

@@ -272,7 +272,7 @@ def test_choice_of_variant(device: Device) -> None:
 
 def test_keys_at_once_fit_workgroup_memory() -> None:
     for lanes, length, keys in ((8, 1500, 64), (16, 1500, 32), (8, 197, 40), (8, 160, 32), (4, 1500, 64)):
-        caps = Caps(frozenset(["subgroup"]), subgroup_size=lanes, adapter_type="CPU")
+        caps = Caps(features=frozenset(["subgroup"]), subgroup_size=lanes, adapter_type="CPU")
         plan = plan_of(caps, "x.attention", [*qkv((2, 2), length, length, (64, 64)), None, None])
         assert plan.dispatches[0].spec.param("keys") == keys
         # Scores of a lane's four queries, and two numbers for each query.
@@ -281,7 +281,7 @@ def test_keys_at_once_fit_workgroup_memory() -> None:
 
 def test_loops_end_in_time() -> None:
     # Mesa's software driver ends the loops of an invocation after 65535 iterations: very many keys are cut into parts.
-    for caps in (Caps(adapter_type="CPU"), Caps(frozenset(["subgroup"]), subgroup_size=8, adapter_type="CPU")):
+    for caps in (Caps(adapter_type="CPU"), Caps(features=frozenset(["subgroup"]), subgroup_size=8, adapter_type="CPU")):
         types = [typed("float32", 1, 10, n, 16) for n in (1, 100_000, 100_000)]
         inputs = [np.broadcast_to(np.float32(0), t.shape) for t in types]
         plan = plan_of(caps, "x.attention", [*inputs, None, None])

@@ -393,7 +393,7 @@ def test_any_convolution(
     except MLTypeError as error:
         assume("must fit into the padded input" not in str(error))
         raise
-    size = convolution_size(Lowering(graph.nodes[0], graph, device.target, OPS), transposed=False)
+    size = convolution_size(Lowering(node=graph.nodes[0], graph=graph, target=device.target, ops=OPS), transposed=False)
     # What the drawn variant cannot compute the device's own choice does.
     forced = {} if obstacle(device.caps, size, variant, constant_filter=constant) else {"conv2d": variant}
     check_op(device, "conv2d", inputs, attrs, constants={1} if constant else (), forced=forced)

@@ -174,7 +174,7 @@ def test_any_convolution(
     except MLTypeError as error:
         assume("output_padding must be less" not in str(error) and "must be valid dimensions" not in str(error))
         raise
-    size = convolution_size(Lowering(graph.nodes[0], graph, device.target, OPS), transposed=True)
+    size = convolution_size(Lowering(node=graph.nodes[0], graph=graph, target=device.target, ops=OPS), transposed=True)
     # What the drawn variant cannot compute the device's own choice does.
     forced = {} if obstacle(device.caps, size, variant, constant_filter=constant) else {NAME: variant}
     check_op(device, NAME, inputs, attrs, constants={1} if constant else (), forced=forced)

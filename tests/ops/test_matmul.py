@@ -94,7 +94,9 @@ def test_chosen_variant_on_every_profile(profile: str) -> None:
 def test_long_sums_wrap_in_the_texture(device: Device) -> None:
     rng = np.random.default_rng(4)
     # Two full rows of the texture and a part of a third, in each of two panels.
-    row = PanelTexture(device.caps.subgroup_size, 1, device.caps.limit("max-texture-dimension-2d")).wrap_steps(10**6)
+    row = PanelTexture(
+        lanes=device.caps.subgroup_size, quads=1, width=device.caps.limit("max-texture-dimension-2d")
+    ).wrap_steps(10**6)
     N = 4 * device.caps.subgroup_size + 1
     for K in (2 * row + 8, 2 * row + 1):
         inputs = [whole_numbers(rng, "float32", 3, K), whole_numbers(rng, "float32", K, N)]

@@ -134,7 +134,7 @@ def test_choice_of_variant(device: Device) -> None:
         return str(plan_of(caps, "x.matmul_nbits", factors((rows,), 64, 40, 4, 32), {}, forced).dispatches[0].spec)
 
     software, hardware = Caps(adapter_type="CPU"), as_hardware(Caps())
-    subgroups = Caps(frozenset(["subgroup"]), subgroup_size=8, adapter_type="CPU")
+    subgroups = Caps(features=frozenset(["subgroup"]), subgroup_size=8, adapter_type="CPU")
     assert chosen(subgroups, 30).startswith("matmul_nbits.registers[lanes=8, rows=16, bits=4")
     assert chosen(subgroups, 1).startswith("matmul_nbits.registers[lanes=8, rows=1,")
     assert chosen(software, 30).startswith("matmul_nbits.registers[lanes=0, rows=8,")

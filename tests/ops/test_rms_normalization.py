@@ -93,7 +93,7 @@ def test_choice_of_variant(device: Device) -> None:
 
 def test_rows_larger_than_a_binding(device: Device) -> None:
     limits = (*device.caps.limits, ("max-storage-buffer-binding-size", 4096))
-    caps = Caps(device.caps.features, limits, device.caps.subgroup_size, "CPU")
+    caps = Caps(features=device.caps.features, limits=limits, subgroup_size=device.caps.subgroup_size, adapter_type="CPU")
     x = np.random.default_rng(6).standard_normal((2, 2000)).astype(np.float32)
     plan = plan_of(caps, "x.rms_normalization", [x, None])
     assert len(plan.dispatches) > 2

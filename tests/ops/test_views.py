@@ -96,8 +96,11 @@ def chain() -> Graph:
         ("identity", {}),
         ("transpose", {"permutation": (1, 0)}),
     )
-    nodes = tuple(Node(i, name, (i,), (i + 1,), MappingProxyType(attrs)) for i, (name, attrs) in enumerate(steps))
-    return Graph(values, {"0": 0}, {}, nodes, {"out": 4})
+    nodes = tuple(
+        Node(id=i, op=name, inputs=(i,), outputs=(i + 1,), attrs=MappingProxyType(attrs))
+        for i, (name, attrs) in enumerate(steps)
+    )
+    return Graph(values=values, inputs={"0": 0}, constants={}, nodes=nodes, outputs={"out": 4})
 
 
 def test_views_cost_nothing_between_operators(device: Device) -> None:

@@ -26,7 +26,20 @@ if TYPE_CHECKING:
 HARDWARE = ("webgpu-default", "nvidia", "amd", "intel", "apple")
 SOFTWARE_WITHOUT_SUBGROUPS = Caps(adapter_type="CPU")
 
-PLAIN_3X3 = ConvolutionSize(False, True, 1, 1, 64, 64, (56, 56), (56, 56), (3, 3), (1, 1), (1, 1), (1, 1))
+PLAIN_3X3 = ConvolutionSize(
+    transposed=False,
+    nhwc=True,
+    images=1,
+    groups=1,
+    depth=64,
+    columns=64,
+    input=(56, 56),
+    output=(56, 56),
+    kernel=(3, 3),
+    strides=(1, 1),
+    dilations=(1, 1),
+    padding=(1, 1),
+)
 WIDE_3X3 = replace(PLAIN_3X3, depth=128, columns=128, input=(28, 28), output=(28, 28))
 STRIDED = replace(PLAIN_3X3, strides=(2, 2), output=(28, 28))
 DEPTHWISE = replace(PLAIN_3X3, groups=64, depth=1, columns=1)
@@ -186,7 +199,7 @@ def test_sizes_are_not_part_of_the_shader() -> None:
 def test_constant_filters_are_packed_and_others_are_copied() -> None:
     order = Permuted((1, 16, 16, 3, 3), (0, 3, 4, 2, 1))
     (call,) = calls("lavapipe", "implicit")
-    assert call.operands[1] == Packed(1, Chain(order, PanelTexture(8, 0.5, 16384)))
+    assert call.operands[1] == Packed(1, Chain(order, PanelTexture(lanes=8, quads=0.5, width=16384)))
     assert call.reason == "forced, filter packed in a texture"
     (call,) = calls("nvidia", "tiled")
     assert call.operands[1] == Packed(1, order)
@@ -194,7 +207,9 @@ def test_constant_filters_are_packed_and_others_are_copied() -> None:
     assert copy.reason == "filter from oihw to ghwio"
     assert copy.operands[1] == call.operands[1] == Temp("filter", 16 * 16 * 9 * 4)
     transform, product, *_ = calls("lavapipe", "winograd")
-    assert product.operands[1] == Packed(1, Chain(Chain(order, WinogradFilter()), PanelTexture(8, 0.5, 16384)))
+    assert product.operands[1] == Packed(
+        1, Chain(Chain(order, WinogradFilter()), PanelTexture(lanes=8, quads=0.5, width=16384))
+    )
     assert transform.operands[1] == product.operands[0]
 
 
@@ -212,7 +227,7 @@ def test_permuted() -> None:
 
 def test_chain_is_what_its_second_makes() -> None:
     matrices = np.arange(6, dtype=np.float32)
-    panels = PanelTexture(8, 1, 64)
+    panels = PanelTexture(lanes=8, quads=1, width=64)
     chain = Chain(Permuted((2, 3), (1, 0)), panels)
     np.testing.assert_array_equal(chain.pack(matrices), panels.pack(matrices.reshape(2, 3).T))
     assert chain.texture

@@ -109,7 +109,20 @@ def test_targets_go_by_kind_of_adapter(kind: str) -> None:
 
 def test_nothing_is_taken_that_is_not_possible() -> None:
     """A device without subgroups, and sizes that suit one variant alone, leave fewer variants to choose from."""
-    convolution = ConvolutionSize(False, True, 1, 1, 64, 64, (56, 56), (56, 56), (3, 3), (1, 1), (1, 1), (1, 1))
+    convolution = ConvolutionSize(
+        transposed=False,
+        nhwc=True,
+        images=1,
+        groups=1,
+        depth=64,
+        columns=64,
+        input=(56, 56),
+        output=(56, 56),
+        kernel=(3, 3),
+        strides=(1, 1),
+        dilations=(1, 1),
+        padding=(1, 1),
+    )
     for kind in ("CPU", "DiscreteGPU"):
         costs = Target.of(Caps(adapter_type=kind)).costs
         assert costs.products.choose(ProductSize(64, 64, 64), ("tiled", "gemv", "plain")).variant != "subgroup"

@@ -40,7 +40,10 @@ def test_stand_ins_need_no_feature_and_are_as_large() -> None:
 
 
 def copy(element: str, *, quad: bool) -> KernelSpec:
-    bindings = [Binding("input", "read", element, quad=True), Binding("output", "write", element, quad=quad)]
+    bindings = [
+        Binding(name="input", access="read", element=element, quad=True),
+        Binding(name="output", access="write", element=element, quad=quad),
+    ]
     return COPY.spec(bindings, UNIFORMS, rank=0, read="same")
 
 
@@ -69,7 +72,10 @@ def test_roundings_within_a_chain_go_through_the_bits(output: str) -> None:
     half = builder.apply(formula("x"), [builder.argument("float32")], "float16")
     result = builder.apply(formula("-x"), [half], output)
     expression = builder.finish(result)
-    bindings = [Binding("input0", "read", "float32", quad=True), Binding("output", "write", output, quad=True)]
+    bindings = [
+        Binding(name="input0", access="read", element="float32", quad=True),
+        Binding(name="output", access="write", element=output, quad=True),
+    ]
     spec = ELEMENTWISE.spec(
         bindings,
         [("quads", "u32"), ("rounds", "u32"), *((name, type_) for name, type_, _ in builder.uniforms)],

@@ -13,7 +13,7 @@ from webnn_wgpu.kernels.element import ELEMENTS
 from webnn_wgpu.kernels.expression import ExpressionBuilder, Formula, formula, hide_last, library_of
 from webnn_wgpu.kernels.notation import term
 from webnn_wgpu.kernels.templates import library_functions
-from webnn_wgpu.kernels.terms import OPAQUE_ZERO, FunctionCall, Hidden, Rounded, Variable
+from webnn_wgpu.kernels.terms import OPAQUE_ZERO, FunctionCall, Hidden, Rounded, Symbol
 from webnn_wgpu.ops import OPS
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ FORMULAS = list(dict.fromkeys(formulas()))
 @pytest.mark.parametrize("each", FORMULAS, ids=lambda each: str(each.value))
 def test_formulas_name_what_there_is(each: Formula) -> None:
     uniforms = {name for name, _, _ in each.uniforms}
-    names = {node.name for node in each.value.walk() if isinstance(node, Variable)}
+    names = {node.name for node in each.value.walk() if isinstance(node, Symbol)}
     assert names <= {*each.operands} | uniforms
     assert uniforms <= names
     called = {node.function for node in each.value.walk() if isinstance(node, FunctionCall)}
@@ -67,11 +67,11 @@ def test_the_library_follows_from_the_functions_that_are_called() -> None:
 
 def test_formulas_are_applied_to_operands() -> None:
     found = formula("select(b, a, a >= low)", ("a", "b"), (("low", "f32", 0.5),))
-    assert str(found.applied([Variable("x0"), Hidden(Variable("x0"), 2)], "y3_")) == (
+    assert str(found.applied([Symbol("x0"), Hidden(Symbol("x0"), 2)], "y3_")) == (
         f"select(bitcast<f32>(bitcast<u32>(x0) ^ (params.{OPAQUE_ZERO} << 2u)), x0, x0 >= params.y3_low)"
     )
     with pytest.raises(ValueError, match="zip"):
-        found.applied([Variable("x0")], "")
+        found.applied([Symbol("x0")], "")
 
 
 def chain(*data_types: str) -> Expression:
@@ -105,7 +105,7 @@ def test_compilers_cannot_see_through_a_chain() -> None:
     x = builder.argument("float32")
     y = builder.apply(formula("(a - b)", ("a", "b")), [x, x], "float32")
     expression = builder.finish(builder.apply(formula("-x"), [y], "float32"))
-    difference = term("(x0 - b)").substituted({"b": Hidden(Variable("x0"), 1)})
+    difference = term("(x0 - b)").substituted({"b": Hidden(Symbol("x0"), 1)})
     assert [s.code for s in expression.steps] == [Hidden(difference, 2), term("-y0")]
     assert [str(s.code) for s in expression.steps] == [
         "bitcast<f32>(bitcast<u32>((x0 - bitcast<f32>(bitcast<u32>(x0) ^ (params.opaque_zero << 1u))))"

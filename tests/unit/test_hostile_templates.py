@@ -36,7 +36,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_python_behind_the_values_is_out_of_reach(text: str) -> None:
-    binding = Binding("x", "read")
+    binding = Binding(name="x", access="read")
     with pytest.raises((jinja2.sandbox.SecurityError, OverflowError)):
         environment().from_string(text).render(bindings=(binding,), uniforms=(), features=[])
 
@@ -81,7 +81,7 @@ $$ set x = 1
 
 
 def test_a_programs_own_source_is_taken_as_it_is() -> None:
-    spec = own_spec("mine", SOURCE, [Binding("x", "write", exact=True)])
+    spec = own_spec("mine", SOURCE, [Binding(name="x", access="write", exact=True)])
     assert render(spec) == SOURCE
     with pytest.raises(MLTypeError, match="a constant's name must be an identifier"):
         constant_declarations({"{{ x }}": 1}, MLTypeError)
@@ -117,5 +117,5 @@ def test_names_of_dumped_files_are_the_packages(context: wn.MLContext, tmp_path:
 def test_the_name_of_a_template_is_no_path() -> None:
     for name in ("../../pyproject.toml", "/etc/passwd", "../lib/tensor"):
         with pytest.raises(OperationError, match="does not render") as raised:
-            render(KernelSpec(name, (), ()))
+            render(KernelSpec(template=name, params=(), bindings=()))
         assert isinstance(raised.value.__cause__, jinja2.TemplateNotFound)

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from webnn_wgpu.plan import ExecutionPlan
 
 SQUARE = TensorType("float32", (8, 8))
-SUM = Expression((("x0", "f32"), ("x1", "f32")), (Step("y0", "f32", term("x0 + x1")),), "y0", "f32", ())
+SUM = Expression(
+    args=(("x0", "f32"), ("x1", "f32")), steps=(Step("y0", "f32", term("x0 + x1")),), result="y0", type="f32", lib=()
+)
 RANDOM = np.random.default_rng(0)
 
 

@@ -65,7 +65,7 @@ def test_an_operator_that_does_not_say_whether_it_has_an_interface_is_refused(na
 
 def test_an_operator_without_a_family_is_refused() -> None:
     with pytest.raises(TypeError, match="family"):
-        OpDef("x.new", ADD.operands, ADD.infer, ADD.reference, ADD.lower)  # type: ignore[call-arg]
+        OpDef(name="x.new", operands=ADD.operands, infer=ADD.infer, reference=ADD.reference, lower=ADD.lower)  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize("op", OPS.values(), ids=lambda op: op.name)
@@ -143,7 +143,9 @@ def test_movements_are_followed_to_where_elements_are() -> None:
         assert dims is not None
         constants = [graph.constants.get(v) if v is not None else None for v in node.inputs]
         for i, wanted in enumerate(expected):
-            found = op.movement.follow(Stepped(0, dims), Move(node.attrs, x.shape, wanted.shape, i, constants))
+            found = op.movement.follow(
+                Stepped(0, dims), Move(attrs=node.attrs, before=x.shape, after=wanted.shape, output=i, constants=constants)
+            )
             if found is not None:
                 followed.add(op.name)
                 assert np.array_equal(places(found), wanted), (op.name, node.attrs)

@@ -84,7 +84,7 @@ def test_substitute() -> None:
     _, graph = sample()
     assert substitute(graph.nodes[0], {9: 1}) is graph.nodes[0]
     assert substitute(graph.nodes[0], {0: 7}).inputs == (7, 1)
-    node = Node(0, "gemm", (0, 1, None), (2,))
+    node = Node(id=0, op="gemm", inputs=(0, 1, None), outputs=(2,))
     assert node.operands == (0, 1)
     assert substitute(node, {1: 5}).inputs == (0, 5, None)
 
@@ -98,7 +98,7 @@ def test_frozen_arrays_are_views() -> None:
         frozen[0] = 1
 
 
-NODE = Node(9, "relu", (0,), (9,))
+NODE = Node(id=9, op="relu", inputs=(0,), outputs=(9,))
 
 
 @pytest.mark.parametrize(

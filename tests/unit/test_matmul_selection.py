@@ -51,7 +51,7 @@ def lower(
     forced: Mapping[str, str] | None = None,
 ) -> list[KernelCall]:
     graph = op_graph(name, [s if s is None else np.zeros(s, np.float32) for s in shapes], attrs, constants)
-    low = Lowering(graph.nodes[0], graph, Target.of(caps), OPS, forced or {})
+    low = Lowering(node=graph.nodes[0], graph=graph, target=Target.of(caps), ops=OPS, forced=forced or {})
     lower_op = OPS[name].lower
     assert lower_op is not None
     return lower_op(low)
@@ -170,7 +170,7 @@ def test_every_variant_keeps_to_default_limits(device: str, variant: str) -> Non
 def test_constant_goes_into_a_texture_where_it_fits() -> None:
     caps = caps_of("lavapipe")
     (call,) = lower("matmul", ((128, 384), (384, 384)), caps, constants={1})
-    assert call.operands[1] == Packed(1, PanelTexture(8, 3, 16384, least_wraps=3))
+    assert call.operands[1] == Packed(1, PanelTexture(lanes=8, quads=3, width=16384, least_wraps=3))
     assert call.reason == "software adapter with subgroups of 8, b packed in a texture"
     narrow = replace(caps, limits=tuple((n, 64 if n == "max-texture-dimension-2d" else v) for n, v in caps.limits))
     (call,) = lower("matmul", ((128, 384), (384, 384)), narrow, constants={1})
@@ -206,7 +206,7 @@ def test_transposed_factors_are_copied_once() -> None:
     (product,) = lower("gemm", ((8, 32), (16, 8), None), caps_of("lavapipe"), attrs, constants={0, 1})
     assert product.operands[:2] == (
         Packed(0, Transposed()),
-        Packed(1, PanelTexture(8, 1, 16384, transposed=True, least_wraps=3)),
+        Packed(1, PanelTexture(lanes=8, quads=1, width=16384, transposed=True, least_wraps=3)),
     )
 
 

@@ -123,7 +123,7 @@ def changed(graph: Graph, choices: np.random.Generator) -> Graph | None:
         values |= {o: replace(values[o], type=t) for o, t in zip(node.outputs, types, strict=True)}
         nodes.append(replace(node, attrs=MappingProxyType(attrs)))
         readable += node.outputs
-    return verify(Graph(values, graph.inputs, constants, tuple(nodes), graph.outputs))
+    return verify(Graph(values=values, inputs=graph.inputs, constants=constants, nodes=tuple(nodes), outputs=graph.outputs))
 
 
 @pytest.mark.parametrize("kind", [transformer, convolutions])

@@ -26,16 +26,16 @@ from webnn_wgpu.kernels.spec import Packing
         (Columns(1, 3, rows=4, transposed=True), (6, 4)),
         (Permuted((3, 2, 5), (2, 0, 1)), (30,)),
         (WinogradFilter(), (3, 3, 4, 8)),
-        (PanelTexture(8, 2, 16384), (70, 100)),
-        (PanelTexture(8, 2, 16384, transposed=True), (3, 100, 70)),
-        (PanelTexture(4, 1, 128), (33, 40)),
-        (PanelTexture(8, 2.5, 16384), (70, 100)),
-        (PanelTexture(4, 0.5, 128, transposed=True), (2, 40, 33)),
-        (PanelTexture(8, 1, 128), (16, 64)),
+        (PanelTexture(lanes=8, quads=2, width=16384), (70, 100)),
+        (PanelTexture(lanes=8, quads=2, width=16384, transposed=True), (3, 100, 70)),
+        (PanelTexture(lanes=4, quads=1, width=128), (33, 40)),
+        (PanelTexture(lanes=8, quads=2.5, width=16384), (70, 100)),
+        (PanelTexture(lanes=4, quads=0.5, width=128, transposed=True), (2, 40, 33)),
+        (PanelTexture(lanes=8, quads=1, width=128), (16, 64)),
         (UnitTexture(8, 4, 40, 16384), (2, 160, 40)),
         (UnitTexture(8, 3, 64, 2048), (1, 192, 64)),
         (PersistentTexture(8, 3, 20), (2, 60, 20)),
-        (Chain(WinogradFilter(), PanelTexture(8, 1, 16384)), (3, 3, 4, 8)),
+        (Chain(WinogradFilter(), PanelTexture(lanes=8, quads=1, width=16384)), (3, 3, 4, 8)),
         (Chain(Permuted((6, 5), (1, 0)), Columns(2, 5, rows=5)), (30,)),
     ],
     ids=str,
@@ -51,7 +51,7 @@ def test_shapes_are_told_before_packing(packing: Packing, shape: tuple[int, ...]
 
 @pytest.mark.parametrize("K", [5, 1280, 1536, 3072, 4096, 70_000])
 def test_rows_of_a_texture_are_about_equally_full(K: int) -> None:
-    packing = PanelTexture(8, 2, 16384)
+    packing = PanelTexture(lanes=8, quads=2, width=16384)
     steps, wraps = packing.wrap_steps(K), packing.wraps(K)
     assert steps % 4 == 0
     assert steps * packing.lanes * packing.quads < packing.width
@@ -61,9 +61,9 @@ def test_rows_of_a_texture_are_about_equally_full(K: int) -> None:
 def test_weights_take_little_more_than_they_are() -> None:
     """Without three rows to a panel the four rows of the first were five, the two of the second three."""
     for K, N in ((384, 384), (192, 192), (768, 192), (192, 768)):
-        height, width, _ = PanelTexture(8, 3, 16384).smallest(K, N, 1).packed_shape((K, N))
+        height, width, _ = PanelTexture(lanes=8, quads=3, width=16384).smallest(K, N, 1).packed_shape((K, N))
         assert height * width * 4 == K * N
-    wide = PanelTexture(8, 1, 16384)
+    wide = PanelTexture(lanes=8, quads=1, width=16384)
     assert wide.smallest(512, 32 * 64, 1) == wide  # one more row of 64 is not worth a loop over rows
-    narrow = PanelTexture(8, 1, 16)
+    narrow = PanelTexture(lanes=8, quads=1, width=16)
     assert narrow.smallest(8, 32 * 8, 1) == narrow  # 24 rows would not fit

@@ -62,7 +62,7 @@ def test_patterns_print_as_formulas(pattern: Pattern, text: str) -> None:
 
 def test_rules_print_their_parts_and_conditions() -> None:
     d = (x - n).named("d")
-    rule = Rule("r", exp(d) / d, tanh(x), where={"n > 0": lambda m: m[n] > 0})
+    rule = Rule(name="r", pattern=exp(d) / d, result=tanh(x), where={"n > 0": lambda m: m[n] > 0})
     assert rule.describe() == "tanh(x) <- exp(d) / d\n    where d = x - n\n    if n > 0"
     assert [str(p) for p in parts(rule.pattern)] == ["exp(d) / d", "exp(d)", "d", "x", "n"]
 
@@ -230,7 +230,7 @@ def test_a_rule_that_fails_on_its_way_leaves_nothing_behind() -> None:
     flat = s.apply("reshape", s.input(normal(1, 3)), new_shape=[3])
     graph = s.graph(s.apply("exp", flat))
     for build in (half, refused):
-        rule = Rule("fails", exp(x), tanh(x), build=build)
+        rule = Rule(name="fails", pattern=exp(x), result=tanh(x), build=build)
         unchanged(lambda g, rule=rule: rewrite(g, rule), graph)
         r = Rewriter(graph)
         r.keep(graph.nodes[0])
@@ -245,7 +245,7 @@ def test_a_rule_that_fails_on_its_way_leaves_nothing_behind() -> None:
 
 def test_a_computed_operand_may_refuse() -> None:
     first = Computed("x", lambda m: m[x] if m.r.shape(m[x]) == (3,) else None)
-    rule = Rule("either operand", x * y, identity(first))
+    rule = Rule(name="either operand", pattern=x * y, result=identity(first))
     for shapes, holds in ((((3,), (1,)), True), (((1,), (3,)), True), (((2,), (1,)), False)):
         s = Sketch()
         graph = s.graph(s.apply("mul", *(s.input(np.ones(shape, np.float32)) for shape in shapes)))
@@ -261,7 +261,7 @@ def test_results_have_labels_and_origins_of_all_nodes() -> None:
     e = s.apply("exp", s.input(normal(3)), label="first")
     graph = s.graph(s.apply("neg", e))
     negated = Operator("neg")
-    rule = Rule("nested", -exp(x), negated(negated(-exp(x))))
+    rule = Rule(name="nested", pattern=-exp(x), result=negated(negated(-exp(x))))
     after = check(lambda g: rewrite(g, rule), graph, s.feeds, ["exp", "neg", "neg", "neg"])
     assert [[o.node for o in node.origins] for node in after.nodes] == [[0, 1]] * 4
     assert {node.label for node in after.nodes} == {"first"}

@@ -91,7 +91,7 @@ def test_a_variant_is_forced_by_operator_before_template() -> None:
     s.apply("gemm", x, x)
 
     def forced(**names: str) -> str | None:
-        return Lowering(s.nodes[0], s.graph(1), DEFAULT_TARGET, OPS, names).forced_variant
+        return Lowering(node=s.nodes[0], graph=s.graph(1), target=DEFAULT_TARGET, ops=OPS, forced=names).forced_variant
 
     assert forced() is None
     assert forced(softmax="plain") is None

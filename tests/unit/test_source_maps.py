@@ -16,7 +16,7 @@ from webnn_wgpu.core.errors import WebNNError
 from webnn_wgpu.costs import Target
 from webnn_wgpu.kernels import templates
 from webnn_wgpu.kernels.dbg import dbg_statements, without_dbg
-from webnn_wgpu.kernels.source_map import OWN_SOURCE, Place, map_of_kernel, map_of_source
+from webnn_wgpu.kernels.source_map import OWN_SOURCE, SourceOrigin, map_of_kernel, map_of_source
 from webnn_wgpu.kernels.spec import KernelSpec
 from webnn_wgpu.kernels.templates import render, shader_root
 from webnn_wgpu.ops import OPS
@@ -138,19 +138,24 @@ def test_formulas_tell_their_operators() -> None:
 def test_lines_that_are_not_there() -> None:
     found = map_of_source("a\nb\n", "own.wgsl")
     assert len(found) == 2
-    assert found.place(2, 9) == Place("own.wgsl", 2, 2)
+    assert found.place(2, 9) == SourceOrigin("own.wgsl", 2, 2)
     for line in (0, 3):
         with pytest.raises(IndexError, match=rf"the source has lines 1\.\.2; got {line}"):
             found.place(line)
 
 
 def test_sources_of_a_programs_own() -> None:
-    spec = KernelSpec("wgsl_op", (), (), source='fn main() {\n    dbg(1, "x");\n    let a = 1; dbg(a); let b = 2;\n}\n')
+    spec = KernelSpec(
+        template="wgsl_op",
+        params=(),
+        bindings=(),
+        source='fn main() {\n    dbg(1, "x");\n    let a = 1; dbg(a); let b = 2;\n}\n',
+    )
     assert render(spec) == "fn main() {\n    let a = 1; let b = 2;\n}\n"
     found = map_of_kernel(spec)
     assert found.text == render(spec)
-    assert [found.place(2, column) for column in (5, 14, 16)] == [Place(OWN_SOURCE, 3, c) for c in (5, 14, 24)]
-    assert found.place(3) == Place(OWN_SOURCE, 4, 1)
+    assert [found.place(2, column) for column in (5, 14, 16)] == [SourceOrigin(OWN_SOURCE, 3, c) for c in (5, 14, 24)]
+    assert found.place(3) == SourceOrigin(OWN_SOURCE, 4, 1)
 
 
 # ----------------------------------------------------------------------------------------------------------------- dbg

@@ -106,7 +106,10 @@ def test_templates_are_found_in_a_wheel_and_in_a_checkout(tmp_path: Path, monkey
 # ---------------------------------------------------------------------------------------------------------------- specs
 
 COPY = KernelTemplate("strided", ("rank", "read"))
-BINDINGS = [Binding("input", "read", "float16", quad=True), Binding("output", "write", "float16", quad=True)]
+BINDINGS = [
+    Binding(name="input", access="read", element="float16", quad=True),
+    Binding(name="output", access="write", element="float16", quad=True),
+]
 UNIFORMS = (("quads", "u32"), ("rounds", "u32"), ("input_base", "u32"))
 
 
@@ -131,11 +134,11 @@ def test_specs_give_every_parameter_a_value() -> None:
 
 def test_calls_fit_their_specs() -> None:
     spec = COPY.spec(BINDINGS, UNIFORMS, rank=0, read="same")
-    KernelCall(spec, (0, 1), (1, 1, 0), (1, 1, 1))
+    KernelCall(spec=spec, operands=(0, 1), uniforms=(1, 1, 0), grid=(1, 1, 1))
     with pytest.raises(TypeError, match="has 2 bindings; got 1 operands"):
-        KernelCall(spec, (0,), (1, 1, 0), (1, 1, 1))
+        KernelCall(spec=spec, operands=(0,), uniforms=(1, 1, 0), grid=(1, 1, 1))
     with pytest.raises(TypeError, match="has uniforms"):
-        KernelCall(spec, (0, 1), (1, 1), (1, 1, 1))
+        KernelCall(spec=spec, operands=(0, 1), uniforms=(1, 1), grid=(1, 1, 1))
 
 
 @pytest.mark.parametrize("workgroups", [0, 1, 65535, 65536, 65537, 65535 * 2, 10**7, 2**31 // 256])

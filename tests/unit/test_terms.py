@@ -10,41 +10,41 @@ from webnn_wgpu.kernels.terms import (
     Bitcast,
     Component,
     FunctionCall,
-    Group,
     Hidden,
     Infix,
-    Number,
+    Numeral,
+    Parentheses,
     Prefix,
     Rounded,
+    Symbol,
     Term,
     Uniform,
-    Variable,
 )
 
-A, B, C = Variable("a"), Variable("b"), Variable("c")
+A, B, C = Symbol("a"), Symbol("b"), Symbol("c")
 DIFFERENCE = Infix("-", A, B)
 
 TREES = {
     "a": A,
     "params.alpha": Uniform("alpha"),
-    "31u": Number("31u"),
-    "0xffu": Number("0xffu"),
-    "1.5e-05": Number("1.5e-05"),
-    "63lu": Number("63lu"),
-    "select(0u, 1u, a == b)": FunctionCall("select", (Number("0u"), Number("1u"), Infix("==", A, B))),
-    "i64x2(a, 0u)": FunctionCall("i64x2", (A, Number("0u"))),
+    "31u": Numeral("31u"),
+    "0xffu": Numeral("0xffu"),
+    "1.5e-05": Numeral("1.5e-05"),
+    "63lu": Numeral("63lu"),
+    "select(0u, 1u, a == b)": FunctionCall("select", (Numeral("0u"), Numeral("1u"), Infix("==", A, B))),
+    "i64x2(a, 0u)": FunctionCall("i64x2", (A, Numeral("0u"))),
     "bitcast<i32>(a.x)": Bitcast(Component(A, "x"), "i32"),
-    "(a + b)": Group(Infix("+", A, B)),
-    "-(a)": Prefix("-", Group(A)),
+    "(a + b)": Parentheses(Infix("+", A, B)),
+    "-(a)": Prefix("-", Parentheses(A)),
     "~a": Prefix("~", A),
-    "-128i": Prefix("-", Number("128i")),
+    "-128i": Prefix("-", Numeral("128i")),
     "a + b * c": Infix("+", A, Infix("*", B, C)),
     "a - b - c": Infix("-", Infix("-", A, B), C),
-    "a - (b - c)": Infix("-", A, Group(Infix("-", B, C))),
+    "a - (b - c)": Infix("-", A, Parentheses(Infix("-", B, C))),
     "a * b >= c + a": Infix(">=", Infix("*", A, B), Infix("+", C, A)),
     "a | b | c": Infix("|", Infix("|", A, B), C),
-    "a << (b & 31u)": Infix("<<", A, Group(Infix("&", B, Number("31u")))),
-    "(a != 0u) & (b != 0u)": Infix("&", Group(Infix("!=", A, Number("0u"))), Group(Infix("!=", B, Number("0u")))),
+    "a << (b & 31u)": Infix("<<", A, Parentheses(Infix("&", B, Numeral("31u")))),
+    "(a != 0u) & (b != 0u)": Infix("&", Parentheses(Infix("!=", A, Numeral("0u"))), Parentheses(Infix("!=", B, Numeral("0u")))),
 }
 
 
@@ -134,8 +134,8 @@ def test_trees_are_keys() -> None:
 
 
 def test_nodes_of_different_kinds_differ_whatever_they_hold() -> None:
-    assert len({Variable("a"), Uniform("a"), Number("a")}) == 3
-    assert Group(A) != A
+    assert len({Symbol("a"), Uniform("a"), Numeral("a")}) == 3
+    assert Parentheses(A) != A
     assert Rounded(A, "half") != Rounded(A, "float16")
 
 
@@ -149,7 +149,7 @@ def test_names_are_substituted_and_all_else_stays() -> None:
 
 def test_every_node_is_walked_and_rewritten() -> None:
     tree = Rounded(Hidden(term("bitcast<i32>(-(a.x) + f(b, params.c)) ^ 1u"), 1), "float16")
-    assert [str(each) for each in tree.walk() if isinstance(each, Variable | Uniform | Number)] == ["a", "b", "params.c", "1u"]
+    assert [str(each) for each in tree.walk() if isinstance(each, Symbol | Uniform | Numeral)] == ["a", "b", "params.c", "1u"]
     kinds = [type(each).__name__ for each in tree.walk()]
     assert kinds.count("Infix") == 2
     assert kinds[-2:] == ["Hidden", "Rounded"]

@@ -45,7 +45,7 @@ def lowered(graph: Graph, caps: Caps, variant: str = "", tile: Tile = ()) -> Ker
     tuning: Any = TileChosen(variant, tile) if tile else None
     lower = OPS[graph.nodes[0].op].lower
     assert lower is not None
-    return lower(Lowering(graph.nodes[0], graph, Target.of(caps), OPS, tuning=tuning))[-1]
+    return lower(Lowering(node=graph.nodes[0], graph=graph, target=Target.of(caps), ops=OPS, tuning=tuning))[-1]
 
 
 def product(a: Sequence[int], b: Sequence[int], data_type: str = "float32") -> Graph:

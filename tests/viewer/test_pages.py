@@ -138,7 +138,7 @@ def test_a_model_with_where_its_nodes_run() -> None:
         model.run({"input_ids": [[5, 6, 7]], "attention_mask": [[1, 1, 1]]})
         shown = data(debug.view(model))
         with pytest.raises(wn.MLTypeError, match=r"view: there must be a profile for each graph; got 2; allowed: 1"):
-            debug.view(model, profile=[debug.GraphProfile((), None, 1.0, 1, "")] * 2)
+            debug.view(model, profile=[debug.GraphProfile(kernels=(), gpu_ms=None, wall_ms=1.0, runs=1, device="")] * 2)
     assert shown["title"] == model.name
     assert len(shown["placement"]) == len(model.placement)
     assert {row[2] for row in shown["placement"]} >= {"device"}

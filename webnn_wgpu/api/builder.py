@@ -246,13 +246,13 @@ class MLGraphBuilder(WgslOperators, Operators):
         outputs = [self._new_operand(t, origins=origins) for t in types]
         self._nodes.append(
             Node(
-                number,
-                name,
-                tuple(None if o is None else o.value for o in operands),
-                tuple(o.value for o in outputs),
-                MappingProxyType(canonical),
-                label,
-                origins,
+                id=number,
+                op=name,
+                inputs=tuple(None if o is None else o.value for o in operands),
+                outputs=tuple(o.value for o in outputs),
+                attrs=MappingProxyType(canonical),
+                label=label,
+                origins=origins,
             )
         )
         return outputs
@@ -420,13 +420,13 @@ class MLGraphBuilder(WgslOperators, Operators):
         self._built = self._profile == "2026"
         needed.update(o for node in nodes for o in node.outputs)
         return Graph(
-            {v: self._values[v] for v in sorted(needed)},
-            inputs,
-            {v: a for v, a in self._constants.items() if v in needed},
-            tuple(reversed(nodes)),
-            {name: operand.value for name, operand in outputs.items()},
-            MappingProxyType(dict(aliases or {})),
-            wide_float16,
+            values={v: self._values[v] for v in sorted(needed)},
+            inputs=inputs,
+            constants={v: a for v, a in self._constants.items() if v in needed},
+            nodes=tuple(reversed(nodes)),
+            outputs={name: operand.value for name, operand in outputs.items()},
+            aliases=MappingProxyType(dict(aliases or {})),
+            wide=wide_float16,
         )
 
     def __repr__(self) -> str:

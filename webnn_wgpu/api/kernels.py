@@ -116,7 +116,7 @@ class Watched:
             return self
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KernelBinding:
     """A buffer or texture of a kernel.
 
@@ -135,7 +135,7 @@ class KernelBinding:
     size_bytes: int
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Kernel:
     """One kernel of a compiled graph: what runs, and what it is bound to. `print` shows it.
 
@@ -333,19 +333,19 @@ def _kernel(planned: PlannedDispatch, uniforms: bytes, labels: Mapping[int, str]
     spec = planned.spec
     values = spec.unpacked(uniforms[planned.uniform_offset : planned.uniform_offset + planned.uniform_size])
     return Kernel(
-        planned.label,
-        _labels(planned.origins, labels),
-        "" if spec.source else template_file(spec),
-        spec.variant,
-        planned.reason,
-        tuple(
-            KernelBinding(b.name, b.access, b.element, str(r), r.size_bytes)
+        name=planned.label,
+        labels=_labels(planned.origins, labels),
+        template="" if spec.source else template_file(spec),
+        variant=spec.variant,
+        reason=planned.reason,
+        bindings=tuple(
+            KernelBinding(name=b.name, access=b.access, element=b.element, bound_to=str(r), size_bytes=r.size_bytes)
             for b, r in zip(spec.bindings, planned.bindings, strict=True)
         ),
-        MappingProxyType({name: value for (name, _), value in zip(spec.uniforms, values, strict=True)}),
-        planned.grid,
-        spec,
-        tuple(_labels(step, labels) for step in planned.steps),
+        constants=MappingProxyType({name: value for (name, _), value in zip(spec.uniforms, values, strict=True)}),
+        grid=planned.grid,
+        spec=spec,
+        steps=tuple(_labels(step, labels) for step in planned.steps),
     )
 
 

@@ -98,7 +98,7 @@ def run_wgsl(
     return results_of(run, pending)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PreparedRun:
     """What `run_wgsl` runs, checked: as which call it is known in messages, where, and the source with its constants."""
 
@@ -143,7 +143,7 @@ def prepared_run(
             tensor_type(value.dtype.name, value.shape, fail)
         given.append(RunArgument(value, found.name, accesses[found.access]))
     grid = grid_of(workgroups, context.caps, fail)
-    return PreparedRun(operator, label, context, text, given, grid)
+    return PreparedRun(operator=operator, label=label, context=context, source=text, arguments=given, grid=grid)
 
 
 def data_types_of(arguments: Iterable[Any]) -> list[str]:

@@ -109,15 +109,15 @@ class Textures(ContextState):
             scales, offsets = [1 / s for s in stds], [-m / s for m, s in zip(means, stds, strict=True)]
             _check_factors(scales, offsets, {"mean": mean, "std": std}, fail)
             picture = Picture(
-                data_type,
-                rows,
-                columns,
-                components,
-                _one_of(layout, "layout", ("nchw", "nhwc"), fail) == "nhwc",
-                tuple(scales),
-                tuple(offsets),
-                _one_of(color_space, "color_space", ("srgb", "linear"), fail) == "linear",
-                _one_of(filter, "filter", ("linear", "nearest"), fail) == "nearest",
+                data_type=data_type,
+                height=rows,
+                width=columns,
+                components=components,
+                channels_last=_one_of(layout, "layout", ("nchw", "nhwc"), fail) == "nhwc",
+                scale=tuple(scales),
+                offset=tuple(offsets),
+                linear=_one_of(color_space, "color_space", ("srgb", "linear"), fail) == "linear",
+                nearest=_one_of(filter, "filter", ("linear", "nearest"), fail) == "nearest",
             )
             channels = len(components)
             shape = [1, rows, columns, channels] if picture.channels_last else [1, channels, rows, columns]
@@ -204,15 +204,15 @@ class Textures(ContextState):
             _check_factors(scales, offsets, used, fail)
             _check_bound(given, backend, "tensor_to_texture")
             picture = Picture(
-                given.data_type,
-                height,
-                width,
-                (0,) if channels == 1 else components,
-                last,
-                tuple(scales),
-                tuple(offsets),
-                _one_of(color_space, "color_space", ("srgb", "linear"), fail) == "linear",
-                _one_of(filter, "filter", ("linear", "nearest"), fail) == "nearest",
+                data_type=given.data_type,
+                height=height,
+                width=width,
+                components=(0,) if channels == 1 else components,
+                channels_last=last,
+                scale=tuple(scales),
+                offset=tuple(offsets),
+                linear=_one_of(color_space, "color_space", ("srgb", "linear"), fail) == "linear",
+                nearest=_one_of(filter, "filter", ("linear", "nearest"), fail) == "nearest",
             )
             backend.textures.draw(tensor._storage, picture, texture, colors_of(colormap, fail), encoder)
 

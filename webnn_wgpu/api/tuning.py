@@ -110,11 +110,11 @@ def single(graph: Graph, node: Node) -> Graph:
     """Return the graph of one node: what it reads is an input or a constant, what it writes an output."""
     ends = {*node.operands, *node.outputs}
     return Graph(
-        {value: graph.values[value] for value in sorted(ends)},
-        {f"in{value}": value for value in dict.fromkeys(node.operands) if value not in graph.constants},
-        {value: array for value, array in graph.constants.items() if value in ends},
-        (node,),
-        {f"out{value}": value for value in node.outputs},
+        values={value: graph.values[value] for value in sorted(ends)},
+        inputs={f"in{value}": value for value in dict.fromkeys(node.operands) if value not in graph.constants},
+        constants={value: array for value, array in graph.constants.items() if value in ends},
+        nodes=(node,),
+        outputs={f"out{value}": value for value in node.outputs},
     )
 
 

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from webnn_wgpu import MLContext, WebNNError, __version__
 
-from .inputs import Values, sizes_of
+from .inputs import GivenInputs, sizes_of
 from .models import (
     device_option,
     failing_well,
@@ -157,7 +157,7 @@ def layer_shapes(names: str | None, shapes: str | None) -> dict[str, list[int]]:
 def measure(
     path: Path,
     context: MLContext,
-    inputs: Values,
+    inputs: GivenInputs,
     *,
     fallback: Any = "warn",
     simplify: Any = None,

@@ -37,7 +37,7 @@ DEFAULT_SENTENCES = (
 LATER_RUNS = 5
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DemoResult:
     """What a demo run found.
 

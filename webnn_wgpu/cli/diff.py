@@ -37,7 +37,7 @@ from .progress import loading
 AGAINST = ("onnxruntime", "onnx", "reference")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     """How far an output is from the expected one.
 
@@ -201,7 +201,10 @@ def difference(name: str, result: Array, expected: Array, rtol: float, atol: flo
     """Compare two arrays; NaN equals NaN, infinities equal themselves, and integers of one type are compared exactly."""
     shapes = (list(result.shape), list(expected.shape))
     if shapes[0] != shapes[1]:
-        return Difference(name, *shapes, math.nan, math.nan, math.nan, math.nan, False, "another shape")
+        return Difference(
+            output=name, shape=shapes[0], expected_shape=shapes[1], absolute=math.nan, relative=math.nan, scaled=math.nan,
+            cosine=math.nan, close=False, note="another shape",
+        )  # fmt: skip
     a, b = result.astype(np.float64).ravel(), expected.astype(np.float64).ravel()
     note = "" if result.dtype == expected.dtype else f"{result.dtype}, not {expected.dtype}"
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -223,14 +226,15 @@ def difference(name: str, result: Array, expected: Array, rtol: float, atol: flo
         largest = np.abs(b[finite]).max(initial=0.0)
     absolute = float(apart.max(initial=0.0))
     return Difference(
-        name,
-        *shapes,
-        absolute,
-        float(np.nan_to_num(relative, nan=np.inf).max(initial=0.0)),
-        absolute / float(largest) if largest else absolute,
-        cosine,
-        bool(close.all()) and not note,
-        note,
+        output=name,
+        shape=shapes[0],
+        expected_shape=shapes[1],
+        absolute=absolute,
+        relative=float(np.nan_to_num(relative, nan=np.inf).max(initial=0.0)),
+        scaled=absolute / float(largest) if largest else absolute,
+        cosine=cosine,
+        close=bool(close.all()) and not note,
+        note=note,
     )
 
 

@@ -36,7 +36,7 @@ SETTING_PREFIXES = ("WEBNN_WGPU_", "WGPU", "VK_", "MESA_", "LP_", "XDG_RUNTIME_D
 """Beginnings of the names of environment variables that this package, wgpu, the Vulkan loader or Mesa look at."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AdapterReport:
     """One adapter: who it is, and whether contexts take it."""
 
@@ -48,7 +48,7 @@ class AdapterReport:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DeviceReport:
     """The device that a context without options gets."""
 
@@ -76,7 +76,7 @@ class PlaceReport:
     exists: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Report:
     """Everything the doctor found. `advice` says what to do, one line for each thing that is missing or wrong."""
 

@@ -27,8 +27,8 @@ MOST_RANDOM_INTEGER = 10
 """Random integers are below this: most of them are indices, and tables have more rows than that."""
 
 
-@dataclass
-class Values:
+@dataclass(kw_only=True)
+class GivenInputs:
     """What a command was told about inputs.
 
     Attributes:

@@ -15,7 +15,7 @@ import click
 from webnn_wgpu import MLContext, WebNNError, ml
 from webnn_wgpu.frontends.images import NORMALISATIONS, Preprocessing
 
-from .inputs import Values, pairs, size_of, sizes_of
+from .inputs import GivenInputs, pairs, size_of, sizes_of
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -154,26 +154,26 @@ def options(*groups: Any) -> Callable[[Command], Command]:
     return apply
 
 
-def values(model: Path, options: dict[str, Any]) -> Values:
+def values(model: Path, options: dict[str, Any]) -> GivenInputs:
     """Return what the options of `input_options` and `shape_options` say; they are taken out of `options`."""
     from webnn_wgpu.frontends.onnx import sidecar
 
     beside = model.with_name("tokenizer.json")
-    return Values(
-        options.pop("given"),
-        options.pop("dims"),
-        sidecar(model),
-        options.pop("shapes"),
-        Preprocessing(
-            options.pop("normalise"),
-            options.pop("mean"),
-            options.pop("std"),
-            options.pop("fit"),
-            options.pop("layout"),
-            options.pop("bgr"),
+    return GivenInputs(
+        given=options.pop("given"),
+        dims=options.pop("dims"),
+        beside=sidecar(model),
+        shapes=options.pop("shapes"),
+        preprocessing=Preprocessing(
+            normalisation=options.pop("normalise"),
+            mean=options.pop("mean"),
+            std=options.pop("std"),
+            fit=options.pop("fit"),
+            layout=options.pop("layout"),
+            bgr=options.pop("bgr"),
         ),
-        options.pop("tokenizer") or (beside if beside.is_file() else None),
-        options.pop("seed"),
+        tokenizer=options.pop("tokenizer") or (beside if beside.is_file() else None),
+        seed=options.pop("seed"),
     )
 
 

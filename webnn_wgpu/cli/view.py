@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class _Run:
+class _ModelRun:
     """A model with the graphs that it ran: bodies of loops whose rounds the host counts are among them."""
 
     name: str
@@ -71,7 +71,7 @@ def view(
             graphs = [graph for graph in watch.inputs if not graph.destroyed]
             if not graphs:
                 raise click.ClickException(f"{model.name} has no graph that runs on the device")
-            shown = _Run(loaded.name, graphs, loaded.placement)
+            shown = _ModelRun(loaded.name, graphs, loaded.placement)
             profiles = [graph.profile(watch.inputs[graph], runs=3) for graph in graphs] if profile else None
             diffs = [debug.diff(graph, watch.inputs[graph]) for graph in graphs] if compared else None
             debug.view(shown, target, profile=profiles, diff=diffs)

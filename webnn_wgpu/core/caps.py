@@ -28,7 +28,7 @@ DEFAULT_LIMITS = {
 _FEATURE_OF_TYPE = {"float16": "shader-f16", "int64": "shader-int64", "uint64": "shader-int64"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Caps:
     """Capabilities of one device: features, limits, probed subgroup size, identity. No timings.
 

@@ -39,7 +39,7 @@ class ProductSize:
     matrices: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConvolutionSize:
     """The sizes of a convolution, whatever its layouts. Pairs are (height, width).
 

@@ -44,7 +44,7 @@ class Element:
         return f"{list(self.index)}: {self.actual:.9g}, expected {self.expected:.9g} within {self.allowed:.3g}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Comparison:
     """How far an array is from the expected one. `print` shows it with a picture; truth is whether all is within bounds.
 
@@ -143,15 +143,15 @@ def compare(actual: Any, expected: Any, allowed: Any, wrong: Any = None) -> Comp
         if shares.reshape(-1)[at] > 0
     ]
     return Comparison(
-        f"{a.dtype}{list(a.shape)}",
-        a.size,
-        int(np.count_nonzero(beyond)),
-        float(apart.max(initial=0)),
-        float(apart.mean()) if a.size else 0.0,
-        float(ulp_distance(a, e).max(initial=0)),
-        float(shares.max(initial=0)),
-        tuple(worst),
-        _picture(shares),
+        type=f"{a.dtype}{list(a.shape)}",
+        elements=a.size,
+        wrong=int(np.count_nonzero(beyond)),
+        max_abs_error=float(apart.max(initial=0)),
+        mean_abs_error=float(apart.mean()) if a.size else 0.0,
+        max_ulp=float(ulp_distance(a, e).max(initial=0)),
+        share=float(shares.max(initial=0)),
+        worst=tuple(worst),
+        picture=_picture(shares),
     )
 
 

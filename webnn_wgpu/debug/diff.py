@@ -21,7 +21,7 @@ from webnn_wgpu.plan.planner import node_label
 from webnn_wgpu.testing.judging import Judgement
 
 from .comparison import Comparison, compare
-from .observing import Values, observing, part_of, without
+from .observing import ObservedValues, observing, part_of, without
 from .oracles import Oracle, OtherGraph, Reference
 from .report import GraphDiff, OperatorDiff, badness
 from .repro import Repro, kernels_repro, new_folder, operator_repro
@@ -80,8 +80,8 @@ def diff(
     arrays = context.checked_inputs(graph, feeds, "diff")
     oracle, made = _oracle(graph, against)
     try:
-        run = _Run(graph, oracle)
-        values = Values(graph.optimised, run.see)
+        run = _ComparedRun(graph=graph, oracle=oracle)
+        values = ObservedValues(graph.optimised, run.see)
         with context.guarded("diff"), context.lock, observing(graph, values, "diff"):
             results = executable_of(graph).start(arrays, list(graph.outputs)).result()
         run.check_copies(values.finish(), results)
@@ -131,8 +131,8 @@ def _oracle(graph: MLGraph, against: str | MLGraph | MLContext) -> tuple[Oracle,
     raise MLTypeError("against must say what to compare with", operator="diff", got=repr(against), allowed=allowed)
 
 
-@dataclass
-class _Run:
+@dataclass(kw_only=True)
+class _ComparedRun:
     """One run of a graph while its operators are compared."""
 
     graph: MLGraph

@@ -30,7 +30,7 @@ from .stops import Quit, Stop, Stopper
 from .wgsl import dispatch
 from .wgsl.findings import Finding
 from .wgsl.machine import Budget
-from .wgsl.memory import Buffer
+from .wgsl.memory import BufferBytes
 from .wgsl.parsing import parse
 from .wgsl.syntax import Global, Literal, attribute
 from .wgsl.types import ArrayType, Numeric, StructType, Type
@@ -45,7 +45,7 @@ _PARTS = {"half": "float16", "int64.pair": "int64", "uint64.pair": "uint64", "at
 """Kinds of elements that are no data types, by the data type whose bits they are."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Interpretation:
     """What the interpreter found. `print` shows it.
 
@@ -88,7 +88,7 @@ class Interpretation:
         return table_html(self.summary(), [_TITLES, *self.rows()], [2])
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Session:
     """What holds for all kernels of an interpretation."""
 
@@ -104,7 +104,7 @@ class _Session:
     invocations: int = 0
     complete: bool = True
 
-    def run(self, kernel: dispatch.Kernel, name: str, resources: Mapping[int, dispatch.Resource], grid: Grid) -> None:
+    def run(self, kernel: dispatch.SourceKernel, name: str, resources: Mapping[int, dispatch.Resource], grid: Grid) -> None:
         """Interpret a kernel and collect what is found."""
         count = len(self.workgroups) if self.workgroups is not None else grid[0] * grid[1] * grid[2]
         invocations = count * int(np.prod(kernel.workgroup_size))
@@ -134,7 +134,14 @@ class _Session:
         """Return what was collected."""
         found = tuple(f for f in self.findings if not f.harmless)
         harmless = tuple(f for f in self.findings if f.harmless)
-        return Interpretation(outputs, found, harmless, tuple(self.kernels), self.invocations, self.complete)
+        return Interpretation(
+            outputs=outputs,
+            findings=found,
+            harmless=harmless,
+            kernels=tuple(self.kernels),
+            invocations=self.invocations,
+            complete=self.complete,
+        )
 
 
 def interpret(
@@ -207,7 +214,15 @@ def interpret(
     if on_stop is None and (breakpoints or invocation is not None):
         raise MLTypeError("breakpoints need on_stop, which says what to do there", operator="interpret")
     size = subgroup_size or (context_of(what).context.caps.subgroup_size if isinstance(what, MLGraph) else 0) or _SUBGROUP
-    session = _Session(workgroups, size, breakpoints, invocation, on_stop, max_invocations, max_steps)
+    session = _Session(
+        workgroups=workgroups,
+        subgroup_size=size,
+        breakpoints=breakpoints,
+        invocation=invocation,
+        on_stop=on_stop,
+        max_invocations=max_invocations,
+        max_steps=max_steps,
+    )
     if isinstance(what, MLGraph):
         return _of_graph(session, what, feeds, kernel)
     if isinstance(what, Kernel):
@@ -245,9 +260,9 @@ def _run_planned(session: _Session, kernel: Kernel, planned: PlannedDispatch, me
     session.run(_interpreted(kernel), kernel.name, memory.resources(planned), planned.grid)
 
 
-def _interpreted(kernel: Kernel) -> dispatch.Kernel:
+def _interpreted(kernel: Kernel) -> dispatch.SourceKernel:
     """Return a kernel with the places of its lines in templates, which are looked up when they are wanted."""
-    return dispatch.Kernel(kernel.wgsl, None, kernel.name, lambda line, column: _place(kernel.source_map, line, column))
+    return dispatch.SourceKernel(kernel.wgsl, None, kernel.name, lambda line, column: _place(kernel.source_map, line, column))
 
 
 def _place(source: SourceMap, line: int, column: int) -> str:
@@ -288,7 +303,7 @@ def _of_source(
     free = {n: v for n, v in constants.items() if n not in overrides}
     whole, _ = completed(source.text, free, data_types_of(_in_order(feeds, declared.values())), fail)
     given_overrides = {n: v for n, v in constants.items() if n in overrides}
-    kernel = dispatch.Kernel(whole, given_overrides, name, lambda line, column: _place(source, line, column))
+    kernel = dispatch.SourceKernel(whole, given_overrides, name, lambda line, column: _place(source, line, column))
     wanted = kernel.resources
     given = _named(feeds, [wanted[i].name for i in sorted(wanted)], name)
     if missing := [d.name for d in wanted.values() if d.name not in given]:
@@ -335,16 +350,16 @@ def _named(feeds: Any, names: list[str], label: str) -> dict[str, Any]:
 
 def _resource(value: Any, texture: bool, size_bytes: int) -> dispatch.Resource:
     if isinstance(value, int):
-        return dispatch.Window(Buffer.unwritten(value), 0, value)
+        return dispatch.BufferWindow(BufferBytes.unwritten(value), 0, value)
     array: Array = np.ascontiguousarray(value)
     if texture:
         return array.astype(np.float32)
     size = max(-(-array.nbytes // 4) * 4, size_bytes)
-    return dispatch.Window(Buffer.of(array, size), 0, size)
+    return dispatch.BufferWindow(BufferBytes.of(array, size), 0, size)
 
 
 def _written(resource: dispatch.Resource, given: Any, dtype: np.dtype[Any]) -> Array:
-    assert isinstance(resource, dispatch.Window)
+    assert isinstance(resource, dispatch.BufferWindow)
     data = resource.buffer.data[: resource.size]
     if given is None or isinstance(given, int):
         return data[: data.size // dtype.itemsize * dtype.itemsize].view(dtype)

@@ -115,22 +115,36 @@ def launch(
         offset = len(uniforms)
         uniforms.extend(block)
         name, text = Path(each.source).name, Path(each.source).read_text(encoding="utf-8")
-        bindings: Any = tuple(Binding(f"binding{n}", b.access) for n, b in enumerate(each.bindings))  # pyright: ignore[reportArgumentType] - the accesses are those of a plan
-        spec = KernelSpec(name, (), bindings, (("uniforms", "u32"),) if block else (), source=text)
+        bindings: Any = tuple(Binding(name=f"binding{n}", access=b.access) for n, b in enumerate(each.bindings))  # pyright: ignore[reportArgumentType] - the accesses are those of a plan
+        spec = KernelSpec(
+            template=name, params=(), bindings=bindings, uniforms=(("uniforms", "u32"),) if block else (), source=text
+        )
         resources = tuple(map(resource, each.bindings))
-        dispatches.append(PlannedDispatch(spec, resources, offset, len(block), each.grid, f"{i} {name}", "", (), None))
+        dispatches.append(
+            PlannedDispatch(
+                spec=spec,
+                bindings=resources,
+                uniform_offset=offset,
+                uniform_size=len(block),
+                grid=each.grid,
+                label=f"{i} {name}",
+                reason="",
+                origins=(),
+                node=None,
+            )
+        )
     plan = ExecutionPlan(
-        inputs,
-        made,
-        tuple(map(Slot, sizes)),
-        tuple(ConstantUse(i, types[name], _Texture()) for i, name in enumerate(textures)),
-        tuple(dispatches),
-        bytes(uniforms),
-        sum(sizes),
-        {i: data[name] for i, name in enumerate(textures)},
-        {name: name for name in made if name in inputs},
-        Graph({}, {}, {}, (), {}),
-        {},
+        inputs=inputs,
+        outputs=made,
+        slots=tuple(map(Slot, sizes)),
+        constants=tuple(ConstantUse(i, types[name], _Texture()) for i, name in enumerate(textures)),
+        dispatches=tuple(dispatches),
+        uniforms=bytes(uniforms),
+        unshared_bytes=sum(sizes),
+        arrays={i: data[name] for i, name in enumerate(textures)},
+        aliases={name: name for name in made if name in inputs},
+        graph=Graph(values={}, inputs={}, constants={}, nodes=(), outputs={}),
+        places={},
     )
     with internals(context).guarded("launch"):
         program = Program(backend.device, plan)

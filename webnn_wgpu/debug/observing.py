@@ -22,7 +22,7 @@ Seen = Callable[[int, list["Array | None"], list["Array | None"]], None]
 """Called for each node that ran: its position in the graph, its operands and its results; None for what nobody can read."""
 
 
-class Values:
+class ObservedValues:
     """The values of one run, each kept until the last node that reads it has run.
 
     Args:
@@ -78,7 +78,7 @@ class Values:
 
 
 @contextmanager
-def observing(graph: MLGraph, values: Values, operator: str) -> Generator[None]:
+def observing(graph: MLGraph, values: ObservedValues, operator: str) -> Generator[None]:
     """Let `values` see the runs of a graph meanwhile, those by `compute` and `dispatch`.
 
     Raises:
@@ -112,11 +112,11 @@ def part_of(graph: Graph, nodes: Iterable[Node], constants: Mapping[int, Array],
     outputs = {f"v{value}": value for value in made if every or value not in read}
     values = {value: graph.values[value] for value in (*read, *made)}
     return Graph(
-        values,
-        MappingProxyType(inputs),
-        {value: constants[value] for value in read if value in constants},
-        alone,
-        MappingProxyType(outputs),
+        values=values,
+        inputs=MappingProxyType(inputs),
+        constants={value: constants[value] for value in read if value in constants},
+        nodes=alone,
+        outputs=MappingProxyType(outputs),
     )
 
 

@@ -202,10 +202,10 @@ def _repro(model: Model, alone: onnx.ModelProto, operands: Mapping[str, Array], 
     judged = [Judgement(_bytes(e), _allowed(e), np.zeros(e.shape, np.bool_)) for e in wanted.values()]
     lines = _NODE.replace("{feeds}", f"{{{feeds}}}").replace("{names}", str(names)).splitlines()
     return Repro(
-        model.context.description,
-        model.context.caps.is_software,
-        {f"input{i}": array for i, array in enumerate(operands.values())},
-        dict(zip(names, judged, strict=True)),
-        lines,
-        {".onnx": alone.SerializeToString()},
+        device=model.context.description,
+        software=model.context.caps.is_software,
+        data={f"input{i}": array for i, array in enumerate(operands.values())},
+        expected=dict(zip(names, judged, strict=True)),
+        lines=lines,
+        sources={".onnx": alone.SerializeToString()},
     )

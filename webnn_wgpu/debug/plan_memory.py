@@ -12,7 +12,7 @@ from ..kernels.element import STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..plan import ExecutionPlan
 from ..plan.execution_plan import PlannedDispatch, Resource
 from .wgsl import dispatch
-from .wgsl.memory import Buffer
+from .wgsl.memory import BufferBytes
 
 
 class PlanMemory:
@@ -25,7 +25,7 @@ class PlanMemory:
 
     def __init__(self, plan: ExecutionPlan, feeds: Mapping[str, Array]) -> None:
         self._plan = plan
-        self._ends: dict[tuple[str, str], Buffer] = {}
+        self._ends: dict[tuple[str, str], BufferBytes] = {}
         for name, type_ in plan.inputs.items():
             held = _unwritten(type_.size_bytes)  # what lies behind the last element is not ours to rely on
             held.fill(tensor_bytes(feeds[name]))
@@ -34,14 +34,14 @@ class PlanMemory:
             source = plan.aliases.get(name)
             self._ends["output", name] = self._ends["input", source] if source else _unwritten(type_.size_bytes)
         self._slots = [_unwritten(slot.size_bytes) for slot in plan.slots]
-        self._constants: dict[int, Buffer | Array] = {}
-        self._uniforms = Buffer.of(np.frombuffer(plan.uniforms, np.uint8))
+        self._constants: dict[int, BufferBytes | Array] = {}
+        self._uniforms = BufferBytes.of(np.frombuffer(plan.uniforms, np.uint8))
 
     def resources(self, planned: PlannedDispatch) -> dict[int, dispatch.Resource]:
         """Return what a dispatch binds, by binding."""
         found = {i: self._resource(r) for i, r in enumerate(planned.bindings)}
         if planned.uniform_size:
-            found[len(found)] = dispatch.Window(self._uniforms, planned.uniform_offset, planned.uniform_size)
+            found[len(found)] = dispatch.BufferWindow(self._uniforms, planned.uniform_offset, planned.uniform_size)
         return found
 
     def take(self, position: int, found: Mapping[int, Array]) -> None:
@@ -50,7 +50,7 @@ class PlanMemory:
         for i, content in found.items():
             resource = self._plan.dispatches[position].bindings[i]
             window = self._resource(resource)
-            assert isinstance(window, dispatch.Window)
+            assert isinstance(window, dispatch.BufferWindow)
             part = slice(window.offset, window.offset + content.nbytes)
             window.buffer.data[part] = content
             if window.buffer.written is not None and (resource.kind, resource.key) in written:
@@ -59,7 +59,7 @@ class PlanMemory:
     def content(self, resource: Resource) -> Array:
         """Return the bytes of a resource that is no texture."""
         window = self._resource(resource)
-        assert isinstance(window, dispatch.Window)
+        assert isinstance(window, dispatch.BufferWindow)
         return window.buffer.data[window.offset : window.offset + window.size]
 
     def output(self, name: str) -> Array:
@@ -70,13 +70,13 @@ class PlanMemory:
         match resource.kind:
             case "constant":
                 buffer = self._constant(int(resource.key))
-                if not isinstance(buffer, Buffer):
+                if not isinstance(buffer, BufferBytes):
                     return buffer
             case "slot":
                 buffer = self._slots[int(resource.key)]
             case kind:
                 buffer = self._ends[kind, str(resource.key)]
-        return dispatch.Window(buffer, resource.offset_bytes, resource.size_bytes, self._padding(resource))
+        return dispatch.BufferWindow(buffer, resource.offset_bytes, resource.size_bytes, self._padding(resource))
 
     def _padding(self, resource: Resource) -> int:
         """Return how many bytes at the end of a resource belong to no value."""
@@ -94,13 +94,13 @@ class PlanMemory:
         # Scratch memory is no value, and has padding too.
         return max(paddings, default=STORAGE_ALIGNMENT_BYTES - 4 if resource.kind == "slot" else 0)
 
-    def _constant(self, number: int) -> Buffer | Array:
+    def _constant(self, number: int) -> BufferBytes | Array:
         if number not in self._constants:
             use = self._plan.constants[number]
             array = self._plan.arrays[use.value]
             packed: Array = np.ascontiguousarray(tensor_bytes(array) if use.packing is None else use.packing.pack(array))
             texture = use.packing is not None and use.packing.texture
-            self._constants[number] = packed if texture else Buffer.of(packed, padded_bytes(packed.nbytes))
+            self._constants[number] = packed if texture else BufferBytes.of(packed, padded_bytes(packed.nbytes))
         return self._constants[number]
 
 
@@ -108,8 +108,8 @@ def _written(planned: PlannedDispatch) -> list[Resource]:
     return [r for b, r in zip(planned.spec.bindings, planned.bindings, strict=True) if b.access == "write"]
 
 
-def _unwritten(size_bytes: int) -> Buffer:
-    return Buffer.unwritten(padded_bytes(size_bytes))
+def _unwritten(size_bytes: int) -> BufferBytes:
+    return BufferBytes.unwritten(padded_bytes(size_bytes))
 
 
 def _elements(data: Array, type_: TensorType) -> Array:

@@ -11,7 +11,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 import numpy as np
 
@@ -57,7 +57,7 @@ sys.exit(0 if all(results) else 1)
 """
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Repro:
     """What a program that shows an error needs.
 
@@ -155,7 +155,7 @@ def kernels_repro(
         lines += [f'            debug.Bound("{b.access}", "{b.name}", {b.offset}, {b.size}),' for b in each.bindings]
         lines += ["        ],", f'        uniforms="{each.uniforms}",', f"        grid={each.grid},", "    ),"]
     lines += ["]", f"found = debug.launch(context, launches, data, {outputs})"]
-    return Repro(*_where(graph), data, results, lines, sources)
+    return Repro(**_where(graph), data=data, expected=results, lines=lines, sources=sources)
 
 
 def _joined(judgement: Judgement, part: Part, joint: TensorType) -> Judgement:
@@ -188,11 +188,19 @@ def operator_repro(
     part = part_of(within, [node], constants)
     data = {f"v{v}": a for v, a in zip(node.inputs, operands, strict=True) if v is not None and a is not None}
     expected = dict(zip((f"v{value}" for value in node.outputs), judged, strict=True))
-    return Repro(*_where(graph), data, expected, list(_operators(part)))
+    return Repro(**_where(graph), data=data, expected=expected, lines=list(_operators(part)))
 
 
-def _where(graph: MLGraph) -> tuple[str, bool]:
-    return context_of(graph).context.description, context_of(graph).context.caps.is_software
+class _Where(TypedDict):
+    """Where an error was found."""
+
+    device: str
+    software: bool
+
+
+def _where(graph: MLGraph) -> _Where:
+    context = context_of(graph).context
+    return {"device": context.description, "software": context.caps.is_software}
 
 
 def _operators(graph: Graph) -> Iterable[str]:

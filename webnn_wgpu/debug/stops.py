@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import MLTypeError
 from .wgsl.machine import Machine
-from .wgsl.syntax import Node
+from .wgsl.syntax import SyntaxNode
 from .wgsl.wave import Triple
 
 
@@ -33,7 +33,7 @@ class Stop:
         variables: parameters and variables of the function by name: numpy's numbers and arrays, structures as dicts.
     """
 
-    def __init__(self, kernel: str, lines: list[str], node: Node, machine: Machine, lane: int) -> None:
+    def __init__(self, kernel: str, lines: list[str], node: SyntaxNode, machine: Machine, lane: int) -> None:
         self._machine, self._lane, self._lines = machine, lane, lines
         function = machine.frame.function
         self.kernel, self.line = kernel, node.line
@@ -116,7 +116,7 @@ class Stopper:
         # Whoever names an invocation and no line wants to follow it from its first statement on.
         self._mode, self._depth = ("step" if invocation is not None and not breakpoints else "resume"), 0
 
-    def before(self, node: Node, machine: Machine) -> None:
+    def before(self, node: SyntaxNode, machine: Machine) -> None:
         """Stop here, if it is the place and the invocation."""
         depth = len(machine.frame.calls)
         steps = self._mode == "step" or (self._mode == "next" and depth <= self._depth)

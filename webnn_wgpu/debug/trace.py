@@ -21,7 +21,7 @@ from ..api.tables import aligned, rich_table
 from ..core.data_types import Array
 from ..core.errors import NotSupportedError
 from ..kernels.dbg import dbg_statements
-from ..kernels.source_map import Place, SourceMap, map_of_source
+from ..kernels.source_map import SourceMap, SourceOrigin, map_of_source
 from ..runtime.own_kernels import run_kernel, run_spec
 from ..runtime.program import Program
 from ..runtime.tracing import Records, Tracer
@@ -36,7 +36,7 @@ _TITLES = ("workgroup", "invocation", "#", "name", "value", "line")
 _IDS = ("workgroup", "invocation", "global")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class TracedValue:
     """What one `dbg` statement was given once.
 
@@ -54,7 +54,7 @@ class TracedValue:
     name: str
     value: Any
     occurrence: int
-    place: Place
+    place: SourceOrigin
 
 
 Where: TypeAlias = str | Mapping[str, Any] | Callable[[TracedValue], bool] | None
@@ -275,11 +275,18 @@ def _decoded(records: Records, words: Array, source: SourceMap) -> Iterator[Trac
         number = ids[6]
         name = records.statements[number].name
         workgroup, invocation = cast("Id", tuple(ids[:3])), cast("Id", tuple(ids[3:6]))
-        yield TracedValue(workgroup, invocation, name, values[number][row], times[tuple(ids)], places[number])
+        yield TracedValue(
+            workgroup=workgroup,
+            invocation=invocation,
+            name=name,
+            value=values[number][row],
+            occurrence=times[tuple(ids)],
+            place=places[number],
+        )
         times[tuple(ids)] += 1
 
 
-def _place(source: SourceMap, offset: int) -> Place:
+def _place(source: SourceMap, offset: int) -> SourceOrigin:
     return source.place(source.text.count("\n", 0, offset) + 1, offset - source.text.rfind("\n", 0, offset))
 
 

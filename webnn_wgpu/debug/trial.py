@@ -24,7 +24,7 @@ RUNS = 20
 """How often each kernel is timed, if nobody says."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ResultError:
     """How far one result of a kernel is from what the original computes.
 
@@ -159,9 +159,9 @@ def inputs_of(graph: MLGraph, run: Callable[[], object]) -> dict[str, Array]:
 def _error(actual: Array, expected: Array) -> ResultError:
     apart, ulp = absolute_distance(actual, expected), ulp_distance(actual, expected)
     return ResultError(
-        f"{actual.dtype}{list(actual.shape)}",
-        actual.size,
-        int(np.count_nonzero(apart)),
-        float(np.max(apart, initial=0)),
-        float(np.max(ulp, initial=0)),
+        type=f"{actual.dtype}{list(actual.shape)}",
+        elements=actual.size,
+        different=int(np.count_nonzero(apart)),
+        max_abs_error=float(np.max(apart, initial=0)),
+        max_ulp=float(np.max(ulp, initial=0)),
     )

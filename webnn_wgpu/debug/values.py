@@ -28,7 +28,7 @@ BINS = 16
 _BARS = " ▁▂▃▄▅▆▇█"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ValueStatistics:
     """What one value of a graph was in a run.
 
@@ -179,4 +179,16 @@ def statistics(label: str, operator: str, output: int, array: Array, histogram: 
             parts = np.nan_to_num((finite - low) / (high - low) * BINS).clip(0, BINS - 1).astype(np.intp)
         counts = tuple(int(n) for n in np.bincount(parts, minlength=BINS))
     kind = f"{array.dtype}{list(array.shape)}"
-    return ValueStatistics(label, operator, output, kind, low, high, mean, nan, inf, array.size, counts)
+    return ValueStatistics(
+        label=label,
+        operator=operator,
+        output=output,
+        type=kind,
+        min=low,
+        max=high,
+        mean=mean,
+        nan=nan,
+        inf=inf,
+        elements=array.size,
+        histogram=counts,
+    )

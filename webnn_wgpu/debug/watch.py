@@ -18,7 +18,7 @@ from webnn_wgpu.ir.graph import Graph, Origin
 from webnn_wgpu.plan.planner import node_label
 from webnn_wgpu.reference.interpreter import evaluate
 
-from .observing import Values, observing
+from .observing import ObservedValues, observing
 from .values import INPUT, GraphValues, ValueStatistics, statistics
 
 FLOAT16_OVERFLOWS = 65520.0
@@ -29,7 +29,7 @@ _TITLES = ("run", "operator", "kind", "what", "elements", "first at")
 Test = Callable[[Array], Array]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Alarm:
     """A value that left the range though what it was made of had not.
 
@@ -146,7 +146,7 @@ def watch(
     looker.end_run()
 
 
-class _Looker(Values):
+class _Looker(ObservedValues):
     """What looks at the values of runs."""
 
     def __init__(self, graph: MLGraph, watch: Watch, tests: Mapping[str, Test], f16_range: bool, keep: bool) -> None:
@@ -217,7 +217,17 @@ class _Looker(Values):
                     index = tuple(int(i) for i in np.unravel_index(int(np.argmax(hit)), hit.shape))
                     count = int(np.count_nonzero(hit))
                     self._watch.alarms.append(
-                        Alarm(self._watch.runs - 1, label, op, what, count, array.size, index, stored, output)
+                        Alarm(
+                            run=self._watch.runs - 1,
+                            label=label,
+                            op=op,
+                            what=what,
+                            count=count,
+                            elements=array.size,
+                            index=index,
+                            stored=stored,
+                            output=output,
+                        )
                     )
 
     def _tests_of(self, array: Array, origins: Sequence[Origin]) -> dict[str, Test]:

@@ -22,8 +22,8 @@ from webnn_wgpu.formats.document import (
     Init,
     InlineBytes,
     Location,
+    OperandReference,
     Output,
-    Reference,
     ScalarFill,
     Statement,
     TensorDeclaration,
@@ -142,12 +142,14 @@ class _Exporter:
             self.arrays,
         )
 
-    def reference(self, name: str) -> Reference:
-        return Reference(name, self.location)
+    def reference(self, name: str) -> OperandReference:
+        return OperandReference(name, self.location)
 
     def declaration(self, value: int) -> TensorDeclaration:
         type_ = self.source.type(value)
-        return TensorDeclaration(self.names[value], type_.data_type, tuple(type_.shape), self.location)
+        return TensorDeclaration(
+            name=self.names[value], data_type=type_.data_type, shape=tuple(type_.shape), location=self.location
+        )
 
     def constant(self, value: int, name: str) -> Constant:
         self.name(value, name)

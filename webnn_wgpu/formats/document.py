@@ -64,7 +64,7 @@ Dimension: TypeAlias = int | DynamicDimension
 
 
 @dataclass(frozen=True)
-class Reference:
+class OperandReference:
     """A use of an operand by its name.
 
     Attributes:
@@ -77,10 +77,10 @@ class Reference:
 
 
 Value: TypeAlias = Any
-"""An argument: None, bool, int, float, str, `Reference`, `DynamicDimension`, or a list or dict of them."""
+"""An argument: None, bool, int, float, str, `OperandReference`, `DynamicDimension`, or a list or dict of them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TensorDeclaration:
     """The declared type of an input or a constant.
 
@@ -186,7 +186,7 @@ class Output:
     """
 
     name: str
-    operand: Reference
+    operand: OperandReference
 
 
 @dataclass(frozen=True, kw_only=True)

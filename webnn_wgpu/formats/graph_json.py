@@ -18,8 +18,8 @@ from .document import (
     Init,
     InlineBytes,
     Location,
+    OperandReference,
     Output,
-    Reference,
     ScalarFill,
     Statement,
     TensorDeclaration,
@@ -87,7 +87,7 @@ def parse_json(text: str, file: str) -> Document:
             for i, node in enumerate(_list(_required(members, "nodes", root), root.at("nodes")))
         ),
         outputs=tuple(
-            Output(name, Reference(_text(operand, root.at("outputs").at(name)), root.at("outputs").at(name)))
+            Output(name, OperandReference(_text(operand, root.at("outputs").at(name)), root.at("outputs").at(name)))
             for name, operand in _object(_required(members, "outputs", root), root.at("outputs")).items()
         ),
     )
@@ -125,7 +125,7 @@ def _declaration(name: str, value: Any, location: Location) -> TensorDeclaration
         raise FileError(where, "no such data type", got=quoted(data_type), allowed=", ".join(SHORT_TYPES.values()))
     sizes = _list(_required(members, "shape", location), location.at("shape"))
     shape = tuple(_dimension(size, location.at("shape").at(i)) for i, size in enumerate(sizes))
-    return TensorDeclaration(name, data_type, shape, location)
+    return TensorDeclaration(name=name, data_type=data_type, shape=shape, location=location)
 
 
 def _dimension(value: Any, location: Location) -> int | DynamicDimension:
@@ -186,7 +186,7 @@ def _statement(value: Any, location: Location) -> Statement:
     return Statement(
         operator=_text(_required(node, "op", location), location.at("op")),
         arguments=tuple(
-            Reference(_text(v, location.at("inputs").at(i)), location.at("inputs").at(i)) for i, v in enumerate(inputs)
+            OperandReference(_text(v, location.at("inputs").at(i)), location.at("inputs").at(i)) for i, v in enumerate(inputs)
         ),
         options={name: _value(v) for name, v in options.items()},
         results=tuple(_text(v, location.at("outputs").at(i)) for i, v in enumerate(results)),

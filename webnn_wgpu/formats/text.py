@@ -20,8 +20,8 @@ from .document import (
     Init,
     InlineBytes,
     Location,
+    OperandReference,
     Output,
-    Reference,
     ScalarFill,
     Statement,
     TensorDeclaration,
@@ -149,7 +149,7 @@ class _Reader:
                     constants.append(self.constant(*item.children))
                 case "output":
                     token = item.children[0]
-                    outputs.append(Output(str(token), Reference(str(token), self.at(token))))
+                    outputs.append(Output(str(token), OperandReference(str(token), self.at(token))))
                 case _:
                     statements.append(self.statement(item))
         return Document(
@@ -174,7 +174,7 @@ class _Reader:
         if data_type not in SHORT_TYPES:
             raise FileError(self.at(data_type), "no such data type", got=quoted(str(data_type)), allowed=", ".join(SHORT_TYPES))
         shape = tuple(self.dimension(d) for d in dimensions)
-        return TensorDeclaration(str(name), SHORT_TYPES[data_type], shape, self.at(name))
+        return TensorDeclaration(name=str(name), data_type=SHORT_TYPES[data_type], shape=shape, location=self.at(name))
 
     def dimension(self, tree: Any) -> int | DynamicDimension:
         *name, size = tree.children
@@ -229,7 +229,7 @@ class _Reader:
         arguments: list[Any] = []
         options: dict[str, Any] = {}
         if expression.data == "alias":
-            arguments.append(Reference(str(operator), self.at(operator)))
+            arguments.append(OperandReference(str(operator), self.at(operator)))
         else:
             for argument in expression.children[1:]:
                 if argument.data != "named":
@@ -259,7 +259,7 @@ class _Reader:
             case "number":
                 return self.number(tree.children[0])
             case "reference":
-                return Reference(str(tree.children[0]), self.at(tree.children[0]))
+                return OperandReference(str(tree.children[0]), self.at(tree.children[0]))
             case _:
                 return {"true": True, "false": False, "null": None}[tree.data]
 

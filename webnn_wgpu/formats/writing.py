@@ -12,7 +12,7 @@ from .document import (
     Document,
     DynamicDimension,
     Init,
-    Reference,
+    OperandReference,
     ScalarFill,
     Statement,
     TensorDeclaration,
@@ -91,10 +91,10 @@ class _TextWriter:
 
     def option(self, value: Any) -> str:
         # Every reader takes a string for an operand, but not every reader an identifier.
-        return _string(self.names[value.name]) if isinstance(value, Reference) else self.value(value)
+        return _string(self.names[value.name]) if isinstance(value, OperandReference) else self.value(value)
 
     def value(self, value: Any) -> str:
-        if isinstance(value, Reference):
+        if isinstance(value, OperandReference):
             return self.names[value.name]
         if isinstance(value, list):
             return f"[{', '.join(self.value(v) for v in cast('list[Any]', value))}]"
@@ -168,7 +168,7 @@ def _init(init: Init) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Reference):
+    if isinstance(value, OperandReference):
         return value.name
     if isinstance(value, list):
         return [_plain(v) for v in cast("list[Any]", value)]

@@ -26,7 +26,7 @@ CROP = 224 / 256
 """What a centre crop leaves of the shorter side, as torchvision's classification presets have it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Preprocessing:
     """How a picture becomes a tensor.
 

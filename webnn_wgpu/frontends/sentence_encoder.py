@@ -44,7 +44,7 @@ MIN_TOKEN_COUNT = 1e-9
 MIN_NORM = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class EncoderConfig:
     """What config.json says of the encoder's shape."""
 

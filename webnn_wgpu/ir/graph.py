@@ -50,7 +50,7 @@ class Value:
     layout: tuple[int, ...] | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Node:
     """One operator call: specification name (or `fused`, `x.name`), operands by value id, canonical attributes."""
 
@@ -68,7 +68,7 @@ class Node:
         return tuple(i for i in self.inputs if i is not None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Graph:
     """A whole graph. `nodes` is in topological order; inputs and outputs are named.
 
@@ -110,13 +110,13 @@ class Graph:
         for node in nodes:
             used.update(node.operands, node.outputs)
         return Graph(
-            {i: values[i] for i in sorted(used)},
-            self.inputs,
-            {i: a for i, a in constants.items() if i in used},
-            nodes,
-            outputs,
-            self.aliases,
-            self.wide,
+            values={i: values[i] for i in sorted(used)},
+            inputs=self.inputs,
+            constants={i: a for i, a in constants.items() if i in used},
+            nodes=nodes,
+            outputs=outputs,
+            aliases=self.aliases,
+            wide=self.wide,
         )
 
 

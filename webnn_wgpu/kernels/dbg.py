@@ -27,7 +27,7 @@ def without_comments(source: str) -> str:
     return _COMMENT.sub(lambda comment: re.sub(r"[^\n]", " ", comment[0]), source)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DbgStatement:
     """A `dbg` statement of a source.
 
@@ -66,7 +66,7 @@ def dbg_statements(source: str) -> list[DbgStatement]:
             value = named[1] if named else text
             start = token.end() + len(value) - len(value.lstrip())
             name = named[2] if named else " ".join(value.split())
-            found.append(DbgStatement(token.start(), end.end(), value.strip(), start, name))
+            found.append(DbgStatement(start=token.start(), end=end.end(), value=value.strip(), value_start=start, name=name))
     return found
 
 

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from ..core.caps import Caps
 
 
-@dataclass(frozen=True)
-class Element:
+@dataclass(frozen=True, kw_only=True)
+class ElementKind:
     """One kind of element.
 
     Attributes:
@@ -44,29 +44,31 @@ ELEMENTS = MappingProxyType(
     {
         e.name: e
         for e in (
-            Element("float32", 4, "f32", "vec4<f32>", "f32", "0.0"),
+            ElementKind(name="float32", size_bytes=4, word="f32", quad="vec4<f32>", value="f32", zero="0.0"),
             # Half precision is storage only: arithmetic is done in float32 and rounded at every operator's end.
-            Element("float16", 2, "f16", "vec4<f16>", "f32", "0.0", "shader-f16"),
-            Element("int32", 4, "i32", "vec4<i32>", "i32", "0i"),
-            Element("uint32", 4, "u32", "vec4<u32>", "u32", "0u"),
-            Element("int64", 8, "i64", "", "i64", "0li", "shader-int64"),
-            Element("uint64", 8, "u64", "", "u64", "0lu", "shader-int64"),
+            ElementKind(
+                name="float16", size_bytes=2, word="f16", quad="vec4<f16>", value="f32", zero="0.0", feature="shader-f16"
+            ),
+            ElementKind(name="int32", size_bytes=4, word="i32", quad="vec4<i32>", value="i32", zero="0i"),
+            ElementKind(name="uint32", size_bytes=4, word="u32", quad="vec4<u32>", value="u32", zero="0u"),
+            ElementKind(name="int64", size_bytes=8, word="i64", quad="", value="i64", zero="0li", feature="shader-int64"),
+            ElementKind(name="uint64", size_bytes=8, word="u64", quad="", value="u64", zero="0lu", feature="shader-int64"),
             # Two to a 32-bit word: whoever writes single ones does it by atomic operations on the word.
-            Element("half", 2, "u32", "vec2<u32>", "f32", "0.0"),
-            Element("int64.pair", 8, "vec2<u32>", "", "i64x2", "i64x2(0u, 0u)"),
-            Element("uint64.pair", 8, "vec2<u32>", "", "u64x2", "u64x2(0u, 0u)"),
+            ElementKind(name="half", size_bytes=2, word="u32", quad="vec2<u32>", value="f32", zero="0.0"),
+            ElementKind(name="int64.pair", size_bytes=8, word="vec2<u32>", quad="", value="i64x2", zero="i64x2(0u, 0u)"),
+            ElementKind(name="uint64.pair", size_bytes=8, word="vec2<u32>", quad="", value="u64x2", zero="u64x2(0u, 0u)"),
             # Four to a 32-bit word: whoever writes must write whole words.
-            Element("int8", 1, "u32", "u32", "i32", "0i"),
-            Element("uint8", 1, "u32", "u32", "u32", "0u"),
+            ElementKind(name="int8", size_bytes=1, word="u32", quad="u32", value="i32", zero="0i"),
+            ElementKind(name="uint8", size_bytes=1, word="u32", quad="u32", value="u32", zero="0u"),
             # Eight to a word; nothing writes them.
-            Element("int4", 0, "u32", "u32", "i32", "0i"),
-            Element("uint4", 0, "u32", "u32", "u32", "0u"),
-            Element("bits8", 1, "u32", "u32", "u32", "0u"),
-            Element("bits16", 2, "u32", "vec2<u32>", "u32", "0u"),
-            Element("bits32", 4, "u32", "vec4<u32>", "u32", "0u"),
-            Element("bits64", 8, "vec2<u32>", "", "vec2<u32>", "vec2<u32>(0u, 0u)"),
+            ElementKind(name="int4", size_bytes=0, word="u32", quad="u32", value="i32", zero="0i"),
+            ElementKind(name="uint4", size_bytes=0, word="u32", quad="u32", value="u32", zero="0u"),
+            ElementKind(name="bits8", size_bytes=1, word="u32", quad="u32", value="u32", zero="0u"),
+            ElementKind(name="bits16", size_bytes=2, word="u32", quad="vec2<u32>", value="u32", zero="0u"),
+            ElementKind(name="bits32", size_bytes=4, word="u32", quad="vec4<u32>", value="u32", zero="0u"),
+            ElementKind(name="bits64", size_bytes=8, word="vec2<u32>", quad="", value="vec2<u32>", zero="vec2<u32>(0u, 0u)"),
             # Words that invocations raise to the highest of their values; another kernel reads them as uint32.
-            Element("atomic32", 4, "atomic<u32>", "", "u32", "0u"),
+            ElementKind(name="atomic32", size_bytes=4, word="atomic<u32>", quad="", value="u32", zero="0u"),
         )
     }
 )

@@ -10,7 +10,7 @@ from .element import ELEMENTS
 from .notation import term
 from .spec import UniformType
 from .templates import library_functions
-from .terms import OPAQUE_ZERO, ROUNDED, FunctionCall, Hidden, Rounded, Term, Uniform, Variable
+from .terms import OPAQUE_ZERO, ROUNDED, FunctionCall, Hidden, Rounded, Symbol, Term, Uniform
 
 _KEPT = 4096
 """Formulas with given operands that are kept: a network repeats the few that it has in every layer."""
@@ -96,7 +96,7 @@ class Step:
     code: Term
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Expression:
     """A function of some elements. Part of a kernel's key.
 
@@ -173,7 +173,7 @@ class ExpressionBuilder:
         """
         name = f"y{len(self._steps)}"
         self.uniforms.extend((f"{name}_{field}", type_, value) for field, type_, value in formula.uniforms)
-        given: list[Term] = [Variable(operand) for operand in operands]
+        given: list[Term] = [Symbol(operand) for operand in operands]
         for i, operand in enumerate(operands):
             if operand in operands[:i] and self._is_float(operand):
                 given[i] = self._hidden(given[i])
@@ -192,12 +192,12 @@ class ExpressionBuilder:
         if self._opaque:
             self.uniforms.append((OPAQUE_ZERO, "u32", 0))
         return Expression(
-            tuple(self._args),
-            tuple(steps),
-            result,
-            ELEMENTS[self._types[result]].value,
-            tuple(sorted(self._lib)),
-            tuple(sorted({ELEMENTS[data_type].feature for data_type in self._types.values()} - {""})),
+            args=tuple(self._args),
+            steps=tuple(steps),
+            result=result,
+            type=ELEMENTS[self._types[result]].value,
+            lib=tuple(sorted(self._lib)),
+            features=tuple(sorted({ELEMENTS[data_type].feature for data_type in self._types.values()} - {""})),
         )
 
     def _is_float(self, name: str) -> bool:

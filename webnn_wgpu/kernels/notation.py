@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from .terms import Bitcast, Component, FunctionCall, Group, Infix, Number, Prefix, Term, Uniform, Variable
+from .terms import Bitcast, Component, FunctionCall, Infix, Numeral, Parentheses, Prefix, Symbol, Term, Uniform
 
 _NUMBER = r"0x[0-9a-fA-F]+[iu]?|\d+(?:\.\d+)?(?:e[-+]?\d+)?(?:li|lu|[iufh])?"
 _TOKEN = re.compile(rf"\s*(?:({_NUMBER})\b|([A-Za-z_]\w*)|(<<|>>|[<>=!]=|[-+*/%&|^~!<>().,]))")
@@ -104,10 +104,10 @@ class _Parser:
         if self._take("("):
             found = self._binary(0)
             self._need(")")
-            return Group(found)
+            return Parentheses(found)
         if number := self._number:
             self._advance()
-            return Number(number)
+            return Numeral(number)
         name = self._taken_name()
         if name == "params":
             self._need(".")
@@ -120,7 +120,7 @@ class _Parser:
             value = self._binary(0)
             self._need(")")
             return Bitcast(value, type_)
-        return FunctionCall(name, self._arguments()) if self._take("(") else Variable(name)
+        return FunctionCall(name, self._arguments()) if self._take("(") else Symbol(name)
 
     def _arguments(self) -> tuple[Term, ...]:
         found = [self._binary(0)]

@@ -137,7 +137,7 @@ def own_spec(name: str, source: str, bindings: Iterable[Binding], given: Iterabl
         bindings: its buffers in order. They are bound exactly: `arrayLength` counts their elements.
         given: declarations that another source in its place may count on too.
     """
-    return KernelSpec(name, (), tuple(bindings), source=source, given=tuple(given))
+    return KernelSpec(template=name, params=(), bindings=tuple(bindings), source=source, given=tuple(given))
 
 
 def _shortened(code: str) -> str:

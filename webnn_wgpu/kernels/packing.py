@@ -69,7 +69,7 @@ _WORTH_ROWS = 0.9
 """The share of a texture from which on three rows to a panel pay: the loop over rows takes a little time."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PanelTexture(Packing):
     """Matrices as a texture of panels of columns, for the subgroup kernel of matrix products.
 

@@ -34,7 +34,7 @@ _MARKS = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceOrigin:
     """Where a part of a kernel's source comes from.
 
     Attributes:
@@ -57,7 +57,7 @@ class Place:
 class _Mark:
     """What a piece of source was rendered from: text, whose columns go on, or an expression, which is one place."""
 
-    place: Place
+    place: SourceOrigin
     is_text: bool
 
 
@@ -90,7 +90,7 @@ class SourceMap:
         """Return the number of lines."""
         return len(self.text.splitlines())
 
-    def place(self, line: int, column: int = 1) -> Place:
+    def place(self, line: int, column: int = 1) -> SourceOrigin:
         """Return where a place of the source comes from.
 
         Args:
@@ -159,7 +159,7 @@ def map_of_source(source: str, file: str = OWN_SOURCE, *, dbg: bool = False) -> 
     Place(file='own.wgsl', line=4, column=5, operators=())
     """
     starts = [0, *accumulate(len(line) + 1 for line in source.split("\n"))][:-1]
-    marks = {at: _Mark(Place(file, number, 1), True) for number, at in enumerate(starts, 1)}
+    marks = {at: _Mark(SourceOrigin(file, number, 1), True) for number, at in enumerate(starts, 1)}
     found = SourceMap(source, file, marks, {})
     return found if dbg else found.without_dbg()
 
@@ -223,7 +223,7 @@ def _mark(file: str, source: str, offset: int, is_text: bool) -> int:
     """Return the number of a new mark for what stands at an offset of a file."""
     number = next(_numbers)
     line = source.count("\n", 0, offset) + 1
-    _marks[number] = _Mark(Place(file, line, offset - source.rfind("\n", 0, offset)), is_text)
+    _marks[number] = _Mark(SourceOrigin(file, line, offset - source.rfind("\n", 0, offset)), is_text)
     return number
 
 

@@ -28,7 +28,7 @@ _LONG = 100
 """The number in a kernel's parameters from which on its text is long: most are unrolled 16 times or fewer."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Binding:
     """One buffer or texture of a kernel.
 
@@ -37,7 +37,7 @@ class Binding:
         access: `read`, `write` (read and write), `texture` (a read-only rgba32float storage texture of packed weights), or
             `sampled` (the same as a sampled texture: llvmpipe makes its loads calls of one function, an eighth of what it has
             to compile otherwise, and takes 14 ns for each instead of 6).
-        element: name of an `Element`; unused for textures.
+        element: name of an `ElementKind`; unused for textures.
         quad: whether the kernel reads and writes four elements at a time.
         window: "" where the operand is bound whole; `covering` where a part is bound that holds all that the call touches;
             `masked` where elements outside the bound part are read as 0, or written into what is already there. The
@@ -113,15 +113,15 @@ class KernelTemplate:
         bindings = tuple(bindings)
         needed = {ELEMENTS[b.element].feature for b in bindings if not b.is_texture} | set(features)
         return KernelSpec(
-            self.name,
-            tuple((name, params[name]) for name in self.params),
-            bindings,
-            tuple(uniforms),
-            tuple(sorted(needed - {""})),
+            template=self.name,
+            params=tuple((name, params[name]) for name in self.params),
+            bindings=bindings,
+            uniforms=tuple(uniforms),
+            features=tuple(sorted(needed - {""})),
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KernelSpec:
     """One shader: a template with all its parameters. Hashable; equal specs share one pipeline.
 
@@ -293,7 +293,7 @@ class Tiling:
     convolution: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KernelCall:
     """One dispatch before memory is planned.
 

@@ -52,7 +52,7 @@ class Term:
         >>> print(FunctionCall("max", (Variable("x"), Variable("low"))).substituted({"low": Number("0.0")}))
         max(x, 0.0)
         """
-        return self.rewritten(lambda term: terms.get(term.name, term) if isinstance(term, Variable) else term)
+        return self.rewritten(lambda term: terms.get(term.name, term) if isinstance(term, Symbol) else term)
 
     def walk(self) -> Iterator[Term]:
         """Yield every node, parts before what is above them."""
@@ -69,7 +69,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Variable(Term):
+class Symbol(Term):
     """An operand of a formula, or an argument or step of an expression."""
 
     name: str
@@ -89,7 +89,7 @@ class Uniform(Term):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Number(Term):
+class Numeral(Term):
     """A number as WGSL spells it, with the suffix of its type: `0.0`, `31u`."""
 
     text: str
@@ -189,7 +189,7 @@ class _Around(Term):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Group(_Around):
+class Parentheses(_Around):
     """A term in parentheses, as the notation has it: they are kept where WGSL does not need them too."""
 
     def __str__(self) -> str:
@@ -228,7 +228,7 @@ class Rounded(_Around):
 
     def __str__(self) -> str:
         if self.data_type == "uint8":
-            return f"({Infix('&', self.value, Number('0xffu'))})"
+            return f"({Infix('&', self.value, Numeral('0xffu'))})"
         if self.data_type == "int8":
             return f"extractBits({self.value}, 0u, 8u)"
         return f"half_rounded(({self.value}))" if self.data_type == "half" else f"f32(f16({self.value}))"

@@ -28,7 +28,7 @@ HALF_BYTE = 4
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ByteRange:
     """Bytes of an operand: where they start, on the device's alignment, and where they end."""
 
     start: int
@@ -40,12 +40,12 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class _Run:
+class _UnitRun:
     """Units of one call, the parts it binds by operand, and whether it adds to what an earlier one wrote."""
 
     first: int
     count: int
-    parts: dict[int, _Part]
+    parts: dict[int, _ByteRange]
     keep: bool = False
 
 
@@ -61,36 +61,36 @@ class _Divider:
             i for i, (b, n) in enumerate(zip(call.spec.bindings, sizes, strict=True)) if not b.is_texture and n > self.limit
         ]
 
-    def part(self, operand: int, interval: Interval | None) -> _Part:
+    def part(self, operand: int, interval: Interval | None) -> _ByteRange:
         """Return the aligned part of an operand that holds an interval of its elements, or all of it."""
         total = self.sizes[operand]
         if interval is None:
-            return _Part(0, total)
+            return _ByteRange(0, total)
         bits = _bits(self.call.spec.bindings[operand])
         start = min(interval[0] * bits // 8, total - STORAGE_ALIGNMENT_BYTES) // self.alignment * self.alignment
         end = -(-max(interval[1] * bits, start * 8 + 1) // (STORAGE_ALIGNMENT_BYTES * 8)) * STORAGE_ALIGNMENT_BYTES
-        return _Part(start, min(end, total))
+        return _ByteRange(start, min(end, total))
 
-    def parts(self, operands: Sequence[int], first: int, count: int) -> dict[int, _Part] | None:
+    def parts(self, operands: Sequence[int], first: int, count: int) -> dict[int, _ByteRange] | None:
         """Return what a run must bind of some operands, or None where that does not fit."""
         reach = self.work.reach(first, first + count)
         parts = {i: self.part(i, reach[i]) for i in operands}
         return parts if all(part.size <= self.limit for part in parts.values()) else None
 
-    def runs(self, operands: Sequence[int], most: int) -> list[_Run] | None:
+    def runs(self, operands: Sequence[int], most: int) -> list[_UnitRun] | None:
         """Return the longest runs of which what they touch of `operands` fits; None where that takes more than `most`."""
-        found: list[_Run] = []
+        found: list[_UnitRun] = []
         first = 0
         while first < self.work.units:
             count = _largest(self.work.units - first, lambda n, at=first: self.parts(operands, at, n) is not None)
             parts = self.parts(operands, first, count) if count else None
             if parts is None or len(found) == most:
                 return None
-            found.append(_Run(first, count, parts))
+            found.append(_UnitRun(first, count, parts))
             first += count
         return found
 
-    def passes(self, run: _Run, masked: Sequence[int]) -> Iterator[_Run]:
+    def passes(self, run: _UnitRun, masked: Sequence[int]) -> Iterator[_UnitRun]:
         """Yield a run once for every window of the operands that are seen in parts."""
         reach = self.work.reach(run.first, run.first + run.count)
         step = self.limit // self.alignment * self.alignment
@@ -98,13 +98,15 @@ class _Divider:
         for number in range(max(-(-part.size // step) for part in whole.values())):
             # An operand that has been seen to its end stays bound at its first window, and counts no element of it.
             starts = {i: part.start + number * step for i, part in whole.items()}
-            parts = {i: _Part(starts[i], min(starts[i] + step, part.end)) for i, part in whole.items() if starts[i] < part.end}
+            parts = {
+                i: _ByteRange(starts[i], min(starts[i] + step, part.end)) for i, part in whole.items() if starts[i] < part.end
+            }
             yield replace(run, parts=run.parts | parts, keep=number > 0)
 
     def calls(self) -> list[KernelCall]:
         """Return the calls; the one there is, where it cannot be divided."""
         masked = [i for i in self.large if i in self.work.moved]
-        seen: list[_Run] | None = None
+        seen: list[_UnitRun] | None = None
         if masked:
             outer = self.runs([i for i in self.large if i not in masked], MOST_CALLS)
             seen = None if outer is None else [again for run in outer for again in self.passes(run, masked)]
@@ -113,7 +115,7 @@ class _Divider:
             return self._bound(runs, ())
         return [self.call] if seen is None else self._bound(seen, masked)
 
-    def _bound(self, runs: Sequence[_Run], masked: Sequence[int]) -> list[KernelCall]:
+    def _bound(self, runs: Sequence[_UnitRun], masked: Sequence[int]) -> list[KernelCall]:
         """Return the calls of some runs; `masked` operands are seen in parts."""
         spec, added = self.call.spec, list[tuple[str, UniformType]]()
         bindings = list(spec.bindings)
@@ -141,10 +143,10 @@ class _Divider:
                 operands.append(operand if i not in self.large else self._window(operand, part))
             reason = f"{self.call.reason}, part {number + 1} of {len(runs)}"
             uniforms = tuple(values[name] for name, _ in spec.uniforms)
-            calls.append(KernelCall(spec, tuple(operands), uniforms, grid, reason))
+            calls.append(KernelCall(spec=spec, operands=tuple(operands), uniforms=uniforms, grid=grid, reason=reason))
         return calls
 
-    def _window(self, operand: Operand, part: _Part | None) -> Window:
+    def _window(self, operand: Operand, part: _ByteRange | None) -> Window:
         assert isinstance(operand, int | Packed)
         start, size = (part.start, part.size) if part else (0, STORAGE_ALIGNMENT_BYTES)
         if isinstance(operand, Packed):
@@ -166,7 +168,7 @@ def _bits(binding: Binding) -> int:
     return 8 * ELEMENTS[binding.element].size_bytes or HALF_BYTE
 
 
-def _values(binding: Binding, part: _Part | None, keep: bool) -> dict[str, int]:
+def _values(binding: Binding, part: _ByteRange | None, keep: bool) -> dict[str, int]:
     item = _bits(binding) * (QUAD if binding.quad else 1)
     values = {"first": part.start * 8 // item, "count": part.size * 8 // item} if part else {"first": 0, "count": 0}
     return {f"{binding.name}_{name}": value for name, value in {**values, "keep": int(keep)}.items()}

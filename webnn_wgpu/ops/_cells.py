@@ -14,7 +14,7 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from . import activation
 from ._attrs import Attr
-from ._def import Call, Operand
+from ._def import OpCall, Operand
 from ._rows import to_type, wide
 from .interfaces.cost import Cost
 
@@ -36,8 +36,8 @@ Step: TypeAlias = Callable[[int, Array, State], State]
 def operand(name: str, rank: int, *, required: bool = False) -> Operand:
     """Return the declaration of an operand: all but the input have its data type."""
     if name == "input":
-        return Operand(name, FLOATS, min_rank=rank, max_rank=rank)
-    return Operand(name, FLOATS, same_as="input", min_rank=rank, max_rank=rank, required=required)
+        return Operand(name=name, data_types=FLOATS, min_rank=rank, max_rank=rank)
+    return Operand(name=name, data_types=FLOATS, same_as="input", min_rank=rank, max_rank=rank, required=required)
 
 
 def layout_attr(*allowed: str) -> Attr:
@@ -56,7 +56,7 @@ SEQUENCE_ATTRS = (
 """Arguments and options of gru and lstm that their cells do not have, and the size that all have."""
 
 
-def check_sizes(call: Call, gates: int, peepholes: str = "") -> tuple[int, ...]:
+def check_sizes(call: OpCall, gates: int, peepholes: str = "") -> tuple[int, ...]:
     """Check the shapes of all operands, and return those of a state: [directions, batch, hiddenSize], or [batch, hiddenSize].
 
     Args:
@@ -100,7 +100,7 @@ def check_sizes(call: Call, gates: int, peepholes: str = "") -> tuple[int, ...]:
     return state
 
 
-def check_activations(call: Call, *defaults: str) -> None:
+def check_activations(call: OpCall, *defaults: str) -> None:
     """Check the activations, as many as there are defaults, and make their options canonical."""
     given: tuple[ActivationCall, ...] | None = call.attrs["activations"]
     found = tuple((name, ()) for name in defaults) if given is None else given
@@ -113,7 +113,7 @@ def check_activations(call: Call, *defaults: str) -> None:
     call.attrs["activations"] = tuple(_canonical(call, name, dict(options)) for name, options in found)
 
 
-def _canonical(call: Call, name: str, options: Mapping[str, Any]) -> ActivationCall:
+def _canonical(call: OpCall, name: str, options: Mapping[str, Any]) -> ActivationCall:
     call.require(name in ACTIVATIONS, "Invalid activations", got=repr(name), allowed=", ".join(ACTIVATIONS))
     data_type = call.input(0).data_type
     _, found = ACTIVATIONS[name].check([TensorType(data_type, (1, 1))], options, call.label)

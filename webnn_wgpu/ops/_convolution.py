@@ -21,7 +21,7 @@ from ._convolution_options import sizes_of
 from ._factors import Factor
 from ._large_convolution import (
     Images,
-    Part,
+    PartialSum,
     blocks_of_columns,
     depthwise_fits,
     in_nhwc,
@@ -32,7 +32,7 @@ from ._large_convolution import (
     tile_work,
 )
 from ._patches import patch_uniforms
-from ._product import FORCED, HIGHEST_TILE, Addend, Kernel, Read, finish, most_rows, product_calls
+from ._product import FORCED, HIGHEST_TILE, Addend, ProductKernel, Read, finish, most_rows, product_calls
 from ._product import TEMPLATES as PRODUCTS
 from ._shapes import strides_of
 from ._winograd import TEMPLATES as WINOGRAD
@@ -70,18 +70,18 @@ def convolution_size(low: Lowering, *, transposed: bool) -> ConvolutionSize:
     taps = sizes_of(low.input(1).shape, attrs["filter_layout"])
     top, _, left, _ = attrs["padding"]
     return ConvolutionSize(
-        transposed,
-        layout == "nhwc",
-        x["n"],
-        groups,
-        x["c"] // groups,
-        y["c"] // groups,
-        (x["h"], x["w"]),
-        (y["h"], y["w"]),
-        (taps["h"], taps["w"]),
-        attrs["strides"],
-        attrs["dilations"],
-        (top, left),
+        transposed=transposed,
+        nhwc=layout == "nhwc",
+        images=x["n"],
+        groups=groups,
+        depth=x["c"] // groups,
+        columns=y["c"] // groups,
+        input=(x["h"], x["w"]),
+        output=(y["h"], y["w"]),
+        kernel=(taps["h"], taps["w"]),
+        strides=attrs["strides"],
+        dilations=attrs["dilations"],
+        padding=(top, left),
     )
 
 
@@ -217,14 +217,19 @@ def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCal
 
 def _start(
     low: Lowering, size: ConvolutionSize, source: KernelOperand, weights: KernelOperand, texture: bool, quad: bool
-) -> Kernel:
+) -> ProductKernel:
     """Return a kernel that reads the input and the filter and knows where patches lie."""
     data_type, weights_type = (low.input(i).data_type for i in range(2))
-    kernel = Kernel()
+    kernel = ProductKernel()
     nhwc = size.nhwc and source != low.channels_first
     # A quad of channels lies in one piece, and in one group.
-    kernel.bind(Binding("input", "read", data_type, quad=nhwc and size.depth % QUAD == 0), source)
-    kernel.bind(Binding("weights", "texture") if texture else Binding("weights", "read", weights_type, quad=quad), weights)
+    kernel.bind(Binding(name="input", access="read", element=data_type, quad=nhwc and size.depth % QUAD == 0), source)
+    kernel.bind(
+        Binding(name="weights", access="texture")
+        if texture
+        else Binding(name="weights", access="read", element=weights_type, quad=quad),
+        weights,
+    )
     kernel.params["transposed"] = size.transposed
     patch_uniforms(kernel, size, nhwc=nhwc)
     return kernel
@@ -273,7 +278,7 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
 
 
 def _part_of_filter(
-    low: Lowering, size: ConvolutionSize, choice: Choice, part: Part, block: tuple[int, int], calls: list[KernelCall]
+    low: Lowering, size: ConvolutionSize, choice: Choice, part: PartialSum, block: tuple[int, int], calls: list[KernelCall]
 ) -> tuple[KernelOperand, PanelTexture | None]:
     """Return a part of the filter in the order of its steps, and how it is packed into a texture if it is."""
     own = part.of(size)
@@ -362,7 +367,7 @@ def _panel_texture(low: Lowering, size: ConvolutionSize, choice: Choice) -> Pane
         return None
     _, quads = low.target.costs.products.tile_of(choice, size.product, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
-    packing = PanelTexture(low.caps.subgroup_size, quads, width)
+    packing = PanelTexture(lanes=low.caps.subgroup_size, quads=quads, width=width)
     return packing if packing.height(size.depth, size.columns, size.groups * size.taps) <= width else None
 
 
@@ -412,6 +417,6 @@ def _tap_texture(low: Lowering, size: ConvolutionSize) -> PanelTexture | None:
     Its rows are those of a matrix, taps x channels, cut into panels of four columns.
     """
     width = low.caps.limit("max-texture-dimension-2d")
-    packing = PanelTexture(1, 1, width)
+    packing = PanelTexture(lanes=1, quads=1, width=width)
     fits = packing.wraps(size.taps) == 1 and packing.height(size.taps, size.channels, 1) <= width
     return packing if fits and low.target.costs.convolutions.taps_in_texture and low.is_constant(low.value(1)) else None

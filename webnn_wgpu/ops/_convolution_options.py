@@ -12,14 +12,14 @@ from ._def import Operand
 if TYPE_CHECKING:
     from ..core.errors import MLTypeError
     from ..ir.graph import Array, Attrs
-    from ._def import Call
+    from ._def import OpCall
 
 INPUT_LAYOUTS = ("nchw", "nhwc")
 
 OPERANDS = (
-    Operand("input", FLOATS, min_rank=4, max_rank=4),
-    Operand("filter", FLOATS, same_as="input", min_rank=4, max_rank=4),
-    Operand("bias", FLOATS, same_as="input", min_rank=1, max_rank=1, required=False),
+    Operand(name="input", data_types=FLOATS, min_rank=4, max_rank=4),
+    Operand(name="filter", data_types=FLOATS, same_as="input", min_rank=4, max_rank=4),
+    Operand(name="bias", data_types=FLOATS, same_as="input", min_rank=1, max_rank=1, required=False),
 )
 
 
@@ -55,7 +55,7 @@ def laid_out(layout: str, n: int, c: int, h: int, w: int) -> tuple[int, ...]:
     return tuple({"n": n, "c": c, "h": h, "w": w}[letter] for letter in layout)
 
 
-def check_options(call: Call) -> None:
+def check_options(call: OpCall) -> None:
     """Check the lengths and values of the options that both convolutions have."""
     attrs = call.attrs
     for name, length, meaning in (
@@ -72,7 +72,7 @@ def check_options(call: Call) -> None:
     call.require(attrs["groups"] > 0, "groups must be > 0", got=f"groups={attrs['groups']}", allowed=">= 1")
 
 
-def check_bias(call: Call, channels: int) -> None:
+def check_bias(call: OpCall, channels: int) -> None:
     """Check that a bias has one element per output channel."""
     bias = call.inputs[2]
     call.require(
@@ -80,7 +80,7 @@ def check_bias(call: Call, channels: int) -> None:
     )
 
 
-def not_divisible(call: Call, operator: str, channels: int) -> MLTypeError:
+def not_divisible(call: OpCall, operator: str, channels: int) -> MLTypeError:
     """Return the error for input channels that do not divide into groups."""
     groups = call.attrs["groups"]
     return call.fail(

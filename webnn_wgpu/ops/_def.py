@@ -8,7 +8,7 @@ Passes, planner and tests learn the rest from its interfaces (`ops.interfaces`);
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast, get_args
 
 from ..core.caps import Caps
@@ -33,7 +33,7 @@ from .interfaces.movement import Movement, Part
 from .interfaces.precision import Precision
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Operand:
     """One operand of an operator.
 
@@ -55,7 +55,7 @@ class Operand:
     variadic: bool = False
 
 
-class Call:
+class OpCall:
     """One operator call while it is checked: operand types, attributes (made canonical), and the ways to refuse it."""
 
     def __init__(self, op: Signature, label: str, inputs: Sequence[TensorType | None], attrs: Mapping[str, Any]) -> None:
@@ -156,7 +156,7 @@ class Call:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Lowering:
     """What `lower` may look at.
 
@@ -272,14 +272,14 @@ class Epilogue:
     output: int
 
 
-Infer = Callable[[Call], tuple[TensorType, ...]]
+Infer = Callable[[OpCall], tuple[TensorType, ...]]
 Lower = Callable[[Lowering], list[KernelCall]]
 
 Interface = Literal["elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds"]
 """The fields of `OpDef` that an operator either fills in or says to be `without`."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Signature:
     """The checks of one method: of an operator, or of a helper that adds other operators under a name of its own.
 
@@ -296,7 +296,6 @@ class Signature:
     name: str
     operands: tuple[Operand, ...]
     infer: Infer
-    _: KW_ONLY
     attrs: tuple[Attr, ...] = ()
     spec: str = ""
     rank_phrase: str = ""
@@ -330,12 +329,12 @@ class Signature:
         Raises:
             MLTypeError: a rule of the specification is broken; the message names it.
         """
-        call = Call(self, label, inputs, attrs)
+        call = OpCall(self, label, inputs, attrs)
         call.check_operands()
         return self.infer(call), call.attrs
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class OpDef(Signature):
     """One operator.
 
@@ -365,7 +364,6 @@ class OpDef(Signature):
 
     reference: Reference | None
     lower: Lower | None
-    _: KW_ONLY
     family: Family
     templates: tuple[KernelTemplate, ...] = ()
     without: tuple[Interface, ...] = ()

@@ -64,12 +64,19 @@ def elementwise_call(
             fields.append(("row_quads", "u32", dims[-1] // QUAD))
     for i, (source, read, own) in enumerate(zip(sources, reads, merged, strict=True)):
         name = f"input{i}"
-        bindings.append(Binding(name, "read", element_of(source.type.data_type, caps), quad=read in ("same", "suffix", "quad")))
+        bindings.append(
+            Binding(
+                name=name,
+                access="read",
+                element=element_of(source.type.data_type, caps),
+                quad=read in ("same", "suffix", "quad"),
+            )
+        )
         if read == "suffix":
             fields.append((f"{name}_quads", "u32", source.type.num_elements // QUAD))
         elif read in ("quad", "repeat", "strided"):
             fields.extend((f"{name}_stride_{d}", "u32", n) for d, n in enumerate(own))
-    bindings.append(Binding("output", "write", element_of(output_type.data_type, caps), quad=True))
+    bindings.append(Binding(name="output", access="write", element=element_of(output_type.data_type, caps), quad=True))
     fields += expression_uniforms
     launch, grid = quad_launch(output_type.num_elements, target)
     fields = [*launch, *fields]
@@ -89,7 +96,9 @@ def elementwise_call(
         return [*(_touched(r, s.type, dims, own, first, end) for s, r, own in found), (first, end)]
 
     work = quad_work(output_type.num_elements, target, reach)
-    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason, work)]
+    return [
+        KernelCall(spec=spec, operands=operands, uniforms=tuple(v for _, _, v in fields), grid=grid, reason=reason, work=work)
+    ]
 
 
 def _spread(

@@ -42,7 +42,7 @@ class Factor:
 
 
 @dataclass(frozen=True)
-class Block:
+class ColumnRange:
     """Columns first..end-1 of a product that is `width` columns wide."""
 
     first: int
@@ -86,7 +86,7 @@ def packed(operand: Operand, packing: Packing) -> Packed:
     return Packed(operand, packing)
 
 
-def columns_of(low: Lowering, factor: Factor, block: Block, calls: list[KernelCall]) -> Operand:
+def columns_of(low: Lowering, factor: Factor, block: ColumnRange, calls: list[KernelCall]) -> Operand:
     """Return a block of a factor's columns in row-major order: a copy, made at build time if it is a single constant."""
     *batch, rows, columns = strides_of(factor.shape)
     if factor.transposed:

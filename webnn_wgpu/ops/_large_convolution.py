@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..costs import ConvolutionSize, Target
     from ..kernels.spec import Grid, Interval, KernelCall, Operand, Reach
     from ._def import Lowering
-    from ._product import Kernel, Read
+    from ._product import ProductKernel, Read
 
 NHWC = (0, 2, 3, 1)
 """The dimensions of an nchw image in the order nhwc."""
@@ -106,7 +106,7 @@ def _room(caps: Caps) -> int:
     return _limit(caps) - caps.limit("min-storage-buffer-offset-alignment") - STORAGE_ALIGNMENT_BYTES
 
 
-def tile_work(kernel: Kernel, size: ConvolutionSize, rows: int, caps: Caps) -> Work:
+def tile_work(kernel: ProductKernel, size: ConvolutionSize, rows: int, caps: Caps) -> Work:
     """Return how a product of patches with the filter is divided, whose tiles have `rows` output pixels."""
     uniforms = {name: int(value) for name, _, value in kernel.fields if name in ("blocks", "panels", "tiles", "K", "N")}
     blocks, panels, images = uniforms["blocks"], uniforms["panels"], Images(size)
@@ -129,7 +129,7 @@ def tile_work(kernel: Kernel, size: ConvolutionSize, rows: int, caps: Caps) -> W
     return Work(uniforms["tiles"], lambda tiles: ({"tiles": tiles}, grid_1d(tiles, caps)), reach)
 
 
-def row_work(kernel: Kernel, size: ConvolutionSize, per_row: int, height: int, workgroup: int, caps: Caps) -> Work:
+def row_work(kernel: ProductKernel, size: ConvolutionSize, per_row: int, height: int, workgroup: int, caps: Caps) -> Work:
     """Return how a convolution of one input channel per group is divided.
 
     Args:
@@ -195,7 +195,7 @@ def _shared_planes(size: ConvolutionSize, rows: tuple[int, int]) -> Interval:
 
 
 @dataclass(frozen=True)
-class Part:
+class PartialSum:
     """A part of the sums: steps first..end-1 along the taps' rows and columns, and along the channels of a group."""
 
     rows: tuple[int, int]
@@ -213,7 +213,7 @@ class Part:
         )
 
 
-def parts_of_sums(target: Target, size: ConvolutionSize, element_bytes: int, pixels: int) -> list[Part]:
+def parts_of_sums(target: Target, size: ConvolutionSize, element_bytes: int, pixels: int) -> list[PartialSum]:
     """Return the parts that the sums of a convolution are cut into; one where a kernel can take them whole.
 
     A part's loops end on any device, a quad of its filter's columns fits a binding, and so does what a run of `pixels` reads.
@@ -222,12 +222,12 @@ def parts_of_sums(target: Target, size: ConvolutionSize, element_bytes: int, pix
     lengths = [*size.kernel, size.depth]
     counts = [1, 1, 1]
 
-    def part(numbers: Sequence[int]) -> Part:
+    def part(numbers: Sequence[int]) -> PartialSum:
         bounds: list[tuple[int, int]] = []
         for length, count, number in zip(lengths, counts, numbers, strict=True):
             step = _step(length, count)
             bounds.append((number * step, min(length, (number + 1) * step)))
-        return Part(*bounds)
+        return PartialSum(*bounds)
 
     def fits() -> bool:
         own = part((0, 0, 0)).of(size)
@@ -265,7 +265,7 @@ def _iterations(size: ConvolutionSize, *, single: bool) -> int:
     return size.kernel[0] + size.taps * max(of_tap, one_by_one) + 100
 
 
-def part_of_input(low: Lowering, size: ConvolutionSize, part: Part, calls: list[KernelCall]) -> Operand:
+def part_of_input(low: Lowering, size: ConvolutionSize, part: PartialSum, calls: list[KernelCall]) -> Operand:
     """Return the channels of a part of an nhwc input, side by side; the input itself where that is all."""
     first, end = part.channels
     if end - first == size.depth:

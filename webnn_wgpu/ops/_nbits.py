@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..ir.graph import Array
-from ._def import Call
+from ._def import OpCall
 from ._rows import wide
 from .interfaces.documentation import Parameter
 
@@ -47,7 +47,7 @@ def zeros_of(zero_points: Array | None, rows: int, blocks: int, bits: int) -> Ar
     return wide(zero_points.reshape(rows, blocks))
 
 
-def check_bits(call: Call) -> tuple[int, int]:
+def check_bits(call: OpCall) -> tuple[int, int]:
     """Check and return the attributes `bits` and `block_size`."""
     bits, size = call.attrs["bits"], call.attrs["block_size"]
     call.require(bits in BITS, "bits is not allowed", got=f"bits={bits}", allowed=", ".join(map(str, BITS)))

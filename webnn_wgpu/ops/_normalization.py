@@ -12,17 +12,17 @@ from ..core.data_types import cast_number
 from ..ir.graph import Array
 from ..kernels.expression import formula
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
-from ._def import Call, Lowering
+from ._def import Lowering, OpCall
 from ._reduction import VARIANTS, Field, choose_variant, row_call, rows_fit, view_rows
 from ._rows import scalar_uniform, wide
 from ._shapes import strides_of
 from ._steps import Steps
-from .interfaces.bounds import EPSILON, Bounds, Computed
+from .interfaces.bounds import EPSILON, Bounds, ReferenceResults
 
 NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters", "centered", "again"), VARIANTS)
 
 
-def require_shape(call: Call, index: int, name: str, shape: Sequence[int], rule: str) -> None:
+def require_shape(call: OpCall, index: int, name: str, shape: Sequence[int], rule: str) -> None:
     """Refuse the call unless the optional operand `index`, called `name`, is absent or has `shape`."""
     given = call.inputs[index]
     call.require(
@@ -85,9 +85,9 @@ def normalization_call(
     if given:
         fields += items.parameter_fields("reduced") if of_items else view.kept.parameter_fields("kept")
     resources = [
-        (Binding("input", "read", x.data_type, quad=quads), low.value(0)),
-        *((Binding(name, "read", x.data_type, quad=quads and of_items), low.value(i)) for i, name in given),
-        (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
+        (Binding(name="input", access="read", element=x.data_type, quad=quads), low.value(0)),
+        *((Binding(name=name, access="read", element=x.data_type, quad=quads and of_items), low.value(i)) for i, name in given),
+        (Binding(name="output", access="write", element=x.data_type, quad=quads), low.node.outputs[0]),
     ]
     again = low.target.costs.rows.reads_again(shape.held, view.kept.size)
     return [
@@ -130,7 +130,7 @@ def _in_steps(low: Lowering, axes: Sequence[int], parameter_strides: Sequence[in
     return steps.calls
 
 
-def _bounds(found: Computed) -> list[Array]:
+def _bounds(found: ReferenceResults) -> list[Array]:
     attrs, epsilon = found.node.attrs, cast_number(found.node.attrs["epsilon"], str(found.operand().dtype))
     x = found.operand().astype(np.float64)
     scale, bias = (None if a is None else a.astype(np.float64) for a in found.operands[1:])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..costs import ConvolutionSize
-    from ._product import Kernel
+    from ._product import ProductKernel
 
 
-def patch_uniforms(kernel: Kernel, size: ConvolutionSize, *, nhwc: bool) -> None:
+def patch_uniforms(kernel: ProductKernel, size: ConvolutionSize, *, nhwc: bool) -> None:
     """Add the uniforms by which `shaders/lib/patches.wgsl.j2` finds input pixels, `nhwc` or not, and the filter's sizes."""
     (in_height, in_width), channels = size.input, size.groups * size.depth
     kernel.uniforms(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ..ir.graph import Array
-    from ._def import Call
+    from ._def import OpCall
 
 INDEX_TYPES = ("int32", "uint32", "int64")
 """Data types of indices."""
@@ -30,7 +30,7 @@ CLAMPED_INDICES = "A negative index counts from the end. An index out of range i
 """The documentation of indices of the specification's operators."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Places:
     """How rows of indices name places; `shaders/lib/places.wgsl.j2` is the same in WGSL.
 
@@ -72,7 +72,15 @@ def places_along(shape: Sequence[int], indices: Sequence[int], axis: int) -> Pla
     """Return the places `input[..., index, ...]` of slices behind a dimension."""
     rows = math.prod(indices)
     fields: tuple[tuple[str, UniformType, int], ...] = (("count", "u32", rows), ("size", "u32", shape[axis]))
-    return Places("axis", 1, math.prod(shape[:axis]) * rows, math.prod(shape[axis + 1 :]), fields, rows, shape[axis])
+    return Places(
+        form="axis",
+        rank=1,
+        count=math.prod(shape[:axis]) * rows,
+        slice_length=math.prod(shape[axis + 1 :]),
+        fields=fields,
+        group=rows,
+        part=shape[axis],
+    )
 
 
 def places_of_elements(shape: Sequence[int], indices: Sequence[int], axis: int) -> Places:
@@ -83,7 +91,15 @@ def places_of_elements(shape: Sequence[int], indices: Sequence[int], axis: int) 
         ("size", "u32", shape[axis]),
         ("inner", "u32", inner),
     )
-    return Places("elements", 1, math.prod(indices), 1, fields, indices[axis] * inner, shape[axis] * inner)
+    return Places(
+        form="elements",
+        rank=1,
+        count=math.prod(indices),
+        slice_length=1,
+        fields=fields,
+        group=indices[axis] * inner,
+        part=shape[axis] * inner,
+    )
 
 
 def places_at(shape: Sequence[int], indices: Sequence[int]) -> Places:
@@ -91,12 +107,20 @@ def places_at(shape: Sequence[int], indices: Sequence[int]) -> Places:
     rank = indices[-1]
     fields: tuple[tuple[str, UniformType, int], ...] = tuple((f"size_{d}", "u32", shape[d]) for d in range(rank))
     count = math.prod(indices[:-1])
-    return Places("coordinates", rank, count, math.prod(shape[rank:]), fields, count, math.prod(shape[:rank]))
+    return Places(
+        form="coordinates",
+        rank=rank,
+        count=count,
+        slice_length=math.prod(shape[rank:]),
+        fields=fields,
+        group=count,
+        part=math.prod(shape[:rank]),
+    )
 
 
 def index_binding(data_type: str, name: str = "indices") -> Binding:
     """Return the binding of the indices as `shaders/lib/clamped_index.wgsl.j2` reads it: int64 as two words."""
-    return Binding(name, "read", "bits64" if data_type == "int64" else data_type)
+    return Binding(name=name, access="read", element="bits64" if data_type == "int64" else data_type)
 
 
 def clamped_indices(indices: Array, size: int) -> Array:
@@ -118,7 +142,7 @@ def coordinates(indices: Array, shape: Sequence[int]) -> tuple[Array, ...]:
     return tuple(clamped_indices(indices[..., d], shape[d]) for d in range(indices.shape[-1]))
 
 
-def check_elements(call: Call) -> int:
+def check_elements(call: OpCall) -> int:
     """Check operands `input` and `indices` whose shapes differ along the axis at most, and return the axis."""
     x, indices = call.input(), call.input(1)
     got = f"input {x}, indices {indices}"
@@ -139,7 +163,7 @@ def check_elements(call: Call) -> int:
     return axis
 
 
-def check_coordinates(call: Call) -> tuple[int, ...]:
+def check_coordinates(call: OpCall) -> tuple[int, ...]:
     """Check operands `input` and `indices`, whose rows are coordinates; return the shape of the slices they name."""
     x, indices = call.input(), call.input(1)
     rank = indices.shape[-1]

@@ -31,7 +31,7 @@ from ..kernels.terms import OPAQUE_ZERO
 from ..kernels.tiles import rest_of, texture_uniforms, tile_uniforms
 from ..kernels.windows import strided_span
 from ._def import Lowering
-from ._factors import Block, Factor, columns_of, is_constant, packed, row_major, steps_of
+from ._factors import ColumnRange, Factor, columns_of, is_constant, packed, row_major, steps_of
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 
 _OWN_PARAMS = {"subgroup": ("lanes", "rows", "quads", "b_texture", "rest"), "tiled": ("tile",), "gemv": (), "plain": ("rows",)}
@@ -78,8 +78,8 @@ class _Steps:
     b: tuple[int, ...]
 
 
-@dataclass
-class Kernel:
+@dataclass(kw_only=True)
+class ProductKernel:
     """The parts of a kernel call while they are put together."""
 
     bindings: list[Binding] = field(default_factory=list[Binding])
@@ -108,7 +108,14 @@ class Kernel:
         """Return the call."""
         uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in self.fields]
         spec = template.spec(self.bindings, uniforms, features=self.features, **self.params)
-        return KernelCall(spec, tuple(self.operands), tuple(value for _, _, value in self.fields), grid, reason, work)
+        return KernelCall(
+            spec=spec,
+            operands=tuple(self.operands),
+            uniforms=tuple(value for _, _, value in self.fields),
+            grid=grid,
+            reason=reason,
+            work=work,
+        )
 
 
 def product_calls(
@@ -147,7 +154,7 @@ def product_calls(
     a = replace(a, value=row_major(low, a, "a", calls), transposed=False, shape=(*a.batch, a.rows, a.columns))
     width = _block_width(low, b, size, choice)
     for first in range(0, size.N, width):
-        block = Block(first, min(size.N, first + width), size.N)
+        block = ColumnRange(first, min(size.N, first + width), size.N)
         calls += _block_calls(low, a, b, size, batch, choice, block, alpha, addend, read, into)
     return calls
 
@@ -201,7 +208,7 @@ def _block_calls(
     size: ProductSize,
     batch: tuple[int, ...],
     choice: Choice,
-    block: Block,
+    block: ColumnRange,
     alpha: float,
     addend: Addend | None,
     read: Read,
@@ -211,19 +218,19 @@ def _block_calls(
     own = replace(size, N=block.columns)
     M, N, K = own.M, own.N, own.K
     reason = choice.reason
-    kernel, calls = Kernel(), list[KernelCall]()
+    kernel, calls = ProductKernel(), list[KernelCall]()
     packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
     reason += ", b packed in a texture" if packing else ""
     tile = _tile(kernel, low, a, own, choice, texture=packing is not None)
     a_quads = K % QUAD == 0 and choice.variant != "gemv"
-    kernel.bind(Binding("a", "read", a.data_type, quad=a_quads), a.value)
+    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=a_quads), a.value)
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
-        kernel.bind(Binding("b", "texture"), packed(b.value, whole if block.whole else part))
+        kernel.bind(Binding(name="b", access="texture"), packed(b.value, whole if block.whole else part))
     else:
         operand = row_major(low, b, "b", calls) if block.whole else columns_of(low, b, block, calls)
-        kernel.bind(Binding("b", "read", b.data_type, quad=N % QUAD == 0), operand)
+        kernel.bind(Binding(name="b", access="read", element=b.data_type, quad=N % QUAD == 0), operand)
     tiles = tile_uniforms(own, *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:
@@ -247,7 +254,9 @@ def _block_calls(
     return [*calls, replace(call, tiling=tiling)]
 
 
-def _tile(kernel: Kernel, low: Lowering, a: Factor, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, int]:
+def _tile(
+    kernel: ProductKernel, low: Lowering, a: Factor, size: ProductSize, choice: Choice, *, texture: bool
+) -> tuple[int, int]:
     """Declare the parameters of a variant, and return the rows and columns of its tiles."""
     if choice.variant == "subgroup":
         rows, quads = _subgroup_tile(low, size, choice, texture=texture)
@@ -273,7 +282,7 @@ def _subgroup_tile(low: Lowering, size: ProductSize, choice: Choice, *, texture:
     return low.target.costs.products.tile_of(choice, size, texture=texture, wide=not convolution)
 
 
-def _work(kernel: Kernel, size: ProductSize, width: int, rows: int, steps: _Steps, caps: Caps) -> Work:
+def _work(kernel: ProductKernel, size: ProductSize, width: int, rows: int, steps: _Steps, caps: Caps) -> Work:
     """Return how a product is divided, whose tiles have `rows` rows and whose result is `width` columns wide."""
     M, N, K = size.M, size.N, size.K
     uniforms = {name: int(value) for name, _, value in kernel.fields if name in ("blocks", "panels", "tiles")}
@@ -343,7 +352,7 @@ def _panel_texture(low: Lowering, b: Factor, size: ProductSize, choice: Choice) 
         return None
     _, quads = _subgroup_tile(low, size, choice, texture=True)
     width = low.caps.limit("max-texture-dimension-2d")
-    packing = PanelTexture(low.caps.subgroup_size, quads, width)
+    packing = PanelTexture(lanes=low.caps.subgroup_size, quads=quads, width=width)
     matrices = math.prod(b.batch)
     return packing.smallest(size.K, size.N, matrices) if packing.height(size.K, size.N, matrices) <= width else None
 
@@ -372,7 +381,7 @@ def _block_width(low: Lowering, b: Factor, size: ProductSize, choice: Choice) ->
     if choice.variant == "subgroup" and is_constant(low, b.value):
         _, quads = _subgroup_tile(low, size, choice, texture=True)
         texture_side = low.caps.limit("max-texture-dimension-2d")
-        packing = PanelTexture(low.caps.subgroup_size, quads, texture_side)
+        packing = PanelTexture(lanes=low.caps.subgroup_size, quads=quads, width=texture_side)
         if packing.height(K, N, math.prod(b.batch)) <= texture_side:
             return N
         panels = texture_side // packing.wraps(K)
@@ -388,7 +397,7 @@ def _block_width(low: Lowering, b: Factor, size: ProductSize, choice: Choice) ->
     return min(N, columns // PANEL * PANEL or max(QUAD, columns // QUAD * QUAD))
 
 
-def _number_batches(kernel: Kernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> _Steps:
+def _number_batches(kernel: ProductKernel, batch: Sequence[int], *factors: tuple[Sequence[int], int]) -> _Steps:
     """Declare how the number of a result's matrix leads to each factor's, given its leading dimensions and step."""
     strides = [[s * step for s in broadcast_strides(own, batch)] if batch else [] for own, step in factors]
     dims, (_, *merged) = merge_dimensions(batch, [strides_of(batch), *strides])
@@ -402,7 +411,7 @@ def _number_batches(kernel: Kernel, batch: Sequence[int], *factors: tuple[Sequen
 
 
 def finish(
-    kernel: Kernel,
+    kernel: ProductKernel,
     low: Lowering,
     whole: bool,
     read: Read,
@@ -430,7 +439,10 @@ def finish(
     kernel.params["c_read"] = c_read = read(addend.shape) if addend else ""
     if addend:
         kernel.reads["c"] = c_read
-        kernel.bind(Binding("c", "read", addend.data_type, quad=whole and c_read in ("full", "columns")), addend.value)
+        kernel.bind(
+            Binding(name="c", access="read", element=addend.data_type, quad=whole and c_read in ("full", "columns")),
+            addend.value,
+        )
         if addend.beta != 1:
             kernel.uniform("beta", addend.beta, "f32")
     epilogue = None if into else low.epilogue
@@ -440,7 +452,12 @@ def finish(
             own = low.graph.type(value)
             reads.append(read(own.shape))
             kernel.reads[f"extra{i}"] = reads[-1]
-            kernel.bind(Binding(f"extra{i}", "read", own.data_type, quad=whole and reads[-1] not in ("rows", "one")), value)
+            kernel.bind(
+                Binding(
+                    name=f"extra{i}", access="read", element=own.data_type, quad=whole and reads[-1] not in ("rows", "one")
+                ),
+                value,
+            )
         kernel.fields += epilogue.uniforms
         if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (scaled or addend):
             kernel.uniform(OPAQUE_ZERO, 0)
@@ -448,10 +465,13 @@ def finish(
     kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
     kernel.reads["output"] = "part" if part else "full"
     if into:
-        kernel.bind(Binding("output", "write", "float32", quad=whole), into)
+        kernel.bind(Binding(name="output", access="write", element="float32", quad=whole), into)
         return
     output = epilogue.output if epilogue else low.node.outputs[0]
-    kernel.bind(Binding("output", "write", low.graph.type(output).data_type, quad=whole), part.value if part else output)
+    kernel.bind(
+        Binding(name="output", access="write", element=low.graph.type(output).data_type, quad=whole),
+        part.value if part else output,
+    )
 
 
 def _read(shape: Sequence[int], size: ProductSize) -> str:

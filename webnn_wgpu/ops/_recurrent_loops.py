@@ -16,7 +16,7 @@ from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Temp, Work, grid_1d
 from ._def import Lowering
 from ._factors import Factor, row_major
-from ._recurrent_network import Bound, Field, Network, Sizes, initial_states
+from ._recurrent_network import BoundOperand, Field, Network, Sizes, initial_states
 from .strided import strided_call
 
 SEQUENCE = KernelTemplate("recurrent.sequence", ("cell", "width", "capacity", "invocations"))
@@ -35,19 +35,19 @@ class _Block:
 
     first: int
     end: int
-    weights: Bound
+    weights: BoundOperand
 
 
 def _blocks(low: Lowering, sizes: Sizes, calls: list[KernelCall]) -> tuple[_Block, ...]:
     """Return the units in blocks whose recurrent weights fit a binding; they are read along the units: transposed."""
     weight, limit = low.input(2), low.caps.limit("max-storage-buffer-binding-size")
     element_bytes = DATA_TYPES[weight.data_type].size_bytes
-    binding = Binding("recurrent_weight", "read", weight.data_type, quad=sizes.H % QUAD == 0)
+    binding = Binding(name="recurrent_weight", access="read", element=weight.data_type, quad=sizes.H % QUAD == 0)
     of_direction = sizes.H * sizes.N * element_bytes
     room = limit - STORAGE_ALIGNMENT_BYTES - (0 if sizes.D == 1 else low.caps.limit("min-storage-buffer-offset-alignment"))
     if of_direction <= room or padded_bytes(sizes.D * of_direction) <= limit:
         factor = Factor(low.value(2), weight.data_type, weight.shape, transposed=True)
-        return (_Block(0, sizes.H, Bound(binding, row_major(low, factor, "recurrent_weight", calls))),)
+        return (_Block(0, sizes.H, BoundOperand(binding, row_major(low, factor, "recurrent_weight", calls))),)
     gates = sizes.gates
     width = max(QUAD, room // (sizes.H * gates * element_bytes) // QUAD * QUAD)
     blocks: list[_Block] = []
@@ -58,7 +58,7 @@ def _blocks(low: Lowering, sizes: Sizes, calls: list[KernelCall]) -> tuple[_Bloc
         strides = (sizes.N * sizes.H, 1, sizes.H * sizes.H, sizes.H)
         reason = f"recurrent weights of units {first} to {end}"
         calls.append(strided_call(low.value(2), weight.data_type, first * sizes.H, dims, strides, temp, low.target, reason))
-        blocks.append(_Block(first, end, Bound(binding, temp)))
+        blocks.append(_Block(first, end, BoundOperand(binding, temp)))
     return tuple(blocks)
 
 
@@ -143,7 +143,7 @@ def steps_calls(network: Network, reason: str, calls: list[KernelCall]) -> None:
         after = outputs[: len(network.states)]
         if step + 1 < sizes.S:
             temps = {state: Temp(f"{state} {step % 2}", state_bytes) for state in network.states}
-            after = tuple(Bound(Binding(f"new_{state}", "write"), temp) for state, temp in temps.items())
+            after = tuple(BoundOperand(Binding(name=f"new_{state}", access="write"), temp) for state, temp in temps.items())
         reads = list(before.values())
         if "hidden" in before:
             reads[0] = replace(reads[0], binding=replace(reads[0].binding, quad=quad))
@@ -153,11 +153,13 @@ def steps_calls(network: Network, reason: str, calls: list[KernelCall]) -> None:
         else:
             # Gru that resets before the product: all of r * h must be there before any of it is multiplied.
             reset = Temp("reset", state_bytes)
-            calls += _step_calls(network, blocks, step, "r", reads, [Bound(Binding("new_reset", "write"), reset)], reason)
-            reads.append(Bound(Binding("reset", "read", quad=quad), reset))
+            calls += _step_calls(
+                network, blocks, step, "r", reads, [BoundOperand(Binding(name="new_reset", access="write"), reset)], reason
+            )
+            reads.append(BoundOperand(Binding(name="reset", access="read", quad=quad), reset))
             calls += _step_calls(network, blocks, step, "zn", reads, (*after, *sequence), reason)
         before = {
-            state: Bound(replace(b.binding, name=state, access="read"), b.operand)
+            state: BoundOperand(replace(b.binding, name=state, access="read"), b.operand)
             for state, b in zip(network.states, after, strict=True)
         }
 
@@ -167,8 +169,8 @@ def _step_calls(
     parts: Sequence[_Block],
     step: int,
     gates: str,
-    reads: Sequence[Bound],
-    writes: Sequence[Bound],
+    reads: Sequence[BoundOperand],
+    writes: Sequence[BoundOperand],
     reason: str,
 ) -> list[KernelCall]:
     """Return the calls of one step that multiply the state by the weights of `gates` and finish what `writes` names."""

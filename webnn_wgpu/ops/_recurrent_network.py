@@ -12,7 +12,7 @@ from ..ir.types import TensorType
 from ..kernels.element import padded_bytes
 from ..kernels.packing import Permuted
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Operand, Packed, Temp, UniformType, Work, grid_1d
-from ..kernels.terms import Term, Variable
+from ..kernels.terms import Symbol, Term
 from ._cells import ACTIVATIONS, is_forward
 from ._def import Lowering
 from ._factors import Factor
@@ -22,7 +22,7 @@ Field = tuple[str, UniformType, int | float]
 """A uniform: its name, type and value."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Vector:
     """Where a kernel finds the recurrent bias or the peepholes of a unit.
 
@@ -41,7 +41,7 @@ class Vector:
     length: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CellText:
     """What the text of a cell depends on; `shaders/lib/recurrent.wgsl.j2` writes it.
 
@@ -62,7 +62,7 @@ class CellText:
     held: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sizes:
     """Sizes by the names they have in the shaders: directions, steps, batch, hidden units, and gates times units."""
 
@@ -86,14 +86,14 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundOperand:
     """A binding with what it refers to."""
 
     binding: Binding
     operand: Operand
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Network:
     """One node's parts, as all variants need them.
 
@@ -110,9 +110,9 @@ class Network:
     low: Lowering
     cell: CellText
     sizes: Sizes
-    projection: Bound
-    vectors: tuple[Bound, ...]
-    initial: MappingProxyType[str, Bound]
+    projection: BoundOperand
+    vectors: tuple[BoundOperand, ...]
+    initial: MappingProxyType[str, BoundOperand]
     fields: tuple[Field, ...]
 
     @property
@@ -126,18 +126,19 @@ class Network:
         return ("hidden", "cell") if self.is_lstm else ("hidden",)
 
     @property
-    def outputs(self) -> tuple[Bound, ...]:
+    def outputs(self) -> tuple[BoundOperand, ...]:
         """The outputs: `new_hidden`, with lstm `new_cell`, and `sequence` where it is wanted."""
         names = (*(f"new_{state}" for state in self.states), "sequence")
         data_type = self.low.output().data_type
         return tuple(
-            Bound(Binding(name, "write", data_type), output) for name, output in zip(names, self.low.node.outputs, strict=False)
+            BoundOperand(Binding(name=name, access="write", element=data_type), output)
+            for name, output in zip(names, self.low.node.outputs, strict=False)
         )
 
     def call(
         self,
         template: KernelTemplate,
-        bound: Sequence[Bound],
+        bound: Sequence[BoundOperand],
         fields: Sequence[Field],
         workgroups: int,
         reason: str,
@@ -151,7 +152,14 @@ class Network:
         uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in fields]
         spec = template.spec([b.binding for b in bound], uniforms, features=features, cell=self.cell, **params)
         operands = tuple(b.operand for b in bound)
-        return KernelCall(spec, operands, tuple(v for _, _, v in fields), grid_1d(workgroups, self.low.caps), reason, work)
+        return KernelCall(
+            spec=spec,
+            operands=operands,
+            uniforms=tuple(v for _, _, v in fields),
+            grid=grid_1d(workgroups, self.low.caps),
+            reason=reason,
+            work=work,
+        )
 
 
 def sizes_of(low: Lowering) -> Sizes:
@@ -159,7 +167,7 @@ def sizes_of(low: Lowering) -> Sizes:
     x, hidden = low.input(0), low.attrs["hidden_size"]
     steps = x.shape[0] if x.rank == 3 else 1
     directions = low.output().shape[0] if x.rank == 3 else 1
-    return Sizes(directions, steps, x.shape[-2], hidden, len(low.attrs["layout"]) * hidden)
+    return Sizes(D=directions, S=steps, B=x.shape[-2], H=hidden, N=len(low.attrs["layout"]) * hidden)
 
 
 def make_network(low: Lowering, sizes: Sizes, others: int, calls: list[KernelCall]) -> Network:
@@ -171,22 +179,36 @@ def make_network(low: Lowering, sizes: Sizes, others: int, calls: list[KernelCal
         others: how many bindings the kernel with the most of them has besides its vectors.
         calls: where to add the calls.
     """
-    projection = Bound(Binding("projection", "read"), _projection(low, sizes, calls))
+    projection = BoundOperand(Binding(name="projection", access="read"), _projection(low, sizes, calls))
     vectors, bound = _vectors(low, others, calls)
     activations, library, fields = _activations(low)
-    cell = CellText(low.attrs["layout"], low.attrs.get("reset_after", True), vectors, activations, library)
+    cell = CellText(
+        gates=low.attrs["layout"],
+        reset_after=low.attrs.get("reset_after", True),
+        vectors=vectors,
+        activations=activations,
+        library=library,
+    )
     backward = sum(1 << d for d in range(sizes.D) if not is_forward(low.attrs.get("direction", "forward"), d))
     numbers = {"D": sizes.D, "S": sizes.S, "B": sizes.B, "H": sizes.H, "N": sizes.N, "backward": backward}
     own: list[Field] = [(name, "u32", number) for name, number in numbers.items()]
-    return Network(low, cell, sizes, projection, bound, initial_states(low), (*own, *fields))
+    return Network(
+        low=low,
+        cell=cell,
+        sizes=sizes,
+        projection=projection,
+        vectors=bound,
+        initial=initial_states(low),
+        fields=(*own, *fields),
+    )
 
 
-def initial_states(low: Lowering) -> MappingProxyType[str, Bound]:
+def initial_states(low: Lowering) -> MappingProxyType[str, BoundOperand]:
     """Return the states before the first step, those that are given, by name."""
     names = (("hidden", "initialHiddenState"), ("hidden", "hiddenState"), ("cell", "initialCellState"), ("cell", "cellState"))
     return MappingProxyType(
         {
-            state: Bound(Binding(state, "read", low.input().data_type), low.value(_index(low, name)))
+            state: BoundOperand(Binding(name=state, access="read", element=low.input().data_type), low.value(_index(low, name)))
             for state, name in names
             if _has(low, name)
         }
@@ -216,7 +238,7 @@ def _projection(low: Lowering, sizes: Sizes, calls: list[KernelCall]) -> Temp:
     return temp
 
 
-def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple[Vector, ...], tuple[Bound, ...]]:
+def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple[Vector, ...], tuple[BoundOperand, ...]]:
     """Return where the vectors are found, and the bindings that hold them.
 
     Each has its own, unless a kernel, which has `others` besides, would then have more than the device allows: then they
@@ -231,9 +253,13 @@ def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple
     values = [low.value(_index(low, name)) for name in names]
     lengths = [t.shape[-1] // hidden for t in types]
     if others + len(names) <= low.caps.limit("max-storage-buffers-per-shader-stage"):
-        vectors = tuple(Vector(spelled[n], spelled[n], 0, length, length) for n, length in zip(names, lengths, strict=True))
+        vectors = tuple(
+            Vector(name=spelled[n], binding=spelled[n], offset=0, row=length, length=length)
+            for n, length in zip(names, lengths, strict=True)
+        )
         bound = tuple(
-            Bound(Binding(v.binding, "read", t.data_type), value) for v, t, value in zip(vectors, types, values, strict=True)
+            BoundOperand(Binding(name=v.binding, access="read", element=t.data_type), value)
+            for v, t, value in zip(vectors, types, values, strict=True)
         )
         return vectors, bound
     row = sum(lengths)
@@ -241,7 +267,14 @@ def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple
     type_ = TensorType(types[0].data_type, (*types[0].shape[:-1], row * hidden))
     value = max(low.graph.values) + 1
     graph = replace(low.graph, values={**low.graph.values, value: Value(value, type_)})
-    node = Node(low.node.id, "concat", tuple(values), (value,), MappingProxyType({"axis": type_.rank - 1}), low.node.label)
+    node = Node(
+        id=low.node.id,
+        op="concat",
+        inputs=tuple(values),
+        outputs=(value,),
+        attrs=MappingProxyType({"axis": type_.rank - 1}),
+        label=low.node.label,
+    )
     concat = low.ops["concat"].lower
     assert concat is not None
     temp = Temp("vectors", type_.size_bytes)
@@ -249,9 +282,10 @@ def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple
         calls.append(replace(call, operands=tuple(temp if o == value else o for o in call.operands)))
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
     vectors = tuple(
-        Vector(spelled[n], "vectors", start, row, length) for n, start, length in zip(names, starts, lengths, strict=True)
+        Vector(name=spelled[n], binding="vectors", offset=start, row=row, length=length)
+        for n, start, length in zip(names, starts, lengths, strict=True)
     )
-    return vectors, (Bound(Binding("vectors", "read", type_.data_type), temp),)
+    return vectors, (BoundOperand(Binding(name="vectors", access="read", element=type_.data_type), temp),)
 
 
 def _activations(low: Lowering) -> tuple[tuple[Term, ...], tuple[str, ...], list[Field]]:
@@ -266,6 +300,6 @@ def _activations(low: Lowering) -> tuple[tuple[Term, ...], tuple[str, ...], list
         formula, prefix = elementwise.formula([data_type], data_type, dict(options)), f"activation_{i}_"
         for field, type_, value in formula.uniforms:
             fields.append((prefix + field, type_, value))
-        terms.append(formula.applied([Variable("x")], prefix))
+        terms.append(formula.applied([Symbol("x")], prefix))
         library += [file for file in formula.lib if file not in library]
     return tuple(terms), tuple(sorted(library)), fields

@@ -11,7 +11,7 @@ from ..kernels import select
 from ..kernels.packing import PersistentTexture
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed
 from ._def import Lowering
-from ._recurrent_network import Bound, Network, Sizes, initial_states
+from ._recurrent_network import BoundOperand, Network, Sizes, initial_states
 
 PERSISTENT = KernelTemplate("recurrent.persistent", ("cell", "lanes", "hidden"))
 
@@ -48,7 +48,7 @@ def persistent_calls(network: Network, reason: str, calls: list[KernelCall]) -> 
     """Add the call that makes all steps."""
     sizes, low = network.sizes, network.low
     packing = _packing(low, sizes)
-    weights = Bound(Binding("recurrent_weight", "sampled"), Packed(low.value(2), packing))
+    weights = BoundOperand(Binding(name="recurrent_weight", access="sampled"), Packed(low.value(2), packing))
     bound = (network.projection, weights, *network.vectors, *network.initial.values(), *network.outputs)
     held = replace(network, cell=replace(network.cell, held=True))
     params = {"lanes": packing.lanes, "hidden": sizes.H}

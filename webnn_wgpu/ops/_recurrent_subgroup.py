@@ -14,7 +14,7 @@ from ..kernels.element import QUAD, padded_bytes
 from ..kernels.packing import UnitTexture
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp
 from ._def import Lowering
-from ._recurrent_network import Bound, Field, Network, Sizes, initial_states
+from ._recurrent_network import BoundOperand, Field, Network, Sizes, initial_states
 
 SUBGROUP = KernelTemplate("recurrent.subgroup", ("cell", "lanes", "rows", "phases"))
 
@@ -56,8 +56,8 @@ def subgroup_calls(network: Network, steps: int, reason: str, calls: list[Kernel
     sizes, low = network.sizes, network.low
     costs = low.target.costs.recurrent
     packing = unit_texture(low, sizes)
-    weights = Bound(Binding("recurrent_weight", "texture"), Packed(low.value(2), packing))
-    states = Bound(Binding("states", "write", quad=True), Temp("states", _states_bytes(low, sizes)))
+    weights = BoundOperand(Binding(name="recurrent_weight", access="texture"), Packed(low.value(2), packing))
+    states = BoundOperand(Binding(name="states", access="write", quad=True), Temp("states", _states_bytes(low, sizes)))
     quad = sizes.H % QUAD == 0
     projection = _with_quads(network.projection, quad)
     outputs = [_with_quads(b, quad) for b in network.outputs]
@@ -119,5 +119,7 @@ def _states_bytes(low: Lowering, sizes: Sizes) -> int:
     return 4 * (3 if third else 2) * sizes.D * sizes.B * unit_texture(low, sizes).units
 
 
-def _with_quads(bound: Bound, quad: bool) -> Bound:
-    return Bound(Binding(bound.binding.name, bound.binding.access, bound.binding.element, quad=quad), bound.operand)
+def _with_quads(bound: BoundOperand, quad: bool) -> BoundOperand:
+    return BoundOperand(
+        Binding(name=bound.binding.name, access=bound.binding.access, element=bound.binding.element, quad=quad), bound.operand
+    )

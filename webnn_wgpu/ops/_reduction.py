@@ -188,7 +188,7 @@ def reduced_shape(shape: Sequence[int], axes: Sequence[int], keep_dimensions: bo
     return tuple(n for d, n in enumerate(shape) if d not in axes)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RowShape:
     """What the text of a kernel that works on rows depends on.
 
@@ -234,7 +234,7 @@ class Variant:
 
     def shape(self, view: RowView, *, quads: bool) -> RowShape:
         """Return the shape of kernels that work on a view in this way, its rows read in quads or not."""
-        return RowShape(self.lanes, quads, len(view.kept.dims), len(view.reduced.dims))
+        return RowShape(lanes=self.lanes, quads=quads, kept_rank=len(view.kept.dims), reduced_rank=len(view.reduced.dims))
 
 
 VARIANTS = ("plain", "subgroup", "workgroup")
@@ -395,4 +395,11 @@ def row_call(
         return [of_rows.get(binding.name) for binding, _ in resources]
 
     work = row_work(shape, view.kept.size, low.target, reach, iterations=iterations)
-    return KernelCall(spec, tuple(v for _, v in resources), tuple(v for *_, v in fields), grid, variant.reason, work)
+    return KernelCall(
+        spec=spec,
+        operands=tuple(v for _, v in resources),
+        uniforms=tuple(v for *_, v in fields),
+        grid=grid,
+        reason=variant.reason,
+        work=work,
+    )

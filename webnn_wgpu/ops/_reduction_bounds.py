@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..ir.graph import Array, Attrs
-from .interfaces.bounds import EPSILON, Bounds, Computed, relative, roots, sizes, spacing, sums
+from .interfaces.bounds import EPSILON, Bounds, ReferenceResults, relative, roots, sizes, spacing, sums
 
 
 def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
@@ -18,7 +18,7 @@ def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
     return math.prod(x.shape[a] for a in (range(x.ndim) if axes is None else axes)) + 1
 
 
-def _product(found: Computed) -> list[Array] | None:
+def _product(found: ReferenceResults) -> list[Array] | None:
     size: Array = np.nan_to_num(np.abs(found.operand().astype(np.float64)), nan=1, posinf=1)
     largest = np.maximum(size, 1).prod()
     smallest = np.where((size == 0) | (size > 1), 1, size).prod()
@@ -28,7 +28,7 @@ def _product(found: Computed) -> list[Array] | None:
     return relative(found, _terms(found.node.attrs, found.operands))
 
 
-def _cancelled(found: Computed) -> Array:
+def _cancelled(found: ReferenceResults) -> Array:
     """Return how far sums may be off, as a part of themselves."""
     x, attrs, out = found.operand().astype(np.float32), found.node.attrs, found.types[0]
     (positive,) = sizes([x])
@@ -42,14 +42,14 @@ def _sum(x: Array, axes: tuple[int, ...] | None, shape: tuple[int, ...]) -> Arra
     return np.add.reduce(x.astype(np.float64), axis=axes).reshape(shape)
 
 
-def _log_sum(found: Computed) -> list[Array]:
+def _log_sum(found: ReferenceResults) -> list[Array]:
     off = _cancelled(found)
     # A sum that is nothing but roundings has no logarithm to speak of.
     bound = np.where(off > 0.25, np.inf, np.nan_to_num(2 * off, posinf=0))
     return [bound + 4 * spacing(found.expected[0].astype(np.float32))]
 
 
-def _log_sum_exp(found: Computed) -> list[Array]:
+def _log_sum_exp(found: ReferenceResults) -> list[Array]:
     x = found.operand()
     largest = np.max(np.abs(x[np.isfinite(x)]), initial=0)
     count = _terms(found.node.attrs, found.operands)

@@ -9,7 +9,7 @@ from typing import Literal
 from ..kernels.element import PAIRS
 from ..kernels.expression import library_of
 from ..kernels.notation import term
-from ..kernels.terms import FunctionCall, Infix, Term, Variable
+from ..kernels.terms import FunctionCall, Infix, Symbol, Term
 from ._reduction import HIGHEST, LOWEST
 
 _ELEMENT_OF = {
@@ -21,13 +21,13 @@ _ELEMENT_OF = {
     "i64x2": "int64.pair",
     "u64x2": "uint64.pair",
 }
-X, T = Variable("x"), Variable("t")
+X, T = Symbol("x"), Symbol("t")
 _UNSIGNED = ("u32", "u64", "u64x2")
 _SUFFIX = {"f32": ".0", "i32": "i", "u32": "u", "i64": "li", "u64": "lu"}
 
 
-@dataclass(frozen=True)
-class Step:
+@dataclass(frozen=True, kw_only=True)
+class ReductionStep:
     """The functions of one kernel call. `x` is an element, `t` the total; both may use `shift`, a number per row.
 
     Attributes:
@@ -52,12 +52,12 @@ class Step:
 
     def uses(self, name: str) -> bool:
         """Return whether one of the functions reads what has a name."""
-        return any(each == Variable(name) for function in (self.map, self.finish) for each in function.walk())
+        return any(each == Symbol(name) for function in (self.map, self.finish) for each in function.walk())
 
 
 def arithmetic(
     operation: Literal["sum", "product"], value: str, map_item: str = "x", finish: str = "t", *, lib: tuple[str, ...] = ()
-) -> Step:
+) -> ReductionStep:
     """Return the functions of a sum or product.
 
     Args:
@@ -70,9 +70,18 @@ def arithmetic(
     mapped, finished = term(map_item).rewritten(partial(_on_type, value)), term(finish)
     if value in PAIRS:
         # What reduces integers calls no other library.
-        return Step(operation, value, f"{value}({int(operation == 'product')}u, 0u)", mapped, finished, ("pair", value))
+        return ReductionStep(
+            operation=operation,
+            type=value,
+            zero=f"{value}({int(operation == 'product')}u, 0u)",
+            map=mapped,
+            finish=finished,
+            lib=("pair", value),
+        )
     zero = ("0" if operation == "sum" else "1") + _SUFFIX[value]
-    return Step(operation, value, zero, mapped, finished, (*library_of(mapped, finished), *lib))
+    return ReductionStep(
+        operation=operation, type=value, zero=zero, map=mapped, finish=finished, lib=(*library_of(mapped, finished), *lib)
+    )
 
 
 def _on_type(value: str, function: Term) -> Term:
@@ -88,11 +97,18 @@ def _on_type(value: str, function: Term) -> Term:
             return function
 
 
-def extremum(operation: Literal["max", "min"], value: str) -> Step:
+def extremum(operation: Literal["max", "min"], value: str) -> ReductionStep:
     """Return the functions of a maximum or minimum of values of a WGSL type."""
     zeros = LOWEST if operation == "max" else HIGHEST
     if value != "f32":
-        return Step(operation, value, zeros[value], lib=("pair", value) if value in PAIRS else ())
+        return ReductionStep(operation=operation, type=value, zero=zeros[value], lib=("pair", value) if value in PAIRS else ())
     # NaN is the winner: the end of the integers that the operation prefers.
     nan = (HIGHEST if operation == "max" else LOWEST)["i32"]
-    return Step(operation, "i32", zeros["i32"], term(f"ordered_f32(x, {nan})"), term("of_ordered_f32(t)"), ("ordered",))
+    return ReductionStep(
+        operation=operation,
+        type="i32",
+        zero=zeros["i32"],
+        map=term(f"ordered_f32(x, {nan})"),
+        finish=term("of_ordered_f32(t)"),
+        lib=("ordered",),
+    )

@@ -31,7 +31,7 @@ COORDINATES = (
 MODES = ("nearest", "linear", "cubic")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Resampling:
     """The options of a resampling.
 

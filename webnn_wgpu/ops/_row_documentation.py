@@ -9,7 +9,7 @@ from ..core.names import method_name
 from .interfaces.documentation import BINARY, PLAIN, UNARY, Documentation, Group, Method
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Text:
     """The part of an element-wise operator's documentation that is its own.
 

@@ -14,7 +14,7 @@ from ..kernels.element import ELEMENTS, PAIRS, element_of
 from ..kernels.expression import ExpressionBuilder, Formula, formula
 from ..kernels.spec import KernelCall, UniformType
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._row_documentation import Text, binary_documentation, unary_documentation
 from ._shapes import broadcast
@@ -39,7 +39,7 @@ def to_type(array: Any, data_type: TensorType) -> Array:
         return np.asarray(array).astype(data_type.numpy)
 
 
-def broadcast_output(call: Call, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def broadcast_output(call: OpCall, shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Return the shape that all of `shapes` broadcast to, or refuse the call."""
     found: tuple[int, ...] = tuple(shapes[0])
     for shape in shapes[1:]:
@@ -52,7 +52,7 @@ def broadcast_output(call: Call, shapes: Sequence[Sequence[int]]) -> tuple[int, 
     return found
 
 
-def infer_broadcast(call: Call, data_type: str = "") -> tuple[TensorType, ...]:
+def infer_broadcast(call: OpCall, data_type: str = "") -> tuple[TensorType, ...]:
     """Infer an element-wise operator: broadcast shape, data type of the first operand unless another is given."""
     types = [t for t in call.inputs if t is not None]
     return (call.output(data_type or types[0].data_type, broadcast_output(call, [t.shape for t in types])),)
@@ -132,11 +132,11 @@ def unary(
             return [to_type(function(wide(x), **scalars), out[0])]
 
     return OpDef(
-        name,
-        (Operand(operand, types),),
-        lambda call: infer_broadcast(call, output),
-        reference,
-        lower_elementwise,
+        name=name,
+        operands=(Operand(name=operand, data_types=types),),
+        infer=lambda call: infer_broadcast(call, output),
+        reference=reference,
+        lower=lower_elementwise,
         attrs=attrs,
         templates=(ELEMENTWISE,),
         spec=spec,
@@ -198,11 +198,14 @@ def binary(
             return [to_type(function(wide(a), wide(b)), out[0])]
 
     return OpDef(
-        name,
-        (Operand(operands[0], types), Operand(operands[1], types, same_as=operands[0])),
-        lambda call: infer_broadcast(call, output),
-        reference,
-        lower_elementwise,
+        name=name,
+        operands=(
+            Operand(name=operands[0], data_types=types),
+            Operand(name=operands[1], data_types=types, same_as=operands[0]),
+        ),
+        infer=lambda call: infer_broadcast(call, output),
+        reference=reference,
+        lower=lower_elementwise,
         templates=(ELEMENTWISE,),
         spec=spec,
         family=Family.ELEMENT_WISE,

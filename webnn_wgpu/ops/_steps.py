@@ -11,7 +11,7 @@ from ..kernels.spec import KernelCall, Temp
 from ._def import Lowering
 from ._elementwise import Source, elementwise_call
 from ._reduction import reduced_shape
-from .reduce import Tensor, total_calls
+from .reduce import ReduceTensor, total_calls
 
 _REASON = "rows larger than a binding"
 
@@ -36,9 +36,9 @@ class Steps:
         """Add the total of every row of a source and return it."""
         temp = self._temp(self._rows)
         shape, data_type = source.type.shape, source.type.data_type
-        target = Tensor(temp.value, temp.type.data_type)
+        target = ReduceTensor(temp.value, temp.type.data_type)
         key = f"parts {len(self.calls)}"
-        self.calls += total_calls(self._low, total, Tensor(source.value, data_type, shape), self._axes, target, key=key)
+        self.calls += total_calls(self._low, total, ReduceTensor(source.value, data_type, shape), self._axes, target, key=key)
         return temp
 
     def formula(self, formula: Formula, *sources: Source, result: bool = False) -> Source:

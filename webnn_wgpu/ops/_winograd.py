@@ -12,7 +12,7 @@ from ..kernels.packing import Chain, WinogradFilter
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
 from ._factors import Factor
 from ._patches import patch_uniforms
-from ._product import Addend, Kernel, Read, finish, product_calls
+from ._product import Addend, ProductKernel, Read, finish, product_calls
 
 if TYPE_CHECKING:
     from ..costs import ConvolutionSize, Target
@@ -82,10 +82,10 @@ def _calls_of_part(
     transformed = Temp("transformed input", 16 * step * size.depth * 4)
     sums = Temp("sums", 16 * step * size.columns * 4)
 
-    kernel = Kernel()
+    kernel = ProductKernel()
     quads = size.nhwc
-    kernel.bind(Binding("input", "read", low.input().data_type, quad=quads), low.value(0))
-    kernel.bind(Binding("output", "write", "float32", quad=True), transformed)
+    kernel.bind(Binding(name="input", access="read", element=low.input().data_type, quad=quads), low.value(0))
+    kernel.bind(Binding(name="output", access="write", element="float32", quad=True), transformed)
     # The patches are the pixels of a convolution with strides of 2.
     patch_uniforms(kernel, replace(size, output=size.patches, strides=(2, 2)), nhwc=size.nhwc)
     items = count * size.depth // QUAD
@@ -96,8 +96,8 @@ def _calls_of_part(
     b = Factor(Packed(weights.value, Chain(weights.packing, WinogradFilter())), "float32", (16, size.depth, size.columns))
     products = product_calls(low, a, b, into=sums)
 
-    kernel = Kernel()
-    kernel.bind(Binding("sums", "read", "float32", quad=True), sums)
+    kernel = ProductKernel()
+    kernel.bind(Binding(name="sums", access="read", element="float32", quad=True), sums)
     kernel.params |= {"form": "nhwc" if size.nhwc else "nchw", "half": low.input().data_type == "float16"}
     items = count * size.columns // QUAD
     kernel.uniforms(

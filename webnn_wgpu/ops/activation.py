@@ -18,12 +18,12 @@ from ..ir.types import TensorType
 from ..kernels.expression import Formula, formula
 from ..kernels.spec import UniformType
 from ._attrs import Attr
-from ._def import Call, OpDef, Operand
+from ._def import OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE
 from ._row_documentation import Text, unary_documentation
 from ._rows import binary, lower_elementwise, to_type, unary
 from .elementwise import SIGNED
-from .interfaces.bounds import EPSILON, EXACT, Bounds, Computed
+from .interfaces.bounds import EPSILON, EXACT, Bounds, ReferenceResults
 from .interfaces.cost import PER_RESULT
 from .interfaces.documentation import PIECEWISE, SMOOTH, Method, Parameter
 from .interfaces.elementwise import ElementWise, in_pairs
@@ -81,7 +81,7 @@ def _softsign(x: Array) -> Array:
     return np.where(np.isinf(x), np.sign(x), x / (1 + np.abs(x)))
 
 
-def _infer_clamp(call: Call) -> tuple[TensorType, ...]:
+def _infer_clamp(call: OpCall) -> tuple[TensorType, ...]:
     x = call.input()
     for name in ("min_value", "max_value"):
         value = call.attrs[name]
@@ -135,7 +135,7 @@ def _alpha(default: float) -> Attr:
     return Attr("alpha", "float", default)
 
 
-def _linear_bounds(found: Computed) -> list[Array]:
+def _linear_bounds(found: ReferenceResults) -> list[Array]:
     size = np.abs(found.operand().astype(np.float64) * found.node.attrs["alpha"]) + abs(found.node.attrs["beta"])
     return [np.nan_to_num(4 * EPSILON * size, posinf=0)]
 
@@ -147,11 +147,11 @@ _ACTIVATION = Method(activation=True)
 
 OPS = (
     OpDef(
-        "clamp",
-        (Operand("input"),),
-        _infer_clamp,
-        _clamp_reference,
-        lower_elementwise,
+        name="clamp",
+        operands=(Operand(name="input"),),
+        infer=_infer_clamp,
+        reference=_clamp_reference,
+        lower=lower_elementwise,
         attrs=(Attr("min_value", "number", None), Attr("max_value", "number", None)),
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-clamp",
@@ -164,8 +164,8 @@ OPS = (
         documentation=unary_documentation(
             "clamp",
             Text(
-                "Limit each element to a range.",
-                "NaN elements stay NaN. A bound that is NaN has no effect. Bounds are cast to the data type of the "
+                summary="Limit each element to a range.",
+                numerics="NaN elements stay NaN. A bound that is NaN has no effect. Bounds are cast to the data type of the "
                 "input: rounded and saturated.",
                 group=PIECEWISE,
                 arguments={
@@ -183,7 +183,7 @@ OPS = (
         "select(alpha * expm1_f32(x), x, x >= 0.0)",
         _elu,
         Text(
-            "`alpha * (exp(x) - 1)` for x below 0, else x.",
+            summary="`alpha * (exp(x) - 1)` for x below 0, else x.",
             group=SMOOTH,
             arguments={"alpha": "Finite."},
             raises="An option is not finite",
@@ -199,8 +199,8 @@ OPS = (
         "gelu_f32(x)",
         _gelu,
         Text(
-            "0.5 * x * (1 + erf(x / sqrt(2))).",
-            "The error function itself is computed, not the approximation by tanh. The result is -0 for -infinity.",
+            summary="0.5 * x * (1 + erf(x / sqrt(2))).",
+            numerics="The error function itself is computed, not the approximation by tanh. The result is -0 for -infinity.",
             group=SMOOTH,
             method=_ACTIVATION,
         ),
@@ -212,7 +212,7 @@ OPS = (
         "max_f32(0.0, min_f32(1.0, alpha * x + beta))",
         _hard_sigmoid,
         Text(
-            "max(0, min(1, alpha * x + beta)).",
+            summary="max(0, min(1, alpha * x + beta)).",
             group=PIECEWISE,
             arguments={"alpha": "Finite.", "beta": "Finite."},
             raises="An option is not finite",
@@ -228,8 +228,8 @@ OPS = (
         "hard_swish_f32(x)",
         _hard_swish,
         Text(
-            "`x * max(0, min(6, x + 3)) / 6`.",
-            "-0 for -infinity.",
+            summary="`x * max(0, min(6, x + 3)) / 6`.",
+            numerics="-0 for -infinity.",
             group=PIECEWISE,
             arguments={
                 "alpha": (
@@ -256,7 +256,7 @@ OPS = (
         "select(alpha * x, x, x >= 0.0)",
         _leaky_relu,
         Text(
-            "`alpha * x` for x below 0, else x.",
+            summary="`alpha * x` for x below 0, else x.",
             group=PIECEWISE,
             arguments={"alpha": "Finite."},
             raises="An option is not finite",
@@ -272,7 +272,7 @@ OPS = (
         "(alpha * x + beta)",
         _linear,
         Text(
-            "`alpha * x + beta`.",
+            summary="`alpha * x + beta`.",
             group=PIECEWISE,
             arguments={"alpha": "Finite.", "beta": "Finite."},
             raises="An option is not finite",
@@ -287,7 +287,7 @@ OPS = (
         "prelu",
         "select(b * a, a, a >= 0.0)",
         _prelu,
-        Text("`slope * x` for x below 0, else x.", group=PIECEWISE),
+        Text(summary="`slope * x` for x below 0, else x.", group=PIECEWISE),
         types=SIGNED,
         integer="select(b * a, a, a >= T(0))",
         operands=("input", "slope"),
@@ -300,8 +300,8 @@ OPS = (
         "max_f32(x, 0.0)",
         _relu,
         Text(
-            "max(0, x).",
-            "NaN stays NaN.",
+            summary="max(0, x).",
+            numerics="NaN stays NaN.",
             group=PIECEWISE,
             example="""
                 >>> b.relu(x).shape
@@ -320,7 +320,12 @@ OPS = (
         "sigmoid",
         "sigmoid_f32(x)",
         _sigmoid,
-        Text("1 / (1 + exp(-x)).", "The result reaches 0 and 1 without overflow.", group=SMOOTH, method=_ACTIVATION),
+        Text(
+            summary="1 / (1 + exp(-x)).",
+            numerics="The result reaches 0 and 1 without overflow.",
+            group=SMOOTH,
+            method=_ACTIVATION,
+        ),
         spec="#api-mlgraphbuilder-sigmoid-method",
         tolerance=3,
     ),
@@ -329,8 +334,8 @@ OPS = (
         "div_f32(softplus_f32(steepness * x), steepness)",
         _softplus,
         Text(
-            "ln(1 + exp(steepness * x)) / steepness.",
-            "Large elements do not overflow.",
+            summary="ln(1 + exp(steepness * x)) / steepness.",
+            numerics="Large elements do not overflow.",
             group=SMOOTH,
             arguments={"steepness": "Finite; an option of the 2024 text."},
             raises="An option is not finite",
@@ -345,7 +350,7 @@ OPS = (
         "softsign",
         "softsign_f32(x)",
         _softsign,
-        Text("`x / (1 + |x|)`.", "1 and -1 at the infinities.", group=SMOOTH, method=_ACTIVATION),
+        Text(summary="`x / (1 + |x|)`.", numerics="1 and -1 at the infinities.", group=SMOOTH, method=_ACTIVATION),
         spec="#api-mlgraphbuilder-softsign-method",
         tolerance=2,
     ),
@@ -353,7 +358,7 @@ OPS = (
         "tanh",
         "tanh_f32(x)",
         np.tanh,
-        Text("Hyperbolic tangent of each element.", group=SMOOTH, method=_ACTIVATION),
+        Text(summary="Hyperbolic tangent of each element.", group=SMOOTH, method=_ACTIVATION),
         spec="#api-mlgraphbuilder-tanh-method",
         tolerance=2,
     ),

@@ -21,7 +21,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ..kernels.spec import Operand as KernelOperand
 from ..kernels.terms import Term
 from ._attrs import Attr
-from ._def import Call, Lower, Lowering, OpDef, Operand
+from ._def import Lower, Lowering, OpCall, OpDef, Operand
 from ._reduction import HIGHEST, LOWEST, VARIANTS, choose_variant, reduced_shape, row_call, rows_fit, side_by_side, view_rows
 from .interfaces.bounds import EXACT
 from .interfaces.cost import per_element
@@ -53,7 +53,7 @@ def _key(value: str, largest: bool) -> Key:
     return Key(code, "i32", LOWEST["i32"], HIGHEST["i32"])
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, axis, axes = call.input(), call.attrs["axis"], call.attrs["axes"]
     if axis is not None and axes is not None:
         raise call.fail("only one of axis and axes may be given", got=f"axis={axis}, axes={list(axes)}")
@@ -107,8 +107,8 @@ def _lower_with(largest: bool) -> Lower:
         # The index is always positive and below 2^32: its 64 bits need no 64-bit arithmetic.
         output = "bits64" if low.output().data_type == "int64" else "int32"
         resources = [
-            (Binding("input", "read", element.name, quad=quads), source),
-            (Binding("output", "write", output), low.node.outputs[0]),
+            (Binding(name="input", access="read", element=element.name, quad=quads), source),
+            (Binding(name="output", access="write", element=output), low.node.outputs[0]),
         ]
         last: bool = low.attrs["select_last_index"]
         shape = variant.shape(view, quads=quads)
@@ -120,11 +120,11 @@ def _lower_with(largest: bool) -> Lower:
 
 def _arg(name: str, largest: bool) -> OpDef:
     return OpDef(
-        name,
-        (Operand("input"),),
-        _infer,
-        lambda arrays, attrs, outputs: _reference(largest, arrays, attrs, outputs),
-        _lower_with(largest),
+        name=name,
+        operands=(Operand(name="input"),),
+        infer=_infer,
+        reference=lambda arrays, attrs, outputs: _reference(largest, arrays, attrs, outputs),
+        lower=_lower_with(largest),
         attrs=(
             Attr("axis", "uint", None),
             Attr("axes", "uints", None),

@@ -23,8 +23,8 @@ from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
 from . import _attention_documentation as _documentation
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
-from ._product import Kernel
+from ._def import Lowering, OpCall, OpDef, Operand
+from ._product import ProductKernel
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
 from .interfaces.bounds import CONDITIONED
@@ -54,8 +54,8 @@ _UNBOUNDED = 2**30
 """A window that holds all keys there may be."""
 
 
-@dataclass(frozen=True)
-class Heads:
+@dataclass(frozen=True, kw_only=True)
+class HeadsTensor:
     """A tensor of one matrix per batch and head: [batch, heads, length, size], or [batch, length, heads * size]."""
 
     batch: int
@@ -66,14 +66,14 @@ class Heads:
     """Steps from one batch, head and row to the next; a row's elements are neighbours."""
 
     @classmethod
-    def of(cls, shape: Sequence[int], heads: int) -> Heads:
+    def of(cls, shape: Sequence[int], heads: int) -> HeadsTensor:
         """Return a shape of rank 3 or 4 as heads; those of rank 4 tell their number themselves."""
         if len(shape) == 4:
             batch, heads, length, size = shape
-            return cls(batch, heads, length, size, (heads * length * size, length * size, size))
+            return cls(batch=batch, heads=heads, length=length, size=size, strides=(heads * length * size, length * size, size))
         batch, length, width = shape
         size = width // heads
-        return cls(batch, heads, length, size, (length * width, size, width))
+        return cls(batch=batch, heads=heads, length=length, size=size, strides=(length * width, size, width))
 
     def split(self, array: Array) -> Array:
         """Return an array of this shape as [batch, heads, length, size]."""
@@ -82,10 +82,10 @@ class Heads:
         return array.reshape(self.batch, self.length, self.heads, self.size).swapaxes(1, 2)
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     types = {name: call.input(i) for i, name in enumerate(("query", "key", "value"))}
     heads = _head_counts(call, types)
-    q, k, v = (Heads.of(t.shape, heads[name]) for name, t in types.items())
+    q, k, v = (HeadsTensor.of(t.shape, heads[name]) for name, t in types.items())
     call.require(
         q.batch == k.batch == v.batch,
         "Incompatible shapes: query, key and value must have the same batch size",
@@ -125,7 +125,7 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
     return (call.output(types["query"].data_type, shape),)
 
 
-def _head_counts(call: Call, types: dict[str, TensorType]) -> dict[str, int]:
+def _head_counts(call: OpCall, types: dict[str, TensorType]) -> dict[str, int]:
     """Return the number of heads of q, k and v, which those of rank 3 are told."""
     heads, kv_heads = call.attrs["heads"], call.attrs["kv_heads"]
     if heads is None and types["query"].rank == 4:
@@ -151,11 +151,11 @@ def _head_counts(call: Call, types: dict[str, TensorType]) -> dict[str, int]:
 def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
     given = arrays[:3]
     mask, length = arrays[3:]
-    layouts: list[Heads] = []
+    layouts: list[HeadsTensor] = []
     split: list[Array] = []
     for array, heads in zip(given, (attrs["heads"], attrs["kv_heads"], attrs["kv_heads"]), strict=True):
         assert array is not None
-        layouts.append(Heads.of(array.shape, heads))
+        layouts.append(HeadsTensor.of(array.shape, heads))
         split.append(wide(layouts[-1].split(array)))
     q, k, v = split
     group = q.shape[1] // k.shape[1]
@@ -198,7 +198,7 @@ def _window(attrs: Attrs) -> tuple[int, int]:
     return left, 0 if attrs["causal"] else right
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Plan:
     """How the work of a node is divided: rows per unit, columns in registers, keys per part."""
 
@@ -216,9 +216,9 @@ class _Lowering:
         self.low = low
         self.costs = low.target.costs.attention
         kv_heads = low.attrs["kv_heads"]
-        self.q = Heads.of(low.input(0).shape, low.attrs["heads"])
-        self.k, self.v = (Heads.of(low.input(i).shape, kv_heads) for i in (1, 2))
-        self.o = Heads.of(low.output().shape, low.attrs["heads"])
+        self.q = HeadsTensor.of(low.input(0).shape, low.attrs["heads"])
+        self.k, self.v = (HeadsTensor.of(low.input(i).shape, kv_heads) for i in (1, 2))
+        self.o = HeadsTensor.of(low.output().shape, low.attrs["heads"])
         self.group = self.q.heads // self.k.heads
         self.rows = self.group * self.q.length
         self.in_quads = self.q.size % QUAD == 0 and self.v.size % QUAD == 0
@@ -228,9 +228,12 @@ class _Lowering:
         parts = max(1, -(-self.k.length // plan.part_keys))
         tiles = -(-self.rows // plan.rows)
         units = parts * tiles * self.k.heads * self.q.batch
-        kernel = Kernel()
+        kernel = ProductKernel()
         for index, (name, heads) in enumerate((("query", self.q), ("key", self.k), ("value", self.v))):
-            kernel.bind(Binding(name, "read", self.low.input(index).data_type, quad=self.in_quads), self.low.value(index))
+            kernel.bind(
+                Binding(name=name, access="read", element=self.low.input(index).data_type, quad=self.in_quads),
+                self.low.value(index),
+            )
             x = name[0]
             kernel.uniforms(**dict(zip((f"{x}_batch", f"{x}_head", f"{x}_row"), heads.strides, strict=True)))
         kernel.uniforms(units=units, parts=parts, tiles=tiles, part_keys=plan.part_keys, rows=self.rows, heads=self.k.heads)
@@ -263,7 +266,7 @@ class _Lowering:
         reason = plan.reason + (f", keys in {parts} parts" if parts > 1 else "")
         return [kernel.call(_TEMPLATES[plan.variant], grid_1d(workgroups, self.low.caps), reason), *combine]
 
-    def _bind_optional(self, kernel: Kernel, plan: _Plan) -> None:
+    def _bind_optional(self, kernel: ProductKernel, plan: _Plan) -> None:
         """Bind mask and length, and say where a query stands among the keys."""
         low = self.low
         if low.has(3):
@@ -272,21 +275,21 @@ class _Lowering:
             *steps, step = broadcast_strides(mask.shape, full)
             # Lanes that hold queries take the keys one by one.
             quad = step == 1 and self.k.length % QUAD == 0 and plan.variant != "queries"
-            kernel.bind(Binding("mask", "read", mask.data_type, quad=quad), low.value(3))
+            kernel.bind(Binding(name="mask", access="read", element=mask.data_type, quad=quad), low.value(3))
             kernel.uniforms(**dict(zip(("mask_batch", "mask_head", "mask_row"), steps, strict=True)), mask_key=step)
         offset = low.attrs["offset"]
         if low.has(4):
             length = low.input(4)
-            kernel.bind(Binding("length", "read", length.data_type), low.value(4))
+            kernel.bind(Binding(name="length", access="read", element=length.data_type), low.value(4))
             kernel.uniforms(length_step=int(length.num_elements > 1))
             kernel.uniform("length_offset", int(offset is None), "i32")
         kernel.uniform("offset", -self.q.length if offset is None else max(-_UNBOUNDED, min(offset, _UNBOUNDED)), "i32")
         if low.attrs["softcap"]:
             kernel.uniform("softcap", low.attrs["softcap"], "f32")
 
-    def _bind_result(self, kernel: Kernel, parts: int) -> list[KernelCall]:
+    def _bind_result(self, kernel: ProductKernel, parts: int) -> list[KernelCall]:
         """Bind the output, or scratch memory for the results of several parts; return the call that combines those."""
-        output = Binding("output", "write", self.low.output().data_type, quad=self.v.size % QUAD == 0)
+        output = Binding(name="output", access="write", element=self.low.output().data_type, quad=self.v.size % QUAD == 0)
         steps = dict(zip(("o_batch", "o_head", "o_row"), self.o.strides, strict=True))
         kernel.uniforms(**steps)
         if parts == 1:
@@ -296,12 +299,12 @@ class _Lowering:
         columns = -(-self.v.size // QUAD) * QUAD
         partial = Temp("partial", parts * all_rows * columns * 4)
         stats = Temp("stats", parts * all_rows * 2 * 4)
-        kernel.bind(Binding("partial", "write", quad=True), partial)
-        kernel.bind(Binding("stats", "write"), stats)
+        kernel.bind(Binding(name="partial", access="write", quad=True), partial)
+        kernel.bind(Binding(name="stats", access="write"), stats)
         kernel.uniforms(batches=self.q.batch, columns=columns)
-        combine = Kernel()
-        combine.bind(Binding("partial", "read", quad=True), partial)
-        combine.bind(Binding("stats", "read"), stats)
+        combine = ProductKernel()
+        combine.bind(Binding(name="partial", access="read", quad=True), partial)
+        combine.bind(Binding(name="stats", access="read"), stats)
         combine.bind(output, self.low.node.outputs[0])
         combine.uniforms(parts=parts, all_rows=all_rows, rows=self.rows, heads=self.k.heads, group=self.group)
         combine.uniforms(S=self.q.length, V=self.v.size, columns=columns, **steps)
@@ -330,23 +333,35 @@ class _Lowering:
         choice = self._choice(possible, forced)
         variant, reason = choice.variant, choice.reason
         if variant == "decode":
-            return _Plan(variant, reason, 1, 0, self.costs.decode_keys)
+            return _Plan(variant=variant, reason=reason, rows=1, quads=0, part_keys=self.costs.decode_keys)
         if variant == "plain":
             quads = min(16, -(-self.v.size // QUAD))
-            return _Plan(variant, reason, self.rows, quads, self._part_keys(QUAD, self.q.size // QUAD + 5, self.rows))
+            return _Plan(
+                variant=variant,
+                reason=reason,
+                rows=self.rows,
+                quads=quads,
+                part_keys=self._part_keys(QUAD, self.q.size // QUAD + 5, self.rows),
+            )
         if variant == "tiled":
             iterations = -(-self.q.size // 16) + 5
-            return _Plan(variant, reason, 32, -(-self.v.size // 32), self._part_keys(32, iterations, 32))
+            return _Plan(
+                variant=variant,
+                reason=reason,
+                rows=32,
+                quads=-(-self.v.size // 32),
+                part_keys=self._part_keys(32, iterations, 32),
+            )
         lanes = caps.subgroup_size
         quads = -(-self.v.size // (QUAD * lanes))
         if variant == "queries":
             keys = self.costs.keys_at_once(self.k.length, lanes)
             part_keys = self._part_keys(keys, self.q.size // QUAD + keys + 1, QUAD * lanes)
-            return _Plan(variant, reason, QUAD * lanes, quads, part_keys)
+            return _Plan(variant=variant, reason=reason, rows=QUAD * lanes, quads=quads, part_keys=part_keys)
         rows = self.costs.subgroup_rows(self.rows, quads)
         block = self.costs.key_quads(rows) * lanes
         part_keys = self._part_keys(block * QUAD, self.q.size // QUAD + 2 * block + 3, rows)
-        return _Plan(variant, reason, rows, quads, part_keys)
+        return _Plan(variant=variant, reason=reason, rows=rows, quads=quads, part_keys=part_keys)
 
     def _part_keys(self, block: int, iterations: int, rows: int) -> int:
         """Return how many keys one invocation takes.
@@ -382,17 +397,17 @@ def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -
 
 OPS = (
     OpDef(
-        "x.attention",
-        (
-            Operand("query", FLOATS, min_rank=3, max_rank=4),
-            Operand("key", same_as="query", min_rank=3, max_rank=4),
-            Operand("value", same_as="query", min_rank=3, max_rank=4),
-            Operand("mask", (*FLOATS, "uint8"), max_rank=4, required=False),
-            Operand("length", ("uint32", "int32"), max_rank=1, required=False),
+        name="x.attention",
+        operands=(
+            Operand(name="query", data_types=FLOATS, min_rank=3, max_rank=4),
+            Operand(name="key", same_as="query", min_rank=3, max_rank=4),
+            Operand(name="value", same_as="query", min_rank=3, max_rank=4),
+            Operand(name="mask", data_types=(*FLOATS, "uint8"), max_rank=4, required=False),
+            Operand(name="length", data_types=("uint32", "int32"), max_rank=1, required=False),
         ),
-        _infer,
-        _reference,
-        _lower,
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(
             Attr("heads", "uint", None),
             Attr("kv_heads", "uint", None),

@@ -12,11 +12,11 @@ from ..ir.types import TensorType
 from ..kernels.expression import ExpressionBuilder, formula
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._normalization import require_shape
 from ._rows import scalar_uniform, to_type, wide
-from .interfaces.bounds import EPSILON, Bounds, Computed, sizes
+from .interfaces.bounds import EPSILON, Bounds, ReferenceResults, sizes
 from .interfaces.cost import per_element
 from .interfaces.documentation import ACTIVATION, NORMALIZATIONS, Documentation, Method
 from .interfaces.family import Family
@@ -25,7 +25,7 @@ from .interfaces.layout import dimensions
 _PARAMETERS = ("mean", "variance", "scale", "bias")
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x = call.input()
     axis = call.axis(call.attrs["axis"], x.rank)
     for index, name in enumerate(_PARAMETERS, 1):
@@ -77,7 +77,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     )
 
 
-def _bounds(found: Computed) -> list[Array]:
+def _bounds(found: ReferenceResults) -> list[Array]:
     x, mean, _, scale, bias = sizes(found.operands)
     assert mean is not None
     # With the mean's sign turned round, nothing cancels.
@@ -90,17 +90,17 @@ _BOUNDS = Bounds(tolerance=6, allowed=_bounds)
 
 OPS = (
     OpDef(
-        "batchNormalization",
-        (
-            Operand("input", FLOATS, min_rank=1),
-            Operand("mean", same_as="input", min_rank=1, max_rank=1),
-            Operand("variance", same_as="input", min_rank=1, max_rank=1),
-            Operand("scale", same_as="input", min_rank=1, max_rank=1, required=False),
-            Operand("bias", same_as="input", min_rank=1, max_rank=1, required=False),
+        name="batchNormalization",
+        operands=(
+            Operand(name="input", data_types=FLOATS, min_rank=1),
+            Operand(name="mean", same_as="input", min_rank=1, max_rank=1),
+            Operand(name="variance", same_as="input", min_rank=1, max_rank=1),
+            Operand(name="scale", same_as="input", min_rank=1, max_rank=1, required=False),
+            Operand(name="bias", same_as="input", min_rank=1, max_rank=1, required=False),
         ),
-        _infer,
-        _reference,
-        _lower,
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("axis", "uint", 1), Attr("epsilon", "float", 1e-5)),
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-batchnorm",

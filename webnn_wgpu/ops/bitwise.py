@@ -28,7 +28,7 @@ INTEGERS = tuple(name for name, info in DATA_TYPES.items() if info.kind != "floa
 
 def _text(name: str, summary: str, numerics: str = "", number: int = 7) -> Text:
     example = f'>>> b.{method_name(name)}(b.cast(x, "int32"), b.constant("int32", {number}))\nMLOperand(int32[2, 3])'
-    return Text(summary, numerics, BITWISE_EXTENSIONS, example=example)
+    return Text(summary=summary, numerics=numerics, group=BITWISE_EXTENSIONS, example=example)
 
 
 def _bitwise(name: str, code: str, function: NumpyFunction, summary: str) -> OpDef:
@@ -63,7 +63,7 @@ OPS = (
         "",
         np.invert,
         Text(
-            "Every bit flipped: -1 - x for signed integers.",
+            summary="Every bit flipped: -1 - x for signed integers.",
             group=BITWISE_EXTENSIONS,
             example='>>> b.ext.bitwise_not(b.cast(x, "int32"))\nMLOperand(int32[2, 3])',
         ),

@@ -10,8 +10,8 @@ import numpy as np
 from ..core.data_types import ANY, DATA_TYPES
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
-from ._product import Kernel
+from ._def import Lowering, OpCall, OpDef, Operand
+from ._product import ProductKernel
 from ._units import WORD_BYTES, units_of
 from .interfaces.bounds import EXACT
 from .interfaces.cost import UPDATED
@@ -31,7 +31,7 @@ CACHE_UPDATE = KernelTemplate("cache_update", ("quad",))
 _WORKGROUP = 64
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     cache, new, position = (call.input(i) for i in range(3))
     axis = call.axis(call.attrs["axis"], cache.rank)
     call.require(new.rank == cache.rank, "Incompatible shapes: cache and new must have the same rank", allowed=f"{cache.rank}")
@@ -84,10 +84,10 @@ def _lower(low: Lowering) -> list[KernelCall]:
     units = units_of(cache.data_type, [inner])
     width, rows = units.lengths[0], new.shape[axis]
     count = outer * rows * width
-    kernel = Kernel(params={"quad": units.quad})
-    kernel.bind(Binding("rows", "read", units.element, quad=units.quad), low.value(1))
-    kernel.bind(Binding("position", "read", low.input(2).data_type), low.value(2))
-    kernel.bind(Binding("output", "write", units.element, quad=units.quad), low.node.outputs[0])
+    kernel = ProductKernel(params={"quad": units.quad})
+    kernel.bind(Binding(name="rows", access="read", element=units.element, quad=units.quad), low.value(1))
+    kernel.bind(Binding(name="position", access="read", element=low.input(2).data_type), low.value(2))
+    kernel.bind(Binding(name="output", access="write", element=units.element, quad=units.quad), low.node.outputs[0])
     kernel.uniforms(count=count, width=width, rows=rows, capacity=cache.shape[axis])
     per_batch = low.input(2).num_elements > 1
     kernel.uniforms(batch=math.prod(cache.shape[1:axis]), position_step=int(per_batch))
@@ -100,15 +100,15 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
 OPS = (
     OpDef(
-        "x.cache_update",
-        (
-            Operand("cache", ANY, min_rank=1),
-            Operand("new", same_as="cache", min_rank=1),
-            Operand("position", ("int32", "uint32"), max_rank=1),
+        name="x.cache_update",
+        operands=(
+            Operand(name="cache", data_types=ANY, min_rank=1),
+            Operand(name="new", same_as="cache", min_rank=1),
+            Operand(name="position", data_types=("int32", "uint32"), max_rank=1),
         ),
-        _infer,
-        _reference,
-        _lower,
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("axis", "uint", 2),),
         templates=(CACHE_UPDATE, STRIDED),
         family=Family.MOVEMENT,

@@ -12,7 +12,7 @@ from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS, PAIRS
 from ..kernels.expression import Formula, formula
 from ._attrs import Attr
-from ._def import Call, OpDef, Operand
+from ._def import OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE
 from ._rows import infer_broadcast, lower_elementwise
 from .interfaces.bounds import EXACT
@@ -67,7 +67,7 @@ def _cast_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Ten
         return [np.where(top, target.numpy.type(limits.max), np.where(bottom, target.numpy.type(limits.min), inside))]
 
 
-def _infer_where(call: Call) -> tuple[TensorType, ...]:
+def _infer_where(call: OpCall) -> tuple[TensorType, ...]:
     return infer_broadcast(call, call.input(1).data_type)
 
 
@@ -84,11 +84,11 @@ def _where_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Te
 
 
 CAST = OpDef(
-    "cast",
-    (Operand("input"),),
-    lambda call: (call.input().with_data_type(call.attrs["data_type"]),),
-    _cast_reference,
-    lower_elementwise,
+    name="cast",
+    operands=(Operand(name="input"),),
+    infer=lambda call: (call.input().with_data_type(call.attrs["data_type"]),),
+    reference=_cast_reference,
+    lower=lower_elementwise,
     attrs=(Attr("data_type", "data_type"),),
     templates=(ELEMENTWISE,),
     spec="#api-mlgraphbuilder-cast",
@@ -124,15 +124,15 @@ CAST = OpDef(
 OPS = (
     CAST,
     OpDef(
-        "where",
-        (
-            Operand("condition", ("uint8",)),
-            Operand("trueValue"),
-            Operand("falseValue", same_as="trueValue"),
+        name="where",
+        operands=(
+            Operand(name="condition", data_types=("uint8",)),
+            Operand(name="trueValue"),
+            Operand(name="falseValue", same_as="trueValue"),
         ),
-        _infer_where,
-        _where_reference,
-        lower_elementwise,
+        infer=_infer_where,
+        reference=_where_reference,
+        lower=lower_elementwise,
         templates=(ELEMENTWISE,),
         spec="#api-mlgraphbuilder-where",
         elementwise=ElementWise(_where_formula, in_pairs("select(false_value, true_value, condition != 0u)")),

@@ -12,7 +12,7 @@ from ..core.data_types import DATA_TYPES
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Operand, Temp, UniformType
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef
+from ._def import Lowering, OpCall, OpDef
 from ._def import Operand as OperandDef
 from ._quads import quad_launch, quad_work
 from ._units import WORD_BYTES, units_of
@@ -37,7 +37,7 @@ MAX_INPUTS = 7
 """Inputs of one kernel: WebGPU guarantees eight storage buffers, and one is the output."""
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     count = len(call.inputs)
     call.require(
         1 <= count <= MAX_PARTS,
@@ -166,8 +166,8 @@ def _call(
     fields.extend((f"length_{k}", "u32", n) for k, n in enumerate(lengths))
     spec = CONCATENATION.spec(
         [
-            *(Binding(f"input{k}", "read", element, quad=quad) for k in range(len(operands))),
-            Binding("output", "write", element, quad=True),
+            *(Binding(name=f"input{k}", access="read", element=element, quad=quad) for k in range(len(operands))),
+            Binding(name="output", access="write", element=element, quad=True),
         ],
         [(name, type_) for name, type_, _ in fields],
         inputs=len(operands),
@@ -187,15 +187,17 @@ def _call(
         return [*runs, ((top * row + start + left) * unit, (bottom * row + start + right + 1) * unit)]
 
     work = quad_work(outer * width * unit, target, reach, range(len(operands)))
-    return KernelCall(spec, (*operands, result), tuple(v for _, _, v in fields), grid, reason, work)
+    return KernelCall(
+        spec=spec, operands=(*operands, result), uniforms=tuple(v for _, _, v in fields), grid=grid, reason=reason, work=work
+    )
 
 
 CONCAT = OpDef(
-    "concat",
-    (OperandDef("inputs", min_rank=1, variadic=True),),
-    _infer,
-    _reference,
-    _lower,
+    name="concat",
+    operands=(OperandDef(name="inputs", min_rank=1, variadic=True),),
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
     attrs=(Attr("axis", "uint"),),
     templates=(CONCATENATION, STRIDED),
     spec="#api-mlgraphbuilder-concat",

@@ -22,7 +22,7 @@ from ._convolution_options import (
     products_of,
     sizes_of,
 )
-from ._def import Call, Lowering, OpDef
+from ._def import Lowering, OpCall, OpDef
 from ._rows import to_type, wide
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
@@ -33,7 +33,7 @@ from .interfaces.layout import option
 from .interfaces.precision import Precision
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     check_options(call)
     attrs, x_type = call.attrs, call.input()
     layout, groups = attrs["input_layout"], attrs["groups"]
@@ -102,11 +102,11 @@ def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -
 
 
 CONV2D = OpDef(
-    "conv2d",
-    OPERANDS,
-    _infer,
-    _reference,
-    _lower,
+    name="conv2d",
+    operands=OPERANDS,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
     attrs=attributes(("oihw", "hwio", "ohwi", "ihwo")),
     templates=FORWARD_TEMPLATES,
     spec="#api-mlgraphbuilder-conv2d",

@@ -27,7 +27,7 @@ from ._convolution_options import (
     products_of,
     sizes_of,
 )
-from ._def import Call, Lowering, OpDef
+from ._def import Lowering, OpCall, OpDef
 from ._rows import to_type, wide
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
@@ -38,7 +38,7 @@ from .interfaces.layout import option
 from .interfaces.precision import Precision
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     check_options(call)
     attrs, x_type = call.attrs, call.input()
     layout, groups = attrs["input_layout"], attrs["groups"]
@@ -63,7 +63,7 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
     return (call.output(x_type.data_type, laid_out(layout, x["n"], channels, extent[0], extent[1])),)
 
 
-def _extent(call: Call, x: dict[str, int], taps: dict[str, int]) -> tuple[int, int]:
+def _extent(call: OpCall, x: dict[str, int], taps: dict[str, int]) -> tuple[int, int]:
     """Return the output's height and width, and make both options that decide them agree."""
     attrs = call.attrs
     sizes, extra, strides = attrs["output_sizes"], attrs["output_padding"], attrs["strides"]
@@ -133,11 +133,11 @@ def _operations(attrs: Attrs, types: Sequence[TensorType], output: TensorType) -
 
 
 CONV_TRANSPOSE2D = OpDef(
-    "convTranspose2d",
-    OPERANDS,
-    _infer,
-    _reference,
-    _lower,
+    name="convTranspose2d",
+    operands=OPERANDS,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
     attrs=attributes(("iohw", "hwoi", "ohwi"), Attr("output_padding", "uints", (0, 0)), Attr("output_sizes", "uints", None)),
     templates=TEMPLATES,
     spec="#api-mlgraphbuilder-convtranspose2d",

@@ -19,7 +19,7 @@ from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Temp
 from ..kernels.windows import strided_span
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._reduction import VARIANTS, Field, RowView, choose_variant, row_launch, row_work, side_by_side, view_rows
 from ._reduction_functions import arithmetic
 from ._rows import to_type, wide
@@ -27,7 +27,7 @@ from .interfaces.bounds import CONDITIONED, sums
 from .interfaces.cost import per_element
 from .interfaces.documentation import REDUCTIONS, SORTING_EXTENSIONS, Documentation
 from .interfaces.family import Family
-from .reduce import REDUCE, SUMMABLE, Tensor, number_of_parts, parts_needed, totals_of_parts
+from .reduce import REDUCE, SUMMABLE, ReduceTensor, number_of_parts, parts_needed, totals_of_parts
 from .strided import STRIDED, strided_call
 
 CUMULATIVE_SUM = KernelTemplate(
@@ -37,7 +37,7 @@ CUMULATIVE_SUM = KernelTemplate(
 Operation: TypeAlias = Literal["sum", "product"]
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x = call.input()
     call.axis(call.attrs["axis"], x.rank)
     return (x,)
@@ -68,7 +68,7 @@ def _cumulated(
 
 
 def _scan_calls(
-    low: Lowering, operation: Operation, source: Tensor, axis: int, target: Tensor, *, exclusive: bool, key: str
+    low: Lowering, operation: Operation, source: ReduceTensor, axis: int, target: ReduceTensor, *, exclusive: bool, key: str
 ) -> list[KernelCall]:
     """Return the calls that sum one tensor up along a dimension.
 
@@ -104,7 +104,7 @@ def _scan_calls(
         chunk = -(-length // (parts * QUAD)) * QUAD
         totals_call, totals = totals_of_parts(low, step, source, axis, chunk, f"{key} totals")
         scratch = Temp(f"{key} starts", math.prod(totals.shape) * ELEMENTS[step.element].size_bytes)
-        starts = Tensor(scratch, step.element, totals.shape)
+        starts = ReduceTensor(scratch, step.element, totals.shape)
         calls += [totals_call, *_scan_calls(low, operation, totals, 0, starts, exclusive=True, key=key + "'")]
     parts = -(-length // chunk)
     shape = replace(variant.shape(view, quads=form != "single"), kept_rank=1, reduced_rank=1)
@@ -122,12 +122,12 @@ def _scan_calls(
         ("inner", "u32", inner // QUAD if form == "columns" else inner),
     ]
     quad = form != "single"
-    bindings = [Binding("input", "read", source.element, quad=quad)]
+    bindings = [Binding(name="input", access="read", element=source.element, quad=quad)]
     operands = [source.resource]
     if starts is not None:
-        bindings.append(Binding("starts", "read", starts.element, quad=form == "columns"))
+        bindings.append(Binding(name="starts", access="read", element=starts.element, quad=form == "columns"))
         operands.append(starts.resource)
-    bindings.append(Binding("output", "write", target.element, quad=quad))
+    bindings.append(Binding(name="output", access="write", element=target.element, quad=quad))
     operands.append(target.resource)
     spec = CUMULATIVE_SUM.spec(
         bindings,
@@ -152,16 +152,21 @@ def _scan_calls(
         return [elements, *([(first * width, end * width)] if starts else []), elements]
 
     work = row_work(shape, rows * parts, low.target, reach, "units", iterations)
-    return [*calls, KernelCall(spec, tuple(operands), tuple(v for *_, v in fields), grid, reason, work)]
+    return [
+        *calls,
+        KernelCall(
+            spec=spec, operands=tuple(operands), uniforms=tuple(v for *_, v in fields), grid=grid, reason=reason, work=work
+        ),
+    ]
 
 
 def _side_by_side_calls(
     low: Lowering,
     operation: Operation,
     view: RowView,
-    source: Tensor,
+    source: ReduceTensor,
     axis: int,
-    target: Tensor,
+    target: ReduceTensor,
     *,
     exclusive: bool,
     key: str,
@@ -171,8 +176,8 @@ def _side_by_side_calls(
     outer, shape = math.prod(source.shape[:axis]), (view.kept.size, length)
     together, copy = side_by_side(view, source.resource, source.element, low.target, f"{key} side by side")
     sums = Temp(f"{key} sums", together.size_bytes)
-    rows = Tensor(together, source.element, shape)
-    calls = _scan_calls(low, operation, rows, 1, Tensor(sums, source.element, shape), exclusive=exclusive, key=key + "'")
+    rows = ReduceTensor(together, source.element, shape)
+    calls = _scan_calls(low, operation, rows, 1, ReduceTensor(sums, source.element, shape), exclusive=exclusive, key=key + "'")
     strides = (inner * length, 1, length)
     dims = (outer, length, inner)
     back = strided_call(sums, source.element, 0, dims, strides, target.resource, low.target, "rows apart")
@@ -182,8 +187,8 @@ def _side_by_side_calls(
 def _lower(low: Lowering, operation: Operation = "sum") -> list[KernelCall]:
     x = low.input()
     element = element_of(x.data_type, low.caps)
-    source = Tensor(low.value(0), element, x.shape)
-    target = Tensor(low.node.outputs[0], element, x.shape)
+    source = ReduceTensor(low.value(0), element, x.shape)
+    target = ReduceTensor(low.node.outputs[0], element, x.shape)
     return _scan_calls(low, operation, source, low.attrs["axis"], target, exclusive=bool(low.attrs["exclusive"]), key="parts")
 
 
@@ -195,11 +200,11 @@ def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
 
 OPS = (
     OpDef(
-        "cumulativeSum",
-        (Operand("input", SUMMABLE, min_rank=1),),
-        _infer,
-        _reference,
-        _lower,
+        name="cumulativeSum",
+        operands=(Operand(name="input", data_types=SUMMABLE, min_rank=1),),
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("axis", "uint"), Attr("exclusive", "bool", False), Attr("reversed", "bool", False)),
         templates=(CUMULATIVE_SUM, REDUCE, STRIDED),
         spec="#api-mlgraphbuilder-cumulativesum",
@@ -226,11 +231,11 @@ OPS = (
         ),
     ),
     OpDef(
-        "x.cumulative_product",
-        (Operand("input", SUMMABLE, min_rank=1),),
-        _infer,
-        _product_reference,
-        lambda low: _lower(low, "product"),
+        name="x.cumulative_product",
+        operands=(Operand(name="input", data_types=SUMMABLE, min_rank=1),),
+        infer=_infer,
+        reference=_product_reference,
+        lower=lambda low: _lower(low, "product"),
         attrs=(Attr("axis", "uint"), Attr("exclusive", "bool", False), Attr("reversed", "bool", False)),
         templates=(CUMULATIVE_SUM, REDUCE),
         family=Family.REDUCTION,

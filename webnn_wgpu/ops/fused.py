@@ -17,7 +17,7 @@ from ..kernels.element import element_of
 from ..kernels.expression import ExpressionBuilder
 from ..kernels.spec import KernelCall, Temp
 from ._attrs import Attr
-from ._def import Call, Epilogue, Lowering, OpDef, Operand
+from ._def import Epilogue, Lowering, OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._rows import apply_node
 from ._shapes import strides_of
@@ -25,7 +25,7 @@ from .interfaces.family import Family
 from .strided import STRIDED, TRANSPOSE, strided_call
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     raise call.fail("fused nodes are made by passes, not by programs")
 
 
@@ -73,7 +73,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
             if value not in names:
                 names[value] = builder.argument(element_of(body.type(value).data_type, low.caps))
                 read.append(value)
-        inner = Lowering(node, body, low.target, low.ops, low.forced)
+        inner = Lowering(node=node, graph=body, target=low.target, ops=low.ops, forced=low.forced)
         names[node.outputs[0]] = apply_node(builder, inner, [names[v] for v in node.operands])
     expression = builder.finish(names[body.outputs["0"]])
     output = low.node.outputs[0]
@@ -109,11 +109,11 @@ def _behind(low: Lowering, source: int, transpose: Node, calls: list[KernelCall]
 
 
 FUSED = OpDef(
-    "fused",
-    (Operand("inputs", variadic=True),),
-    _infer,
-    None,
-    _lower,
+    name="fused",
+    operands=(Operand(name="inputs", variadic=True),),
+    infer=_infer,
+    reference=None,
+    lower=_lower,
     attrs=(Attr("body", "number"),),
     templates=(ELEMENTWISE, STRIDED),
     family=Family.OTHER,

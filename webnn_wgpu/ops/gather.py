@@ -9,7 +9,7 @@ import numpy as np
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._places import (
     CLAMPED_INDICES,
     INDEX_TYPES,
@@ -47,9 +47,9 @@ def _gather(low: Lowering, places: Places) -> list[KernelCall]:
     fields: list[tuple[str, UniformType, int]] = [*launch, *places.fields, ("slice_length", "u32", slice_length)]
     spec = GATHER.spec(
         [
-            Binding("input", "read", units.element, quad=units.quad),
+            Binding(name="input", access="read", element=units.element, quad=units.quad),
             index_binding(low.input(1).data_type),
-            Binding("output", "write", units.element, quad=True),
+            Binding(name="output", access="write", element=units.element, quad=True),
         ],
         [(name, type_) for name, type_, _ in fields],
         form=places.form,
@@ -65,7 +65,9 @@ def _gather(low: Lowering, places: Places) -> list[KernelCall]:
         return [(low * length, past * length), indices, (first, end)]
 
     work = quad_work(places.count * length, low.target, reach, moved=[0])
-    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, reason, work)]
+    return [
+        KernelCall(spec=spec, operands=operands, uniforms=tuple(v for _, _, v in fields), grid=grid, reason=reason, work=work)
+    ]
 
 
 def _given(arrays: Sequence[Array | None]) -> tuple[Array, Array]:
@@ -78,7 +80,7 @@ def _given(arrays: Sequence[Array | None]) -> tuple[Array, Array]:
 # gather ---------------------------------------------------------------------------------------------------------------
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, indices = call.input(), call.input(1)
     axis = call.axis(call.attrs["axis"], x.rank)
     return (call.output(x.data_type, (*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])),)
@@ -97,7 +99,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
 # gatherElements -------------------------------------------------------------------------------------------------------
 
 
-def _infer_elements(call: Call) -> tuple[TensorType, ...]:
+def _infer_elements(call: OpCall) -> tuple[TensorType, ...]:
     check_elements(call)
     return (call.output(call.input().data_type, call.input(1).shape),)
 
@@ -115,7 +117,7 @@ def _lower_elements(low: Lowering) -> list[KernelCall]:
 # gatherND -------------------------------------------------------------------------------------------------------------
 
 
-def _infer_nd(call: Call) -> tuple[TensorType, ...]:
+def _infer_nd(call: OpCall) -> tuple[TensorType, ...]:
     return (call.output(call.input().data_type, check_coordinates(call)),)
 
 
@@ -143,17 +145,17 @@ def _follow(source: Stepped, move: Move) -> Stepped | None:
 
 OPS = (
     OpDef(
-        "gather",
-        (Operand("input", min_rank=1), Operand("indices", INDEX_TYPES)),
-        _infer,
-        _reference,
-        _lower,
+        name="gather",
+        operands=(Operand(name="input", min_rank=1), Operand(name="indices", data_types=INDEX_TYPES)),
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("axis", "uint", 0),),
         templates=(GATHER,),
         spec="#api-mlgraphbuilder-gather",
         family=Family.MOVEMENT,
         without=("elementwise", "epilogue", "layout", "precision"),
-        movement=Movement(_follow),
+        movement=Movement(follow=_follow),
         cost=MOVED,
         bounds=EXACT,
         documentation=Documentation(
@@ -178,11 +180,11 @@ OPS = (
         ),
     ),
     OpDef(
-        "gatherElements",
-        (Operand("input", min_rank=1), Operand("indices", INDEX_TYPES, min_rank=1)),
-        _infer_elements,
-        _elements_reference,
-        _lower_elements,
+        name="gatherElements",
+        operands=(Operand(name="input", min_rank=1), Operand(name="indices", data_types=INDEX_TYPES, min_rank=1)),
+        infer=_infer_elements,
+        reference=_elements_reference,
+        lower=_lower_elements,
         attrs=(Attr("axis", "uint", 0),),
         templates=(GATHER,),
         spec="#api-mlgraphbuilder-gatherelements",
@@ -214,11 +216,11 @@ OPS = (
         ),
     ),
     OpDef(
-        "gatherND",
-        (Operand("input", min_rank=1), Operand("indices", INDEX_TYPES, min_rank=1)),
-        _infer_nd,
-        _nd_reference,
-        _lower_nd,
+        name="gatherND",
+        operands=(Operand(name="input", min_rank=1), Operand(name="indices", data_types=INDEX_TYPES, min_rank=1)),
+        infer=_infer_nd,
+        reference=_nd_reference,
+        lower=_lower_nd,
         templates=(GATHER,),
         spec="#api-mlgraphbuilder-gathernd",
         family=Family.MOVEMENT,

@@ -13,7 +13,7 @@ from ..ir.types import TensorType
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._nbits import BITS_PARAMETER, check_bits, unpacked, zero_point_bytes, zeros_of
 from ._places import INDEX_TYPES, clamped_indices, index_binding
 from ._quads import quad_launch
@@ -26,7 +26,7 @@ from .interfaces.family import Family
 GATHER_BLOCK_QUANTIZED = KernelTemplate("gather_block_quantized", ("bits", "quad"))
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, indices, scales = (call.input(i) for i in range(3))
     bits, size = check_bits(call)
     *rows, width = x.shape
@@ -66,13 +66,13 @@ def _lower(low: Lowering) -> list[KernelCall]:
     x, scales, output = low.input(), low.input(2), low.output()
     bits, length, blocks = low.attrs["bits"], output.shape[-1], scales.shape[-1]
     resources = [
-        (Binding("input", "read", "uint32"), low.value(0)),
+        (Binding(name="input", access="read", element="uint32"), low.value(0)),
         (index_binding(low.input(1).data_type), low.value(1)),
-        (Binding("scales", "read", scales.data_type), low.value(2)),
+        (Binding(name="scales", access="read", element=scales.data_type), low.value(2)),
     ]
     if low.has(3):
-        resources.append((Binding("zero_points", "read", "uint8"), low.value(3)))
-    resources.append((Binding("output", "write", output.data_type, quad=True), low.node.outputs[0]))
+        resources.append((Binding(name="zero_points", access="read", element="uint8"), low.value(3)))
+    resources.append((Binding(name="output", access="write", element=output.data_type, quad=True), low.node.outputs[0]))
     launch, grid = quad_launch(output.num_elements, low.target)
     sizes = {
         "row_length": length,
@@ -92,21 +92,25 @@ def _lower(low: Lowering) -> list[KernelCall]:
         quad=length % QUAD == 0,
     )
     values = tuple(value for _, value in resources)
-    return [KernelCall(spec, values, tuple(v for _, _, v in fields), grid, f"numbers of {bits} bits")]
+    return [
+        KernelCall(
+            spec=spec, operands=values, uniforms=tuple(v for _, _, v in fields), grid=grid, reason=f"numbers of {bits} bits"
+        )
+    ]
 
 
 OPS = (
     OpDef(
-        "x.gather_block_quantized",
-        (
-            Operand("input", ("uint8",), min_rank=2),
-            Operand("indices", INDEX_TYPES),
-            Operand("scales", FLOATS, min_rank=2),
-            Operand("zeroPoints", ("uint8",), min_rank=2, required=False),
+        name="x.gather_block_quantized",
+        operands=(
+            Operand(name="input", data_types=("uint8",), min_rank=2),
+            Operand(name="indices", data_types=INDEX_TYPES),
+            Operand(name="scales", data_types=FLOATS, min_rank=2),
+            Operand(name="zeroPoints", data_types=("uint8",), min_rank=2, required=False),
         ),
-        _infer,
-        _reference,
-        _lower,
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("bits", "uint", 4), Attr("block_size", "uint", 128)),
         templates=(GATHER_BLOCK_QUANTIZED,),
         family=Family.QUANTIZATION,

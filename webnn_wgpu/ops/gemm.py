@@ -11,7 +11,7 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._factors import Factor
 from ._product import TEMPLATES, Addend, product_calls
 from ._rows import to_type, wide
@@ -24,7 +24,7 @@ from .interfaces.family import Family
 from .interfaces.precision import Precision
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     a, b, c = call.input(0), call.input(1), call.inputs[2]
     M, K = reversed(a.shape) if call.attrs["a_transpose"] else a.shape
     rows, N = reversed(b.shape) if call.attrs["b_transpose"] else b.shape
@@ -77,15 +77,15 @@ def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
 
 
 GEMM = OpDef(
-    "gemm",
-    (
-        Operand("a", FLOATS, min_rank=2, max_rank=2),
-        Operand("b", FLOATS, same_as="a", min_rank=2, max_rank=2),
-        Operand("c", FLOATS, same_as="a", max_rank=2, required=False),
+    name="gemm",
+    operands=(
+        Operand(name="a", data_types=FLOATS, min_rank=2, max_rank=2),
+        Operand(name="b", data_types=FLOATS, same_as="a", min_rank=2, max_rank=2),
+        Operand(name="c", data_types=FLOATS, same_as="a", max_rank=2, required=False),
     ),
-    _infer,
-    _reference,
-    _lower,
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
     attrs=(
         Attr("alpha", "float", 1.0),
         Attr("beta", "float", 1.0),

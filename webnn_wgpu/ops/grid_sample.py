@@ -14,7 +14,7 @@ from ..ir.types import TensorType
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED
@@ -30,7 +30,7 @@ TAPS = {"nearest": 1, "linear": 2, "cubic": 4}
 _CUBIC_A = -0.75
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, grid = call.input(), call.input(1)
     call.require(grid.rank == x.rank, "Incompatible shapes: grid must have the rank of input")
     call.require(grid.shape[0] == x.shape[0], "Incompatible shapes: grid and input must have the same batch size")
@@ -120,9 +120,9 @@ def _lower(low: Lowering) -> list[KernelCall]:
     ]
     spec = GRID_SAMPLE.spec(
         [
-            Binding("input", "read", x.data_type),
-            Binding("grid", "read", grid.data_type),
-            Binding("output", "write", output.data_type, quad=True),
+            Binding(name="input", access="read", element=x.data_type),
+            Binding(name="grid", access="read", element=grid.data_type),
+            Binding(name="output", access="write", element=output.data_type, quad=True),
         ],
         [(name, type_) for name, type_, _ in fields],
         mode=low.attrs["mode"],
@@ -138,17 +138,27 @@ def _lower(low: Lowering) -> list[KernelCall]:
     work = quad_work(output.num_elements, low.target, reach, iterations=iterations)
     operands = (low.value(0), low.value(1), low.node.outputs[0])
     return [
-        KernelCall(spec, operands, tuple(v for *_, v in fields), workgroups, f"{low.attrs['mode']} in {len(sizes)}-D", work)
+        KernelCall(
+            spec=spec,
+            operands=operands,
+            uniforms=tuple(v for *_, v in fields),
+            grid=workgroups,
+            reason=f"{low.attrs['mode']} in {len(sizes)}-D",
+            work=work,
+        )
     ]
 
 
 OPS = (
     OpDef(
-        "x.grid_sample",
-        (Operand("input", FLOATS, min_rank=4, max_rank=5), Operand("grid", FLOATS, min_rank=4, max_rank=5)),
-        _infer,
-        _reference,
-        _lower,
+        name="x.grid_sample",
+        operands=(
+            Operand(name="input", data_types=FLOATS, min_rank=4, max_rank=5),
+            Operand(name="grid", data_types=FLOATS, min_rank=4, max_rank=5),
+        ),
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(
             Attr("mode", "enum", "linear", tuple(TAPS)),
             Attr("padding_mode", "enum", "zeros", ("zeros", "border", "reflection")),

@@ -32,7 +32,7 @@ from ._cells import (
     parts,
     unroll,
 )
-from ._def import Call, Lowering, OpDef
+from ._def import Lowering, OpCall, OpDef
 from ._recurrent import TEMPLATES, VARIANTS, recurrent_calls
 from ._recurrent_documentation import GRU, GRU_CELL
 from ._rows import to_type, wide
@@ -41,7 +41,7 @@ from .interfaces.family import Family
 from .interfaces.precision import Precision
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     data_type = call.input(0).data_type
     state = check_sizes(call, gates=3)
     check_activations(call, "sigmoid", "tanh")
@@ -94,8 +94,8 @@ _OPTIONS = (Attr("reset_after", "bool", True), layout_attr("zrn", "rzn"), ACTIVA
 
 OPS = (
     OpDef(
-        "gru",
-        (
+        name="gru",
+        operands=(
             operand("input", 3),
             operand("weight", 3, required=True),
             operand("recurrentWeight", 3, required=True),
@@ -103,9 +103,9 @@ OPS = (
             operand("recurrentBias", 2),
             operand("initialHiddenState", 3),
         ),
-        _infer,
-        _reference,
-        _lower,
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(*SEQUENCE_ATTRS, *_OPTIONS),
         templates=TEMPLATES,
         variants=VARIANTS,
@@ -119,8 +119,8 @@ OPS = (
         documentation=GRU,
     ),
     OpDef(
-        "gruCell",
-        (
+        name="gruCell",
+        operands=(
             operand("input", 2),
             operand("weight", 2, required=True),
             operand("recurrentWeight", 2, required=True),
@@ -128,9 +128,9 @@ OPS = (
             operand("bias", 1),
             operand("recurrentBias", 1),
         ),
-        _infer,
-        _reference_cell,
-        _lower,
+        infer=_infer,
+        reference=_reference_cell,
+        lower=_lower,
         attrs=(HIDDEN_SIZE_ATTR, *_OPTIONS),
         templates=TEMPLATES,
         variants=VARIANTS,

@@ -12,7 +12,7 @@ from .interfaces.documentation import HYPERBOLIC_EXTENSIONS
 
 def _function(name: str, function: NumpyFunction, tolerance: int, summary: str, numerics: str = "") -> OpDef:
     own = name.removeprefix("x.")
-    text = Text(summary, f"Within {tolerance} ULP. {numerics}".rstrip(), HYPERBOLIC_EXTENSIONS)
+    text = Text(summary=summary, numerics=f"Within {tolerance} ULP. {numerics}".rstrip(), group=HYPERBOLIC_EXTENSIONS)
     return unary(name, f"{own}_f32(x)", function, text, spec="", tolerance=tolerance)
 
 

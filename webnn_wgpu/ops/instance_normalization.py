@@ -11,7 +11,7 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._normalization import NORMALIZATION, NORMALIZED, normalization_call, normalized, require_shape
 from ._rows import to_type
 from .interfaces.cost import per_element
@@ -23,7 +23,7 @@ _CHANNEL = {"nchw": 1, "nhwc": 3}
 _SPATIAL = {"nchw": (2, 3), "nhwc": (1, 2)}
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, channel = call.input(), _CHANNEL[call.attrs["layout"]]
     for index, name in ((1, "scale"), (2, "bias")):
         require_shape(call, index, name, (x.shape[channel],), f"[input.shape[{channel}]]")
@@ -45,15 +45,15 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
 OPS = (
     OpDef(
-        "instanceNormalization",
-        (
-            Operand("input", FLOATS, min_rank=4, max_rank=4),
-            Operand("scale", same_as="input", min_rank=1, max_rank=1, required=False),
-            Operand("bias", same_as="input", min_rank=1, max_rank=1, required=False),
+        name="instanceNormalization",
+        operands=(
+            Operand(name="input", data_types=FLOATS, min_rank=4, max_rank=4),
+            Operand(name="scale", same_as="input", min_rank=1, max_rank=1, required=False),
+            Operand(name="bias", same_as="input", min_rank=1, max_rank=1, required=False),
         ),
-        _infer,
-        _reference,
-        _lower,
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(
             Attr("epsilon", "float", 1e-5),
             Attr("layout", "enum", "nchw", ("nchw", "nhwc")),

@@ -10,7 +10,7 @@ from ..core.data_types import FLOATS
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ._attrs import Attr
-from ._def import Call, OpDef, Operand
+from ._def import OpCall, OpDef, Operand
 from ._normalization import NORMALIZATION, NORMALIZED, in_place, items_call, normalized, require_shape
 from ._rows import to_type
 from .interfaces.cost import per_element
@@ -19,7 +19,7 @@ from .interfaces.family import Family
 from .interfaces.layout import ChannelsLast, Layout, moved
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, axes = call.input(), call.attrs["axes"]
     # All dimensions but the first; of rank 1, none: then every element is its own mean and the result is the bias, or 0.
     axes = tuple(range(1, x.rank)) if axes is None else call.axes(axes, x.rank)
@@ -45,15 +45,15 @@ def _layout(attrs: Attrs, shape: tuple[int, ...]) -> ChannelsLast | None:
 
 OPS = (
     OpDef(
-        "layerNormalization",
-        (
-            Operand("input", FLOATS),
-            Operand("scale", same_as="input", required=False),
-            Operand("bias", same_as="input", required=False),
+        name="layerNormalization",
+        operands=(
+            Operand(name="input", data_types=FLOATS),
+            Operand(name="scale", same_as="input", required=False),
+            Operand(name="bias", same_as="input", required=False),
         ),
-        _infer,
-        _reference,
-        items_call,
+        infer=_infer,
+        reference=_reference,
+        lower=items_call,
         attrs=(Attr("axes", "uints", None), Attr("epsilon", "float", 1e-5)),
         templates=(NORMALIZATION,),
         spec="#api-mlgraphbuilder-layernorm",

@@ -33,7 +33,7 @@ from ._cells import (
     parts,
     unroll,
 )
-from ._def import Call, Lowering, OpDef
+from ._def import Lowering, OpCall, OpDef
 from ._recurrent import TEMPLATES, VARIANTS, recurrent_calls
 from ._recurrent_documentation import LSTM, LSTM_CELL
 from ._rows import to_type, wide
@@ -42,7 +42,7 @@ from .interfaces.family import Family
 from .interfaces.precision import Precision
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     data_type = call.input(0).data_type
     state = check_sizes(call, gates=4, peepholes="peepholeWeight")
     check_activations(call, "sigmoid", "tanh", "tanh")
@@ -97,8 +97,8 @@ _OPTIONS = (layout_attr("iofg", "ifgo"), ACTIVATIONS_ATTR)
 
 OPS = (
     OpDef(
-        "lstm",
-        (
+        name="lstm",
+        operands=(
             operand("input", 3),
             operand("weight", 3, required=True),
             operand("recurrentWeight", 3, required=True),
@@ -108,9 +108,9 @@ OPS = (
             operand("initialHiddenState", 3),
             operand("initialCellState", 3),
         ),
-        _infer,
-        _reference,
-        _lower,
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(*SEQUENCE_ATTRS, *_OPTIONS),
         templates=TEMPLATES,
         variants=VARIANTS,
@@ -124,8 +124,8 @@ OPS = (
         documentation=LSTM,
     ),
     OpDef(
-        "lstmCell",
-        (
+        name="lstmCell",
+        operands=(
             operand("input", 2),
             operand("weight", 2, required=True),
             operand("recurrentWeight", 2, required=True),
@@ -135,9 +135,9 @@ OPS = (
             operand("recurrentBias", 1),
             operand("peepholeWeight", 1),
         ),
-        _infer,
-        _reference_cell,
-        _lower,
+        infer=_infer,
+        reference=_reference_cell,
+        lower=_lower,
         attrs=(HIDDEN_SIZE_ATTR, *_OPTIONS),
         templates=TEMPLATES,
         variants=VARIANTS,

@@ -11,7 +11,7 @@ from ..core.data_types import FLOATS
 from ..ir.graph import Array, Attrs, Graph, Node
 from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._factors import Factor
 from ._product import TEMPLATES, product_calls
 from ._rows import to_type, wide
@@ -24,7 +24,7 @@ from .interfaces.family import Family
 from .interfaces.precision import Precision
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     a, b = call.input(0), call.input(1)
     call.require(
         a.shape[-1] == b.shape[-2],
@@ -70,11 +70,11 @@ def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
 
 
 MATMUL = OpDef(
-    "matmul",
-    (Operand("a", FLOATS, min_rank=2), Operand("b", FLOATS, same_as="a", min_rank=2)),
-    _infer,
-    _reference,
-    _lower,
+    name="matmul",
+    operands=(Operand(name="a", data_types=FLOATS, min_rank=2), Operand(name="b", data_types=FLOATS, same_as="a", min_rank=2)),
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
     templates=TEMPLATES,
     spec="#api-mlgraphbuilder-matmul",
     family=Family.PRODUCT,

@@ -19,9 +19,9 @@ from ..kernels import select
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._nbits import BITS_PARAMETER, check_bits, unpacked, zero_point_bytes, zeros_of
-from ._product import FORCED, HIGHEST_BLOCK, Addend, Kernel, finish
+from ._product import FORCED, HIGHEST_BLOCK, Addend, ProductKernel, finish
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import Cost
@@ -39,7 +39,7 @@ _TILED = KernelTemplate("matmul_nbits.tiled", ("tile", *_COMMON))
 _GEMV = KernelTemplate("matmul_nbits.gemv", ("rows", *_COMMON))
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     a, b, scales = (call.input(i) for i in range(3))
     bits, size = check_bits(call)
     K, (N, blocks, width) = a.shape[-1], b.shape
@@ -91,13 +91,13 @@ def _lower(low: Lowering) -> list[KernelCall]:
     K = a.shape[-1]
     size = ProductSize(math.prod(a.shape[:-1]), N, K)
     choice = _choose(low, size)
-    kernel = Kernel(params={"bits": bits})
-    kernel.bind(Binding("a", "read", a.data_type, quad=K % QUAD == 0), low.value(0))
+    kernel = ProductKernel(params={"bits": bits})
+    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=K % QUAD == 0), low.value(0))
     # Blocks are whole words.
-    kernel.bind(Binding("b", "read", "uint32"), low.value(1))
-    kernel.bind(Binding("scales", "read", low.input(2).data_type), low.value(2))
+    kernel.bind(Binding(name="b", access="read", element="uint32"), low.value(1))
+    kernel.bind(Binding(name="scales", access="read", element=low.input(2).data_type), low.value(2))
     if low.has(3):
-        kernel.bind(Binding("zero_points", "read", low.input(3).data_type), low.value(3))
+        kernel.bind(Binding(name="zero_points", access="read", element=low.input(3).data_type), low.value(3))
         if low.input(3).data_type == "uint8":
             kernel.uniforms(zero_bytes=zero_point_bytes(blocks, bits))
     template, (rows, columns) = _tile(kernel, low, size, choice.variant)
@@ -136,7 +136,7 @@ def _choose(low: Lowering, size: ProductSize) -> Choice:
     return Choice(forced, FORCED)
 
 
-def _tile(kernel: Kernel, low: Lowering, size: ProductSize, variant: str) -> tuple[KernelTemplate, tuple[int, int]]:
+def _tile(kernel: ProductKernel, low: Lowering, size: ProductSize, variant: str) -> tuple[KernelTemplate, tuple[int, int]]:
     """Declare the parameters of a variant; return its template, and the rows and columns of its tiles."""
     costs = low.target.costs.products
     if variant == "tiled":
@@ -157,17 +157,17 @@ def _tile(kernel: Kernel, low: Lowering, size: ProductSize, variant: str) -> tup
 
 OPS = (
     OpDef(
-        "x.matmul_nbits",
-        (
-            Operand("a", FLOATS, min_rank=1),
-            Operand("b", ("uint8",), min_rank=3, max_rank=3),
-            Operand("scales", same_as="a", min_rank=1, max_rank=2),
-            Operand("zeroPoints", (*FLOATS, "uint8"), min_rank=1, max_rank=2, required=False),
-            Operand("bias", same_as="a", min_rank=1, max_rank=1, required=False),
+        name="x.matmul_nbits",
+        operands=(
+            Operand(name="a", data_types=FLOATS, min_rank=1),
+            Operand(name="b", data_types=("uint8",), min_rank=3, max_rank=3),
+            Operand(name="scales", same_as="a", min_rank=1, max_rank=2),
+            Operand(name="zeroPoints", data_types=(*FLOATS, "uint8"), min_rank=1, max_rank=2, required=False),
+            Operand(name="bias", same_as="a", min_rank=1, max_rank=1, required=False),
         ),
-        _infer,
-        _reference,
-        _lower,
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("bits", "uint", 4), Attr("block_size", "uint", 32)),
         templates=(_REGISTERS, _TILED, _GEMV),
         family=Family.PRODUCT,

@@ -11,7 +11,7 @@ from ..kernels.element import QUAD, bits_of
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
 from ..kernels.windows import span
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._shapes import strides_of
 from ._units import units_of
@@ -34,7 +34,7 @@ PADDING = KernelTemplate("pad", ("mode", "rank", "read"))
 MODES = ("constant", "edge", "reflection", "symmetric")
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, mode = call.input(), call.attrs["mode"]
     begins, ends = call.attrs["beginning_padding"], call.attrs["ending_padding"]
     for name, items in (("beginning_padding", begins), ("ending_padding", ends)):
@@ -127,8 +127,8 @@ def _lower(low: Lowering) -> list[KernelCall]:
         fields.extend(((f"output_{d}", "u32", outputs[d]), (f"stride_{d}", "u32", strides[d])))
     spec = PADDING.spec(
         [
-            Binding("input", "read", element, quad=read == "quad"),
-            Binding("output", "write", element, quad=True),
+            Binding(name="input", access="read", element=element, quad=read == "quad"),
+            Binding(name="output", access="write", element=element, quad=True),
         ],
         [(name, type_) for name, type_, _ in fields],
         mode=mode,
@@ -145,7 +145,16 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
     num_elements = num_units * width
     work = quad_work(num_elements, low.target, reach, moved=[0])
-    return [KernelCall(spec, operands, tuple(v for _, _, v in fields), grid, f"{mode} padding, read {read}", work)]
+    return [
+        KernelCall(
+            spec=spec,
+            operands=operands,
+            uniforms=tuple(v for _, _, v in fields),
+            grid=grid,
+            reason=f"{mode} padding, read {read}",
+            work=work,
+        )
+    ]
 
 
 def _extent(dim: tuple[int, int, int], stride: int, mode: str, low: int, high: int) -> Interval:
@@ -166,11 +175,11 @@ def _pattern(value: float | int, type_: TensorType) -> tuple[int, int]:
 
 
 PAD = OpDef(
-    "pad",
-    (Operand("input"),),
-    _infer,
-    _reference,
-    _lower,
+    name="pad",
+    operands=(Operand(name="input"),),
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
     attrs=(
         Attr("beginning_padding", "uints"),
         Attr("ending_padding", "uints"),

@@ -20,17 +20,17 @@ from ..kernels.element import ELEMENTS, PAIRS, QUAD, element_of
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
 from ..kernels.terms import Uniform
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._pooling_documentation import pooling_documentation
 from ._quads import quad_launch, quad_work
 from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, row_work, variant_of
-from ._reduction_functions import Step, arithmetic, extremum
+from ._reduction_functions import ReductionStep, arithmetic, extremum
 from ._rows import to_type, wide
 from .interfaces.bounds import EXACT, Bounds, roots, sums
 from .interfaces.cost import Cost
 from .interfaces.family import Family
 from .interfaces.layout import option
-from .reduce import REDUCE, Tensor, reduce_calls
+from .reduce import REDUCE, ReduceTensor, reduce_calls
 
 POOL2D = KernelTemplate("pool2d", ("variant", "channels", "blocks", "down", "across", "rows", "step"), VARIANTS)
 
@@ -46,7 +46,7 @@ _ORDERED_NEGATIVE_INFINITY = "-2139095041i"
 _LOWEST_8_BIT = {"int8": "-128i", "uint8": "0u"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Windows:
     """Windows along one dimension, with only what can reach the input kept of window, stride and dilation.
 
@@ -72,7 +72,14 @@ class Windows:
         padded = before + size + after
         # Elements and windows that start beyond the padded input have no part in it.
         window = min(window, -(-padded // dilation))
-        return cls(size, output, window, min(stride, padded), dilation if window > 1 else 1, before)
+        return cls(
+            size=size,
+            output=output,
+            window=window,
+            stride=min(stride, padded),
+            dilation=dilation if window > 1 else 1,
+            before=before,
+        )
 
     @property
     def whole(self) -> bool:
@@ -106,7 +113,7 @@ class Windows:
 # Checks ---------------------------------------------------------------------------------------------------------------
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, attrs = call.input(), call.attrs
     spatial = SPATIAL[attrs["layout"]]
     sizes = [x.shape[d] for d in spatial]
@@ -207,7 +214,7 @@ def _pooled(x: Array, axis: int, windows: Windows, operation: Any, start: float)
 # The operators --------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Pool:
     """One pooling.
 
@@ -225,7 +232,7 @@ class _Pool:
     """
 
     name: str
-    step: Callable[[str], Step]
+    step: Callable[[str], ReductionStep]
     operation: Any
     prepare: Callable[[Array], Array]
     finish: Callable[[Array, Array], Array]
@@ -255,8 +262,8 @@ class _Pool:
         step = self.step(ELEMENTS[element].value)
         if down.whole and across.whole and not {self.name, POOL2D.name} & set(low.forced):
             step = replace(step, finish=step.finish.substituted({"count": Uniform("length")}))
-            source = Tensor(low.value(0), element, x.shape)
-            target = Tensor(low.node.outputs[0], element)
+            source = ReduceTensor(low.value(0), element, x.shape)
+            target = ReduceTensor(low.node.outputs[0], element)
             return reduce_calls(low, step, source, SPATIAL[low.attrs["layout"]], target, key="parts")
         last = x.shape[3] if low.attrs["layout"] == "nhwc" else 1
         channels: Literal["first", "last", "quads"] = "first" if last == 1 else "last"
@@ -272,7 +279,7 @@ class _Pool:
         variant = variant_of(
             low, taps, lambda variants: costs.pooling.choose(variants, taps, results), subgroups=subgroups, most_items=most
         )
-        rows = RowShape(variant.lanes)
+        rows = RowShape(lanes=variant.lanes)
         # Invocations that share a window take every so manieth element of it anyway.
         blocks = variant.lanes > 1 or max(down.reach, across.reach) > _LONGEST_LINE
         few = down.window * across.window <= costs.pooling.most_written
@@ -298,8 +305,8 @@ class _Pool:
         fields += [*down.fields("down"), *across.fields("across")]
         spec = POOL2D.spec(
             [
-                Binding("input", "read", element, quad=channels == "quads"),
-                Binding("output", "write", element, quad=True),
+                Binding(name="input", access="read", element=element, quad=channels == "quads"),
+                Binding(name="output", access="write", element=element, quad=True),
             ],
             [(field, type_) for field, type_, _ in fields],
             features=variant.features,
@@ -313,7 +320,9 @@ class _Pool:
         )
         reason = f"{variant.reason} ({quads} quads of results, windows of {taps})"
         operands = (low.value(0), low.node.outputs[0])
-        return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, reason, work)]
+        return [
+            KernelCall(spec=spec, operands=operands, uniforms=tuple(v for *_, v in fields), grid=grid, reason=reason, work=work)
+        ]
 
 
 def _touched(down: Windows, across: Windows, channels: int, first: int, end: int) -> Interval:
@@ -327,7 +336,7 @@ def _touched(down: Windows, across: Windows, channels: int, first: int, end: int
     return (low * down.size + top[0]) * row, max((low * down.size + top[1]), (high * down.size + bottom[1])) * row
 
 
-def _neutral(step: Step, data_type: str) -> str:
+def _neutral(step: ReductionStep, data_type: str) -> str:
     """Return what an empty window's total is."""
     if step.operation == "sum":
         return step.zero
@@ -348,45 +357,47 @@ def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
 
 _POOLS = (
     _Pool(
-        "averagePool2d",
-        lambda value: arithmetic("sum", value, finish="t / count"),
-        np.add,
-        lambda x: x,
-        lambda total, counts: total / counts,
-        sums(_terms),
-        "Mean of the elements in each window.",
-        "Padding does not count: a mean is taken over the elements that lie within the input, and is 0 if there is none.",
+        name="averagePool2d",
+        step=lambda value: arithmetic("sum", value, finish="t / count"),
+        operation=np.add,
+        prepare=lambda x: x,
+        finish=lambda total, counts: total / counts,
+        bounds=sums(_terms),
+        summary="Mean of the elements in each window.",
+        numerics="Padding does not count: a mean is taken over the elements that lie within the input, "
+        "and is 0 if there is none.",
     ),
     _Pool(
-        "l2Pool2d",
-        lambda value: arithmetic("sum", value, "x * x", "sqrt_f32(t)"),
-        np.add,
-        np.square,
-        lambda total, counts: np.sqrt(total),
-        roots(_terms),
-        "Square root of the sum of squares of the elements in each window.",
-        "The result is 0 if no element of a window lies within the input.",
+        name="l2Pool2d",
+        step=lambda value: arithmetic("sum", value, "x * x", "sqrt_f32(t)"),
+        operation=np.add,
+        prepare=np.square,
+        finish=lambda total, counts: np.sqrt(total),
+        bounds=roots(_terms),
+        summary="Square root of the sum of squares of the elements in each window.",
+        numerics="The result is 0 if no element of a window lies within the input.",
     ),
     _Pool(
-        "maxPool2d",
-        lambda value: extremum("max", value),
-        np.maximum,
-        lambda x: x,
-        lambda total, counts: total,
-        EXACT,
-        "Greatest element in each window.",
-        "NaN if any element of the window is NaN. Without an element within the input, -infinity or the least integer.",
-        ANY,
+        name="maxPool2d",
+        step=lambda value: extremum("max", value),
+        operation=np.maximum,
+        prepare=lambda x: x,
+        finish=lambda total, counts: total,
+        bounds=EXACT,
+        summary="Greatest element in each window.",
+        numerics="NaN if any element of the window is NaN. Without an element within the input, "
+        "-infinity or the least integer.",
+        data_types=ANY,
     ),
 )
 
 OPS = tuple(
     OpDef(
-        pool.name,
-        (Operand("input", pool.data_types, min_rank=4, max_rank=4),),
-        _infer,
-        pool.reference,
-        pool.lower,
+        name=pool.name,
+        operands=(Operand(name="input", data_types=pool.data_types, min_rank=4, max_rank=4),),
+        infer=_infer,
+        reference=pool.reference,
+        lower=pool.lower,
         attrs=(
             Attr("window_dimensions", "uints", None),
             Attr("padding", "uints", (0, 0, 0, 0)),

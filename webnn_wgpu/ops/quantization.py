@@ -15,7 +15,7 @@ from ..ir.types import TensorType
 from ..kernels.element import ELEMENTS
 from ..kernels.expression import ExpressionBuilder, Formula, formula
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._rows import lower_elementwise, scalar_uniform, to_type, wide
 from ._shapes import strides_of
@@ -39,7 +39,7 @@ QUANTIZED = ("uint8", "int8", "uint32", "int32")
 _OPERANDS = ("x", "scale", "zero_point")
 
 
-def _check_blocks(call: Call) -> tuple[int, ...]:
+def _check_blocks(call: OpCall) -> tuple[int, ...]:
     """Check that scale and zero point serve blocks of the input, and return the input's shape."""
     x, scale, zero_point = (call.input(i) for i in range(3))
     for name, other in (("scale", scale), ("zeroPoint", zero_point)):
@@ -118,7 +118,7 @@ def _expanded(arrays: Sequence[Array | None]) -> tuple[Array, Array, Array]:
 # quantizeLinear -------------------------------------------------------------------------------------------------------
 
 
-def _infer_quantize(call: Call) -> tuple[TensorType, ...]:
+def _infer_quantize(call: OpCall) -> tuple[TensorType, ...]:
     return (call.output(call.input(2).data_type, _check_blocks(call)),)
 
 
@@ -144,7 +144,7 @@ def _quantize_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple
 # dequantizeLinear -----------------------------------------------------------------------------------------------------
 
 
-def _infer_dequantize(call: Call) -> tuple[TensorType, ...]:
+def _infer_dequantize(call: OpCall) -> tuple[TensorType, ...]:
     return (call.output(call.input(1).data_type, _check_blocks(call)),)
 
 
@@ -183,7 +183,7 @@ def _round_trip_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tup
 # Less the zero point --------------------------------------------------------------------------------------------------
 
 
-def _infer_centred(call: Call) -> tuple[TensorType, ...]:
+def _infer_centred(call: OpCall) -> tuple[TensorType, ...]:
     x, *numbers = (call.input(i) for i in range(3))
     call.require(all(n.num_elements == 1 and n.rank <= x.rank for n in numbers), "scale and zeroPoint must be one number each")
     return (x,)
@@ -206,11 +206,11 @@ def _centred_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[
 
 
 QUANTIZE_DEQUANTIZE = OpDef(
-    "quantizeDequantize",
-    (Operand("input", FLOATS),),
-    lambda call: (call.input(),),
-    _round_trip_reference,
-    lower_elementwise,
+    name="quantizeDequantize",
+    operands=(Operand(name="input", data_types=FLOATS),),
+    infer=lambda call: (call.input(),),
+    reference=_round_trip_reference,
+    lower=lower_elementwise,
     attrs=(
         Attr("scale", "float"),
         Attr("zero_point", "int"),
@@ -232,11 +232,15 @@ The result counts steps from the zero point unless it is `scaled`.
 """
 
 QUANTIZE_CENTRED = OpDef(
-    "quantizeCentred",
-    (Operand("input", ("float32",)), Operand("scale", ("float32",)), Operand("zeroPoint", ("int8", "uint8"))),
-    _infer_centred,
-    _centred_reference,
-    lower_elementwise,
+    name="quantizeCentred",
+    operands=(
+        Operand(name="input", data_types=("float32",)),
+        Operand(name="scale", data_types=("float32",)),
+        Operand(name="zeroPoint", data_types=("int8", "uint8")),
+    ),
+    infer=_infer_centred,
+    reference=_centred_reference,
+    lower=lower_elementwise,
     templates=(ELEMENTWISE,),
     elementwise=ElementWise(_centred_formula),
     family=Family.QUANTIZATION,
@@ -249,11 +253,15 @@ QUANTIZE_CENTRED = OpDef(
 """Element-wise form of quantizeLinear to 8 bits less the zero point, as floats, which only passes make."""
 
 QUANTIZE_LINEAR = OpDef(
-    "quantizeLinear",
-    (Operand("input", FLOATS), Operand("scale", FLOATS, same_as="input"), Operand("zeroPoint", QUANTIZED)),
-    _infer_quantize,
-    _quantize_reference,
-    _lower_with(_quantize_formula, 2),
+    name="quantizeLinear",
+    operands=(
+        Operand(name="input", data_types=FLOATS),
+        Operand(name="scale", data_types=FLOATS, same_as="input"),
+        Operand(name="zeroPoint", data_types=QUANTIZED),
+    ),
+    infer=_infer_quantize,
+    reference=_quantize_reference,
+    lower=_lower_with(_quantize_formula, 2),
     templates=(ELEMENTWISE,),
     spec="#api-mlgraphbuilder-quantizelinear",
     family=Family.QUANTIZATION,
@@ -297,15 +305,15 @@ QUANTIZE_LINEAR = OpDef(
 )
 
 DEQUANTIZE_LINEAR = OpDef(
-    "dequantizeLinear",
-    (
-        Operand("input", (*QUANTIZED, *PACKED_TYPES)),
-        Operand("scale", FLOATS),
-        Operand("zeroPoint", (*QUANTIZED, *PACKED_TYPES), same_as="input"),
+    name="dequantizeLinear",
+    operands=(
+        Operand(name="input", data_types=(*QUANTIZED, *PACKED_TYPES)),
+        Operand(name="scale", data_types=FLOATS),
+        Operand(name="zeroPoint", data_types=(*QUANTIZED, *PACKED_TYPES), same_as="input"),
     ),
-    _infer_dequantize,
-    _dequantize_reference,
-    _lower_with(_dequantize_formula, 0),
+    infer=_infer_dequantize,
+    reference=_dequantize_reference,
+    lower=_lower_with(_dequantize_formula, 0),
     templates=(ELEMENTWISE,),
     spec="#api-mlgraphbuilder-dequantizelinear",
     family=Family.QUANTIZATION,

@@ -12,19 +12,19 @@ from ..ir.types import TensorType
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ..kernels.spec import Operand as Resource
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._reduction import view_rows
 from ._reduction_functions import extremum
 from .interfaces.bounds import EXACT
 from .interfaces.cost import PER_RESULT
 from .interfaces.documentation import QUANTIZED_EXTENSIONS, Documentation
 from .interfaces.family import Family
-from .reduce import REDUCE, Tensor, number_of_parts, parts_needed, totals_of_parts
+from .reduce import REDUCE, ReduceTensor, number_of_parts, parts_needed, totals_of_parts
 
 FROM_EXTREMA = KernelTemplate("quantization_parameters", ("of_parts",))
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     ones = (1,) * call.input().rank
     return call.output("float32", ones), call.output("uint8", ones)
 
@@ -44,8 +44,12 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
 def _lower(low: Lowering) -> list[KernelCall]:
     x = low.input()
     if x.num_elements <= low.target.costs.rows.few_elements:
-        return [_end(low, [(Binding("input", "read", x.data_type), low.value(0))], x.num_elements, "few elements")]
-    source = Tensor(low.value(0), x.data_type, (x.num_elements,))
+        return [
+            _end(
+                low, [(Binding(name="input", access="read", element=x.data_type), low.value(0))], x.num_elements, "few elements"
+            )
+        ]
+    source = ReduceTensor(low.value(0), x.data_type, (x.num_elements,))
     needed = parts_needed(view_rows(source.shape, (0,)), source.element, low.caps)
     parts = max(needed, number_of_parts(1, x.num_elements, QUAD, low.target))
     chunk = -(-x.num_elements // (parts * QUAD)) * QUAD
@@ -54,24 +58,33 @@ def _lower(low: Lowering) -> list[KernelCall]:
     for name, step in (("least", extremum("min", "f32")), ("greatest", extremum("max", "f32"))):
         call, totals = totals_of_parts(low, replace(step, finish="t"), source, 0, chunk, f"{name} of parts")
         calls.append(call)
-        resources.append((Binding(name, "read", totals.element), totals.resource))
+        resources.append((Binding(name=name, access="read", element=totals.element), totals.resource))
     return [*calls, _end(low, resources, -(-x.num_elements // chunk), "of parts")]
 
 
 def _end(low: Lowering, read: Sequence[tuple[Binding, Resource]], count: int, reason: str) -> KernelCall:
     """Return the call that makes scale and zero point of elements, or of the extremes of parts."""
-    scale, zero_point = Binding("scale", "write", "float32"), Binding("zero_point", "write", "uint8", quad=True)
+    scale, zero_point = (
+        Binding(name="scale", access="write", element="float32"),
+        Binding(name="zero_point", access="write", element="uint8", quad=True),
+    )
     bindings = [*(binding for binding, _ in read), scale, zero_point]
     spec = FROM_EXTREMA.spec(bindings, [("count", "u32"), ("steps", "f32")], of_parts=len(read) == 2)
-    return KernelCall(spec, (*(value for _, value in read), *low.node.outputs), (count, 255.0), (1, 1, 1), reason)
+    return KernelCall(
+        spec=spec,
+        operands=(*(value for _, value in read), *low.node.outputs),
+        uniforms=(count, 255.0),
+        grid=(1, 1, 1),
+        reason=reason,
+    )
 
 
 QUANTIZATION_PARAMETERS = OpDef(
-    "x.quantization_parameters",
-    (Operand("input", ("float32",)),),
-    _infer,
-    _reference,
-    _lower,
+    name="x.quantization_parameters",
+    operands=(Operand(name="input", data_types=("float32",)),),
+    infer=_infer,
+    reference=_reference,
+    lower=_lower,
     templates=(REDUCE, FROM_EXTREMA),
     outputs=("scale", "zeroPoint"),
     output_types=("float32", "uint8"),

@@ -23,7 +23,7 @@ from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, Reach,
 from ..kernels.spec import Operand as Resource
 from ..kernels.windows import strided_span
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._reduction import (
     PLAIN_WORKGROUP,
@@ -42,7 +42,7 @@ from ._reduction import (
 )
 from ._reduction_bounds import LOG_SUM, LOG_SUM_EXP, PRODUCT, ROOT, SUM
 from ._reduction_documentation import reduction_documentation
-from ._reduction_functions import Step, T, X, arithmetic, extremum
+from ._reduction_functions import ReductionStep, T, X, arithmetic, extremum
 from ._rows import to_type, wide
 from .interfaces.bounds import EXACT, Bounds
 from .interfaces.cost import per_element
@@ -60,7 +60,7 @@ _MOST_SERIAL = 4096
 
 
 @dataclass(frozen=True)
-class Tensor:
+class ReduceTensor:
     """What a kernel call reads or writes: where, the element kind, and (of what is read) the shape."""
 
     resource: Resource
@@ -76,10 +76,10 @@ def number_of_parts(rows: int, items: int, lanes: int, target: Target) -> int:
 
 def reduce_calls(
     low: Lowering,
-    step: Step,
-    source: Tensor,
+    step: ReductionStep,
+    source: ReduceTensor,
     axes: Sequence[int],
-    target: Tensor,
+    target: ReduceTensor,
     *,
     key: str,
     length: int = 0,
@@ -105,7 +105,7 @@ def reduce_calls(
     if 8 * needed > view.reduced.size and needed > 1:
         # The elements lie too far apart even for parts of a few of them.
         rows_of, copy = side_by_side(view, source.resource, source.element, low.target, f"{key} side by side")
-        source = Tensor(rows_of, source.element, (view.kept.size, view.reduced.size))
+        source = ReduceTensor(rows_of, source.element, (view.kept.size, view.reduced.size))
         return [copy, *reduce_calls(low, step, source, (1,), target, key=key, length=length, shift=shift, variant=variant)]
     variant = variant or _choose(low, step, source, view)
     plain = variant.lanes == 1
@@ -128,7 +128,9 @@ def reduce_calls(
     ]
 
 
-def totals_of_parts(low: Lowering, step: Step, source: Tensor, axis: int, chunk: int, key: str) -> tuple[KernelCall, Tensor]:
+def totals_of_parts(
+    low: Lowering, step: ReductionStep, source: ReduceTensor, axis: int, chunk: int, key: str
+) -> tuple[KernelCall, ReduceTensor]:
     """Return the call that reduces every `chunk` elements of a row, and the scratch tensor [parts, rows] it makes.
 
     Args:
@@ -144,37 +146,37 @@ def totals_of_parts(low: Lowering, step: Step, source: Tensor, axis: int, chunk:
     return _reduce_call(low, step, source, view, _choose(low, step, source, view), totals, chunk, chunk, None), totals
 
 
-def _choose(low: Lowering, step: Step, source: Tensor, view: RowView) -> Variant:
+def _choose(low: Lowering, step: ReductionStep, source: ReduceTensor, view: RowView) -> Variant:
     variant = choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
     if _form(step, view, variant) == "quad" and not rows_fit(view, source.element, low.caps, four=True):
         return Variant("workgroup", PLAIN_WORKGROUP, "four rows do not fit a binding together")
     return variant
 
 
-def _form(step: Step, view: RowView, variant: Variant) -> str:
+def _form(step: ReductionStep, view: RowView, variant: Variant) -> str:
     # There are no vectors of pairs.
     columns = view.rows_are_quads and step.type not in PAIRS
     return "lanes" if variant.lanes > 1 else "columns" if columns else "quad"
 
 
-def _item_size(step: Step, view: RowView, variant: Variant) -> int:
+def _item_size(step: ReductionStep, view: RowView, variant: Variant) -> int:
     """Return how many elements of a row an invocation reads at once."""
     quads = view.items_are_quads and step.type not in PAIRS
     return QUAD if quads and _form(step, view, variant) != "columns" else 1
 
 
-def _totals(step: Step, view: RowView, chunk: int, key: str) -> Tensor:
+def _totals(step: ReductionStep, view: RowView, chunk: int, key: str) -> ReduceTensor:
     shape = (-(-view.reduced.size // chunk), view.kept.size)
-    return Tensor(Temp(key, math.prod(shape) * ELEMENTS[step.element].size_bytes), step.element, shape)
+    return ReduceTensor(Temp(key, math.prod(shape) * ELEMENTS[step.element].size_bytes), step.element, shape)
 
 
 def _reduce_call(
     low: Lowering,
-    step: Step,
-    source: Tensor,
+    step: ReductionStep,
+    source: ReduceTensor,
     view: RowView,
     variant: Variant,
-    target: Tensor,
+    target: ReduceTensor,
     chunk: int,
     length: int,
     shift: Resource | None,
@@ -200,12 +202,12 @@ def _reduce_call(
     fields: list[Field] = [*launch, ("rows", "u32", rows), ("items", "u32", reduced.size), ("chunk", "u32", chunk // item)]
     fields.append(("length", "f32", float(length)))
     fields += [*view.kept.fields("kept"), *reduced.fields("reduced")]
-    bindings = [Binding("input", "read", source.element, quad=quads or form == "columns")]
+    bindings = [Binding(name="input", access="read", element=source.element, quad=quads or form == "columns")]
     resources = [source.resource]
     if shift is not None and uses_shift:
-        bindings.append(Binding("shift", "read", "float32", quad=form == "columns"))
+        bindings.append(Binding(name="shift", access="read", element="float32", quad=form == "columns"))
         resources.append(shift)
-    bindings.append(Binding("output", "write", target.element, quad=plain))
+    bindings.append(Binding(name="output", access="write", element=target.element, quad=plain))
     spec = REDUCE.spec(
         bindings,
         [(name, type_) for name, type_, _ in fields],
@@ -217,7 +219,9 @@ def _reduce_call(
     )
     reason = variant.reason + (f", in {parts} parts" if parts > 1 else "")
     resources.append(target.resource)
-    return KernelCall(spec, tuple(resources), tuple(v for *_, v in fields), grid, reason, work)
+    return KernelCall(
+        spec=spec, operands=tuple(resources), uniforms=tuple(v for *_, v in fields), grid=grid, reason=reason, work=work
+    )
 
 
 def parts_needed(view: RowView, element: str, caps: Caps) -> int:
@@ -244,7 +248,13 @@ def _reach(view: RowView, items: Axis, chunk: int, outputs: int, *, shifted: boo
 
 
 def total_calls(
-    low: Lowering, total: Literal["sum", "mean", "max"], source: Tensor, axes: Sequence[int], target: Tensor, *, key: str
+    low: Lowering,
+    total: Literal["sum", "mean", "max"],
+    source: ReduceTensor,
+    axes: Sequence[int],
+    target: ReduceTensor,
+    *,
+    key: str,
 ) -> list[KernelCall]:
     """Return the calls that reduce float tensors to float32 totals, for operators whose rows do not fit a binding."""
     step = extremum("max", "f32") if total == "max" else arithmetic("sum", "f32", finish=_MEAN if total == "mean" else "t")
@@ -254,25 +264,25 @@ def total_calls(
 # The operators --------------------------------------------------------------------------------------------------------
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, axes = call.input(), call.attrs["axes"]
     axes = tuple(range(x.rank)) if axes is None else tuple(sorted(call.axes(axes, x.rank)))
     call.attrs["axes"] = axes
     return (call.output(x.data_type, reduced_shape(x.shape, axes, call.attrs["keep_dimensions"])),)
 
 
-def _lower_with(step_for: Callable[[str], Step], shifted: bool) -> Callable[[Lowering], list[KernelCall]]:
+def _lower_with(step_for: Callable[[str], ReductionStep], shifted: bool) -> Callable[[Lowering], list[KernelCall]]:
     def lower(low: Lowering) -> list[KernelCall]:
         x, axes = low.input(), low.attrs["axes"]
         element = element_of(x.data_type, low.caps)
-        source = Tensor(low.value(0), element, x.shape)
-        target = Tensor(low.node.outputs[0], element)
+        source = ReduceTensor(low.value(0), element, x.shape)
+        target = ReduceTensor(low.node.outputs[0], element)
         calls: list[KernelCall] = []
         shift: Temp | None = None
         if shifted:
             shift = Temp("largest", low.output().num_elements * DATA_TYPES["float32"].size_bytes)
             largest = extremum("max", "f32")
-            calls += reduce_calls(low, largest, source, axes, Tensor(shift, "float32"), key="parts of largest")
+            calls += reduce_calls(low, largest, source, axes, ReduceTensor(shift, "float32"), key="parts of largest")
         step = step_for(ELEMENTS[element].value)
         return [*calls, *reduce_calls(low, step, source, axes, target, key="parts", shift=shift)]
 
@@ -289,7 +299,7 @@ def _layout(attrs: Attrs, shape: tuple[int, ...]) -> ChannelsLast | None:
 
 def _reduction(
     name: str,
-    step_for: Callable[[str], Step],
+    step_for: Callable[[str], ReductionStep],
     function: Callable[[Any, tuple[int, ...]], Any],
     types: tuple[str, ...],
     *,
@@ -318,11 +328,11 @@ def _reduction(
             return [to_type(function(wide(x), attrs["axes"]), outputs[0]).reshape(outputs[0].shape)]
 
     return OpDef(
-        name,
-        (Operand("input", types),),
-        _infer,
-        reference,
-        _lower_with(step_for, shifted),
+        name=name,
+        operands=(Operand(name="input", data_types=types),),
+        infer=_infer,
+        reference=reference,
+        lower=_lower_with(step_for, shifted),
         attrs=(Attr("axes", "uints", None), Attr("keep_dimensions", "bool", False)),
         templates=(REDUCE,),
         spec="#api-mlgraphbuilder-reduce",
@@ -348,7 +358,7 @@ def _sum(
     shifted: bool = False,
     bounds: Bounds = SUM,
 ) -> OpDef:
-    def step(value: str) -> Step:
+    def step(value: str) -> ReductionStep:
         return arithmetic("sum", value, map_item, finish, lib=lib)
 
     return _reduction(name, step, function, types, text=text, numerics=numerics, shifted=shifted, bounds=bounds)

@@ -18,7 +18,7 @@ from ..kernels.element import QUAD, bits_of
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
 from ..kernels.windows import span
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._reduction import Field
 from ._rows import to_type, wide
@@ -36,7 +36,7 @@ RESAMPLE2D = KernelTemplate("resample2d", ("mode", "read", "rank", "resized", "i
 MODES = ("nearest-neighbor", "linear")
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, attrs = call.input(), call.attrs
     for name in ("scales", "sizes", "axes"):
         given = attrs[name]
@@ -183,7 +183,10 @@ def _lower(low: Lowering) -> list[KernelCall]:
     for d, (dimension, stride) in enumerate(zip(dims, strides_of([d.size for d in dims]), strict=True)):
         fields += dimension.fields(d, stride)
     spec = RESAMPLE2D.spec(
-        [Binding("input", "read", element, quad=quad), Binding("output", "write", element, quad=True)],
+        [
+            Binding(name="input", access="read", element=element, quad=quad),
+            Binding(name="output", access="write", element=element, quad=True),
+        ],
         [(name, type_) for name, type_, _ in fields],
         mode=mode,
         read=read,
@@ -206,7 +209,16 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
     moved = [0] if mode == "nearest-neighbor" else []
     work = quad_work(math.prod(outputs) * width, low.target, reach, moved)
-    return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{mode}, read {read}", work)]
+    return [
+        KernelCall(
+            spec=spec,
+            operands=operands,
+            uniforms=tuple(v for *_, v in fields),
+            grid=grid,
+            reason=f"{mode}, read {read}",
+            work=work,
+        )
+    ]
 
 
 _SAMPLED = 7
@@ -234,11 +246,11 @@ _BOUNDS = replace(
 
 OPS = (
     OpDef(
-        "resample2d",
-        (Operand("input", (*FLOATS, "uint8", "int8"), min_rank=4, max_rank=4),),
-        _infer,
-        _reference,
-        _lower,
+        name="resample2d",
+        operands=(Operand(name="input", data_types=(*FLOATS, "uint8", "int8"), min_rank=4, max_rank=4),),
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(
             Attr("mode", "enum", "nearest-neighbor", MODES),
             Attr("scales", "floats", (1.0, 1.0)),

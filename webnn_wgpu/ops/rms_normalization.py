@@ -9,7 +9,7 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.spec import KernelCall
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._normalization import NORMALIZATION, in_place, items_call, normalized, require_shape
 from ._rows import to_type
 from .interfaces.bounds import CONDITIONED
@@ -18,7 +18,7 @@ from .interfaces.documentation import NORMALIZATION_EXTENSIONS, Documentation
 from .interfaces.family import Family
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, axes = call.input(), call.attrs["axes"]
     call.attrs["axes"] = axes = (x.rank - 1,) if axes is None else call.axes(axes, x.rank)
     require_shape(call, 1, "scale", [x.shape[d] for d in axes], "[input.shape[axis] for axis in axes]")
@@ -38,11 +38,11 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
 OPS = (
     OpDef(
-        "x.rms_normalization",
-        (Operand("input", FLOATS, min_rank=1), Operand("scale", same_as="input", required=False)),
-        _infer,
-        _reference,
-        _lower,
+        name="x.rms_normalization",
+        operands=(Operand(name="input", data_types=FLOATS, min_rank=1), Operand(name="scale", same_as="input", required=False)),
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("axes", "uints", None), Attr("epsilon", "float", 1e-5)),
         templates=(NORMALIZATION,),
         family=Family.NORMALIZATION,

@@ -15,12 +15,12 @@ from ..ir.types import TensorType
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate, UniformType
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._places import INDEX_TYPES, clamped_indices, index_binding
 from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
-from .attention import Heads
+from .attention import HeadsTensor
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import per_element
 from .interfaces.documentation import ATTENTION_EXTENSIONS, Documentation
@@ -29,7 +29,7 @@ from .interfaces.family import Family
 ROTARY_EMBEDDING = KernelTemplate("rotary_embedding", ("interleaved", "quad"))
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, cos, sin = (call.input(i) for i in range(3))
     heads = call.attrs["heads"]
     if x.rank == 4:
@@ -39,7 +39,7 @@ def _infer(call: Call) -> tuple[TensorType, ...]:
         raise call.fail("heads is required where input has rank 3", got=f"input {x}")
     call.require(heads > 0, "heads must be positive", got=f"heads={heads}", allowed=">= 1")
     call.require(x.rank == 4 or x.shape[2] % heads == 0, "heads must divide input.shape[2]", got=f"heads={heads}, input {x}")
-    layout = Heads.of(x.shape, heads)
+    layout = HeadsTensor.of(x.shape, heads)
     rotary = call.attrs["rotary_dim"] or layout.size
     call.require(
         rotary % 2 == 0 and rotary <= layout.size,
@@ -78,7 +78,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     assert x is not None
     assert cos is not None
     assert sin is not None
-    layout = Heads.of(x.shape, attrs["heads"])
+    layout = HeadsTensor.of(x.shape, attrs["heads"])
     if positions is not None:
         places = clamped_indices(positions, cos.shape[0])
         cos, sin = cos[places], sin[places]
@@ -98,7 +98,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
 
 def _lower(low: Lowering) -> list[KernelCall]:
     x, table = low.input(), low.input(1)
-    layout = Heads.of(x.shape, low.attrs["heads"])
+    layout = HeadsTensor.of(x.shape, low.attrs["heads"])
     rotary: int = low.attrs["rotary_dim"]
     interleaved: bool = low.attrs["interleaved"]
     # A quad lies in one head, and so does what it is paired with; where quads of cosines are read, rows of them are quads too.
@@ -112,9 +112,11 @@ def _lower(low: Lowering) -> list[KernelCall]:
         ("rotary", "u32", rotary),
         ("row_step", "u32", 1 if x.rank == 4 else layout.heads),
     ]
-    resources = [(Binding("input", "read", x.data_type, quad=quad), low.value(0))]
+    resources = [(Binding(name="input", access="read", element=x.data_type, quad=quad), low.value(0))]
     for i, name in ((1, "cos"), (2, "sin")):
-        resources.append((Binding(name, "read", table.data_type, quad=quad and not interleaved), low.value(i)))
+        resources.append(
+            (Binding(name=name, access="read", element=table.data_type, quad=quad and not interleaved), low.value(i))
+        )
     places = (layout.batch, layout.length)
     if low.has(3):
         steps = broadcast_strides(low.input(3).shape, places)
@@ -124,7 +126,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
         steps = broadcast_strides(table.shape[:-1], places)
         named = {"table_batch": steps[0] * (rotary // 2), "table_row": steps[1] * (rotary // 2)}
     fields.extend((name, "u32", value) for name, value in named.items())
-    resources.append((Binding("output", "write", x.data_type, quad=True), low.node.outputs[0]))
+    resources.append((Binding(name="output", access="write", element=x.data_type, quad=True), low.node.outputs[0]))
     spec = ROTARY_EMBEDDING.spec(
         [binding for binding, _ in resources],
         [(name, type_) for name, type_, _ in fields],
@@ -139,21 +141,23 @@ def _lower(low: Lowering) -> list[KernelCall]:
     reason = "whole quads of pairs" if quad else "pair by pair"
     work = quad_work(x.num_elements, low.target, reach)
     values = tuple(value for _, value in resources)
-    return [KernelCall(spec, values, tuple(v for _, _, v in fields), grid, reason, work)]
+    return [
+        KernelCall(spec=spec, operands=values, uniforms=tuple(v for _, _, v in fields), grid=grid, reason=reason, work=work)
+    ]
 
 
 OPS = (
     OpDef(
-        "x.rotary_embedding",
-        (
-            Operand("input", FLOATS, min_rank=3, max_rank=4),
-            Operand("cos", same_as="input", min_rank=1, max_rank=3),
-            Operand("sin", same_as="input", min_rank=1, max_rank=3),
-            Operand("positions", INDEX_TYPES, max_rank=2, required=False),
+        name="x.rotary_embedding",
+        operands=(
+            Operand(name="input", data_types=FLOATS, min_rank=3, max_rank=4),
+            Operand(name="cos", same_as="input", min_rank=1, max_rank=3),
+            Operand(name="sin", same_as="input", min_rank=1, max_rank=3),
+            Operand(name="positions", data_types=INDEX_TYPES, max_rank=2, required=False),
         ),
-        _infer,
-        _reference,
-        _lower,
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("heads", "uint", None), Attr("interleaved", "bool", False), Attr("rotary_dim", "uint", 0)),
         templates=(ROTARY_EMBEDDING,),
         family=Family.OTHER,

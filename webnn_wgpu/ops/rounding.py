@@ -16,7 +16,7 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels.expression import Formula, formula
 from ._attrs import Attr
-from ._def import Call, OpDef, Operand
+from ._def import OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE
 from ._row_documentation import Text
 from ._rows import lower_elementwise, unary
@@ -84,7 +84,7 @@ def _float8_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[T
         return [rounded.astype(found.dtype).astype(out[0].numpy)]
 
 
-def _infer_wrap(call: Call) -> tuple[TensorType, ...]:
+def _infer_wrap(call: OpCall) -> tuple[TensorType, ...]:
     bits = call.attrs["bits"]
     call.require(1 <= bits <= 32, "bits is out of range", got=f"bits={bits}", allowed="1..32")
     return (call.input(),)
@@ -111,20 +111,20 @@ OPS = (
         "round_bfloat16(x)",
         _bfloat16,
         Text(
-            "Each element rounded to bfloat16, and kept as float32.",
-            "The result is exact: halves go to even, numbers that are too large become infinity, and NaN stays NaN.",
-            ROUNDING_EXTENSIONS,
+            summary="Each element rounded to bfloat16, and kept as float32.",
+            numerics="The result is exact: halves go to even, numbers that are too large become infinity, and NaN stays NaN.",
+            group=ROUNDING_EXTENSIONS,
             example=">>> b.ext.round_bfloat16(x)\nMLOperand(float32[2, 3])",
         ),
         types=("float32",),
         spec="",
     ),
     OpDef(
-        "x.round_float8",
-        (Operand("input", ("float32",)),),
-        lambda call: (call.input(),),
-        _float8_reference,
-        lower_elementwise,
+        name="x.round_float8",
+        operands=(Operand(name="input", data_types=("float32",)),),
+        infer=lambda call: (call.input(),),
+        reference=_float8_reference,
+        lower=lower_elementwise,
         attrs=(Attr("format", "enum", "e4m3fn", tuple(FORMATS)), Attr("saturate", "bool", True)),
         templates=(ELEMENTWISE,),
         elementwise=ElementWise(_float8_formula),
@@ -156,11 +156,11 @@ OPS = (
         ),
     ),
     OpDef(
-        "x.wrap_integer",
-        (Operand("input", ("int32",)),),
-        _infer_wrap,
-        _wrap_reference,
-        lower_elementwise,
+        name="x.wrap_integer",
+        operands=(Operand(name="input", data_types=("int32",)),),
+        infer=_infer_wrap,
+        reference=_wrap_reference,
+        lower=lower_elementwise,
         attrs=(Attr("bits", "uint", 8), Attr("signed", "bool", True)),
         templates=(ELEMENTWISE,),
         elementwise=ElementWise(_wrap_formula),

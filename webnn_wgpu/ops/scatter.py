@@ -17,7 +17,7 @@ from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, UniformType
 from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._places import (
     CLAMPED_INDICES,
     INDEX_TYPES,
@@ -53,7 +53,7 @@ Field: TypeAlias = tuple[str, UniformType, int]
 Bound: TypeAlias = tuple[Binding, Resource]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Scatter:
     """A scatter to `places`, its slices moved in `units`; the input is a table of `table` slices."""
 
@@ -75,9 +75,9 @@ class _Scatter:
         """Return the calls that fill a range of the table, every update vying for its place."""
         winners = Temp("winners", count * WORD_BYTES)
         cleared, raised, read = (
-            (Binding("winner", "write", "bits32", quad=True), winners),
-            (Binding("winner", "write", "atomic32"), winners),
-            (Binding("winner", "read", "uint32"), winners),
+            (Binding(name="winner", access="write", element="bits32", quad=True), winners),
+            (Binding(name="winner", access="write", element="atomic32"), winners),
+            (Binding(name="winner", access="read", element="uint32"), winners),
         )
         written = [self._written[0], read, *self._written[1:]]
         places: list[Field] = [*self._update_fields, ("first", "u32", first), ("places", "u32", count)]
@@ -106,7 +106,14 @@ class _Scatter:
         fields = [*launch, *fields]
         spec = template.spec([b for b, _ in bindings], [(name, type_) for name, type_, _ in fields], **params)
         work = quad_work(num_elements, self.low.target, reach, moved, iterations) if reach else None
-        return KernelCall(spec, tuple(r for _, r in bindings), tuple(v for *_, v in fields), grid, self.reason, work)
+        return KernelCall(
+            spec=spec,
+            operands=tuple(r for _, r in bindings),
+            uniforms=tuple(v for *_, v in fields),
+            grid=grid,
+            reason=self.reason,
+            work=work,
+        )
 
     def _marked(self, first: int, end: int) -> list[Interval | None]:
         """Return the indices of updates first..end-1; any place may be theirs."""
@@ -147,9 +154,9 @@ class _Scatter:
     def _written(self) -> list[Bound]:
         element = self.units.element
         return [
-            (Binding("input", "read", element, quad=True), self.low.value(0)),
-            (Binding("updates", "read", element, quad=self.units.quad), self.low.value(2)),
-            (Binding("output", "write", element, quad=True), self.low.node.outputs[0]),
+            (Binding(name="input", access="read", element=element, quad=True), self.low.value(0)),
+            (Binding(name="updates", access="read", element=element, quad=self.units.quad), self.low.value(2)),
+            (Binding(name="output", access="write", element=element, quad=True), self.low.node.outputs[0]),
         ]
 
 
@@ -174,7 +181,7 @@ def _scatter(low: Lowering, places: Places) -> list[KernelCall]:
         few = places.count <= costs.scatter.most_searched or places.count * quads <= costs.scatter.most_comparisons
         few &= padded_bytes(low.input(1).size_bytes) <= limit
         variant, reason = "search" if few else "winners", f"{places.count} update(s), {table} place(s)"
-    scatter = _Scatter(low, places, units, table, reason)
+    scatter = _Scatter(low=low, places=places, units=units, table=table, reason=reason)
     if variant == "search":
         return scatter.search()
     # A word for each place can be bound, and ranges start at whole quads of elements.
@@ -199,7 +206,7 @@ def _replace(x: Array, places: Array, updates: Array, slice_length: int) -> Arra
     return table.reshape(x.shape)
 
 
-def _check_updates(call: Call, shape: Sequence[int], rule: str) -> None:
+def _check_updates(call: OpCall, shape: Sequence[int], rule: str) -> None:
     x, indices, updates = (call.input(i) for i in range(3))
     call.require(
         updates.shape == tuple(shape),
@@ -212,7 +219,7 @@ def _check_updates(call: Call, shape: Sequence[int], rule: str) -> None:
 # scatterElements ------------------------------------------------------------------------------------------------------
 
 
-def _infer_elements(call: Call) -> tuple[TensorType, ...]:
+def _infer_elements(call: OpCall) -> tuple[TensorType, ...]:
     check_elements(call)
     _check_updates(call, call.input(1).shape, "the shape of indices")
     return (call.input(),)
@@ -233,7 +240,7 @@ def _lower_elements(low: Lowering) -> list[KernelCall]:
 # scatterND ------------------------------------------------------------------------------------------------------------
 
 
-def _infer_nd(call: Call) -> tuple[TensorType, ...]:
+def _infer_nd(call: OpCall) -> tuple[TensorType, ...]:
     rule = "the shape of indices without its last dimension, followed by input's dimensions behind the coordinates"
     _check_updates(call, check_coordinates(call), rule)
     return (call.input(),)
@@ -252,15 +259,15 @@ def _lower_nd(low: Lowering) -> list[KernelCall]:
 
 OPS = (
     OpDef(
-        "scatterElements",
-        (
-            Operand("input", min_rank=1),
-            Operand("indices", INDEX_TYPES, min_rank=1),
-            Operand("updates", same_as="input", min_rank=1),
+        name="scatterElements",
+        operands=(
+            Operand(name="input", min_rank=1),
+            Operand(name="indices", data_types=INDEX_TYPES, min_rank=1),
+            Operand(name="updates", same_as="input", min_rank=1),
         ),
-        _infer_elements,
-        _elements_reference,
-        _lower_elements,
+        infer=_infer_elements,
+        reference=_elements_reference,
+        lower=_lower_elements,
         attrs=(Attr("axis", "uint", 0),),
         templates=(SEARCH, WINNERS),
         spec="#api-mlgraphbuilder-scatterelements",
@@ -293,15 +300,15 @@ OPS = (
         ),
     ),
     OpDef(
-        "scatterND",
-        (
-            Operand("input", min_rank=1),
-            Operand("indices", INDEX_TYPES, min_rank=1),
-            Operand("updates", same_as="input"),
+        name="scatterND",
+        operands=(
+            Operand(name="input", min_rank=1),
+            Operand(name="indices", data_types=INDEX_TYPES, min_rank=1),
+            Operand(name="updates", same_as="input"),
         ),
-        _infer_nd,
-        _nd_reference,
-        _lower_nd,
+        infer=_infer_nd,
+        reference=_nd_reference,
+        lower=_lower_nd,
         templates=(SEARCH, WINNERS),
         spec="#api-mlgraphbuilder-scatternd",
         family=Family.MOVEMENT,

@@ -16,7 +16,7 @@ from ..ir.types import TensorType
 from ..kernels.element import QUAD, bits_of, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, UniformType
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._places import INDEX_TYPES, check_coordinates, clamped_indices, coordinates, index_binding, places_at
 from ._quads import quad_launch
 from ._rows import to_type, wide
@@ -25,7 +25,7 @@ from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import per_element
 from .interfaces.documentation import SCATTER_EXTENSIONS, Documentation
 from .interfaces.family import Family
-from .top_k import Rows, signed_axis, sorting_calls
+from .top_k import SortedRows, signed_axis, sorting_calls
 
 SCATTER_REDUCE = KernelTemplate("scatter_reduce", ("step", "form", "rank", "reduction", "resumed"))
 
@@ -41,7 +41,7 @@ def _scatter(low: Lowering, form: str, rank: int, fields: _Fields, updates: int,
     launch, grid = quad_launch(updates, low.target)
     first_fields = [*launch, *fields]
     spec = SCATTER_REDUCE.spec(
-        [index_binding(low.input(1).data_type), Binding("named", "write", "uint32", quad=True)],
+        [index_binding(low.input(1).data_type), Binding(name="named", access="write", element="uint32", quad=True)],
         [(name, type_) for name, type_, _ in first_fields],
         step="name",
         form=form,
@@ -49,8 +49,14 @@ def _scatter(low: Lowering, form: str, rank: int, fields: _Fields, updates: int,
         reduction="",
         resumed=False,
     )
-    name = KernelCall(spec, (low.value(1), named), tuple(v for *_, v in first_fields), grid, f"{updates} places")
-    calls, order = sorting_calls(Rows(named, "uint32", 1, updates), updates, False, low.caps)
+    name = KernelCall(
+        spec=spec,
+        operands=(low.value(1), named),
+        uniforms=tuple(v for *_, v in first_fields),
+        grid=grid,
+        reason=f"{updates} places",
+    )
+    calls, order = sorting_calls(SortedRows(source=named, element="uint32", count=1, length=updates), updates, False, low.caps)
     reduction: str = low.attrs["reduction"]
     if reduction == "none":
         element = bits_of(element)
@@ -80,11 +86,11 @@ def _reduce(
     ]
     spec = SCATTER_REDUCE.spec(
         [
-            Binding("input", "read", element, quad=True),
-            Binding("named", "read", "uint32"),
-            Binding("order", "read", "uint32"),
-            Binding("updates", "read", element),
-            Binding("output", "write", element, quad=True),
+            Binding(name="input", access="read", element=element, quad=True),
+            Binding(name="named", access="read", element="uint32"),
+            Binding(name="order", access="read", element="uint32"),
+            Binding(name="updates", access="read", element=element),
+            Binding(name="output", access="write", element=element, quad=True),
         ],
         [(name, type_) for name, type_, _ in fields],
         step="reduce",
@@ -94,7 +100,13 @@ def _reduce(
         resumed=first > 0,
     )
     operands = (low.value(0), named, order, low.value(2), low.node.outputs[0])
-    return KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"updates {first} to {end - 1} of {updates}")
+    return KernelCall(
+        spec=spec,
+        operands=operands,
+        uniforms=tuple(v for *_, v in fields),
+        grid=grid,
+        reason=f"updates {first} to {end - 1} of {updates}",
+    )
 
 
 def _combined(arrays: Sequence[Array | None], places: Array, slice_length: int, attrs: Attrs, out: TensorType) -> list[Array]:
@@ -117,7 +129,7 @@ def _combined(arrays: Sequence[Array | None], places: Array, slice_length: int, 
 # x.scatter_elements ---------------------------------------------------------------------------------------------------
 
 
-def _infer_elements(call: Call) -> tuple[TensorType, ...]:
+def _infer_elements(call: OpCall) -> tuple[TensorType, ...]:
     x, indices, updates = (call.input(i) for i in range(3))
     axis = signed_axis(call, x.rank)
     call.require(indices.rank == x.rank, "Incompatible shapes: indices must have the rank of input")
@@ -158,7 +170,7 @@ def _lower_elements(low: Lowering) -> list[KernelCall]:
 # x.scatter_nd ---------------------------------------------------------------------------------------------------------
 
 
-def _infer_nd(call: Call) -> tuple[TensorType, ...]:
+def _infer_nd(call: OpCall) -> tuple[TensorType, ...]:
     wanted = check_coordinates(call)
     call.require(
         call.input(2).shape == wanted,
@@ -192,15 +204,15 @@ _REDUCTION = Attr("reduction", "enum", "none", tuple(_REDUCTIONS))
 
 OPS = (
     OpDef(
-        "x.scatter_elements",
-        (
-            Operand("input", ANY, min_rank=1),
-            Operand("indices", INDEX_TYPES, min_rank=1),
-            Operand("updates", same_as="input", min_rank=1),
+        name="x.scatter_elements",
+        operands=(
+            Operand(name="input", data_types=ANY, min_rank=1),
+            Operand(name="indices", data_types=INDEX_TYPES, min_rank=1),
+            Operand(name="updates", same_as="input", min_rank=1),
         ),
-        _infer_elements,
-        _elements_reference,
-        _lower_elements,
+        infer=_infer_elements,
+        reference=_elements_reference,
+        lower=_lower_elements,
         attrs=(Attr("axis", "int", 0), _REDUCTION),
         templates=(SCATTER_REDUCE,),
         family=Family.OTHER,
@@ -232,11 +244,15 @@ OPS = (
         ),
     ),
     OpDef(
-        "x.scatter_nd",
-        (Operand("input", ANY, min_rank=1), Operand("indices", INDEX_TYPES, min_rank=1), Operand("updates", same_as="input")),
-        _infer_nd,
-        _nd_reference,
-        _lower_nd,
+        name="x.scatter_nd",
+        operands=(
+            Operand(name="input", data_types=ANY, min_rank=1),
+            Operand(name="indices", data_types=INDEX_TYPES, min_rank=1),
+            Operand(name="updates", same_as="input"),
+        ),
+        infer=_infer_nd,
+        reference=_nd_reference,
+        lower=_lower_nd,
         attrs=(_REDUCTION,),
         templates=(SCATTER_REDUCE,),
         family=Family.OTHER,

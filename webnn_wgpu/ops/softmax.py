@@ -13,12 +13,12 @@ from ..ir.types import TensorType
 from ..kernels.expression import formula
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE
 from ._reduction import VARIANTS, choose_variant, row_call, rows_fit, view_rows
 from ._rows import to_type, wide
 from ._steps import Steps
-from .interfaces.bounds import EPSILON, SMALLEST, Bounds, Computed
+from .interfaces.bounds import EPSILON, SMALLEST, Bounds, ReferenceResults
 from .interfaces.cost import per_element
 from .interfaces.documentation import MATRIX, NORMALIZATION_EXTENSIONS, Documentation, Method
 from .interfaces.family import Family
@@ -31,7 +31,7 @@ SOFTMAX_OPERATIONS = 5
 SOFTMAX = KernelTemplate("softmax", ("variant", "rows", "logarithm"), VARIANTS)
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, axis = call.input(), call.attrs["axis"]
     if axis is None:
         # The 2024 form has no axis and takes matrices alone.
@@ -64,8 +64,8 @@ def _lower(low: Lowering, *, logarithm: bool) -> list[KernelCall]:
     variant = choose_variant(low, view, passes=3, quads=quads)
     shape = variant.shape(view, quads=quads).holding(view.items(quads).size)
     resources = [
-        (Binding("input", "read", x.data_type, quad=quads), low.value(0)),
-        (Binding("output", "write", x.data_type, quad=quads), low.node.outputs[0]),
+        (Binding(name="input", access="read", element=x.data_type, quad=quads), low.value(0)),
+        (Binding(name="output", access="write", element=x.data_type, quad=quads), low.node.outputs[0]),
     ]
     return [row_call(SOFTMAX, low, view, variant, shape, resources, logarithm=logarithm)]
 
@@ -83,7 +83,7 @@ def _in_steps(low: Lowering, *, logarithm: bool) -> list[KernelCall]:
     return steps.calls
 
 
-def _bounds(found: Computed) -> list[Array]:
+def _bounds(found: ReferenceResults) -> list[Array]:
     x = found.operand()
     finite = x[np.isfinite(x)].astype(np.float64)
     spread = float(np.ptp(finite)) if finite.size else 0.0
@@ -91,7 +91,7 @@ def _bounds(found: Computed) -> list[Array]:
     return [np.nan_to_num(EPSILON * (count + 8 + spread) * found.expected[0].astype(np.float64)) + SMALLEST]
 
 
-def _logarithm_bounds(found: Computed) -> list[Array]:
+def _logarithm_bounds(found: ReferenceResults) -> list[Array]:
     # A relative error of the sum is an absolute one of its logarithm; x - max, the logarithm and the result are rounded.
     size = np.abs(np.nan_to_num(found.expected[0].astype(np.float64), posinf=0, neginf=0))
     return [EPSILON * (found.operand().shape[found.node.attrs["axis"]] + 8 + 3 * size)]
@@ -99,11 +99,11 @@ def _logarithm_bounds(found: Computed) -> list[Array]:
 
 def _op(name: str, axis: Attr, documentation: Documentation, *, logarithm: bool, spec: str = "") -> OpDef:
     return OpDef(
-        name,
-        (Operand("input", FLOATS, min_rank=1),),
-        _infer,
-        partial(_reference, logarithm=logarithm),
-        partial(_lower, logarithm=logarithm),
+        name=name,
+        operands=(Operand(name="input", data_types=FLOATS, min_rank=1),),
+        infer=_infer,
+        reference=partial(_reference, logarithm=logarithm),
+        lower=partial(_lower, logarithm=logarithm),
         attrs=(axis,),
         templates=(SOFTMAX, REDUCE, ELEMENTWISE),
         spec=spec,

@@ -18,7 +18,7 @@ from ..kernels.spec import Operand as KernelOperand
 from ..kernels.windows import strided_span
 from . import _movement_documentation as _documentation
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._shapes import broadcast_strides, merge_dimensions, strides_of, unidirectional
 from .interfaces.bounds import EXACT
@@ -71,8 +71,8 @@ def strided_call(
     element = bits_of(data_type)
     spec = STRIDED.spec(
         [
-            Binding("input", "read", element, quad=read in ("same", "quad")),
-            Binding("output", "write", element, quad=True),
+            Binding(name="input", access="read", element=element, quad=read in ("same", "quad")),
+            Binding(name="output", access="write", element=element, quad=True),
         ],
         [(name, type_) for name, type_, _ in fields],
         rank=0 if read == "same" else len(space),
@@ -84,7 +84,9 @@ def strided_call(
         return [(base + low, base + past), (first, end)]
 
     work = quad_work(num_elements, target, reach, moved=[0])
-    return KernelCall(spec, (value, output), tuple(v for _, _, v in fields), grid, reason, work)
+    return KernelCall(
+        spec=spec, operands=(value, output), uniforms=tuple(v for _, _, v in fields), grid=grid, reason=reason, work=work
+    )
 
 
 def copy_call(value: int, value_type: TensorType, output: int, target: Target) -> KernelCall:
@@ -114,7 +116,7 @@ def _given(arrays: Sequence[Array | None]) -> Array:
 # transpose ------------------------------------------------------------------------------------------------------------
 
 
-def _infer_transpose(call: Call) -> tuple[TensorType, ...]:
+def _infer_transpose(call: OpCall) -> tuple[TensorType, ...]:
     x = call.input()
     order = call.attrs["permutation"]
     if order is None:
@@ -145,7 +147,7 @@ def _follow_transpose(source: Stepped, move: Move) -> Stepped:
 # slice ----------------------------------------------------------------------------------------------------------------
 
 
-def _infer_slice(call: Call) -> tuple[TensorType, ...]:
+def _infer_slice(call: OpCall) -> tuple[TensorType, ...]:
     x = call.input()
     starts, sizes, strides = (call.attrs[n] for n in ("starts", "sizes", "strides"))
     strides = (1,) * x.rank if strides is None else strides
@@ -203,7 +205,7 @@ def _follow_slice(source: Stepped, move: Move) -> Stepped | None:
 # split ----------------------------------------------------------------------------------------------------------------
 
 
-def _infer_split(call: Call) -> tuple[TensorType, ...]:
+def _infer_split(call: OpCall) -> tuple[TensorType, ...]:
     x, splits = call.input(), call.attrs["splits"]
     axis = call.axis(call.attrs["axis"], x.rank)
     size = x.shape[axis]
@@ -269,7 +271,7 @@ def _follow_split(source: Stepped, move: Move) -> Stepped | None:
 # expand, tile, reverse ------------------------------------------------------------------------------------------------
 
 
-def _infer_expand(call: Call) -> tuple[TensorType, ...]:
+def _infer_expand(call: OpCall) -> tuple[TensorType, ...]:
     x, shape = call.input(), call.attrs["new_shape"]
     call.require(
         all(0 < d <= MAX_DIMENSION for d in shape),
@@ -302,7 +304,7 @@ def _expanded_layout(attrs: Attrs, shape: tuple[int, ...]) -> ChannelsLast | Non
     return ChannelsLast(moved(attrs, len(shape), items=("new_shape",))) if same else None
 
 
-def _infer_tile(call: Call) -> tuple[TensorType, ...]:
+def _infer_tile(call: OpCall) -> tuple[TensorType, ...]:
     x, repetitions = call.input(), call.attrs["repetitions"]
     call.require(
         len(repetitions) == x.rank,
@@ -328,7 +330,7 @@ def _lower_tile(low: Lowering) -> list[KernelCall]:
     return _lower(low, 0, dims, strides, "tile")
 
 
-def _infer_reverse(call: Call) -> tuple[TensorType, ...]:
+def _infer_reverse(call: OpCall) -> tuple[TensorType, ...]:
     x, axes = call.input(), call.attrs["axes"]
     call.attrs["axes"] = tuple(range(x.rank)) if axes is None else call.axes(axes, x.rank)
     return (x,)
@@ -344,34 +346,34 @@ def _lower_reverse(low: Lowering) -> list[KernelCall]:
 
 
 TRANSPOSE = OpDef(
-    "transpose",
-    (Operand("input"),),
-    _infer_transpose,
-    lambda arrays, attrs, out: [np.transpose(_given(arrays), attrs["permutation"])],
-    _lower_transpose,
+    name="transpose",
+    operands=(Operand(name="input"),),
+    infer=_infer_transpose,
+    reference=lambda arrays, attrs, out: [np.transpose(_given(arrays), attrs["permutation"])],
+    lower=_lower_transpose,
     attrs=(Attr("permutation", "uints", None),),
     templates=(STRIDED,),
     spec="#api-mlgraphbuilder-transpose",
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "layout", "precision"),
-    movement=Movement(_follow_transpose, permutes=True, reads_parts=True),
+    movement=Movement(follow=_follow_transpose, permutes=True, reads_parts=True),
     cost=MOVED,
     bounds=EXACT,
     documentation=_documentation.TRANSPOSE,
 )
 
 SLICE = OpDef(
-    "slice",
-    (Operand("input"),),
-    _infer_slice,
-    _slice_reference,
-    _lower_slice,
+    name="slice",
+    operands=(Operand(name="input"),),
+    infer=_infer_slice,
+    reference=_slice_reference,
+    lower=_lower_slice,
     attrs=(Attr("starts", "uints"), Attr("sizes", "uints"), Attr("strides", "uints", None)),
     templates=(STRIDED,),
     spec="#api-mlgraphbuilder-slice",
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "precision"),
-    movement=Movement(_follow_slice, runs=_slice_runs, reads_parts=True),
+    movement=Movement(follow=_follow_slice, runs=_slice_runs, reads_parts=True),
     layout=dimensions(items=("starts", "sizes", "strides")),
     cost=MOVED,
     bounds=EXACT,
@@ -380,17 +382,17 @@ SLICE = OpDef(
 )
 
 SPLIT = OpDef(
-    "split",
-    (Operand("input", min_rank=1),),
-    _infer_split,
-    _split_reference,
-    _lower_split,
+    name="split",
+    operands=(Operand(name="input", min_rank=1),),
+    infer=_infer_split,
+    reference=_split_reference,
+    lower=_lower_split,
     attrs=(Attr("splits", "splits"), Attr("axis", "uint", 0)),
     templates=(STRIDED,),
     spec="#api-mlgraphbuilder-split",
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "precision"),
-    movement=Movement(_follow_split, runs=_split_runs, reads_parts=True),
+    movement=Movement(follow=_follow_split, runs=_split_runs, reads_parts=True),
     layout=dimensions(axes=("axis",)),
     cost=MOVED,
     bounds=EXACT,
@@ -400,17 +402,17 @@ SPLIT = OpDef(
 )
 
 EXPAND = OpDef(
-    "expand",
-    (Operand("input"),),
-    _infer_expand,
-    lambda arrays, attrs, out: [np.broadcast_to(_given(arrays), attrs["new_shape"])],
-    _lower_expand,
+    name="expand",
+    operands=(Operand(name="input"),),
+    infer=_infer_expand,
+    reference=lambda arrays, attrs, out: [np.broadcast_to(_given(arrays), attrs["new_shape"])],
+    lower=_lower_expand,
     attrs=(Attr("new_shape", "uints"),),
     templates=(STRIDED,),
     spec="#api-mlgraphbuilder-expand",
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "precision"),
-    movement=Movement(_follow_expand),
+    movement=Movement(follow=_follow_expand),
     layout=Layout(_expanded_layout),
     cost=MOVED,
     bounds=EXACT,
@@ -419,11 +421,11 @@ EXPAND = OpDef(
 )
 
 TILE = OpDef(
-    "tile",
-    (Operand("input"),),
-    _infer_tile,
-    lambda arrays, attrs, out: [np.tile(_given(arrays), attrs["repetitions"])],
-    _lower_tile,
+    name="tile",
+    operands=(Operand(name="input"),),
+    infer=_infer_tile,
+    reference=lambda arrays, attrs, out: [np.tile(_given(arrays), attrs["repetitions"])],
+    lower=_lower_tile,
     attrs=(Attr("repetitions", "uints"),),
     templates=(STRIDED,),
     spec="#api-mlgraphbuilder-tile",
@@ -438,11 +440,11 @@ TILE = OpDef(
 )
 
 REVERSE = OpDef(
-    "reverse",
-    (Operand("input"),),
-    _infer_reverse,
-    lambda arrays, attrs, out: [np.flip(_given(arrays), attrs["axes"])],
-    _lower_reverse,
+    name="reverse",
+    operands=(Operand(name="input"),),
+    infer=_infer_reverse,
+    reference=lambda arrays, attrs, out: [np.flip(_given(arrays), attrs["axes"])],
+    lower=_lower_reverse,
     attrs=(Attr("axes", "uints", None),),
     templates=(STRIDED,),
     spec="#api-mlgraphbuilder-reverse-method",

@@ -21,7 +21,7 @@ from ..kernels.element import bits_of, element_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, UniformType, grid_1d
 from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import WORKGROUP, quad_launch
 from .interfaces.bounds import EXACT
 from .interfaces.cost import per_element
@@ -34,7 +34,7 @@ BLOCK = 256
 """Most places that are sorted by counting: about as many steps as the merges of a million places take."""
 
 
-def signed_axis(call: Call, rank: int) -> int:
+def signed_axis(call: OpCall, rank: int) -> int:
     """Return the option `axis`, counted from the end where it is negative, and make it canonical."""
     axis: int = call.attrs["axis"]
     if axis < -rank:
@@ -43,7 +43,7 @@ def signed_axis(call: Call, rank: int) -> int:
     return axis
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x = call.input()
     axis = signed_axis(call, x.rank)
     k: int = call.attrs["k"]
@@ -71,8 +71,8 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     return [np.take_along_axis(x, order, axis), order.astype(out[1].numpy)]
 
 
-@dataclass(frozen=True)
-class Rows:
+@dataclass(frozen=True, kw_only=True)
+class SortedRows:
     """Rows that are sorted.
 
     Attributes:
@@ -90,7 +90,7 @@ class Rows:
     inner: int = 1
 
 
-def sorting_calls(rows: Rows, k: int, largest: bool, caps: Caps) -> tuple[list[KernelCall], Temp]:
+def sorting_calls(rows: SortedRows, k: int, largest: bool, caps: Caps) -> tuple[list[KernelCall], Temp]:
     """Return calls that sort rows, and where they leave the places of the first k elements of each row: uint32[count, k].
 
     Args:
@@ -116,7 +116,7 @@ def sorting_calls(rows: Rows, k: int, largest: bool, caps: Caps) -> tuple[list[K
 
 def _step(
     calls: list[KernelCall],
-    rows: Rows,
+    rows: SortedRows,
     length: int,
     order: Temp | None,
     how: tuple[str, int, int],
@@ -129,17 +129,19 @@ def _step(
     blocks = -(-length // block)
     left = (blocks - 1) * kept + min(kept, length - (blocks - 1) * block)
     result = Temp(f"order {len(calls)}", 4 * rows.count * left)
-    bindings: list[tuple[Binding, Resource]] = [(Binding("input", "read", rows.element), rows.source)]
+    bindings: list[tuple[Binding, Resource]] = [(Binding(name="input", access="read", element=rows.element), rows.source)]
     if order is not None:
-        bindings.append((Binding("order", "read", "uint32"), order))
-    bindings.append((Binding("result", "write", "uint32"), result))
+        bindings.append((Binding(name="order", access="read", element="uint32"), order))
+    bindings.append((Binding(name="result", access="write", element="uint32"), result))
     count = rows.count * length
     sizes = {"count": count, "inner": rows.inner, "row": rows.length, "length": length, "kept": kept, "left": left, **own}
     types: list[tuple[str, UniformType]] = [(name, "u32") for name in sizes]
     spec = TOP_K.spec([b for b, _ in bindings], types, step=step, largest=largest)
     grid = grid_1d(-(-count // WORKGROUP), caps)
     reason = f"{length} places into runs of {kept}"
-    calls.append(KernelCall(spec, tuple(r for _, r in bindings), tuple(sizes.values()), grid, reason))
+    calls.append(
+        KernelCall(spec=spec, operands=tuple(r for _, r in bindings), uniforms=tuple(sizes.values()), grid=grid, reason=reason)
+    )
     return left, result
 
 
@@ -148,28 +150,37 @@ def _lower(low: Lowering) -> list[KernelCall]:
     axis: int = low.attrs["axis"]
     k: int = low.attrs["k"]
     length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
-    rows = Rows(low.value(0), element_of(x.data_type, low.caps), x.num_elements // length, length, inner)
+    rows = SortedRows(
+        source=low.value(0),
+        element=element_of(x.data_type, low.caps),
+        count=x.num_elements // length,
+        length=length,
+        inner=inner,
+    )
     calls, order = sorting_calls(rows, k, low.attrs["largest"], low.caps)
     launch, grid = quad_launch(values.num_elements, low.target)
     fields = [*launch, ("inner", "u32", inner), ("kept", "u32", k), ("length", "u32", length)]
     bindings = [
-        Binding("input", "read", bits_of(values.data_type)),
-        Binding("order", "read", "uint32"),
-        Binding("values", "write", bits_of(values.data_type), quad=True),
-        Binding("indices", "write", bits_of(low.output(1).data_type), quad=True),
+        Binding(name="input", access="read", element=bits_of(values.data_type)),
+        Binding(name="order", access="read", element="uint32"),
+        Binding(name="values", access="write", element=bits_of(values.data_type), quad=True),
+        Binding(name="indices", access="write", element=bits_of(low.output(1).data_type), quad=True),
     ]
     operands = (low.value(0), order, *low.node.outputs)
     spec = TOP_K.spec(bindings, [(name, "u32") for name, *_ in fields], step="take", largest=True)
-    return [*calls, KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{k} of {length}")]
+    return [
+        *calls,
+        KernelCall(spec=spec, operands=operands, uniforms=tuple(v for *_, v in fields), grid=grid, reason=f"{k} of {length}"),
+    ]
 
 
 OPS = (
     OpDef(
-        "x.top_k",
-        (Operand("input", min_rank=1),),
-        _infer,
-        _reference,
-        _lower,
+        name="x.top_k",
+        operands=(Operand(name="input", min_rank=1),),
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(
             Attr("k", "uint"),
             Attr("axis", "int", -1),

@@ -9,7 +9,7 @@ import numpy as np
 from ..kernels.element import QUAD, bits_of
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TRIANGULAR = KernelTemplate("triangular", ("whole_quads",))
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     return (call.input(),)
 
 
@@ -56,22 +56,34 @@ def _lower(low: Lowering) -> list[KernelCall]:
     ]
     element = bits_of(x.data_type)
     spec = TRIANGULAR.spec(
-        [Binding("input", "read", element, quad=True), Binding("output", "write", element, quad=True)],
+        [
+            Binding(name="input", access="read", element=element, quad=True),
+            Binding(name="output", access="write", element=element, quad=True),
+        ],
         [(name, type_) for name, type_, _ in fields],
         whole_quads=width % QUAD == 0,
     )
     reason = f"{'upper' if sign == 1 else 'lower'} triangle, diagonal {diagonal}"
     work = quad_work(x.num_elements, low.target, lambda first, end: [(first, end)] * 2)
-    return [KernelCall(spec, (low.value(0), low.node.outputs[0]), tuple(v for _, _, v in fields), grid, reason, work)]
+    return [
+        KernelCall(
+            spec=spec,
+            operands=(low.value(0), low.node.outputs[0]),
+            uniforms=tuple(v for _, _, v in fields),
+            grid=grid,
+            reason=reason,
+            work=work,
+        )
+    ]
 
 
 OPS = (
     OpDef(
-        "triangular",
-        (Operand("input", min_rank=2),),
-        _infer,
-        _reference,
-        _lower,
+        name="triangular",
+        operands=(Operand(name="input", min_rank=2),),
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("upper", "bool", True), Attr("diagonal", "int", 0)),
         templates=(TRIANGULAR,),
         spec="#api-mlgraphbuilder-triangular",

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.data_types import ANY, DATA_TYPES, MAX_DIMENSION
 from ._attrs import Attr
-from ._def import Call, OpDef, Operand
+from ._def import OpCall, OpDef, Operand
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
 from .interfaces.documentation import BITWISE_EXTENSIONS, VIEWS, Documentation
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..ir.types import TensorType
 
 
-def _infer_reshape(call: Call) -> tuple[TensorType, ...]:
+def _infer_reshape(call: OpCall) -> tuple[TensorType, ...]:
     x, shape = call.input(), call.attrs["new_shape"]
     for dim in shape:
         call.require(
@@ -49,7 +49,7 @@ def _same_memory(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Te
     return [x.reshape(outputs[0].shape)]
 
 
-def _infer_bitcast(call: Call) -> tuple[TensorType, ...]:
+def _infer_bitcast(call: OpCall) -> tuple[TensorType, ...]:
     x, wanted = call.input(), call.attrs["data_type"]
     same = [name for name, found in DATA_TYPES.items() if found.bits == DATA_TYPES[x.data_type].bits]
     call.require(
@@ -82,16 +82,16 @@ def _reshaped_layout(attrs: Attrs, shape: tuple[int, ...]) -> ChannelsLast | Non
 
 
 RESHAPE = OpDef(
-    "reshape",
-    (Operand("input"),),
-    _infer_reshape,
-    _same_memory,
-    None,
+    name="reshape",
+    operands=(Operand(name="input"),),
+    infer=_infer_reshape,
+    reference=_same_memory,
+    lower=None,
     attrs=(Attr("new_shape", "uints"),),
     spec="#api-mlgraphbuilder-reshape-method",
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "precision"),
-    movement=Movement(_follow_reshape, permutes=True),
+    movement=Movement(follow=_follow_reshape, permutes=True),
     layout=Layout(_reshaped_layout),
     cost=MOVED,
     bounds=EXACT,
@@ -113,11 +113,11 @@ RESHAPE = OpDef(
 )
 
 IDENTITY = OpDef(
-    "identity",
-    (Operand("input"),),
-    lambda call: (call.input(),),
-    _same_memory,
-    None,
+    name="identity",
+    operands=(Operand(name="input"),),
+    infer=lambda call: (call.input(),),
+    reference=_same_memory,
+    lower=None,
     spec="#api-mlgraphbuilder-unary",
     family=Family.MOVEMENT,
     without=("elementwise", "epilogue", "layout", "precision"),
@@ -142,11 +142,11 @@ IDENTITY = OpDef(
 )
 
 BITCAST = OpDef(
-    "x.bitcast",
-    (Operand("input"),),
-    _infer_bitcast,
-    _same_bits,
-    None,
+    name="x.bitcast",
+    operands=(Operand(name="input"),),
+    infer=_infer_bitcast,
+    reference=_same_bits,
+    lower=None,
     attrs=(Attr("data_type", "data_type"),),
     output_types=ANY,
     family=Family.MOVEMENT,

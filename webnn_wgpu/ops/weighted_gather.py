@@ -14,7 +14,7 @@ from ..ir.types import TensorType
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, Interval, KernelCall, KernelTemplate
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._places import INDEX_TYPES, clamped_indices, index_binding
 from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
@@ -29,7 +29,7 @@ _MOST_TAPS = PORTABLE_ITERATIONS // QUAD
 """Elements in a sum at most, on every device: an invocation makes four sums."""
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, indices, weights = (call.input(i) for i in range(3))
     axis = call.axis(call.attrs["axis"], x.rank)
     call.require(weights.shape == indices.shape, "Incompatible shapes: weights must have the shape of indices")
@@ -65,10 +65,10 @@ def _lower(low: Lowering) -> list[KernelCall]:
     fields = [*launch, *((name, "u32", value) for name, value in own.items())]
     spec = WEIGHTED_GATHER.spec(
         [
-            Binding("input", "read", x.data_type, quad=quad),
+            Binding(name="input", access="read", element=x.data_type, quad=quad),
             index_binding(indices.data_type),
-            Binding("weights", "read"),
-            Binding("output", "write", output.data_type, quad=True),
+            Binding(name="weights", access="read"),
+            Binding(name="output", access="write", element=output.data_type, quad=True),
         ],
         [(name, "u32") for name, *_ in fields],
         quad=quad,
@@ -80,20 +80,29 @@ def _lower(low: Lowering) -> list[KernelCall]:
         return [(outer[0] * size * inner, outer[1] * size * inner), None, None, (first, end)]
 
     work = quad_work(output.num_elements, low.target, reach, iterations=iterations)
-    return [KernelCall(spec, operands, tuple(v for *_, v in fields), grid, f"{taps} elements per sum", work)]
+    return [
+        KernelCall(
+            spec=spec,
+            operands=operands,
+            uniforms=tuple(v for *_, v in fields),
+            grid=grid,
+            reason=f"{taps} elements per sum",
+            work=work,
+        )
+    ]
 
 
 OPS = (
     OpDef(
-        "x.weighted_gather",
-        (
-            Operand("input", FLOATS, min_rank=1),
-            Operand("indices", INDEX_TYPES, min_rank=2, max_rank=2),
-            Operand("weights", ("float32",), min_rank=2, max_rank=2),
+        name="x.weighted_gather",
+        operands=(
+            Operand(name="input", data_types=FLOATS, min_rank=1),
+            Operand(name="indices", data_types=INDEX_TYPES, min_rank=2, max_rank=2),
+            Operand(name="weights", data_types=("float32",), min_rank=2, max_rank=2),
         ),
-        _infer,
-        _reference,
-        _lower,
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("axis", "uint", 0),),
         templates=(WEIGHTED_GATHER,),
         family=Family.OTHER,

@@ -14,13 +14,13 @@ from ..ir.types import TensorType
 from ..kernels.own import declared_bindings, own_spec
 from ..kernels.spec import Binding, Grid, KernelCall, KernelSpec
 from ._attrs import Attr
-from ._def import Call, Lowering, OpDef, Operand
+from ._def import Lowering, OpCall, OpDef, Operand
 from ._rows import to_type
 from .interfaces.bounds import OF_LARGEST
 from .interfaces.family import Family
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OwnKernel:
     """A kernel of a program's own.
 
@@ -42,12 +42,14 @@ class OwnKernel:
 
     def spec(self, inputs: Sequence[TensorType]) -> KernelSpec:
         """Return the kernel for inputs of some types."""
-        read = [Binding(f"input{i}", "read", t.data_type, exact=True) for i, t in enumerate(inputs)]
-        written = [Binding(f"output{i}", "write", t.data_type, exact=True) for i, t in enumerate(self.outputs)]
+        read = [Binding(name=f"input{i}", access="read", element=t.data_type, exact=True) for i, t in enumerate(inputs)]
+        written = [
+            Binding(name=f"output{i}", access="write", element=t.data_type, exact=True) for i, t in enumerate(self.outputs)
+        ]
         return own_spec("wgsl_op", self.source, [*read, *written], self.given)
 
 
-def _infer(call: Call) -> tuple[TensorType, ...]:
+def _infer(call: OpCall) -> tuple[TensorType, ...]:
     kernel: OwnKernel = call.attrs["kernel"]
     wanted = [(f"input {i}", "read") for i in range(len(call.inputs))]
     wanted += [(f"output {i}", "read_write") for i in range(len(kernel.outputs))]
@@ -97,16 +99,18 @@ def _lower(low: Lowering) -> list[KernelCall]:
     kernel: OwnKernel = low.attrs["kernel"]
     spec = kernel.spec([low.input(i) for i in range(len(low.node.inputs))])
     operands = (*low.node.operands, *low.node.outputs)
-    return [KernelCall(spec, operands, (), kernel.workgroups, "a kernel of the program's own")]
+    return [
+        KernelCall(spec=spec, operands=operands, uniforms=(), grid=kernel.workgroups, reason="a kernel of the program's own")
+    ]
 
 
 OPS = (
     OpDef(
-        "wgslOp",
-        (Operand("inputs", variadic=True),),
-        _infer,
-        _reference,
-        _lower,
+        name="wgslOp",
+        operands=(Operand(name="inputs", variadic=True),),
+        infer=_infer,
+        reference=_reference,
+        lower=_lower,
         attrs=(Attr("kernel", "made"),),
         family=Family.OTHER,
         without=("elementwise", "epilogue", "movement", "layout", "precision", "cost"),

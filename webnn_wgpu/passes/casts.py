@@ -52,9 +52,9 @@ def _wraps_nothing(m: Match) -> bool:
 
 RULES = (
     Rule(
-        "cast of cast",
-        second,
-        cast(x, data_type=data_type),
+        name="cast of cast",
+        pattern=second,
+        result=cast(x, data_type=data_type),
         where={
             "the first cast loses nothing": _loses_nothing,
             "the second does not saturate what one alone wraps": _wraps_nothing,

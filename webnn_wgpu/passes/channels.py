@@ -80,9 +80,9 @@ def _decompose(m: Match, node: Node) -> bool:
 
 RULES = (
     Rule(
-        "batch normalization",
-        normalized,
-        x * factor + addend,
+        name="batch normalization",
+        pattern=normalized,
+        result=x * factor + addend,
         where={"it is fused with what is next to it": _is_fused},
         build=_decompose,
     ),

@@ -83,37 +83,37 @@ BY_CHANNEL: Conditions = {"c varies along the channels alone": lambda m: _by_cha
 
 RULES = (
     Rule(
-        "factor of channels",
-        convolution * c,
-        convolution.on(x, w * c, bias * c),
+        name="factor of channels",
+        pattern=convolution * c,
+        result=convolution.on(x, w * c, bias * c),
         where=BY_CHANNEL,
         build=_folding(lambda array: (array, None)),
     ),
     Rule(
-        "divisor of channels",
-        convolution / c,
-        convolution.on(x, w / c, bias / c),
+        name="divisor of channels",
+        pattern=convolution / c,
+        result=convolution.on(x, w / c, bias / c),
         where=BY_CHANNEL,
         build=_folding(lambda array: (1 / array, None)),
     ),
     Rule(
-        "addend of channels",
-        convolution + c,
-        convolution.on(x, w, bias + c),
+        name="addend of channels",
+        pattern=convolution + c,
+        result=convolution.on(x, w, bias + c),
         where=BY_CHANNEL,
         build=_folding(lambda array: (None, array)),
     ),
     Rule(
-        "subtrahend of channels",
-        convolution - c,
-        convolution.on(x, w, bias - c),
+        name="subtrahend of channels",
+        pattern=convolution - c,
+        result=convolution.on(x, w, bias - c),
         where=BY_CHANNEL,
         build=_folding(lambda array: (None, -array)),
     ),
     Rule(
-        "batch normalization of a convolution",
-        normalized,
-        convolution.on(x, w * channels.factor, bias * channels.factor + channels.addend),
+        name="batch normalization of a convolution",
+        pattern=normalized,
+        result=convolution.on(x, w * channels.factor, bias * channels.factor + channels.addend),
         where={"it normalizes the channels": lambda m: m[normalized].attrs["axis"] == _axis(m)},
         build=lambda m, node: _fold(m, node, *channels.factor_and_addend(m, node)),
     ),
@@ -159,7 +159,7 @@ def _padding_rule(name: str, op: str, value: float) -> Rule:
     if op == "maxPool2d":
         # A window of nothing but padding has no -infinity in it.
         where = {**where, "every window sees some of x": sees_x}
-    return Rule(name, reading, reading.on(x, ..., padding=Computed("both paddings", in_all)), where=where)
+    return Rule(name=name, pattern=reading, result=reading.on(x, ..., padding=Computed("both paddings", in_all)), where=where)
 
 
 PADDING_RULES = (

@@ -173,13 +173,19 @@ def _fused(graph: Graph, group: Sequence[Node], inner: Mapping[int, Value] = Map
     known = {**graph.values, **inner}
     values = {v: known[v] for node in group for v in (*node.operands, *node.outputs)}
     last = group[-1]
-    body = Graph(values, {str(i): v for i, v in enumerate(reads)}, {}, tuple(group), {"0": last.outputs[0]})
+    body = Graph(
+        values=values,
+        inputs={str(i): v for i, v in enumerate(reads)},
+        constants={},
+        nodes=tuple(group),
+        outputs={"0": last.outputs[0]},
+    )
     return Node(
-        last.id,
-        FUSED.name,
-        tuple(reads),
-        last.outputs,
-        MappingProxyType({"body": body}),
-        next((node.label for node in group if node.label), ""),
-        tuple(origin for node in group for origin in node.origins),
+        id=last.id,
+        op=FUSED.name,
+        inputs=tuple(reads),
+        outputs=last.outputs,
+        attrs=MappingProxyType({"body": body}),
+        label=next((node.label for node in group if node.label), ""),
+        origins=tuple(origin for node in group for origin in node.origins),
     )

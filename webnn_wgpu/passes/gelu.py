@@ -12,7 +12,7 @@ x = Variable("x")
 erf, gelu = Operator("erf"), Operator("gelu")
 SQRT_2, SQRT_HALF = Number(math.sqrt(2), "sqrt(2)"), Number(math.sqrt(0.5), "sqrt(1/2)")
 
-RULES = (Rule("gelu", product(0.5, x, 1 + erf(x / SQRT_2 | x * SQRT_HALF)), gelu(x)),)
+RULES = (Rule(name="gelu", pattern=product(0.5, x, 1 + erf(x / SQRT_2 | x * SQRT_HALF)), result=gelu(x)),)
 
 
 def recognise_gelu(graph: Graph) -> Graph:

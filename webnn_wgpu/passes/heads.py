@@ -18,7 +18,7 @@ HEADS_LAST = (0, 2, 1, 3)
 
 
 @dataclass(frozen=True)
-class Rows:
+class HeadRows:
     """Where rows of heads lie in a value that is a matrix of as many rows.
 
     Attributes:
@@ -34,7 +34,7 @@ class Rows:
     length_first: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Heads:
     """A matrix for each head, [batch, count, length, size].
 
@@ -54,7 +54,7 @@ class Heads:
     given: int
     swapped: bool
     sources: tuple[int, ...]
-    rows: Rows | None
+    rows: HeadRows | None
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -66,7 +66,7 @@ class Heads:
         size = math.prod(self.shape)
         return self.view.steps in (((size, 1),), ()) and math.prod(r.shape(self.view.value)) == size
 
-    def in_rows(self, r: Rewriter, rows: Rows, nodes: tuple[Node, ...]) -> int:
+    def in_rows(self, r: Rewriter, rows: HeadRows, nodes: tuple[Node, ...]) -> int:
         """Return rows of heads, [batch, length, count * size], or [length, batch, ...] where they lie so."""
         outer = (self.length, self.batch) if rows.length_first else (self.batch, self.length)
         batches, heads, lengths, elements = self.view.dims
@@ -109,7 +109,17 @@ def heads_of(r: Rewriter, value: int, shape: Sequence[int], *, swapped: bool = F
         *own, (repeats, _) = view.dims[1]
         view = replace(view, dims=(view.dims[0], tuple(own), *view.dims[2:]))
         count //= repeats
-    return Heads(view, batch, count, length, size, value, swapped, sources, _rows(r, view, (batch, count, length, size)))
+    return Heads(
+        view=view,
+        batch=batch,
+        count=count,
+        length=length,
+        size=size,
+        given=value,
+        swapped=swapped,
+        sources=sources,
+        rows=_rows(r, view, (batch, count, length, size)),
+    )
 
 
 def _over(view: View, shape: Sequence[int], *, swapped: bool) -> View | None:
@@ -119,7 +129,7 @@ def _over(view: View, shape: Sequence[int], *, swapped: bool) -> View | None:
     return view.over(shape)
 
 
-def _rows(r: Rewriter, view: View, shape: tuple[int, int, int, int]) -> Rows | None:
+def _rows(r: Rewriter, view: View, shape: tuple[int, int, int, int]) -> HeadRows | None:
     """Return where rows of heads lie in a value, if they do."""
     batch, count, length, size = shape
     batches, heads, rows, elements = view.dims
@@ -135,10 +145,10 @@ def _rows(r: Rewriter, view: View, shape: tuple[int, int, int, int]) -> Rows | N
     if columns * batch * length != total or columns < size:
         return None
     if step == size:
-        return Rows(columns, view.offset, step, length_first) if view.offset + count * size <= columns else None
+        return HeadRows(columns, view.offset, step, length_first) if view.offset + count * size <= columns else None
     head, first = divmod(view.offset, step) if step else (0, 0)
     fits = step > size and columns % step == 0 and first + size <= step and (head + count) * step <= columns
-    return Rows(columns, view.offset, step, length_first) if fits else None
+    return HeadRows(columns, view.offset, step, length_first) if fits else None
 
 
 def _cuts(node: Node) -> bool:

@@ -39,16 +39,16 @@ def _normalized(x: Pattern) -> OneOf:
 
 
 LAYER = Rule(
-    "layer normalization",
-    _normalized((x - mean(x, axes=axes, keep_dimensions=True)).named("d")),
-    layer(x, axes=axes, epsilon=epsilon),
+    name="layer normalization",
+    pattern=_normalized((x - mean(x, axes=axes, keep_dimensions=True)).named("d")),
+    result=layer(x, axes=axes, epsilon=epsilon),
     where={"epsilon >= 0": lambda m: m[epsilon] >= 0},
 )
 
 RMS = Rule(
-    "rms normalization",
-    _normalized(x),
-    rms(x, axes=axes, epsilon=epsilon),
+    name="rms normalization",
+    pattern=_normalized(x),
+    result=rms(x, axes=axes, epsilon=epsilon),
     where={"epsilon >= 0": lambda m: m[epsilon] >= 0},
 )
 
@@ -80,16 +80,16 @@ given_scale = Variable("scale", optional=True)
 plain, scaled = either(x), layer(x, given_scale)
 
 SCALE = Rule(
-    "scale of a normalization",
-    plain * scale,
-    plain.on(x, _parameter(plain, scale)),
+    name="scale of a normalization",
+    pattern=plain * scale,
+    result=plain.on(x, _parameter(plain, scale)),
     where={"scale has all normalized dimensions and no other": lambda m: _has_normalized_dimensions(m, plain, scale)},
 )
 
 BIAS = Rule(
-    "bias of a normalization",
-    scaled + bias,
-    scaled.on(x, given_scale, _parameter(scaled, bias)),
+    name="bias of a normalization",
+    pattern=scaled + bias,
+    result=scaled.on(x, given_scale, _parameter(scaled, bias)),
     where={"bias has all normalized dimensions and no other": lambda m: _has_normalized_dimensions(m, scaled, bias)},
 )
 
@@ -98,9 +98,9 @@ BIAS = Rule(
 by_head = either(transpose(x, permutation=HEADS_LAST), ..., axes=(3,))
 
 ROWS = Rule(
-    "normalization of heads",
-    by_head,
-    transpose(by_head.on(x, ...), permutation=HEADS_LAST),
+    name="normalization of heads",
+    pattern=by_head,
+    result=transpose(by_head.on(x, ...), permutation=HEADS_LAST),
 )
 """What reads rows of heads then does without the transpose that tells them apart."""
 

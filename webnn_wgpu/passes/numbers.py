@@ -17,10 +17,17 @@ WHERE: Conditions = {"the number is finite": lambda m: math.isfinite(m[number])}
 
 RULES = (
     # A sum with -0 is what it was, also where that is -0.
-    Rule("product with a number", (x * number).of(*FLOATS), linear(x, alpha=number, beta=-0.0), where=WHERE),
-    Rule("sum with a number", (x + number).of(*FLOATS), linear(x, alpha=1.0, beta=number), where=WHERE),
-    Rule("number subtracted", (x - number).of(*FLOATS), linear(x, alpha=1.0, beta=negated), where=WHERE),
-    Rule("subtraction from a number", (number - x).of(*FLOATS), linear(x, alpha=-1.0, beta=number), where=WHERE),
+    Rule(
+        name="product with a number", pattern=(x * number).of(*FLOATS), result=linear(x, alpha=number, beta=-0.0), where=WHERE
+    ),
+    Rule(name="sum with a number", pattern=(x + number).of(*FLOATS), result=linear(x, alpha=1.0, beta=number), where=WHERE),
+    Rule(name="number subtracted", pattern=(x - number).of(*FLOATS), result=linear(x, alpha=1.0, beta=negated), where=WHERE),
+    Rule(
+        name="subtraction from a number",
+        pattern=(number - x).of(*FLOATS),
+        result=linear(x, alpha=-1.0, beta=number),
+        where=WHERE,
+    ),
 )
 
 

@@ -105,7 +105,7 @@ def _merge_siblings(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ColumnPart:
     """Columns of a product.
 
     Attributes:
@@ -141,7 +141,7 @@ def _part_columns(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -> 
     parts = _parts(r, value, rows, columns) if rows > 1 else []
     if node not in [part.nodes[0] for part in parts]:
         return False
-    groups: list[list[_Part]] = []
+    groups: list[list[_ColumnPart]] = []
     for _, equal in groupby(sorted(parts, key=lambda part: part.columns[0]), lambda part: part.columns.size):
         group = list(equal)
         joint = all(_readable(r, part.value) for part in group) and _bindable(r, product, group[0].columns.size)
@@ -157,9 +157,9 @@ def _part_columns(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -> 
     return True
 
 
-def _parts(r: Rewriter, value: int, rows: int, columns: int) -> list[_Part]:
+def _parts(r: Rewriter, value: int, rows: int, columns: int) -> list[_ColumnPart]:
     """Return the parts that everything which reads a product cuts off; none if something else reads it."""
-    found: list[_Part] = []
+    found: list[_ColumnPart] = []
     readers, shape = r.readers(value), r.shape(value)
     outer = next((d for d in range(len(shape)) if math.prod(shape[:d]) == rows and math.prod(shape[d:]) == columns), None)
     if outer is None or not r.inner(value, len(readers)):
@@ -172,11 +172,11 @@ def _parts(r: Rewriter, value: int, rows: int, columns: int) -> list[_Part]:
         elif reader.op == SPLIT.name and reader.attrs["axis"] >= outer:
             sizes: tuple[int, ...] = reader.attrs["splits"]
             arrays = np.split(numbers, list(accumulate(sizes))[:-1], reader.attrs["axis"] - outer)
-            cuts = [_Part(o, array.reshape(-1), (reader,)) for o, array in zip(reader.outputs, arrays, strict=True)]
+            cuts = [_ColumnPart(o, array.reshape(-1), (reader,)) for o, array in zip(reader.outputs, arrays, strict=True)]
         elif reader.op == SLICE.name and r.shape(reader.outputs[0])[:outer] == shape[:outer]:
             starts, sizes, strides = (reader.attrs[name][outer:] for name in ("starts", "sizes", "strides"))
             place = tuple(slice(at, at + n, step) for at, n, step in zip(starts, sizes, strides, strict=True))
-            cuts = [_Part(reader.outputs[0], numbers[place].reshape(-1), (reader,))]
+            cuts = [_ColumnPart(reader.outputs[0], numbers[place].reshape(-1), (reader,))]
         else:
             cuts = []
         if not cuts:
@@ -186,7 +186,7 @@ def _parts(r: Rewriter, value: int, rows: int, columns: int) -> list[_Part]:
 
 
 def _add_parts(
-    r: Rewriter, product: _Product, weights: Array, bias: Array | None, sources: Sequence[Node], parts: Sequence[_Part]
+    r: Rewriter, product: _Product, weights: Array, bias: Array | None, sources: Sequence[Node], parts: Sequence[_ColumnPart]
 ) -> None:
     """Add products with these columns."""
     columns = np.concatenate([part.columns for part in parts])

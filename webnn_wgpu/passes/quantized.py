@@ -26,9 +26,9 @@ quantized = quantize(x, scale, zero_point).of("int8", "uint8")
 dequantized = dequantize(quantized, scale, zero_point)
 
 ROUND_TRIP = Rule(
-    "quantized and dequantized",
-    dequantized,
-    Operator("quantizeDequantize")(
+    name="quantized and dequantized",
+    pattern=dequantized,
+    result=Operator("quantizeDequantize")(
         x,
         scale=scale,
         zero_point=Computed("zero_point", lambda m: int(m[zero_point])),
@@ -80,9 +80,9 @@ def _matmul_nbits(m: Match, node: Node) -> bool:
 
 
 MATMUL_NBITS = Rule(
-    "product with weights of few bits",
-    plain | with_bias,
-    Operator("x.matmul_nbits")(x, b, scales, zeros, bias),
+    name="product with weights of few bits",
+    pattern=plain | with_bias,
+    result=Operator("x.matmul_nbits")(x, b, scales, zeros, bias),
     where={"the weights are a matrix": lambda m: len(m.r.shape(m[b])) == 2},
     build=_matmul_nbits,
 )

@@ -144,7 +144,15 @@ class Rewriter:
         origins = tuple(dict.fromkeys(origin for node in sources for origin in node.origins))
         outputs = outputs or tuple(self._new(each, origins) for each in types)
         assert types == tuple(self.type(output) for output in outputs)
-        node = Node(self._next_node, op, inputs, outputs, MappingProxyType(canonical), label, origins)
+        node = Node(
+            id=self._next_node,
+            op=op,
+            inputs=inputs,
+            outputs=outputs,
+            attrs=MappingProxyType(canonical),
+            label=label,
+            origins=origins,
+        )
         self._next_node += 1
         self._replaced.update(dict.fromkeys(node.id for node in sources))
         self.keep(node)

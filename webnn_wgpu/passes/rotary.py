@@ -53,7 +53,7 @@ in_rows = rotary_embedding(reshape(first).shared(), cos, sin).shared()
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ElementRange:
     """Neighboring elements of a value's last dimension.
 
     Attributes:
@@ -126,7 +126,9 @@ def _rotary_rule(name: str, turned: Apply, parts: str, turning: _Turning, *, int
         "cos and sin are the same for all heads": lambda m: _axis_of_heads(m) is not None,
         "their rows have each number twice, once for either of a pair": repeats,
     }
-    return Rule(name, whole, rotary_embedding(x, cos, sin, interleaved=interleaved), where=where, build=build)
+    return Rule(
+        name=name, pattern=whole, result=rotary_embedding(x, cos, sin, interleaved=interleaved), where=where, build=build
+    )
 
 
 HALVES = _rotary_rule(
@@ -140,7 +142,7 @@ NEIGHBORS = _rotary_rule(
 def _rest_rule(name: str, pattern: Apply, embedding: Apply, axis: int) -> Rule:
     """Return the rule that turns the first elements of all heads, the dimension `axis`, where they are."""
 
-    def cut(m: Match) -> tuple[_Part, _Part] | None:
+    def cut(m: Match) -> tuple[_ElementRange, _ElementRange] | None:
         """Return the elements that are turned, and those behind them, of the same value."""
         turned, behind = _part_of(m.r, m[first]), _part_of(m.r, m[rest])
         if turned is None or behind is None:
@@ -162,7 +164,7 @@ def _rest_rule(name: str, pattern: Apply, embedding: Apply, axis: int) -> Rule:
         return True
 
     where: Conditions = {"first and rest are all elements of each head of x": is_whole}
-    return Rule(name, pattern, rotary_embedding(x, cos, sin), where=where, build=build)
+    return Rule(name=name, pattern=pattern, result=rotary_embedding(x, cos, sin), where=where, build=build)
 
 
 RULES = (
@@ -220,7 +222,7 @@ def _in_rows(r: Rewriter, x: int) -> Heads | None:
     return heads if heads is not None and rows is not None and not rows.length_first and not heads.plain(r) else None
 
 
-def _part_of(r: Rewriter, value: int) -> _Part | None:
+def _part_of(r: Rewriter, value: int) -> _ElementRange | None:
     """Return what a value is cut from along the last dimension, if it is."""
     cut = r.made(value, "slice", "split")
     if cut is None:
@@ -229,9 +231,9 @@ def _part_of(r: Rewriter, value: int) -> _Part | None:
     if cut.op == "split":
         before = cut.outputs[: cut.outputs.index(value)]
         along = cut.attrs["axis"] == len(whole) - 1
-        return _Part(cut.operands[0], sum(r.shape(o)[-1] for o in before), size, cut) if along else None
+        return _ElementRange(cut.operands[0], sum(r.shape(o)[-1] for o in before), size, cut) if along else None
     along = r.shape(value)[:-1] == whole[:-1] and set(cut.attrs["strides"] or (1,)) == {1}
-    return _Part(cut.operands[0], cut.attrs["starts"][-1], size, cut) if along else None
+    return _ElementRange(cut.operands[0], cut.attrs["starts"][-1], size, cut) if along else None
 
 
 def _every_second(r: Rewriter, value: int) -> tuple[int, int, tuple[Node, ...]] | None:

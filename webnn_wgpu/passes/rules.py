@@ -32,7 +32,7 @@ class Computed(Pattern):
         return self.text
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Rule:
     """Puts a result in the place of a pattern.
 

@@ -59,7 +59,7 @@ class Filled:
         return replace(self, number=self.number * factor)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Scores:
     """capped(scale * q k'), masked, for the first `length` keys, and -infinity for the others.
 
@@ -186,7 +186,15 @@ def _made(r: Rewriter, value: int) -> Scores | None:
 def _product(r: Rewriter, product: Node) -> Scores:
     query, query_scale, query_scaling = _unscaled(r, product.operands[0])
     key, key_scale, key_scaling = _unscaled(r, product.operands[1])
-    return Scores(query, key, query_scale * key_scale, 0.0, (), None, (*query_scaling, *key_scaling, product))
+    return Scores(
+        query=query,
+        key=key,
+        scale=query_scale * key_scale,
+        softcap=0.0,
+        masks=(),
+        length=None,
+        nodes=(*query_scaling, *key_scaling, product),
+    )
 
 
 def _scaled(r: Rewriter, node: Node) -> Scores | None:

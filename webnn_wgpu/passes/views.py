@@ -93,6 +93,12 @@ def _moved(r: Rewriter, view: View, node: Node, output: int) -> View | None:
     assert movement is not None
     assert movement.follow is not None
     constants = [None if value is None else r.constants.get(value) for value in node.inputs]
-    move = Move(node.attrs, r.shape(node.operands[0]), r.shape(output), node.outputs.index(output), constants)
+    move = Move(
+        attrs=node.attrs,
+        before=r.shape(node.operands[0]),
+        after=r.shape(output),
+        output=node.outputs.index(output),
+        constants=constants,
+    )
     found = movement.follow(Stepped(view.offset, view.dims), move)
     return None if found is None else View(view.value, found.offset, found.dims, (*view.nodes, node))

@@ -111,5 +111,7 @@ class _Widening:
     def _cast(self, value: int, target: int) -> None:
         own = self._values[target]
         attrs = MappingProxyType({"data_type": own.type.data_type})
-        self._nodes.append(Node(self._next_node, CAST.name, (value,), (target,), attrs, origins=own.origins))
+        self._nodes.append(
+            Node(id=self._next_node, op=CAST.name, inputs=(value,), outputs=(target,), attrs=attrs, origins=own.origins)
+        )
         self._next_node += 1

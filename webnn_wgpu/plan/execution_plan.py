@@ -24,7 +24,7 @@ class Slot:
     size_bytes: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Intermediate:
     """Where a value lies that is neither an end of the graph nor a constant, and from which dispatch to which it is needed.
 
@@ -66,7 +66,7 @@ class Resource:
         return f"{self.kind} {self.key}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlannedDispatch:
     """One dispatch.
 
@@ -98,7 +98,7 @@ class PlannedDispatch:
     steps: tuple[tuple[Origin, ...], ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ExecutionPlan:
     """A compiled graph before anything exists on the device.
 

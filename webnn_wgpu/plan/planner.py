@@ -45,7 +45,7 @@ def _most(assigned: _Assigned) -> int:
     return sum(assigned.sizes)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Planner:
     graph: Graph
     target: Target
@@ -81,7 +81,19 @@ class _Planner:
                 self.home[node.outputs[0]] = updated[node.outputs[0]]
             part = self.parts.get(node.outputs[0])
             placed = frozenset(i for i, value in enumerate(node.inputs) if value in self.parts)
-            low = Lowering(node, graph, self.target, OPS, self.forced, None, in_place, part, placed, self.tuning, self.parts)
+            low = Lowering(
+                node=node,
+                graph=graph,
+                target=self.target,
+                ops=OPS,
+                forced=self.forced,
+                epilogue=None,
+                in_place=in_place,
+                part=part,
+                placed=placed,
+                tuning=self.tuning,
+                parts=self.parts,
+            )
             calls = op.lower(low)
             named: dict[str, int] = {}
             for i, call in enumerate(calls):
@@ -188,35 +200,42 @@ class _Planner:
             origins, steps = (node.origins, steps_of(node, OPS)) if node else ((), ())
             dispatches.append(
                 PlannedDispatch(
-                    call.spec,
-                    tuple(resources),
-                    offset,
-                    len(block),
-                    call.grid,
-                    name,
-                    call.reason,
-                    origins,
-                    positions[id(node)] if node else None,
-                    operations_of(node, graph) if node else 0,
-                    touched_bytes(node, call, self._touched(node, call, resources)),
-                    steps,
+                    spec=call.spec,
+                    bindings=tuple(resources),
+                    uniform_offset=offset,
+                    uniform_size=len(block),
+                    grid=call.grid,
+                    label=name,
+                    reason=call.reason,
+                    origins=origins,
+                    node=positions[id(node)] if node else None,
+                    operations=operations_of(node, graph) if node else 0,
+                    touched_bytes=touched_bytes(node, call, self._touched(node, call, resources)),
+                    steps=steps,
                 )
             )
         return ExecutionPlan(
-            {name: graph.type(v) for name, v in graph.inputs.items()},
-            {name: graph.type(v) for name, v in graph.outputs.items()},
-            tuple(Slot(size) for size in sizes),
-            tuple(ConstantUse(v, graph.type(v), packing) for v, packing in constants),
-            tuple(dispatches),
-            bytes(uniforms),
-            unshared_bytes,
-            {v: graph.constants[v] for v, _ in constants},
-            graph.aliases,
-            graph,
-            {v: self._place(v, places[root]) for v in graph.values if (root := self.root(v)) in places},
-            self.parts,
-            tuple(
-                Intermediate(v, placed[v].slot, placed[v].offset_bytes, life.size_bytes, life.first, life.last)
+            inputs={name: graph.type(v) for name, v in graph.inputs.items()},
+            outputs={name: graph.type(v) for name, v in graph.outputs.items()},
+            slots=tuple(Slot(size) for size in sizes),
+            constants=tuple(ConstantUse(v, graph.type(v), packing) for v, packing in constants),
+            dispatches=tuple(dispatches),
+            uniforms=bytes(uniforms),
+            unshared_bytes=unshared_bytes,
+            arrays={v: graph.constants[v] for v, _ in constants},
+            aliases=graph.aliases,
+            graph=graph,
+            places={v: self._place(v, places[root]) for v in graph.values if (root := self.root(v)) in places},
+            parts=self.parts,
+            intermediates=tuple(
+                Intermediate(
+                    value=v,
+                    slot=placed[v].slot,
+                    offset_bytes=placed[v].offset_bytes,
+                    size_bytes=life.size_bytes,
+                    first=life.first,
+                    last=life.last,
+                )
                 for v, life in lifetimes.items()
             ),
         )
@@ -398,7 +417,7 @@ def make_plan(
         OutOfMemoryError: a tensor is larger than the device can hold or bind.
     """
     check_forced(forced or {})
-    return _Planner(graph, target, forced or {}, tuning).plan()
+    return _Planner(graph=graph, target=target, forced=forced or {}, tuning=tuning).plan()
 
 
 def _whole(operand: Operand) -> Operand:

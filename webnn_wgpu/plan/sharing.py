@@ -19,14 +19,14 @@ from ..costs import Target, Tile
 from ..kernels.expression import Expression, Step, hide_last
 from ..kernels.notation import term
 from ..kernels.spec import Binding, KernelCall, KernelSpec, Tiling, UniformType
-from ..kernels.terms import OPAQUE_ZERO, Group, Infix, Variable
+from ..kernels.terms import OPAQUE_ZERO, Infix, Parentheses, Symbol
 from ..kernels.tiles import retiled
 
 _ARGS = (("x0", "f32"),)
 _Field: TypeAlias = tuple[str, UniformType]
 _FIELDS: tuple[_Field, ...] = (("y0_low", "f32"), ("y0_high", "f32"))
 _CLAMP_STEP = Step("y0", "f32", term("clamp_f32(x0, params.y0_low, params.y0_high)"))
-_CLAMP = Expression(_ARGS, (_CLAMP_STEP,), "y0", "f32", ("clamp",))
+_CLAMP = Expression(args=_ARGS, steps=(_CLAMP_STEP,), result="y0", type="f32", lib=("clamp",))
 _HIDDEN: _Field = (OPAQUE_ZERO, "u32")
 ADDS: _Field = ("adds", "u32")
 """The uniform that tells whether a call adds the tensor that its kernel may add."""
@@ -93,7 +93,7 @@ def _adding(call: KernelCall) -> KernelCall | None:
     spec, params = call.spec, dict[str, Any](call.spec.params)
     if spec.template != "matmul.subgroup" or any(b.element != "float32" or b.window for b in spec.bindings):
         return None
-    expression: Expression = params["expression"] or Expression(_ARGS, (), "x0", "f32", ())
+    expression: Expression = params["expression"] or Expression(args=_ARGS, steps=(), result="x0", type="f32", lib=())
     reads: tuple[str, ...] = params["extra_reads"]
     values: dict[_Field, int | float] = dict(zip(spec.uniforms, call.uniforms, strict=True))
     values.pop(_HIDDEN, None)
@@ -107,18 +107,18 @@ def _adding(call: KernelCall) -> KernelCall | None:
         # The kernel reads one quad of the left factor in place of an addend, and does not use it.
         sum_ = expression.result, f"x{len(args)}"
         steps, args = hide_last(steps), (*args, (sum_[1], "f32"))
-        bindings = (*bindings[:-1], Binding(f"extra{len(reads)}", "read", quad=bindings[-1].quad), bindings[-1])
+        bindings = (*bindings[:-1], Binding(name=f"extra{len(reads)}", access="read", quad=bindings[-1].quad), bindings[-1])
         operands = (*operands[:-1], operands[0], operands[-1])
         adds = 0
     else:
         steps, reads, adds = steps[:-1], reads[:-1], 1
     before, addend = sum_
-    added = Step("sum", "f32", _ADDED.substituted({"before": Variable(before), "addend": Variable(addend)}))
+    added = Step("sum", "f32", _ADDED.substituted({"before": Symbol(before), "addend": Symbol(addend)}))
     values[ADDS] = adds
     if steps:
         expression = replace(expression, args=args, steps=(*steps, added), result=added.name)
     else:
-        clamp = replace(_CLAMP_STEP, code=_CLAMP_STEP.code.substituted({"x0": Variable(added.name)}))
+        clamp = replace(_CLAMP_STEP, code=_CLAMP_STEP.code.substituted({"x0": Symbol(added.name)}))
         expression = replace(_CLAMP, args=args, steps=(added, clamp))
         values |= limits
     values[_HIDDEN] = 0
@@ -206,7 +206,7 @@ def _sum_at_end(expression: Expression) -> tuple[str, str] | None:
     *others, last = expression.steps
     before, addend = others[-1].name if others else "x0", expression.args[-1][0]
     match last.code:
-        case Group(Infix("+", Variable(left), Variable(right))) if (left, right) in ((before, addend), (addend, before)):
+        case Parentheses(Infix("+", Symbol(left), Symbol(right))) if (left, right) in ((before, addend), (addend, before)):
             return before, addend
         case _:
             return None

@@ -136,7 +136,7 @@ class RawMap:
         self._staging._map_state = "mapped"
 
 
-class _Native:
+class _NativeMapping:
     """What lies beneath wgpu's public API.
 
     Attributes:
@@ -191,8 +191,8 @@ class _Native:
 
 
 @cache
-def _native() -> _Native:
-    return _Native()
+def _native() -> _NativeMapping:
+    return _NativeMapping()
 
 
 def map_staging(device: Device, staging: wgpu.GPUBuffer) -> PendingMap:

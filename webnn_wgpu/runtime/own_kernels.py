@@ -41,7 +41,7 @@ def is_gpu_buffer(value: object) -> bool:
 
 def run_spec(source: str, arguments: Sequence[RunArgument]) -> KernelSpec:
     """Return the kernel of a source over some arguments."""
-    return own_spec("run_wgsl", source, [Binding(a.name, a.access, "bits8", exact=True) for a in arguments])
+    return own_spec("run_wgsl", source, [Binding(name=a.name, access=a.access, element="bits8", exact=True) for a in arguments])
 
 
 def run_kernel(
@@ -80,7 +80,7 @@ def run_kernel(
             if tracer is not None:
                 tracer.record(encoder, group, grid)
             else:
-                _record(encoder, [Dispatch(kernel.pipeline, group, grid)])
+                _record(encoder, [Dispatch(pipeline=kernel.pipeline, bind_group=group, grid=grid)])
             _record(encoder, [copy for t, own in bounces for copy in copy_bytes(device, own, t, t.data_bytes)])
         windows: dict[str, tuple[int, Array]] = {}
         copied: list[tuple[Buffer, int]] = []

@@ -117,8 +117,10 @@ class _Probe:
     def __init__(self, device: Device, name: str, buffers: list[Buffer]) -> None:
         self._device, self._buffers = device, buffers
         source = (shader_root() / "probes" / f"{name}.wgsl").read_text(encoding="utf-8")
-        bindings = (Binding("source", "read", quad=True), Binding("result", "write", quad=True))
-        self._kernel = PipelineCache.of(device).get(KernelSpec(f"probes/{name}", (), bindings, source=source))
+        bindings = (Binding(name="source", access="read", quad=True), Binding(name="result", access="write", quad=True))
+        self._kernel = PipelineCache.of(device).get(
+            KernelSpec(template=f"probes/{name}", params=(), bindings=bindings, source=source)
+        )
         entries = [
             {"binding": i, "resource": {"buffer": b.gpu, "offset": 0, "size": b.size_bytes}} for i, b in enumerate(buffers)
         ]

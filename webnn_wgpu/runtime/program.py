@@ -216,7 +216,9 @@ class Program:
         """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
         return [
             Dispatch(
-                (self._overrides.get(d.label) or self._pipelines[d.spec]).pipeline, group or self._bind_group(d, ends), d.grid
+                pipeline=(self._overrides.get(d.label) or self._pipelines[d.spec]).pipeline,
+                bind_group=group or self._bind_group(d, ends),
+                grid=d.grid,
             )
             for d, group in zip(self.plan.dispatches, self._groups, strict=True)
         ]

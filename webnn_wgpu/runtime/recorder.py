@@ -19,7 +19,7 @@ from ..core.settings import recorder_name
 from .device import tested_wgpu
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Dispatch:
     """One dispatch on the device: pipeline, bind group, workgroups; and those that are always recorded with it."""
 
@@ -154,7 +154,7 @@ class RawRecorder:
         return RawRecorder(self._owners[first:end])
 
 
-class _Native:
+class _NativeRecorder:
     """What lies beneath wgpu's public API.
 
     Attributes:
@@ -178,8 +178,8 @@ class _Native:
 
 
 @cache
-def _native() -> _Native:
-    return _Native()
+def _native() -> _NativeRecorder:
+    return _NativeRecorder()
 
 
 def uses_raw_calls() -> bool:

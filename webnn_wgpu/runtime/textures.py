@@ -31,7 +31,7 @@ _MOST_TAPS = 96
 Fields = Mapping[str, tuple[UniformType, int | float]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Picture:
     """How the elements of a tensor are those of a picture.
 
@@ -142,7 +142,7 @@ class TextureKernels:
             **picture.fields,
         }
         encode = texture.format.endswith("-srgb") and not picture.linear
-        output = Binding("output", "write", picture.data_type, quad=True)
+        output = Binding(name="output", access="write", element=picture.data_type, quad=True)
         if buffer.data_bytes % output.unit_bytes:  # single elements, so that nothing behind the last one is written
             output = replace(output, quad=False)
         spec = emulated(READ.spec([output], [(name, type_) for name, (type_, _) in fields.items()], encode=encode), device.caps)
@@ -180,7 +180,7 @@ class TextureKernels:
             **picture.fields,
         }
         decode = texture.format.endswith("-srgb") and not picture.linear
-        given = Binding("input", "read", picture.data_type)
+        given = Binding(name="input", access="read", element=picture.data_type)
         spec = emulated(DRAW.spec([given], [(name, type_) for name, (type_, _) in fields.items()], decode=decode), device.caps)
         with device.lock:
             pipeline, layout = self._pipeline(spec, texture.format)

@@ -71,7 +71,11 @@ def _copy(device: Device, source: dict[str, Any], destination: dict[str, Any], i
     entries: list[Any] = [{"binding": 0, "resource": source}, {"binding": 1, "resource": destination}]
     group = device.gpu.create_bind_group(label="copy", layout=kernel.layout, entries=entries)
     workgroups = -(-source["size"] // (item_bytes * _WORKGROUP_ITEMS))
-    return Dispatch(kernel.pipeline, group, (min(workgroups, device.caps.limit("max-compute-workgroups-per-dimension")), 1, 1))
+    return Dispatch(
+        pipeline=kernel.pipeline,
+        bind_group=group,
+        grid=(min(workgroups, device.caps.limit("max-compute-workgroups-per-dimension")), 1, 1),
+    )
 
 
 def _kernel(device: Device, item_bytes: int, bits: int) -> Pipeline:
@@ -79,5 +83,8 @@ def _kernel(device: Device, item_bytes: int, bits: int) -> Pipeline:
     item = "u32" if item_bytes == WORD_BYTES else "vec4<u32>"
     text = (shader_root() / "transfers" / "copy.wgsl").read_text(encoding="utf-8")
     source = f"alias Item = {item};\nconst LAST = Item({(1 << bits) - 1:#x}u);\n{text}"
-    bindings = (Binding("source", "read", "uint32"), Binding("destination", "write", "uint32"))
-    return PipelineCache.of(device).get(KernelSpec("copy", (), bindings, source=source))
+    bindings = (
+        Binding(name="source", access="read", element="uint32"),
+        Binding(name="destination", access="write", element="uint32"),
+    )
+    return PipelineCache.of(device).get(KernelSpec(template="copy", params=(), bindings=bindings, source=source))

@@ -14,7 +14,7 @@ from webnn_wgpu.ir.graph import Array, Graph, Node
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._def import OpDef
-from webnn_wgpu.ops.interfaces.bounds import Computed, spacing
+from webnn_wgpu.ops.interfaces.bounds import ReferenceResults, spacing
 from webnn_wgpu.reference.interpreter import evaluate
 
 if TYPE_CHECKING:
@@ -85,12 +85,12 @@ def sign_unsure(graph: Graph, node: Node, operands: Sequence[Array | None], expe
 
 def computed(
     graph: Graph, node: Node, operands: Sequence[Array | None], expected: Sequence[Array], *, wide: bool = True
-) -> Computed:
+) -> ReferenceResults:
     """Return what bounds are asked about: a node's operands and results, and its outputs' types, `wide` as float32."""
     reference = OPS[node.op].reference
     assert reference is not None
     types = [graph.type(o).with_data_type("float32") if wide else graph.type(o) for o in node.outputs]
-    return Computed(node=node, operands=operands, expected=expected, types=types, reference=reference)
+    return ReferenceResults(node=node, operands=operands, expected=expected, types=types, reference=reference)
 
 
 def _of_body(body: Graph, operands: Sequence[Array | None], *, patches: bool) -> list[Array] | None:

@@ -127,7 +127,7 @@ class Call:
     outputs: str | tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Case:
     """A graph with inputs, expected outputs and the tolerance they are compared under.
 

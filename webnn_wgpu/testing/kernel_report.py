@@ -30,7 +30,7 @@ class KernelCase:
         return inputs + "".join(f", {name}={value}" for name, value in self.constants.items())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckedCase:
     """What came of a case on an adapter.
 

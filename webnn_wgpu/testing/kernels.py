@@ -145,7 +145,7 @@ def check_kernel(
             case = replace(bare, constants=dict(constants(bare) if callable(constants) else constants))
             kernel = KernelOnDevice(source, case, workgroups, parameters, context, fail)
             if missing := kernel.missing:
-                checked.append(CheckedCase(case, context.description, skipped=f"the adapter has no {missing}"))
+                checked.append(CheckedCase(case=case, adapter=context.description, skipped=f"the adapter has no {missing}"))
                 continue
             arrays = [np.asarray(a) for a in inputs(np.random.default_rng(0), case)]
             found = replace(case, shapes=tuple(a.shape for a in arrays), dtypes=tuple(a.dtype.name for a in arrays))
@@ -282,7 +282,13 @@ class _Check:
     def result(self) -> CheckedCase:
         """Return what was found."""
         kernel = self._kernel
-        return CheckedCase(kernel.case, kernel.context.description, self._distance, tuple(self._faults), tuple(self._notes))
+        return CheckedCase(
+            case=kernel.case,
+            adapter=kernel.context.description,
+            distance=self._distance,
+            faults=tuple(self._faults),
+            notes=tuple(self._notes),
+        )
 
 
 def _outputs(results: Any, case: KernelCase, count: int, fail: Callable[..., Exception]) -> list[Array]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ...core.data_types import ANY, FLOATS
 from ...ops import operator
 from ...ops._attrs import Attr
-from ...ops._def import Call, Operand, Signature
+from ...ops._def import OpCall, Operand, Signature
 from ...ops.pool2d import LAYOUTS
 from ..options import with_options
 from ._base import OperatorMethods, require_operands
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 RESHAPE = operator("reshape").spec
 
 
-def _infer_squeeze(call: Call) -> tuple[TensorType, ...]:
+def _infer_squeeze(call: OpCall) -> tuple[TensorType, ...]:
     x, axes = call.input(), call.attrs["axes"]
     axes = [i for i, d in enumerate(x.shape) if d == 1] if axes is None else call.axes(axes, x.rank)
     for axis in axes:
@@ -31,7 +31,7 @@ def _infer_squeeze(call: Call) -> tuple[TensorType, ...]:
     return (call.output(x.data_type, [d for i, d in enumerate(x.shape) if i not in axes]),)
 
 
-def _infer_unsqueeze(call: Call) -> tuple[TensorType, ...]:
+def _infer_unsqueeze(call: OpCall) -> tuple[TensorType, ...]:
     x, axes = call.input(), call.attrs["axes"]
     rank = x.rank + len(axes)
     call.axes(axes, rank)
@@ -39,24 +39,24 @@ def _infer_unsqueeze(call: Call) -> tuple[TensorType, ...]:
     return (call.output(x.data_type, [1 if i in axes else next(sizes) for i in range(rank)]),)
 
 
-def _infer_flatten(call: Call) -> tuple[TensorType, ...]:
+def _infer_flatten(call: OpCall) -> tuple[TensorType, ...]:
     x = call.input()
     axis = call.axis(call.attrs["axis"], x.rank + 1)
     return (call.output(x.data_type, [math.prod(x.shape[:axis]), math.prod(x.shape[axis:])]),)
 
 
 # The methods are checked as operators are. They add a reshape to the graph.
-_INPUT = (Operand("input"),)
-SQUEEZE = Signature("squeeze", _INPUT, _infer_squeeze, attrs=(Attr("axes", "uints", None),), spec=RESHAPE)
-UNSQUEEZE = Signature("unsqueeze", _INPUT, _infer_unsqueeze, attrs=(Attr("axes", "uints"),), spec=RESHAPE)
-FLATTEN = Signature("flatten", _INPUT, _infer_flatten, attrs=(Attr("axis", "uint", 1),), spec=RESHAPE)
+_INPUT = (Operand(name="input"),)
+SQUEEZE = Signature(name="squeeze", operands=_INPUT, infer=_infer_squeeze, attrs=(Attr("axes", "uints", None),), spec=RESHAPE)
+UNSQUEEZE = Signature(name="unsqueeze", operands=_INPUT, infer=_infer_unsqueeze, attrs=(Attr("axes", "uints"),), spec=RESHAPE)
+FLATTEN = Signature(name="flatten", operands=_INPUT, infer=_infer_flatten, attrs=(Attr("axis", "uint", 1),), spec=RESHAPE)
 
 
 def _helper(name: str, data_types: tuple[str, ...]) -> Signature:
     return Signature(
-        name,
-        (Operand("input", data_types, min_rank=4, max_rank=4),),
-        lambda call: (call.input(),),
+        name=name,
+        operands=(Operand(name="input", data_types=data_types, min_rank=4, max_rank=4),),
+        infer=lambda call: (call.input(),),
         attrs=(Attr("layout", "enum", "nchw", LAYOUTS),),
         spec="#api-mlgraphbuilder-pool2d",
         rank_phrase="Global pooling input must be 4D",

@@ -122,12 +122,12 @@ class WgslOperators(OperatorMethods):
         require_operands(op, inputs, label)
         text, given = completed(source, constants, [operand.data_type for operand in inputs], fail)
         kernel = OwnKernel(
-            label,
-            text,
-            given,
-            tuple(tensor_type(t, s, fail) for t, s in zip(types, shapes, strict=True)),
-            grid_of(workgroups, self._caps(), fail),
-            reference,
+            label=label,
+            source=text,
+            given=given,
+            outputs=tuple(tensor_type(t, s, fail) for t, s in zip(types, shapes, strict=True)),
+            workgroups=grid_of(workgroups, self._caps(), fail),
+            reference=reference,
         )
         attrs = {"kernel": kernel}
         self._require_own(op, inputs, label)

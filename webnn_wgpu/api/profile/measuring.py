@@ -58,11 +58,11 @@ def measure(graph: MLGraph, inputs: Mapping[str, Any], runs: int, peak: Peak | N
         "stages": tuple(Stage(name, float(wall), float(cpu)) for name, (wall, cpu) in zip(_STAGES, stages, strict=True)),
     }
     if plan is None or not timed:
-        return GraphProfile((), None, note=NO_KERNELS if plan is None else NO_TIMESTAMPS, **common)
+        return GraphProfile(kernels=(), gpu_ms=None, note=NO_KERNELS if plan is None else NO_TIMESTAMPS, **common)
     medians: list[float] = np.median(timed, axis=0).tolist()
     return GraphProfile(
-        _kernels(plan, list(graph.kernels.values()), medians),
-        sum(medians) / 1e3,
+        kernels=_kernels(plan, list(graph.kernels.values()), medians),
+        gpu_ms=sum(medians) / 1e3,
         peak=peak or _peak(graph),
         fixed_bytes=plan.total_bytes - plan.slot_bytes,
         **common,
@@ -93,17 +93,17 @@ def _kernels(plan: ExecutionPlan, kernels: Sequence[Kernel], microseconds: Seque
 
     return tuple(
         KernelTime(
-            kernel.name,
-            str(kernel.spec),
-            kernel.spec.template,
-            kernel.variant,
-            kernel.labels,
-            kernel.reason,
-            kernel.grid,
-            us,
-            operations(planned, us),
-            planned.touched_bytes,
-            live,
+            name=kernel.name,
+            kernel=str(kernel.spec),
+            template=kernel.spec.template,
+            variant=kernel.variant,
+            labels=kernel.labels,
+            reason=kernel.reason,
+            grid=kernel.grid,
+            microseconds=us,
+            operations=operations(planned, us),
+            touched_bytes=planned.touched_bytes,
+            live_bytes=live,
         )
         for planned, kernel, us, live in zip(plan.dispatches, kernels, microseconds, plan.live_bytes(), strict=True)
     )

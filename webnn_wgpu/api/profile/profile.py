@@ -31,7 +31,7 @@ Plot = Literal["roofline", "timeline", "memory"]
 """What `GraphProfile.plot` draws."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KernelTime:
     """One kernel's share of a run.
 
@@ -118,7 +118,7 @@ class Stage:
     cpu_ms: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GraphProfile:
     """What a run took. `print` shows it as a table, and so do rich and notebooks.
 
@@ -234,7 +234,7 @@ class GraphProfile:
             ]
             peak = record.pop("peak")
             stages = [Stage(**stage) for stage in record.pop("stages")]
-            return cls(tuple(kernels), peak=peak and Peak(**peak), stages=tuple(stages), **record)
+            return cls(kernels=tuple(kernels), peak=peak and Peak(**peak), stages=tuple(stages), **record)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise MLTypeError(
                 "the text is no profile", operator="from_json", got=str(error), allowed="what GraphProfile.to_json returns"

@@ -15,10 +15,10 @@ from . import syntax
 from .expressions import Expressions, Texture
 from .findings import Finding, Findings, Site
 from .machine import Budget, Debugger, Machine
-from .memory import Buffer, Clock, Memory, of_workgroups
+from .memory import BufferBytes, Clock, MemoryVariable, of_workgroups
 from .names import Names
 from .parsing import parse
-from .places import Variable
+from .places import InvocationVariable
 from .syntax import Function, Global, Name, attribute
 from .types import TextureType, Type
 from .values import concrete, converted, zero
@@ -31,7 +31,7 @@ _SLACK = 1000
 
 
 @dataclass(frozen=True, eq=False)
-class Window:
+class BufferWindow:
     """A part of a buffer.
 
     Attributes:
@@ -41,7 +41,7 @@ class Window:
         padding: how many of them, at the end, are there for convenience: what is written there means nothing.
     """
 
-    buffer: Buffer
+    buffer: BufferBytes
     offset: int
     size: int
     padding: int = 0
@@ -52,12 +52,12 @@ class Window:
         return self.size - self.padding
 
 
-Resource: TypeAlias = "Window | Array"
+Resource: TypeAlias = "BufferWindow | Array"
 """What a binding is bound to: a part of a buffer, or the texels of a texture, `[height, width, 4]`."""
 
 
-@dataclass(frozen=True)
-class Declared:
+@dataclass(frozen=True, kw_only=True)
+class DeclaredResource:
     """A resource that a source declares in bind group 0: its binding, name, address space ("" for textures) and access."""
 
     binding: int
@@ -67,7 +67,7 @@ class Declared:
     type: Type
 
 
-class Kernel:
+class SourceKernel:
     """A source with its constants.
 
     Args:
@@ -112,9 +112,9 @@ class Kernel:
         return x, y, z
 
     @property
-    def resources(self) -> dict[int, Declared]:
+    def resources(self) -> dict[int, DeclaredResource]:
         """What the source declares in bind group 0, by binding."""
-        found: dict[int, Declared] = {}
+        found: dict[int, DeclaredResource] = {}
         for variable in self._globals():
             binding, group = attribute(variable, "binding"), attribute(variable, "group")
             if binding is None or group is None or self._integer(group.arguments[0]) != 0:
@@ -122,7 +122,13 @@ class Kernel:
             number = self._integer(binding.arguments[0])
             type_ = self._type(variable)
             space, access = _space(variable)
-            found[number] = Declared(number, variable.name, "" if isinstance(type_, TextureType) else space, access, type_)
+            found[number] = DeclaredResource(
+                binding=number,
+                name=variable.name,
+                space="" if isinstance(type_, TextureType) else space,
+                access=access,
+                type=type_,
+            )
         return found
 
     def run(
@@ -182,7 +188,7 @@ class Kernel:
             wave = Wave(chosen[first : first + at_once], size, grid, subgroup_size)
             variables = {**shared, **self._own(wave, clocks["workgroup"])}
             for variable in variables.values():
-                if isinstance(variable, Memory) and (variable.name,) in poisoned:
+                if isinstance(variable, MemoryVariable) and (variable.name,) in poisoned:
                     variable.poison()
             machine = Machine(self.names, wave, variables, findings, clocks, budget, debugger)
             machine.poisoned = poisoned
@@ -193,7 +199,7 @@ class Kernel:
         """Return whether two runs wrote the same."""
         for number, declared in self.resources.items():
             a, b = one[number], other[number]
-            if declared.access == "read_write" and isinstance(a, Window) and isinstance(b, Window):
+            if declared.access == "read_write" and isinstance(a, BufferWindow) and isinstance(b, BufferWindow):
                 part = slice(a.offset, a.offset + a.content)
                 wrote = slice(None) if a.buffer.written is None else a.buffer.written[part]
                 if not np.array_equal(a.buffer.data[part][wrote], b.buffer.data[part][wrote]):
@@ -212,9 +218,11 @@ class Kernel:
     def _integer(self, expression: syntax.Expression) -> int:
         return int(np.asarray(self._static.evaluate(expression)).reshape(-1)[0])
 
-    def _shared(self, resources: Mapping[int, Resource], clock: Clock) -> dict[str, Variable | Memory | Texture]:
+    def _shared(
+        self, resources: Mapping[int, Resource], clock: Clock
+    ) -> dict[str, InvocationVariable | MemoryVariable | Texture]:
         """Return the variables that buffers and textures are bound to."""
-        found: dict[str, Variable | Memory | Texture] = {}
+        found: dict[str, InvocationVariable | MemoryVariable | Texture] = {}
         for number, declared in self.resources.items():
             bound = resources.get(number)
             if bound is None:
@@ -224,18 +232,18 @@ class Kernel:
                     label=self._name,
                     got=f"{declared.name} at binding {number}",
                 )
-            if isinstance(bound, Window):
+            if isinstance(bound, BufferWindow):
                 writable = clock if declared.access == "read_write" else None
-                found[declared.name] = Memory(
+                found[declared.name] = MemoryVariable(
                     declared.name, declared.type, declared.space, bound.buffer, bound.offset, bound.size, 1, writable
                 )
             else:
                 found[declared.name] = Texture(declared.name, bound)
         return found
 
-    def _own(self, wave: Wave, clock: Clock) -> dict[str, Variable | Memory]:
+    def _own(self, wave: Wave, clock: Clock) -> dict[str, InvocationVariable | MemoryVariable]:
         """Return the variables of workgroups and invocations."""
-        found: dict[str, Variable | Memory] = {}
+        found: dict[str, InvocationVariable | MemoryVariable] = {}
         for variable in self._globals():
             space, _ = _space(variable)
             if space == "workgroup":
@@ -246,16 +254,16 @@ class Kernel:
                 if declaration.type is not None:
                     type_ = self._type(variable)
                     value = zero(type_) if value is None else converted(value, type_)
-                found[variable.name] = Variable(concrete(value))
+                found[variable.name] = InvocationVariable(concrete(value))
         return found
 
 
 def _copied(resources: Mapping[int, Resource]) -> dict[int, Resource]:
     """Return the same resources over copies of the buffers."""
-    copies: dict[Buffer, Buffer] = {}
+    copies: dict[BufferBytes, BufferBytes] = {}
     found: dict[int, Resource] = {}
     for number, bound in resources.items():
-        if isinstance(bound, Window):
+        if isinstance(bound, BufferWindow):
             buffer = copies.setdefault(bound.buffer, bound.buffer.copy())
             found[number] = replace(bound, buffer=buffer)
         else:

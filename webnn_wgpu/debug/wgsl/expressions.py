@@ -15,10 +15,10 @@ from . import syntax
 from .conversions import PACKING, bitcast, construct, infer
 from .findings import Findings, Kind, Site
 from .functions import BITS, EXACT, ROUNDED
-from .memory import Conflict, Memory
+from .memory import Conflict, MemoryVariable
 from .names import SHAPES, Meaning, Names
-from .places import LocalPlace, MemoryPlace, Place, Pointer, Step, Variable, length_of, part, swizzled
-from .syntax import Call, Expression, Function, Name, Node
+from .places import InvocationVariable, LocalPlace, MemoryPlace, Place, Pointer, Step, length_of, part, swizzled
+from .syntax import CallExpression, Expression, Function, Name, SyntaxNode
 from .types import ArrayType, Numeric, map_tree
 from .values import (
     Fault,
@@ -43,7 +43,7 @@ ASSIGNABLE = "only variables, and parts of them, can be assigned"
 NUMERIC = {**EXACT, **ROUNDED, **BITS, **PACKING}
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class Frame:
     """A function while it runs.
 
@@ -57,7 +57,7 @@ class Frame:
 
     function: Function | None
     names: dict[str, Any] = field(default_factory=dict[str, Any])
-    call: Node | None = None
+    call: SyntaxNode | None = None
     caller: Frame | None = None
     result: Value = None
 
@@ -95,10 +95,12 @@ class Expressions:
         findings: where to tell what is wrong.
     """
 
-    def __init__(self, names: Names, wave: Wave, variables: dict[str, Variable | Memory | Texture], findings: Findings) -> None:
+    def __init__(
+        self, names: Names, wave: Wave, variables: dict[str, InvocationVariable | MemoryVariable | Texture], findings: Findings
+    ) -> None:
         self.names, self.wave, self.variables, self.findings = names, wave, variables, findings
         self.mask: Mask = wave.every
-        self.frame = Frame(None)
+        self.frame = Frame(function=None)
         self.poisoned: set[Site] = set()
         """Where reads of what is not there find something else than 0."""
         self._raced: Array | None = None
@@ -157,7 +159,7 @@ class Expressions:
         found = self.reach(node)
         return self.load(found, node) if isinstance(found, LocalPlace | MemoryPlace) else found
 
-    def _call(self, node: Call) -> Value:
+    def _call(self, node: CallExpression) -> Value:
         meaning = self.names.callees.get(node)
         if meaning is None:
             meaning = self.names.callees[node] = self._meaning(node)
@@ -170,7 +172,7 @@ class Expressions:
             case _:
                 return meaning([self.evaluate(a) for a in arguments])
 
-    def _meaning(self, node: Call) -> Meaning:
+    def _meaning(self, node: CallExpression) -> Meaning:
         """Return what is called: a function of the module, one of the values of its arguments, or an intrinsic by its name."""
         callee, name = node.callee, node.callee.name
         function = self.names.function(name)
@@ -190,18 +192,18 @@ class Expressions:
     _EVALUATE: ClassVar[dict[type[Any], Callable[[Any, Any], Value]]] = {
         syntax.Literal: _literal,
         Name: _name,
-        Call: _call,
+        CallExpression: _call,
         syntax.Unary: _unary,
         syntax.Binary: _binary,
         syntax.Member: _part,
         syntax.Index: _part,
     }
 
-    def invoke(self, function: Function, arguments: list[Value], node: Node) -> Value:
+    def invoke(self, function: Function, arguments: list[Value], node: SyntaxNode) -> Value:
         """Call a function of the module."""
         raise Fault(f"{function.name} cannot be called in a constant expression")
 
-    def intrinsic(self, node: Call) -> Value:
+    def intrinsic(self, node: CallExpression) -> Value:
         """Call a built-in function that does more than compute with numbers."""
         raise NotSupportedError(
             "the interpreter does not know this function",
@@ -215,9 +217,9 @@ class Expressions:
         found = self.frame.names.get(node.name)
         if found is None:
             found = self.variables.get(node.name)
-        if isinstance(found, Variable):
+        if isinstance(found, InvocationVariable):
             return LocalPlace(found)
-        if isinstance(found, Memory):
+        if isinstance(found, MemoryVariable):
             offsets = found.of_lanes(self.wave)
             return MemoryPlace(found, found.type, np.zeros(1, np.int64) if offsets is None else offsets)
         if found is None:
@@ -311,7 +313,7 @@ class Expressions:
 
     # memory -----------------------------------------------------------------------------------------------------------
 
-    def load(self, place: Place, node: Node) -> Value:
+    def load(self, place: Place, node: SyntaxNode) -> Value:
         """Return what is at a place; 0 where that is outside of a variable."""
         if isinstance(place, LocalPlace):
             return place.load()
@@ -329,7 +331,7 @@ class Expressions:
             return value
         return merged(place.outside, poison(place.type) if poisoned else zero(place.type), value)
 
-    def store(self, place: Place, value: Value, node: Node) -> None:
+    def store(self, place: Place, value: Value, node: SyntaxNode) -> None:
         """Put a value at a place, in the active lanes; what is outside of a variable is not written."""
         if isinstance(place, LocalPlace):
             place.store(value, self.mask)
@@ -343,7 +345,7 @@ class Expressions:
         data = map_tree(lambda leaf: _of_lanes(leaf, lanes), data_of(value))
         memory.store(place.type, _of_lanes(place.offsets, lanes), of_data(place.type, data))
 
-    def watch(self, place: MemoryPlace, node: Node, *, writing: bool, atomic: bool = False) -> Array | None:
+    def watch(self, place: MemoryPlace, node: SyntaxNode, *, writing: bool, atomic: bool = False) -> Array | None:
         """Take note of an access by the active lanes and tell what is wrong with it; return the lanes inside the variable."""
         memory = place.memory
         if self.quiet or (memory.shadow is None and memory.written is None):
@@ -376,7 +378,7 @@ class Expressions:
                 self._tell_race(memory, node, conflict, writing)
         return lanes
 
-    def _tell_race(self, memory: Memory, node: Node, conflict: Conflict, writing: bool) -> None:
+    def _tell_race(self, memory: MemoryVariable, node: SyntaxNode, conflict: Conflict, writing: bool) -> None:
         before = "wrote" if conflict.wrote else "read"
         barrier = "storageBarrier" if memory.space == "storage" else "workgroupBarrier"
         one, other = conflict.ids[0], conflict.others[0]
@@ -391,7 +393,7 @@ class Expressions:
     def tell(
         self,
         kind: Kind,
-        node: Node,
+        node: SyntaxNode,
         variable: str,
         message: str,
         ids: Array,
@@ -444,7 +446,7 @@ def _root(node: Expression) -> str:
             return "the value"
 
 
-def located(fault: Fault, node: Node) -> WebNNError:
+def located(fault: Fault, node: SyntaxNode) -> WebNNError:
     """Return the error that a fault in a source is."""
     return MLTypeError(
         "the WGSL does what the language does not allow",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
-from .syntax import Node
+from .syntax import SyntaxNode
 from .wave import Triple
 
 Kind: TypeAlias = Literal["out of bounds", "race", "uninitialised", "barrier"]
@@ -17,7 +17,7 @@ _NAMED = 4
 """Most invocations that a finding names."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """Something that a kernel does and must not do.
 
@@ -83,7 +83,7 @@ class Findings:
     def add(
         self,
         kind: Kind,
-        node: Node,
+        node: SyntaxNode,
         calls: tuple[int, ...],
         variable: str,
         message: str,
@@ -103,9 +103,21 @@ class Findings:
         text = self._lines[node.line - 1].strip() if node.line <= len(self._lines) else ""
         named = tuple(invocations[:_NAMED])
         self._found[key] = Finding(
-            kind, self._kernel, node.line, node.column, calls, template, text, message, variable, named,
-            tuple(others[:_NAMED]), other_line, count, harmless=read,
-        )  # fmt: skip
+            kind=kind,
+            kernel=self._kernel,
+            line=node.line,
+            column=node.column,
+            calls=calls,
+            template=template,
+            text=text,
+            message=message,
+            variable=variable,
+            invocations=named,
+            others=tuple(others[:_NAMED]),
+            other_line=other_line,
+            count=count,
+            harmless=read,
+        )
 
     def all(self) -> tuple[Finding, ...]:
         """Return what was found, in the order of finding."""

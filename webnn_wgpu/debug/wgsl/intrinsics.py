@@ -11,7 +11,7 @@ from .expressions import Expressions, Texture
 from .memory import Clock
 from .places import MemoryPlace, Pointer
 from .subgroups import SUBGROUP, Subgroups
-from .syntax import Call
+from .syntax import CallExpression
 from .types import Numeric, struct_type
 from .values import Composite, Fault, Value, concrete, converted, describe, poison, zero
 
@@ -27,7 +27,7 @@ class Intrinsics(Expressions):
 
     clocks: dict[str, Clock]
 
-    def intrinsic(self, node: Call) -> Value:
+    def intrinsic(self, node: CallExpression) -> Value:
         """Call a built-in function that does more than compute with numbers."""
         name = node.callee.name
         if name in BARRIERS or name == "subgroupBarrier":
@@ -48,13 +48,13 @@ class Intrinsics(Expressions):
             return self._texture(node, name)
         return super().intrinsic(node)
 
-    def _memory(self, node: Call) -> MemoryPlace:
+    def _memory(self, node: CallExpression) -> MemoryPlace:
         pointer = self.evaluate(node.arguments[0]) if node.arguments else None
         if not isinstance(pointer, Pointer) or not isinstance(pointer.place, MemoryPlace):
             raise Fault(f"{node.callee} wants a pointer to memory that invocations share")
         return pointer.place
 
-    def _barrier(self, node: Call, name: str) -> None:
+    def _barrier(self, node: CallExpression, name: str) -> None:
         """Let all active invocations meet; where others of their workgroup are missing, say so."""
         wave, lanes = self.wave, self.mask.lanes
         size = wave.subgroup_size if name == "subgroupBarrier" else wave.per_workgroup
@@ -74,7 +74,7 @@ class Intrinsics(Expressions):
         for space in spaces:
             self.clocks[space].barrier(wave.ids[lanes], subgroup=name == "subgroupBarrier")
 
-    def _atomic(self, node: Call, name: str) -> Value:
+    def _atomic(self, node: CallExpression, name: str) -> Value:
         place = self._memory(node)
         type_ = place.type
         if not isinstance(type_, Numeric) or not type_.atomic:
@@ -117,7 +117,7 @@ class Intrinsics(Expressions):
             memory.store(scalar, offsets[turn], _ATOMICS[name](found[turn], *(g[turn] for g in given)))
         return found, found == given[0]
 
-    def _texture(self, node: Call, name: str) -> Value:
+    def _texture(self, node: CallExpression, name: str) -> Value:
         texture, *rest = (self.evaluate(a) for a in node.arguments)
         if not isinstance(texture, Texture):
             raise Fault(f"{name} wants a texture, and {describe(texture)} is given")

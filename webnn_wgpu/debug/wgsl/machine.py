@@ -17,11 +17,11 @@ from . import syntax
 from .expressions import ASSIGNABLE, Frame, Texture, located
 from .findings import Findings
 from .intrinsics import Intrinsics
-from .memory import Clock, Memory
+from .memory import Clock, MemoryVariable
 from .names import Names
 from .parsing import parse_expression
-from .places import LocalPlace, MemoryPlace, Variable
-from .syntax import Block, Expression, Function, Node, Statement, attribute
+from .places import InvocationVariable, LocalPlace, MemoryPlace
+from .syntax import Block, Expression, Function, Statement, SyntaxNode, attribute
 from .types import StructType
 from .values import Composite, Fault, Value, binary, concrete, converted, describe, in_lane, merged, type_of, zero
 from .wave import Mask, Wave, joined
@@ -30,7 +30,7 @@ from .wave import Mask, Wave, joined
 class Debugger(Protocol):
     """What is told of each statement before it runs."""
 
-    def before(self, node: Node, machine: Machine) -> None:
+    def before(self, node: SyntaxNode, machine: Machine) -> None:
         """Look at the machine, in which a statement is about to run."""
         ...
 
@@ -74,7 +74,7 @@ class Machine(Intrinsics):
         self,
         names: Names,
         wave: Wave,
-        variables: dict[str, Variable | Memory | Texture],
+        variables: dict[str, InvocationVariable | MemoryVariable | Texture],
         findings: Findings,
         clocks: dict[str, Clock],
         budget: Budget,
@@ -86,7 +86,7 @@ class Machine(Intrinsics):
 
     def run(self, entry: Function) -> None:
         """Run the entry point in all lanes."""
-        self.frame = Frame(entry)
+        self.frame = Frame(function=entry)
         for parameter in entry.parameters:
             builtin = attribute(parameter, "builtin")
             type_ = self.names.type(parameter.type, self.evaluate)
@@ -109,13 +109,13 @@ class Machine(Intrinsics):
             )
         return value
 
-    def invoke(self, function: Function, arguments: list[Value], node: Node) -> Value:
+    def invoke(self, function: Function, arguments: list[Value], node: SyntaxNode) -> Value:
         """Call a function of the module."""
         if len(arguments) != len(function.parameters):
             raise Fault(f"{function.name} has {len(function.parameters)} parameters; {len(arguments)} arguments are given")
         if self.frame.within(function):
             raise Fault(f"{function.name} calls itself, which no function of WGSL may, also by way of others")
-        frame = Frame(function, call=node, caller=self.frame)
+        frame = Frame(function=function, call=node, caller=self.frame)
         for parameter, argument in zip(function.parameters, arguments, strict=True):
             try:
                 frame.names[parameter.name] = converted(argument, self.names.type(parameter.type, self.evaluate))
@@ -152,7 +152,7 @@ class Machine(Intrinsics):
         except Fault as fault:
             raise located(fault, node) from None
 
-    def _count(self, node: Node) -> None:
+    def _count(self, node: SyntaxNode) -> None:
         self._budget.left -= 1
         if self._budget.left < 0:
             raise OperationError(
@@ -169,7 +169,7 @@ class Machine(Intrinsics):
             value = zero(type_) if value is None else converted(value, type_)
         elif node.kind != "const":
             value = concrete(value)
-        self.frame.names[node.name] = Variable(value, mask) if node.kind == "var" else value
+        self.frame.names[node.name] = InvocationVariable(value, mask) if node.kind == "var" else value
         return mask
 
     def _assign(self, node: syntax.Assign, mask: Mask) -> Mask:
@@ -221,7 +221,7 @@ class Machine(Intrinsics):
         left: Mask | None = mask
         after: Mask | None = None
         default = next((case for case in node.cases if None in case.selectors), None)
-        chosen: list[tuple[syntax.Case, Mask]] = []
+        chosen: list[tuple[syntax.SwitchClause, Mask]] = []
         for case in node.cases:
             for expression in case.selectors:
                 if left is None or expression is None:
@@ -308,7 +308,7 @@ class Machine(Intrinsics):
         """Return the parameters and variables of the running function as one invocation sees them."""
         found: dict[str, Any] = {}
         for name, value in self.frame.names.items():
-            held = value.value if isinstance(value, Variable) else value
+            held = value.value if isinstance(value, InvocationVariable) else value
             if isinstance(held, np.ndarray | Composite | int | float):
                 found[name] = in_lane(held, lane)
         return found

@@ -25,7 +25,7 @@ from .values import POISON, Value, data_of, of_data
 from .wave import Wave
 
 
-class Buffer:
+class BufferBytes:
     """Bytes that outlive a kernel.
 
     Attributes:
@@ -37,7 +37,7 @@ class Buffer:
         self.data, self.written = data, written
 
     @classmethod
-    def of(cls, array: Array, size_bytes: int = 0) -> Buffer:
+    def of(cls, array: Array, size_bytes: int = 0) -> BufferBytes:
         """Return a buffer that holds an array, with zeros behind it up to a size."""
         flat: Array = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         data: Array = np.zeros(-(-max(flat.size, size_bytes) // 8) * 8, np.uint8)
@@ -45,7 +45,7 @@ class Buffer:
         return cls(data)
 
     @classmethod
-    def unwritten(cls, size_bytes: int) -> Buffer:
+    def unwritten(cls, size_bytes: int) -> BufferBytes:
         """Return a buffer that nothing was written to: of zeros, as WebGPU has it."""
         size = -(-size_bytes // 8) * 8
         return cls(np.zeros(size, np.uint8), np.zeros(size, np.bool_))
@@ -57,9 +57,9 @@ class Buffer:
         if self.written is not None:
             self.written[: flat.size] = True
 
-    def copy(self) -> Buffer:
+    def copy(self) -> BufferBytes:
         """Return a buffer of the same content."""
-        return Buffer(self.data.copy(), None if self.written is None else self.written.copy())
+        return BufferBytes(self.data.copy(), None if self.written is None else self.written.copy())
 
 
 class Clock:
@@ -95,7 +95,7 @@ class Clock:
         return ~ordered
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Conflict:
     """Accesses of the same memory by several invocations, at least one a write, that nothing orders.
 
@@ -130,7 +130,9 @@ class _Access:
         if not bad.any():
             return None
         first = int(np.argmax(bad))
-        return Conflict(int(units[first]), ids[bad], before[bad], int(self.line[units[first]]), wrote)
+        return Conflict(
+            unit=int(units[first]), ids=ids[bad], others=before[bad], line=int(self.line[units[first]]), wrote=wrote
+        )
 
 
 class Shadow:
@@ -163,11 +165,11 @@ class Shadow:
         lost = self._writer.id[units] != ids
         if found is None and lost.any():
             first = units[lost][0]
-            found = Conflict(int(first), ids[lost], self._writer.id[units[lost]], line, True)
+            found = Conflict(unit=int(first), ids=ids[lost], others=self._writer.id[units[lost]], line=line, wrote=True)
         return found
 
 
-class Memory:
+class MemoryVariable:
     """A variable in storage, uniform or workgroup memory.
 
     Attributes:
@@ -180,7 +182,15 @@ class Memory:
     """
 
     def __init__(
-        self, name: str, type_: Type, space: str, buffer: Buffer, offset: int, size: int, wave_copies: int, clock: Clock | None
+        self,
+        name: str,
+        type_: Type,
+        space: str,
+        buffer: BufferBytes,
+        offset: int,
+        size: int,
+        wave_copies: int,
+        clock: Clock | None,
     ) -> None:
         self.name, self.type, self.space, self.size = name, type_, space, size
         self.writable = clock is not None
@@ -280,10 +290,10 @@ def _words(type_: Type, grain: int) -> Array:
     return np.concatenate(found)
 
 
-def of_workgroups(name: str, type_: Type, workgroups: int, clock: Clock) -> Memory:
+def of_workgroups(name: str, type_: Type, workgroups: int, clock: Clock) -> MemoryVariable:
     """Return a workgroup variable: zeros, as WGSL has it, that nobody wrote."""
     size = -(-size_of(type_) // 8) * 8
     total = size * workgroups
-    return Memory(
-        name, type_, "workgroup", Buffer(np.zeros(total, np.uint8), np.zeros(total, np.bool_)), 0, size, workgroups, clock
+    return MemoryVariable(
+        name, type_, "workgroup", BufferBytes(np.zeros(total, np.uint8), np.zeros(total, np.bool_)), 0, size, workgroups, clock
     )

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...core.errors import MLTypeError
 from . import syntax
-from .syntax import Call, Expression, Field, Function, Module, Name, attribute
+from .syntax import CallExpression, Expression, Field, Function, Module, Name, attribute
 from .types import SCALARS, ArrayType, Numeric, PointerType, StructType, TextureType, Type, struct_type
 from .values import Fault, Value, concrete, converted
 
@@ -37,7 +37,7 @@ class Names:
         self._types: dict[Name, Type] = {}
         self._structs: dict[str, StructType] = {}
         self._values: dict[str, Value] = {}
-        self.callees: dict[Call, Meaning] = {}
+        self.callees: dict[CallExpression, Meaning] = {}
         """What is called, by call, once it was."""
 
     def function(self, name: str) -> Function | None:

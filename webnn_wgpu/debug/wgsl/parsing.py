@@ -182,7 +182,9 @@ class _Build:
 
     def override(self, meta: Any, children: list[Any]) -> syntax.Global:
         *_, name, type_, value = children
-        declaration = syntax.Declaration(meta.line, meta.column, "override", str(name), type_, value)
+        declaration = syntax.Declaration(
+            line=meta.line, column=meta.column, kind="override", name=str(name), type=type_, value=value
+        )
         return syntax.Global(meta.line, meta.column, declaration, _of(syntax.Attribute, children))
 
     def alias(self, meta: Any, children: list[Any]) -> syntax.Alias:
@@ -193,7 +195,15 @@ class _Build:
 
     def function(self, meta: Any, children: list[Any]) -> syntax.Function:
         *_, name, parameters, result, body = children
-        return syntax.Function(meta.line, meta.column, str(name), parameters, result, body, _of(syntax.Attribute, children))
+        return syntax.Function(
+            line=meta.line,
+            column=meta.column,
+            name=str(name),
+            parameters=parameters,
+            result=result,
+            body=body,
+            attributes=_of(syntax.Attribute, children),
+        )
 
     def parameters(self, _: Any, children: list[Any]) -> tuple[syntax.Field, ...]:
         return _of(syntax.Field, children)
@@ -213,15 +223,17 @@ class _Build:
 
     def variable(self, meta: Any, children: list[Any]) -> syntax.Declaration:
         template, name, type_, value = children
-        return syntax.Declaration(meta.line, meta.column, "var", str(name), type_, value, template or ())
+        return syntax.Declaration(
+            line=meta.line, column=meta.column, kind="var", name=str(name), type=type_, value=value, template=template or ()
+        )
 
     def constant(self, meta: Any, children: list[Any]) -> syntax.Declaration:
         name, type_, value = children
-        return syntax.Declaration(meta.line, meta.column, "const", str(name), type_, value)
+        return syntax.Declaration(line=meta.line, column=meta.column, kind="const", name=str(name), type=type_, value=value)
 
     def let(self, meta: Any, children: list[Any]) -> syntax.Declaration:
         name, type_, value = children
-        return syntax.Declaration(meta.line, meta.column, "let", str(name), type_, value)
+        return syntax.Declaration(line=meta.line, column=meta.column, kind="let", name=str(name), type=type_, value=value)
 
     def assertion(self, meta: Any, children: list[Any]) -> syntax.Assertion:
         return syntax.Assertion(meta.line, meta.column, children[0])
@@ -269,11 +281,11 @@ class _Build:
     def switch(self, meta: Any, children: list[Any]) -> syntax.Switch:
         return syntax.Switch(meta.line, meta.column, children[0], tuple(children[1:]))
 
-    def case(self, meta: Any, children: list[Any]) -> syntax.Case:
-        return syntax.Case(meta.line, meta.column, children[0], children[1])
+    def case(self, meta: Any, children: list[Any]) -> syntax.SwitchClause:
+        return syntax.SwitchClause(meta.line, meta.column, children[0], children[1])
 
-    def default(self, meta: Any, children: list[Any]) -> syntax.Case:
-        return syntax.Case(meta.line, meta.column, (None,), children[0])
+    def default(self, meta: Any, children: list[Any]) -> syntax.SwitchClause:
+        return syntax.SwitchClause(meta.line, meta.column, (None,), children[0])
 
     def selectors(self, _: Any, children: list[Any]) -> tuple[Expression | None, ...]:
         return tuple(children)
@@ -282,7 +294,16 @@ class _Build:
         *statements, continuing = children
         body = syntax.Block(meta.line, meta.column, _statements(statements))
         after, break_if = continuing or (None, None)
-        return syntax.Loop(meta.line, meta.column, None, None, None, body, after, break_if)
+        return syntax.Loop(
+            line=meta.line,
+            column=meta.column,
+            start=None,
+            condition=None,
+            update=None,
+            body=body,
+            continuing=after,
+            break_if=break_if,
+        )
 
     def continuing(self, meta: Any, children: list[Any]) -> tuple[syntax.Block, Expression | None]:
         *statements, break_if = children
@@ -292,11 +313,29 @@ class _Build:
         return children[0]
 
     def while_(self, meta: Any, children: list[Any]) -> syntax.Loop:
-        return syntax.Loop(meta.line, meta.column, None, children[0], None, children[1], None, None)
+        return syntax.Loop(
+            line=meta.line,
+            column=meta.column,
+            start=None,
+            condition=children[0],
+            update=None,
+            body=children[1],
+            continuing=None,
+            break_if=None,
+        )
 
     def for_(self, meta: Any, children: list[Any]) -> syntax.Loop:
         start, condition, update, body = children
-        return syntax.Loop(meta.line, meta.column, start, condition, update, body, None, None)
+        return syntax.Loop(
+            line=meta.line,
+            column=meta.column,
+            start=start,
+            condition=condition,
+            update=update,
+            body=body,
+            continuing=None,
+            break_if=None,
+        )
 
     def for_init(self, _: Any, children: list[Any]) -> Statement:
         return children[0]
@@ -316,9 +355,9 @@ class _Build:
     def index(self, meta: Any, children: list[Any]) -> syntax.Index:
         return syntax.Index(meta.line, meta.column, children[0], children[1])
 
-    def call(self, meta: Any, children: list[Any]) -> syntax.Call:
+    def call(self, meta: Any, children: list[Any]) -> syntax.CallExpression:
         callee, *arguments = children
-        return syntax.Call(meta.line, meta.column, callee, tuple(a for a in arguments if a is not None))
+        return syntax.CallExpression(meta.line, meta.column, callee, tuple(a for a in arguments if a is not None))
 
     def literal(self, meta: Any, children: list[Any]) -> syntax.Literal:
         return syntax.Literal(meta.line, meta.column, *_number(str(children[0])))
@@ -334,5 +373,5 @@ def _statements(children: Sequence[Any]) -> tuple[Statement, ...]:
     return tuple(child for child in children if child is not None and not isinstance(child, syntax.Attribute))
 
 
-def _at(node: syntax.Node) -> str:
+def _at(node: syntax.SyntaxNode) -> str:
     return f"line {node.line}, column {node.column}"

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...core.data_types import Array
-from .memory import Memory
+from .memory import MemoryVariable
 from .types import ArrayType, Numeric, StructType, Type, column_stride, map_tree, scalar_bytes, stride_of
 from .values import Composite, Fault, Value, data_of, describe, merged, of_data
 from .wave import Mask
@@ -20,7 +20,7 @@ Step: TypeAlias = "str | Array"
 
 
 @dataclass(slots=True, eq=False)
-class Variable:
+class InvocationVariable:
     """A variable of each invocation.
 
     Attributes:
@@ -36,7 +36,7 @@ class Variable:
 class LocalPlace:
     """A variable of each invocation, or a part of one."""
 
-    variable: Variable
+    variable: InvocationVariable
     steps: tuple[Step, ...] = ()
 
     def load(self) -> Value:
@@ -63,7 +63,7 @@ class MemoryPlace:
         outside: the lanes whose place is not in the variable; None where there are none.
     """
 
-    memory: Memory
+    memory: MemoryVariable
     type: Type
     offsets: Array
     outside: Array | None = None
@@ -103,7 +103,7 @@ def _part_in_memory(type_: Type, step: Step) -> tuple[Type, Any]:
             raise Fault(f"{type_} has no elements")
 
 
-def length_of(type_: Type, memory: Memory | None = None) -> int:
+def length_of(type_: Type, memory: MemoryVariable | None = None) -> int:
     """Return how many elements an array, vector or matrix has."""
     if isinstance(type_, ArrayType):
         if type_.count is not None:

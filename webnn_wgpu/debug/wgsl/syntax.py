@@ -9,7 +9,7 @@ Number: TypeAlias = int | float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Node:
+class SyntaxNode:
     """A part of a source.
 
     Attributes:
@@ -25,7 +25,7 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Literal(Node):
+class Literal(SyntaxNode):
     """A number or bool; `type` is that of its suffix, "" for an abstract number."""
 
     value: Number | bool
@@ -33,7 +33,7 @@ class Literal(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Name(Node):
+class Name(SyntaxNode):
     """A name, perhaps with template arguments: a type, a function or a value."""
 
     name: str
@@ -44,7 +44,7 @@ class Name(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call(Node):
+class CallExpression(SyntaxNode):
     """A function, a built-in function or a type applied to arguments."""
 
     callee: Name
@@ -52,7 +52,7 @@ class Call(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unary(Node):
+class Unary(SyntaxNode):
     """An operator before an operand; `&` and `*` too."""
 
     operator: str
@@ -60,7 +60,7 @@ class Unary(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Binary(Node):
+class Binary(SyntaxNode):
     """An operator between two operands."""
 
     operator: str
@@ -69,7 +69,7 @@ class Binary(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Member(Node):
+class Member(SyntaxNode):
     """A member of a structure, or components of a vector."""
 
     base: Expression
@@ -77,21 +77,21 @@ class Member(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Index(Node):
+class Index(SyntaxNode):
     """An element of an array, a component of a vector or a column of a matrix."""
 
     base: Expression
     index: Expression
 
 
-Expression: TypeAlias = Literal | Name | Call | Unary | Binary | Member | Index
+Expression: TypeAlias = Literal | Name | CallExpression | Unary | Binary | Member | Index
 
 
 # statements -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Declaration(Node):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Declaration(SyntaxNode):
     """A `let`, `const` or `var`; the template of a `var` holds its address space and access."""
 
     kind: str
@@ -102,7 +102,7 @@ class Declaration(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assign(Node):
+class Assign(SyntaxNode):
     """`target operator value`; a target of None throws the value away."""
 
     target: Expression | None
@@ -111,28 +111,28 @@ class Assign(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CallStatement(Node):
+class CallStatement(SyntaxNode):
     """A call whose result nobody takes."""
 
-    call: Call
+    call: CallExpression
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Assertion(Node):
+class Assertion(SyntaxNode):
     """`const_assert`."""
 
     condition: Expression
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Block(Node):
+class Block(SyntaxNode):
     """Statements with a scope of their own."""
 
     statements: tuple[Statement, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class If(Node):
+class If(SyntaxNode):
     """`if`; what is `other` is a block or the next `if`."""
 
     condition: Expression
@@ -141,7 +141,7 @@ class If(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case(Node):
+class SwitchClause(SyntaxNode):
     """A clause of a `switch`; a selector of None is `default`."""
 
     selectors: tuple[Expression | None, ...]
@@ -149,15 +149,15 @@ class Case(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Switch(Node):
+class Switch(SyntaxNode):
     """`switch`."""
 
     selector: Expression
-    cases: tuple[Case, ...]
+    cases: tuple[SwitchClause, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Loop(Node):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Loop(SyntaxNode):
     """A loop of any kind: `for`, `while` and `loop` differ in what they lack."""
 
     start: Statement | None
@@ -169,14 +169,14 @@ class Loop(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Jump(Node):
+class Jump(SyntaxNode):
     """`break` or `continue`."""
 
     kind: str
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Return(Node):
+class Return(SyntaxNode):
     """`return`."""
 
     value: Expression | None
@@ -189,7 +189,7 @@ Statement: TypeAlias = Declaration | Assign | CallStatement | Assertion | Block 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Attribute(Node):
+class Attribute(SyntaxNode):
     """`@name(arguments)`."""
 
     name: str
@@ -197,7 +197,7 @@ class Attribute(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Field(Node):
+class Field(SyntaxNode):
     """A member of a structure, or a parameter of a function."""
 
     name: str
@@ -206,7 +206,7 @@ class Field(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Structure(Node):
+class Structure(SyntaxNode):
     """`struct`."""
 
     name: str
@@ -214,7 +214,7 @@ class Structure(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Alias(Node):
+class Alias(SyntaxNode):
     """`alias`."""
 
     name: str
@@ -222,7 +222,7 @@ class Alias(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Global(Node):
+class Global(SyntaxNode):
     """A `var`, `const` or `override` of the module."""
 
     declaration: Declaration
@@ -234,8 +234,8 @@ class Global(Node):
         return self.declaration.name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Function(Node):
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Function(SyntaxNode):
     """A function; `result` is None where it returns nothing."""
 
     name: str

@@ -20,13 +20,13 @@ from .description import Placement, ValueInfo, value_info
 from .dims import settle, sidecar
 from .lowering import Feed, Placed, resolve
 from .model import Simplifier, open_model
-from .module import Module, all_nodes
-from .program import Program
+from .module import OnnxModule, all_nodes
+from .program import OnnxProgram
 from .tensors import ValueNeeded
 from .types import logical
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Memory:
     """Bytes that a model takes on the device, while all its graphs are there.
 
@@ -51,15 +51,15 @@ class Memory:
 
     def __add__(self, other: Memory) -> Memory:
         return Memory(
-            self.weights + other.weights,
-            self.slots + other.slots,
-            self.unshared + other.unshared,
-            self.ends + other.ends,
-            max(self.largest, other.largest),
+            weights=self.weights + other.weights,
+            slots=self.slots + other.slots,
+            unshared=self.unshared + other.unshared,
+            ends=self.ends + other.ends,
+            largest=max(self.largest, other.largest),
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Analysis:
     """What `analyse` found.
 
@@ -95,7 +95,7 @@ class Analysis:
     passes: tuple[tuple[PassReport, ...], ...]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Walk:
     """What the stages of a program add up to."""
 
@@ -181,8 +181,8 @@ def _walk(
         value.shape = onnx_ir.Shape(shapes[value.name or ""])
     # A model that it cannot cope with has fewer shapes, no more: they are guesses here that `run` does not depend on.
     ShapeInferencePass(check_type=False, strict_mode=False)(model)
-    module = Module(model, "host", name, wide_float16=not context.accelerated)
-    program = Program(module, context, list(model.graph), given, model.graph.outputs)
+    module = OnnxModule(model, "host", name, wide_float16=not context.accelerated)
+    program = OnnxProgram(module, context, list(model.graph), given, model.graph.outputs)
     nodes: Sequence[onnx_ir.Node] = list(model.graph)
     feeds = {v: feed for v in given if (feed := _feed(v)) is not None}
     missing = {v for v in given if v not in feeds}
@@ -232,7 +232,13 @@ def _memory(plan: ExecutionPlan) -> Memory:
     ends = [t.size_bytes for t in (*plan.inputs.values(), *plan.outputs.values())]
     back = sum(t.size_bytes for t in plan.outputs.values())
     sizes = [*ends, *(s.size_bytes for s in plan.slots), *(c.type.size_bytes for c in plan.constants)]
-    return Memory(plan.constant_bytes, plan.slot_bytes, plan.unshared_bytes, sum(ends) + back, max(sizes))
+    return Memory(
+        weights=plan.constant_bytes,
+        slots=plan.slot_bytes,
+        unshared=plan.unshared_bytes,
+        ends=sum(ends) + back,
+        largest=max(sizes),
+    )
 
 
 def _name(node: onnx_ir.Node) -> str:
@@ -243,7 +249,7 @@ def _later(nodes: Sequence[onnx_ir.Node], note: str) -> list[Placed]:
     return [Placed(_name(node), _operator(node), "later", note) for node in nodes]
 
 
-def _checked(placed: Placed, on_host: Sequence[onnx_ir.Node], module: Module) -> Placed:
+def _checked(placed: Placed, on_host: Sequence[onnx_ir.Node], module: OnnxModule) -> Placed:
     """Tell nodes that the host can evaluate from those that nothing can."""
     if placed.where != "host":
         return placed

@@ -40,7 +40,7 @@ class Cache:
     axis: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class InPlace:
     """How a lowering treats caches that stay on the device.
 

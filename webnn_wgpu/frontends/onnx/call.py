@@ -11,13 +11,13 @@ import onnx_ir
 
 from webnn_wgpu import MLGraphBuilder, MLOperand
 
-from .tensors import OnHost, Shape, Tensor
+from .tensors import OnHost, OnnxTensor, Shape
 from .types import HELD, Array, DType, logical
 
 if TYPE_CHECKING:
     from webnn_wgpu.typing import OperandDataType
 
-    from .lowering import Lowering
+    from .lowering import StageLowering
 
 
 class _Labelled:
@@ -33,7 +33,7 @@ class _Labelled:
         return member if name == "constant" else partial(member, label=self._label)
 
 
-class Call:
+class NodeCall:
     """A node, its inputs' tensors and the builder to lower it with.
 
     Attributes:
@@ -44,7 +44,7 @@ class Call:
         build: the builder; each operator gets `label`.
     """
 
-    def __init__(self, lowering: Lowering, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int) -> None:
+    def __init__(self, lowering: StageLowering, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> None:
         self.lowering = lowering
         self.node = node
         self.inputs = inputs
@@ -65,7 +65,7 @@ class Call:
         """Whether an output is asked for."""
         return index < len(self.node.outputs) and bool(self.node.outputs[index].name)
 
-    def tensor(self, index: int) -> Tensor:
+    def tensor(self, index: int) -> OnnxTensor:
         """Return the tensor of an input that must be given."""
         tensor = self.inputs[index] if index < len(self.inputs) else None
         return tensor if tensor is not None else self.fail(f"input {index} is missing")
@@ -162,7 +162,7 @@ class Call:
         """Return an input on the device, or None where it is left out."""
         return self.operand(index) if self.has(index) else None
 
-    def hold(self, tensor: Tensor) -> MLOperand:
+    def hold(self, tensor: OnnxTensor) -> MLOperand:
         """Return the operand of a tensor, made of its elements if there is none yet."""
         return self.lowering.hold(tensor)
 
@@ -189,10 +189,10 @@ class Call:
             return operand
         return self.build.transpose(operand, permutation=list(permutation))
 
-    def filled(self, shape: Shape, value: float, dtype: DType) -> MLOperand | Tensor:
+    def filled(self, shape: Shape, value: float, dtype: DType) -> MLOperand | OnnxTensor:
         """Return a tensor of one repeated number; a known one if it has no elements."""
         if 0 in shape:
-            return Tensor.known(np.zeros(shape, dtype))
+            return OnnxTensor.known(np.zeros(shape, dtype))
         scalar = self.constant(value, HELD[dtype])
         return self.build.expand(scalar, list(shape)) if shape else scalar
 

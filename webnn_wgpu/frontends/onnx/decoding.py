@@ -18,8 +18,8 @@ from webnn_wgpu.typing import MLOperandDataType
 
 from .caches import Cache, InPlace, declared_size, find_caches, growing_axes
 from .growth import Growth, filled_up, resized
-from .lowering import Feed, Lowered, Lowering, Placed, resolve
-from .module import Module
+from .lowering import Feed, Lowered, Placed, StageLowering, resolve
+from .module import OnnxModule
 from .operators import MICROSOFT
 from .probes import Probe, Probes, lower_whole
 from .tensors import Shape
@@ -101,8 +101,8 @@ class State:
         return "State(destroyed)" if self.destroyed else f"State({self._length} of {self.capacity} rows)"
 
 
-@dataclass
-class Step:
+@dataclass(kw_only=True)
+class DecodingStep:
     """A compiled graph, and the tensors that stay with it."""
 
     graph: MLGraph
@@ -136,7 +136,7 @@ class Decoder:
     """
 
     def __init__(
-        self, module: Module, context: MLContext, rows: int, dims: Mapping[str, int] | None = None, kept: int = 8
+        self, module: OnnxModule, context: MLContext, rows: int, dims: Mapping[str, int] | None = None, kept: int = 8
     ) -> None:
         if not is_integer(rows) or rows < 1:
             raise MLTypeError(
@@ -154,7 +154,7 @@ class Decoder:
         # Whether the first run is another graph than the later ones.
         self._tells_first = any(n.domain == MICROSOFT and n.op_type == "GroupQueryAttention" for n in self.nodes)
         self._position, self._filled = onnx_ir.Value(name="cache_position"), onnx_ir.Value(name="cache_filled")
-        self._steps: OrderedDict[tuple[object, ...], Step] = OrderedDict()
+        self._steps: OrderedDict[tuple[object, ...], DecodingStep] = OrderedDict()
         self.compiled = 0
         self._lock = threading.Lock()
 
@@ -210,7 +210,7 @@ class Decoder:
                 hint="Load the model with a larger kv_cache, or truncate or reset the state",
             )
 
-    def _tensors(self, step: Step, state: State) -> dict[str, MLTensor]:
+    def _tensors(self, step: DecodingStep, state: State) -> dict[str, MLTensor]:
         """Return the caches, made if there are none yet."""
         for name, (shape, data_type) in step.caches.items():
             tensor = state.tensors.get(name)
@@ -230,7 +230,7 @@ class Decoder:
 
     # compiling ----------------------------------------------------------------------------------------------------
 
-    def _step(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> Step:
+    def _step(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> DecodingStep:
         key: list[object] = [self._tells_first and not state.length]
         for value in self.inputs:
             sizes = list(feeds[value].shape)
@@ -278,7 +278,7 @@ class Decoder:
         outputs = [*self.outputs, *(c.present for c in self.caches)]
         return Probe.of(self.module, self.context, self.nodes, outputs, given, rows)
 
-    def _compile(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> Step:
+    def _compile(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> DecodingStep:
         shapes = {c: self._shape(c, feeds) for c in self.caches}
         with span("lower", f"{len(self.nodes)} nodes"):
             few = self._probe(feeds, shapes, 1, state)
@@ -299,15 +299,15 @@ class Decoder:
         results = {n: (v, dtype) for n, (v, _, dtype) in lowered.outputs.items() if n not in aliases}
         lowered.outputs.clear()
         make = self.context.create_tensor
-        return Step(
-            graph,
-            growth,
-            lowered,
-            fed,
-            {n: make(t.shape, t.data_type, writable=True) for n, t in graph.inputs.items() if n in fed},
-            {names[v]: (f.shape, HELD[f.dtype]) for v, f in caches.items()},
-            results,
-            {n: make(t.shape, t.data_type, readable=True) for n, t in graph.outputs.items() if n in results},
+        return DecodingStep(
+            graph=graph,
+            growth=growth,
+            lowered=lowered,
+            fed=fed,
+            tensors={n: make(t.shape, t.data_type, writable=True) for n, t in graph.inputs.items() if n in fed},
+            caches={names[v]: (f.shape, HELD[f.dtype]) for v, f in caches.items()},
+            results=results,
+            outputs={n: make(t.shape, t.data_type, readable=True) for n, t in graph.outputs.items() if n in results},
         )
 
     def _lower(
@@ -319,8 +319,14 @@ class Decoder:
         given = {v: Feed(feeds[v].shape, feeds[v].dtype) for v in self.inputs}
         given |= {v: Feed(shape, dtype) for v, (shape, dtype) in split.fed.items()}
         given |= {**caches, **dict.fromkeys((self._position, self._filled), Feed((1,), np.dtype(np.int32)))}
-        in_place = InPlace(frozenset(caches), self._position, self._filled, split.bounded, self._tells_first and first)
-        lowering = Lowering(self.module, self.context, given, {}, (), known=split.fixed, in_place=in_place)
+        in_place = InPlace(
+            pasts=frozenset(caches),
+            position=self._position,
+            filled=self._filled,
+            bounded=split.bounded,
+            first=self._tells_first and first,
+        )
+        lowering = StageLowering(self.module, self.context, given, {}, (), known=split.fixed, in_place=in_place)
         return lower_whole(lowering, split.device, [*self.outputs, *(c.present for c in self.caches)]), caches
 
     def _shape(self, cache: Cache, feeds: Mapping[onnx_ir.Value, Array]) -> Shape:

@@ -24,7 +24,7 @@ class Malformed(ValueError):
 
 
 @dataclass(frozen=True)
-class Field:
+class MessageField:
     """A field of a message: its number, where it begins, and where its contents lie if it is made of bytes."""
 
     number: int
@@ -33,7 +33,7 @@ class Field:
     end: int
 
 
-def fields(data: memoryview, begin: int, end: int) -> Iterator[Field]:
+def fields(data: memoryview, begin: int, end: int) -> Iterator[MessageField]:
     """Return the fields of the message between two positions.
 
     Raises:
@@ -59,7 +59,7 @@ def fields(data: memoryview, begin: int, end: int) -> Iterator[Field]:
                 raise Malformed(f"field of kind {kind} at byte {start}")
         if at > end:
             raise Malformed(f"the field at byte {start} reaches beyond its message")
-        yield Field(key >> 3, start, contents, at)
+        yield MessageField(key >> 3, start, contents, at)
 
 
 def varint(data: memoryview, at: int, end: int) -> tuple[int, int]:

@@ -20,7 +20,7 @@ from . import host
 from .caches import Cache
 from .keys import Keys
 from .lowering import Placed
-from .module import Module
+from .module import OnnxModule
 from .probes import Probes, refusal
 from .tensors import Shape
 from .types import Array, DType
@@ -31,7 +31,7 @@ NOMINAL = frozenset((("Reshape", 1), ("Expand", 1), ("Slice", 2)))
 Values = Mapping[onnx_ir.Value, Array]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Split:
     """What is whose.
 
@@ -65,7 +65,7 @@ class Growth:
 
     def __init__(
         self,
-        module: Module,
+        module: OnnxModule,
         nodes: Sequence[onnx_ir.Node],
         outputs: Sequence[onnx_ir.Value],
         inputs: Mapping[onnx_ir.Value, tuple[int, ...]],
@@ -78,7 +78,7 @@ class Growth:
         count, *others = {probes.full[c.present].shape[c.axis] - probes.full.rows for c in caches}
         if others:
             raise refusal(module, "its caches grow by different numbers of rows")
-        self.split = Split([], {}, {}, frozenset(), count)
+        self.split = Split(device=[], fixed={}, fed={}, bounded=frozenset(), count=count)
         for node in nodes:
             self._place(node)
         self.split.bounded = frozenset(self._keys.bounded)
@@ -163,7 +163,7 @@ class Growth:
 class _Evaluation:
     """Computes a few small values by `onnx`'s reference implementation."""
 
-    def __init__(self, module: Module, nodes: Sequence[onnx_ir.Node], split: Split) -> None:
+    def __init__(self, module: OnnxModule, nodes: Sequence[onnx_ir.Node], split: Split) -> None:
         self.shapes = [n for n in nodes if n.op_type in ("Shape", "Size") and not n.domain]
         self._module, self._fed = module, split.fed
         inner = [n for n in nodes if n not in self.shapes]

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import onnx_ir
 
 from .caches import ATTENTION, Cache
-from .module import Module
+from .module import OnnxModule
 from .probes import Probes
 
 ELEMENTWISE = frozenset((
@@ -38,7 +38,7 @@ class Keys:
         bounded: nodes that must be told how many keys there are.
     """
 
-    def __init__(self, module: Module, caches: Sequence[Cache], probes: Probes) -> None:
+    def __init__(self, module: OnnxModule, caches: Sequence[Cache], probes: Probes) -> None:
         self._module, self._probes = module, probes
         self._pasts = {c.past for c in caches}
         self._updates = {c.present.producer() for c in caches}

@@ -20,11 +20,11 @@ from webnn_wgpu.api.progress import READING, Progress
 
 from . import host
 from .caches import InPlace
-from .call import Call
-from .module import Module
+from .call import NodeCall
+from .module import OnnxModule
 from .operators import Handler, Inline, Result, handler
 from .rounding import rounded
-from .tensors import OnHost, Shape, Tensor, ValueNeeded
+from .tensors import OnHost, OnnxTensor, Shape, ValueNeeded
 from .types import BOOL, FLOAT32, HELD, INT64, Array, DType, encode
 
 MOST_DEMANDED = 1 << 16
@@ -63,7 +63,7 @@ class Feed:
     array: Array | None = None
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Lowered:
     """A stage: what `Lowering.run` made of a program's nodes.
 
@@ -105,7 +105,7 @@ class Evaluator:
     """Computes values on the host from what a program was given, following their producers."""
 
     def __init__(
-        self, module: Module, aliases: Mapping[onnx_ir.Value, onnx_ir.Value], known: dict[onnx_ir.Value, Array]
+        self, module: OnnxModule, aliases: Mapping[onnx_ir.Value, onnx_ir.Value], known: dict[onnx_ir.Value, Array]
     ) -> None:
         self._module, self._aliases, self._known = module, aliases, known
 
@@ -134,8 +134,8 @@ class Evaluator:
         return self._known[value]
 
 
-class Lowering:
-    """Lowers the nodes of one stage. `run` does it; the rest is for `Call`.
+class StageLowering:
+    """Lowers the nodes of one stage. `run` does it; the rest is for `NodeCall`.
 
     Args:
         module: the model that the nodes belong to.
@@ -149,7 +149,7 @@ class Lowering:
 
     def __init__(
         self,
-        module: Module,
+        module: OnnxModule,
         context: MLContext,
         feeds: Mapping[onnx_ir.Value, Feed],
         aliases: Mapping[onnx_ir.Value, onnx_ir.Value],
@@ -161,9 +161,9 @@ class Lowering:
         self.module = module
         self.in_place = in_place
         self.builder = MLGraphBuilder(context)
-        self.result = Lowered(self.builder, aliases=dict(aliases))
+        self.result = Lowered(builder=self.builder, aliases=dict(aliases))
         self._feeds = feeds
-        self._tensors: dict[onnx_ir.Value, Tensor] = {}
+        self._tensors: dict[onnx_ir.Value, OnnxTensor] = {}
         self._constants: dict[int, tuple[Array, MLOperand]] = {}
         self._leaves: set[MLOperand] = set()
         self._missing = set(missing)
@@ -171,8 +171,8 @@ class Lowering:
         self._evaluator = Evaluator(module, self.result.aliases, {v: f.array for v, f in feeds.items() if f.array is not None})
         for value, feed in feeds.items():
             empty = np.zeros(feed.shape, feed.dtype) if 0 in feed.shape else None
-            self._tensors[value] = Tensor(feed.shape, feed.dtype, empty, feed=value)
-        self._tensors.update({v: Tensor.known(array) for v, array in (known or {}).items()})
+            self._tensors[value] = OnnxTensor(shape=feed.shape, dtype=feed.dtype, array=empty, feed=value)
+        self._tensors.update({v: OnnxTensor.known(array) for v, array in (known or {}).items()})
 
     # the walk -----------------------------------------------------------------------------------------------------
 
@@ -219,7 +219,7 @@ class Lowering:
                 if result is not None:
                     self.result.aliases.update(zip(node.outputs, result.outputs, strict=False))
                     self.result.aliases.update(result.aliases)
-                    self._tensors.update({v: Tensor.known(a) for v, a in result.known.items()})
+                    self._tensors.update({v: OnnxTensor.known(a) for v, a in result.known.items()})
                     work.extendleft(reversed(result.nodes))
         self._collect(wanted, needed)
         return self.result
@@ -273,14 +273,14 @@ class Lowering:
         """Follow the aliases of a value."""
         return resolve(value, self.result.aliases)
 
-    def tensor(self, value: onnx_ir.Value) -> Tensor:
+    def tensor(self, value: onnx_ir.Value) -> OnnxTensor:
         """Return the tensor of a value."""
         value = self.resolve(value)
         if value not in self._tensors:
-            self._tensors[value] = Tensor.known(self.module.initializer(value))
+            self._tensors[value] = OnnxTensor.known(self.module.initializer(value))
         return self._tensors[value]
 
-    def found(self, value: onnx_ir.Value) -> Tensor | None:
+    def found(self, value: onnx_ir.Value) -> OnnxTensor | None:
         """Return the tensor of a value, if anything has made it."""
         return None if self._absent(value) else self.tensor(value)
 
@@ -290,7 +290,7 @@ class Lowering:
             raise OnHost("its results are random")
         version = self.module.version(node)
         inputs = [None if i is None else self.tensor(i) for i in node.inputs]
-        call = Call(self, node, inputs, version)
+        call = NodeCall(self, node, inputs, version)
         chosen = handler(node.domain, node.op_type, version)
         if node.op_type not in host.CONTROL and (chosen is None or chosen.folds) and self._fold(node, inputs, version, chosen):
             return None
@@ -321,7 +321,7 @@ class Lowering:
         self._place(node, "folded" if known else "device")
         return None
 
-    def _take(self, call: Call, chosen: Handler, result: Result) -> None:
+    def _take(self, call: NodeCall, chosen: Handler, result: Result) -> None:
         results = list(result) if isinstance(result, (list, tuple)) else [result]
         for i, output in enumerate(call.node.outputs):
             item = results[i] if i < len(results) else None
@@ -329,14 +329,14 @@ class Lowering:
                 if output.name and (output.uses() or output.is_graph_output()):
                     raise OnHost(f"output {i} ('{output.name}') cannot be computed on the device")
                 continue
-            self._tensors[output] = item if isinstance(item, Tensor) else self._typed(call, chosen, i, item)  # pyright: ignore[reportArgumentType]
+            self._tensors[output] = item if isinstance(item, OnnxTensor) else self._typed(call, chosen, i, item)  # pyright: ignore[reportArgumentType]
 
-    def _typed(self, call: Call, chosen: Handler, index: int, operand: MLOperand) -> Tensor:
+    def _typed(self, call: NodeCall, chosen: Handler, index: int, operand: MLOperand) -> OnnxTensor:
         """Give an operator's result the type that ONNX's schema asks for."""
         given = [None if t is None else t.dtype for t in call.inputs]
         if operand.data_type == HELD[FLOAT32] and FLOAT32 in given and _PLAIN.issuperset(given):
             # Nothing else that is held as float32 comes of these. ONNX takes a while to set its schemas up.
-            return Tensor(tuple(operand.shape), FLOAT32, operand=operand)
+            return OnnxTensor(shape=tuple(operand.shape), dtype=FLOAT32, operand=operand)
         dtype = self.module.output_dtype(call.node, index, given, call.version)
         if dtype is None:
             first = next(t for t in call.inputs if t is not None)
@@ -344,11 +344,11 @@ class Lowering:
         operand = call.cast(operand, HELD[dtype])
         if not chosen.moves:
             operand = rounded(call, operand, dtype)
-        return Tensor(tuple(operand.shape), dtype, operand=operand)
+        return OnnxTensor(shape=tuple(operand.shape), dtype=dtype, operand=operand)
 
     # what is known ------------------------------------------------------------------------------------------------
 
-    def _fold(self, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int, chosen: Handler | None) -> bool:
+    def _fold(self, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int, chosen: Handler | None) -> bool:
         """Evaluate a node whose inputs are known, unless the device is the better place."""
         arrays = [None if t is None else t.array for t in inputs]
         if any(a is None and t is not None for a, t in zip(arrays, inputs, strict=True)):
@@ -366,16 +366,16 @@ class Lowering:
             return False
         return True
 
-    def _evaluate(self, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int) -> None:
+    def _evaluate(self, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> None:
         results = host.evaluate(node, [None if t is None else t.array for t in inputs], version)
         for output, result in zip(node.outputs, results, strict=True):
             if output.name:
                 if result.dtype not in HELD:
                     raise OnHost(f"its results are {result.dtype}, which no tensor holds")
-                self._tensors[output] = Tensor.known(result)
+                self._tensors[output] = OnnxTensor.known(result)
         self._place(node, "folded")
 
-    def _elide(self, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int) -> None:
+    def _elide(self, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> None:
         """Settle a node with inputs of no elements: its results are known unless they depend on the other inputs."""
         if any(t is not None and t.array is None and t.size > MOST_DEMANDED for t in inputs):
             raise OnHost("an input has no elements")
@@ -387,7 +387,7 @@ class Lowering:
             if not np.array_equal(first, second, equal_nan=first.dtype.kind == "f"):
                 raise OnHost("an input has no elements")
         for output, array in zip(node.outputs, fillings[0], strict=True):
-            self._tensors[output] = Tensor.known(array)
+            self._tensors[output] = OnnxTensor.known(array)
         self._place(node, "folded", "an input has no elements")
 
     def demand(self, value: onnx_ir.Value | None) -> Array:
@@ -402,7 +402,7 @@ class Lowering:
 
     # operands -----------------------------------------------------------------------------------------------------
 
-    def hold(self, tensor: Tensor) -> MLOperand:
+    def hold(self, tensor: OnnxTensor) -> MLOperand:
         """Return the operand of a tensor."""
         if tensor.operand is None:
             if not tensor.size:

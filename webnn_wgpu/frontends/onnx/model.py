@@ -23,8 +23,8 @@ from .decoding import Decoder, State
 from .description import Placement, ValueInfo, value_info
 from .dims import sidecar
 from .lowering import Placed
-from .module import FALLBACKS, Module
-from .program import Program
+from .module import FALLBACKS, OnnxModule
+from .program import OnnxProgram
 from .reading import read
 from .simplify import simplified
 from .timing import Profile, Span, span, watched
@@ -72,11 +72,11 @@ class Model:
         self._progress = progress
         graph = model.graph
         wide = not context.accelerated if wide_float16 is None else wide_float16
-        self._module = Module(model, fallback, name, wide, tuning)
-        self._program: Program | Decoder
+        self._module = OnnxModule(model, fallback, name, wide, tuning)
+        self._program: OnnxProgram | Decoder
         if kv_cache is None:
             given = [v for v in graph.inputs if v.const_value is None]
-            self._program = Program(self._module, context, list(graph), given, graph.outputs, cache_size)
+            self._program = OnnxProgram(self._module, context, list(graph), given, graph.outputs, cache_size)
         else:
             self._program = Decoder(self._module, context, kv_cache, self.dims, cache_size)
         self.inputs = tuple(value_info(v, name) for v in self._program.inputs)

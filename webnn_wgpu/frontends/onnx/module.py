@@ -14,7 +14,7 @@ from webnn_wgpu import NotSupportedError, OutOfMemoryError, WebNNError
 from webnn_wgpu.api.tuning import TuningSource
 
 from .operators import Inline
-from .tensors import OnHost, Tensor, ValueNeeded
+from .tensors import OnHost, OnnxTensor, ValueNeeded
 from .types import FLOAT32, Array, DType, logical
 
 log = logging.getLogger(__name__)
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 FALLBACKS = ("warn", "host", "error")
 
 
-class Module:
+class OnnxModule:
     """A model and what its nodes mean.
 
     Args:
@@ -107,7 +107,7 @@ class Module:
         allowed = next((c.allowed_type_strs for c in schema.type_constraints if c.type_param_str == wanted), [wanted])
         return dtype_of(allowed[0]) if len(allowed) == 1 else None
 
-    def body(self, node: onnx_ir.Node, inputs: Sequence[Tensor | None], version: int) -> Inline | None:
+    def body(self, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> Inline | None:
         """Return the nodes that ONNX defines an operator by, if it does."""
         schema = find_schema(node.op_type, version, node.domain)
         if schema is None or not (schema.has_function or schema.has_context_dependent_function):
@@ -243,7 +243,7 @@ def dtype_of(type_string: str) -> DType | None:
 
 
 def function_body(
-    schema: onnx.defs.OpSchema, node: onnx.NodeProto, inputs: Sequence[Tensor | None], version: int
+    schema: onnx.defs.OpSchema, node: onnx.NodeProto, inputs: Sequence[OnnxTensor | None], version: int
 ) -> onnx.FunctionProto | None:
     """Return the body of an operator for a node, its attributes filled in."""
     function = onnx.FunctionProto()

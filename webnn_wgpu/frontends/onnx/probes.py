@@ -9,9 +9,9 @@ import onnx_ir
 
 from webnn_wgpu import MLContext, NotSupportedError
 
-from .lowering import Feed, Lowered, Lowering
-from .module import Module
-from .tensors import Shape, Tensor, ValueNeeded
+from .lowering import Feed, Lowered, StageLowering
+from .module import OnnxModule
+from .tensors import OnnxTensor, Shape, ValueNeeded
 
 
 @dataclass(frozen=True)
@@ -19,12 +19,12 @@ class Probe:
     """A lowering for caches of `rows` rows, made to look at shapes and at what is known."""
 
     rows: int
-    lowering: Lowering
+    lowering: StageLowering
 
     @classmethod
     def of(
         cls,
-        module: Module,
+        module: OnnxModule,
         context: MLContext,
         nodes: Sequence[onnx_ir.Node],
         outputs: Sequence[onnx_ir.Value],
@@ -36,11 +36,11 @@ class Probe:
         Raises:
             NotSupportedError: a node needs the host, or elements of what the model is given.
         """
-        lowering = Lowering(module, context, feeds, {}, ())
+        lowering = StageLowering(module, context, feeds, {}, ())
         lower_whole(lowering, nodes, outputs)
         return cls(rows, lowering)
 
-    def __getitem__(self, value: onnx_ir.Value) -> Tensor:
+    def __getitem__(self, value: onnx_ir.Value) -> OnnxTensor:
         tensor = self.lowering.found(value)
         assert tensor is not None, value.name
         return tensor
@@ -84,7 +84,7 @@ class Probes:
         return tuple(a + (b - a) * (rows - self.few.rows) // step for a, b in pairs)
 
 
-def lower_whole(lowering: Lowering, nodes: Sequence[onnx_ir.Node], outputs: Sequence[onnx_ir.Value]) -> Lowered:
+def lower_whole(lowering: StageLowering, nodes: Sequence[onnx_ir.Node], outputs: Sequence[onnx_ir.Value]) -> Lowered:
     """Lower nodes to one graph that holds for whatever elements it is fed.
 
     Raises:
@@ -104,6 +104,6 @@ def lower_whole(lowering: Lowering, nodes: Sequence[onnx_ir.Node], outputs: Sequ
     return lowered
 
 
-def refusal(module: Module, reason: str) -> NotSupportedError:
+def refusal(module: OnnxModule, reason: str) -> NotSupportedError:
     """Return the error of a model whose caches cannot stay on the device."""
     return NotSupportedError(f"{module.name}: {reason}; its caches cannot stay on the device", operator="load")

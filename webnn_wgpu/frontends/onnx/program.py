@@ -18,7 +18,7 @@ from webnn_wgpu import MLGraph
 
 from . import host
 from .loops import run_batched_scan, run_loop, run_scan
-from .lowering import Evaluator, Feed, Lowered, Lowering, Placed, resolve
+from .lowering import Evaluator, Feed, Lowered, Placed, StageLowering, resolve
 from .tensors import OnHost, ValueNeeded
 from .timing import compute, span
 from .types import HELD, Array, DType, decode, encode
@@ -27,32 +27,32 @@ if TYPE_CHECKING:
     from webnn_wgpu import MLContext
     from webnn_wgpu.api.progress import Progress
 
-    from .module import Module
+    from .module import OnnxModule
 
 Environment = dict[onnx_ir.Value, Array]
 
 
 @dataclass
-class Stage:
+class CompiledStage:
     """A compiled stage: run the graph, then the host's nodes; `then` has the nodes that are left."""
 
     lowered: Lowered
     graph: MLGraph | None
     outputs: list[tuple[str, onnx_ir.Value, DType]]
-    then: State | None
+    then: ProgramState | None
 
 
 @dataclass
-class State:
+class ProgramState:
     """The nodes that are left of a program, and the stages compiled for them, by what they were compiled for."""
 
     nodes: Sequence[onnx_ir.Node]
     aliases: Mapping[onnx_ir.Value, onnx_ir.Value]
     reads: tuple[onnx_ir.Value, ...]
-    stages: OrderedDict[tuple[object, ...], list[Stage]] = field(default_factory=OrderedDict)
+    stages: OrderedDict[tuple[object, ...], list[CompiledStage]] = field(default_factory=OrderedDict)
 
 
-class Program:
+class OnnxProgram:
     """An ONNX graph that can be run.
 
     Args:
@@ -66,7 +66,7 @@ class Program:
 
     def __init__(
         self,
-        module: Module,
+        module: OnnxModule,
         context: MLContext,
         nodes: Sequence[onnx_ir.Node],
         inputs: Sequence[onnx_ir.Value],
@@ -80,8 +80,8 @@ class Program:
         """How many WebNN graphs were compiled so far."""
         self.staged = 0
         """How many stages were: those without a graph too."""
-        self._start = State(nodes, {}, self.inputs)
-        self._bodies: dict[onnx_ir.Node, Program] = {}
+        self._start = ProgramState(nodes, {}, self.inputs)
+        self._bodies: dict[onnx_ir.Node, OnnxProgram] = {}
 
     # running ------------------------------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class Program:
             progress: as for `load_onnx`.
         """
         environment: Environment = dict(feeds)
-        state: State | None = self._start
+        state: ProgramState | None = self._start
         aliases: Mapping[onnx_ir.Value, onnx_ir.Value] = {}
         while state is not None:
             stage = self._stage(state, environment, progress)
@@ -118,7 +118,7 @@ class Program:
 
     # stages -------------------------------------------------------------------------------------------------------
 
-    def _stage(self, state: State, environment: Environment, progress: Progress | None) -> Stage:
+    def _stage(self, state: ProgramState, environment: Environment, progress: Progress | None) -> CompiledStage:
         """Return the stage that was compiled for these shapes and elements; compile one if there is none."""
         key = tuple((environment[v].shape, environment[v].dtype) for v in state.reads)
         found = state.stages.setdefault(key, [])
@@ -137,7 +137,7 @@ class Program:
                 self._discard(one)
         return stage
 
-    def _holds(self, stage: Stage, environment: Environment) -> bool:
+    def _holds(self, stage: CompiledStage, environment: Environment) -> bool:
         """Whether the elements are those that a stage was compiled for."""
         if not stage.lowered.guards:
             return True
@@ -147,7 +147,7 @@ class Program:
         except ValueNeeded:
             return False
 
-    def _compile(self, state: State, feeds: Mapping[onnx_ir.Value, Feed], progress: Progress | None) -> Stage:
+    def _compile(self, state: ProgramState, feeds: Mapping[onnx_ir.Value, Feed], progress: Progress | None) -> CompiledStage:
         with span("lower", f"{len(state.nodes)} nodes"):
             lowered = self.lower(state.nodes, feeds, state.aliases, progress=progress)
         graph = None
@@ -162,11 +162,11 @@ class Program:
             self.compiled += 1
         then = None
         if lowered.rest:
-            then = State(lowered.rest, lowered.aliases, tuple(self._reads(lowered, state.reads)))
+            then = ProgramState(lowered.rest, lowered.aliases, tuple(self._reads(lowered, state.reads)))
         results = [(name, value, dtype) for name, (value, _, dtype) in lowered.outputs.items()]
         lowered.outputs.clear()
         self.staged += 1
-        return Stage(lowered, graph, results, then)
+        return CompiledStage(lowered, graph, results, then)
 
     def lower(
         self,
@@ -177,7 +177,7 @@ class Program:
         progress: Progress | None = None,
     ) -> Lowered:
         """Lower nodes for what they are given, without compiling anything; what reads `missing` values is left."""
-        return Lowering(self.module, self.context, feeds, aliases or {}, missing).run(nodes, self.outputs, progress)
+        return StageLowering(self.module, self.context, feeds, aliases or {}, missing).run(nodes, self.outputs, progress)
 
     def _reads(self, lowered: Lowered, before: Sequence[onnx_ir.Value]) -> Iterator[onnx_ir.Value]:
         """Return the values that are there when the next stage begins, and that it may use."""
@@ -194,7 +194,7 @@ class Program:
             if value in there and value not in made:
                 yield value
 
-    def _discard(self, stage: Stage) -> None:
+    def _discard(self, stage: CompiledStage) -> None:
         if stage.graph is not None:
             stage.graph.destroy()
         for found in stage.then.stages.values() if stage.then else ():
@@ -243,12 +243,12 @@ class Program:
         run = run_loop if node.op_type == "Loop" else run_batched_scan if old else run_scan
         return run(node, arrays, lambda given: body.run({**dict(zip(body.inputs, given, strict=False)), **outer}))
 
-    def body(self, node: onnx_ir.Node) -> Program:
+    def body(self, node: onnx_ir.Node) -> OnnxProgram:
         """Return the program of the graph within a Loop or Scan."""
         if node not in self._bodies:
             graph: onnx_ir.Graph = node.attributes["body"].value
             inputs = [*graph.inputs, *(v for v in self.module.captures(node) if v.const_value is None)]
-            self._bodies[node] = Program(self.module, self.context, list(graph), inputs, graph.outputs, self.capacity)
+            self._bodies[node] = OnnxProgram(self.module, self.context, list(graph), inputs, graph.outputs, self.capacity)
         return self._bodies[node]
 
     def prepare(
@@ -275,8 +275,8 @@ class Program:
         """Return where the nodes run, by the stages compiled last."""
         return tuple(placed for stage in self._latest() for placed in stage.lowered.placed)
 
-    def _latest(self) -> Iterator[Stage]:
-        state: State | None = self._start
+    def _latest(self) -> Iterator[CompiledStage]:
+        state: ProgramState | None = self._start
         while state is not None and state.stages:
             stage = next(reversed(state.stages.values()))[0]
             yield stage

@@ -13,7 +13,7 @@ from .tensors import OnHost
 from .types import BFLOAT16, BOOL, HELD, DType
 
 if TYPE_CHECKING:
-    from .call import Call
+    from .call import NodeCall
 
 BITS: dict[DType, tuple[int, bool]] = {
     np.dtype(np.int16): (16, True),
@@ -39,7 +39,7 @@ def width(dtype: DType) -> int:
     return BITS[dtype][0] if dtype in BITS else 8 * dtype.itemsize
 
 
-def rounded(call: Call, operand: MLOperand, dtype: DType, saturate: bool = True) -> MLOperand:
+def rounded(call: NodeCall, operand: MLOperand, dtype: DType, saturate: bool = True) -> MLOperand:
     """Return an operand's elements as elements of a type: rounded to even, or with the lowest bits of integers.
 
     Args:
@@ -66,7 +66,7 @@ def rounded(call: Call, operand: MLOperand, dtype: DType, saturate: bool = True)
     raise OnHost(f"no operator rounds to {dtype}")
 
 
-def _float4(call: Call, x: MLOperand) -> MLOperand:
+def _float4(call: NodeCall, x: MLOperand) -> MLOperand:
     """Round to 0, 0.5, 1, 1.5, 2, 3, 4 and 6: steps of a half below 2, of 1 below 4 and of 2 above."""
     build = call.build
     size = build.min(build.abs(x), call.like(6, x))

@@ -29,7 +29,7 @@ class NodeArg:
     type: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ModelMetadata:
     """What a model file says of itself."""
 

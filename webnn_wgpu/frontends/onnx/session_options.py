@@ -36,7 +36,7 @@ class ExecutionOrder(Enum):
     MEMORY_EFFICIENT = 2
 
 
-@dataclass
+@dataclass(kw_only=True)
 class RunOptions:
     """Options of one run. Passed over."""
 
@@ -56,7 +56,7 @@ class RunOptions:
         return self.entries.get(key, "")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SessionOptions:
     """Options of a session.
 

@@ -18,7 +18,7 @@ from .module import find_schema
 
 
 @dataclass(frozen=True)
-class Signature:
+class SchemaSignature:
     """The demands of one operator's schema.
 
     Attributes:
@@ -33,7 +33,7 @@ class Signature:
 
 
 @cache
-def signature_of(op_type: str, version: int, domain: str) -> Signature | None:
+def signature_of(op_type: str, version: int, domain: str) -> SchemaSignature | None:
     """Return the demands on an operator; None if the `onnx` package does not know it, or withdrew it in this version."""
     schema = find_schema(op_type, version, domain)
     if schema is None or schema.deprecated:
@@ -46,7 +46,7 @@ def signature_of(op_type: str, version: int, domain: str) -> Signature | None:
         inputs |= {i: schema.inputs[last].name for i in range(last, schema.min_input)}
     attributes = {name: attribute.type.name for name, attribute in schema.attributes.items()}
     required = tuple(name for name, attribute in schema.attributes.items() if attribute.required)
-    return Signature(inputs, attributes, required)
+    return SchemaSignature(inputs, attributes, required)
 
 
 def fault_of(node: onnx_ir.Node, version: int) -> str:

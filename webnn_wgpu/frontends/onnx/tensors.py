@@ -13,8 +13,8 @@ from .types import Array, DType
 Shape = tuple[int, ...]
 
 
-@dataclass(slots=True)
-class Tensor:
+@dataclass(slots=True, kw_only=True)
+class OnnxTensor:
     """A value whose shape and type are known, and perhaps its elements.
 
     Attributes:
@@ -32,9 +32,9 @@ class Tensor:
     feed: onnx_ir.Value | None = None
 
     @classmethod
-    def known(cls, array: Array) -> Tensor:
+    def known(cls, array: Array) -> OnnxTensor:
         """Return the tensor of an array."""
-        return cls(array.shape, array.dtype, array)
+        return cls(shape=array.shape, dtype=array.dtype, array=array)
 
     @property
     def rank(self) -> int:

@@ -26,7 +26,7 @@ SLOWEST = 10
 """Most kernels of a graph that a printed profile names."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Span:
     """One thing that took time.
 
@@ -109,7 +109,7 @@ def _kernel_rows(kernels: Sequence[KernelTime]) -> list[tuple[str, str, float | 
 
 
 @dataclass
-class Watch:
+class ThreadTiming:
     """What a thread notes while it is being watched.
 
     Attributes:
@@ -134,13 +134,13 @@ class Watch:
         return Profile(spans, outputs, wall_ms, next((p.note for p in found.values() if p.note), ""))
 
 
-_watching: ContextVar[Watch | None] = ContextVar("webnn_wgpu_watch", default=None)
+_watching: ContextVar[ThreadTiming | None] = ContextVar("webnn_wgpu_watch", default=None)
 
 
 @contextmanager
-def watched() -> Generator[Watch]:
+def watched() -> Generator[ThreadTiming]:
     """Note what this thread does meanwhile."""
-    watch = Watch()
+    watch = ThreadTiming()
     token = _watching.set(watch)
     try:
         yield watch
@@ -157,7 +157,7 @@ def span(kind: str, what: str) -> Generator[None]:
         return
     start = time.perf_counter()
     yield
-    watch.spans.append(Span(kind, what, (time.perf_counter() - start) * 1e3))
+    watch.spans.append(Span(kind=kind, what=what, ms=(time.perf_counter() - start) * 1e3))
 
 
 def compute(context: MLContext, graph: MLGraph, inputs: Mapping[str, Any]) -> Mapping[str, Any]:

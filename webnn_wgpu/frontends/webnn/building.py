@@ -19,7 +19,7 @@ from webnn_wgpu.formats.document import (
     DynamicDimension,
     FileError,
     Location,
-    Reference,
+    OperandReference,
     ScalarFill,
     Statement,
     TensorDeclaration,
@@ -78,7 +78,7 @@ class _Building:
         outputs = {output.name: self.output(output.operand) for output in document.outputs}
         return self.builder.build(outputs, **options)
 
-    def output(self, reference: Reference) -> MLOperand:
+    def output(self, reference: OperandReference) -> MLOperand:
         """Return the operand of an output. Inputs and constants are copied, as WebNN does not allow them as outputs."""
         operand = self.operand(reference)
         return operand if reference.name in self.results else self.builder.identity(operand)
@@ -126,7 +126,7 @@ class _Building:
         except WebNNError as error:
             raise _at(declaration.location, error) from error
 
-    def operand(self, reference: Reference) -> MLOperand:
+    def operand(self, reference: OperandReference) -> MLOperand:
         """Return the operand of a name. A constant is made when it is first used."""
         name = reference.name
         if name not in self.operands:
@@ -229,14 +229,16 @@ class _Building:
         return operands, literals
 
     def is_operand(self, value: Any) -> bool:
-        return isinstance(value, Reference) or (isinstance(value, str) and (value in self.operands or value in self.constants))
+        return isinstance(value, OperandReference) or (
+            isinstance(value, str) and (value in self.operands or value in self.constants)
+        )
 
     def add_operand(self, statement: Statement, operands: dict[str, MLOperand], name: str, value: Any) -> None:
         if value is None or value == "":
             return
         if isinstance(value, int) and not isinstance(value, bool):
             value = self.numbered(statement, value)
-        if not isinstance(value, str | Reference):
+        if not isinstance(value, str | OperandReference):
             raise FileError(statement.location, f"{camel(name)} must be an operand", got=repr(value)[:60])
         operand = self.operand(_reference(value, statement))
         if operands.setdefault(name, operand) is not operand:
@@ -261,14 +263,14 @@ class _Building:
             return [self.value(statement, form, name, v) for v in cast("list[Any]", value)]
         if isinstance(value, DynamicDimension):
             return self.size(value, statement.location)
-        if isinstance(value, Reference):
+        if isinstance(value, OperandReference):
             return value.name
         if isinstance(value, str) and value in SPECIAL_NUMBERS and name in form.annotations and form.is_number(name):
             return SPECIAL_NUMBERS[value]
         return value
 
     def data_type(self, value: Any, statement: Statement) -> str:
-        text = value.name if isinstance(value, Reference) else value
+        text = value.name if isinstance(value, OperandReference) else value
         plain = text.lower() if isinstance(text, str) else ""
         found = SHORT_TYPES.get(plain, plain)
         if found not in SHORT_TYPES.values():
@@ -336,7 +338,7 @@ def used_names(document: Document) -> set[str]:
     found = {output.operand.name for output in document.outputs}
 
     def collect(value: Any) -> None:
-        if isinstance(value, Reference):
+        if isinstance(value, OperandReference):
             found.add(value.name)
         elif isinstance(value, str):
             found.add(value)
@@ -355,8 +357,8 @@ def used_names(document: Document) -> set[str]:
     return found
 
 
-def _reference(value: Any, statement: Statement) -> Reference:
-    return value if isinstance(value, Reference) else Reference(value, statement.location)
+def _reference(value: Any, statement: Statement) -> OperandReference:
+    return value if isinstance(value, OperandReference) else OperandReference(value, statement.location)
 
 
 def _is_absent(form: CallForm, name: str, value: Any) -> bool:

@@ -28,7 +28,7 @@ Reference = Callable[[Sequence["Array | None"], Attrs, tuple[TensorType, ...]], 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Computed:
+class ReferenceResults:
     """An operator's results by its reference.
 
     Attributes:
@@ -57,7 +57,7 @@ class Computed:
             return list(self.reference(operands, self.node.attrs if attrs is None else attrs, tuple(self.types)))
 
 
-Allowed = Callable[[Computed], "list[Array] | None"]
+Allowed = Callable[[ReferenceResults], "list[Array] | None"]
 """Returns for every output how far each element may be off before it is rounded to the output's type; None where the operands
 are beyond any promise."""
 Terms = Callable[[Attrs, Sequence["Array | None"]], int]
@@ -83,7 +83,7 @@ class Bounds:
     any_size: bool = False
     integers: Callable[[Attrs], float] = lambda attrs: 0.0
     contracted: bool = False
-    unsure: Callable[[Computed], Array] | None = None
+    unsure: Callable[[ReferenceResults], Array] | None = None
 
 
 def ulp(tolerance: float) -> Bounds:
@@ -112,7 +112,7 @@ def sizes(operands: Sequence[Array | None]) -> list[Array | None]:
 def sums(terms: Terms, tolerance: float | None = None) -> Bounds:
     """Return the bounds of sums of so many terms, which may cancel."""
 
-    def allowed(found: Computed) -> list[Array]:
+    def allowed(found: ReferenceResults) -> list[Array]:
         positive = {n: abs(v) if isinstance(v, float) else v for n, v in found.node.attrs.items()}
         count = terms(found.node.attrs, found.operands)
         each = found.of(sizes(found.operands), positive)
@@ -121,7 +121,7 @@ def sums(terms: Terms, tolerance: float | None = None) -> Bounds:
     return Bounds(tolerance=tolerance, allowed=allowed)
 
 
-def relative(found: Computed, terms: int) -> list[Array]:
+def relative(found: ReferenceResults, terms: int) -> list[Array]:
     """Return the bounds of results that are rounded once for each term, and do not cancel."""
     return [np.nan_to_num((terms + 4) * EPSILON * np.abs(e.astype(np.float64)), posinf=0) for e in found.expected]
 
@@ -129,7 +129,7 @@ def relative(found: Computed, terms: int) -> list[Array]:
 def roots(terms: Terms) -> Bounds:
     """Return the bounds of roots of sums of squares, of which squares of numbers below 1e-19 vanish."""
 
-    def allowed(found: Computed) -> list[Array]:
+    def allowed(found: ReferenceResults) -> list[Array]:
         count = terms(found.node.attrs, found.operands)
         lost = count * SMALLEST
         vanished = (
@@ -143,7 +143,7 @@ def roots(terms: Terms) -> Bounds:
 # Operators whose results depend on their operands as a whole ------------------------------------------------------------
 
 
-def _conditioned(found: Computed, least: float = 0.0) -> list[Array]:
+def _conditioned(found: ReferenceResults, least: float = 0.0) -> list[Array]:
     """Return some roundings of the largest result, or of `least`, and what a few roundings of the operands lead to."""
     rng = np.random.default_rng(0)
     wide = [None if a is None else a.astype(np.float32) if str(a.dtype) in FLOATS else a for a in found.operands]
@@ -166,7 +166,7 @@ CONDITIONED = Bounds(allowed=_conditioned, any_size=True)
 """As far as a few roundings of the operands move the results."""
 
 
-def _recurrent(found: Computed) -> list[Array] | None:
+def _recurrent(found: ReferenceResults) -> list[Array] | None:
     exact = found.of([None if a is None else a.astype(np.float32) for a in found.operands])
     if any(not np.all(np.abs(e) <= DIVERGED) for e in exact):
         return None
@@ -177,7 +177,7 @@ RECURRENT = Bounds(allowed=_recurrent)
 """As far as a few roundings of the operands move the states, unless these diverge."""
 
 
-def _largest(found: Computed) -> list[Array]:
+def _largest(found: ReferenceResults) -> list[Array]:
     return [np.full(e.shape, 2.0**-19 * float(np.max(np.abs(e[np.isfinite(e)]), initial=0))) for e in found.expected]
 
 

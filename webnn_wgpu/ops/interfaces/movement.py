@@ -80,7 +80,7 @@ class Stepped:
         return Stepped(offset, tuple(dims))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Move:
     """One movement from the first operand to one of the outputs.
 
@@ -124,7 +124,7 @@ class Part:
         return joint.reshape(-1, self.row)[:, self.start : self.start + shape[-1]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Movement:
     """An operator whose kernels compute nothing: each element of its results is an element of an operand, or a constant.
 

@@ -89,7 +89,12 @@ class ComposedExtensions(ExtensionMethods):
         if mode != "nearest" and input.data_type not in ("float32", "float16"):
             raise fail("input data type is not allowed", got=repr(input), allowed="float32, float16, or mode='nearest'")
         options = Resampling(
-            mode, nearest_mode, coordinate_transformation_mode, float(cubic_coeff_a), bool(antialias), bool(exclude_outside)
+            mode=mode,
+            nearest_mode=nearest_mode,
+            coordinates=coordinate_transformation_mode,
+            cubic_coeff_a=float(cubic_coeff_a),
+            antialias=bool(antialias),
+            exclude_outside=bool(exclude_outside),
         )
         found = _dimensions(input.shape, axes, sizes, scales, roi, options, fail)
         return self._resampled(input, found, mode, extrapolation_value, label)

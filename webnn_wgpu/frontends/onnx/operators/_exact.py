@@ -12,8 +12,8 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
-from ..tensors import Tensor
+from ..call import NodeCall
+from ..tensors import OnnxTensor
 
 Bilinear = Callable[[MLOperand, MLOperand], MLOperand]
 
@@ -21,7 +21,7 @@ EXACT_BITS = 24
 BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 
 
-def centred(call: Call, x: Tensor, zero_point: MLOperand | None) -> tuple[MLOperand, int]:
+def centred(call: NodeCall, x: OnnxTensor, zero_point: MLOperand | None) -> tuple[MLOperand, int]:
     """Return a quantized tensor less its zero point as float32, and how many bits its magnitude needs.
 
     Args:
@@ -36,7 +36,7 @@ def centred(call: Call, x: Tensor, zero_point: MLOperand | None) -> tuple[MLOper
     return call.build.sub(values, call.cast(zero_point, "float32")), bits
 
 
-def digits(call: Call, x: MLOperand, bits: int, count: int) -> list[tuple[MLOperand, int]]:
+def digits(call: NodeCall, x: MLOperand, bits: int, count: int) -> list[tuple[MLOperand, int]]:
     """Take integers apart: return float32 operands and the powers of 2 that they count, which add up to them."""
     width = -(-bits // count)
     parts: list[tuple[MLOperand, int]] = []
@@ -49,7 +49,7 @@ def digits(call: Call, x: MLOperand, bits: int, count: int) -> list[tuple[MLOper
 
 
 def exact_sums(
-    call: Call, product: Bilinear, a: MLOperand, a_bits: int, b: MLOperand, b_bits: int, terms: int, most: int | None = None
+    call: NodeCall, product: Bilinear, a: MLOperand, a_bits: int, b: MLOperand, b_bits: int, terms: int, most: int | None = None
 ) -> MLOperand:
     """Return sums of products as int32, which wrap around as int32 sums do.
 

@@ -10,11 +10,11 @@ import onnx_ir
 
 from webnn_wgpu import MLOperand
 
-from ..tensors import Tensor
+from ..tensors import OnnxTensor
 from ..types import Array
 
 if TYPE_CHECKING:
-    from ..call import Call
+    from ..call import NodeCall
 
 MICROSOFT = "com.microsoft"
 
@@ -36,8 +36,8 @@ class Inline:
     known: Mapping[onnx_ir.Value, Array] = field(default_factory=dict[onnx_ir.Value, Array])
 
 
-Result = MLOperand | Tensor | Inline | Sequence[MLOperand | Tensor | None]
-Lower = Callable[["Call"], Result]
+Result = MLOperand | OnnxTensor | Inline | Sequence[MLOperand | OnnxTensor | None]
+Lower = Callable[["NodeCall"], Result]
 Ranks = Mapping[int, Sequence[int]]
 
 IMAGES = range(3, 65)
@@ -46,12 +46,12 @@ SOME = range(1, 65)
 """Ranks of everything but scalars."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Handler:
     """How an operator is lowered.
 
     Attributes:
-        lower: builds the operator; called with a `Call`.
+        lower: builds the operator; called with a `NodeCall`.
         since: first version of the operator set that it serves.
         empty: whether it copes with inputs of no elements.
         moves: whether results are copies of inputs' elements, hence exact in any type.
@@ -67,7 +67,7 @@ class Handler:
     folds: bool = True
     ranks: Ranks = field(default_factory=dict[int, Sequence[int]])
 
-    def fault(self, inputs: Sequence[Tensor | None]) -> str:
+    def fault(self, inputs: Sequence[OnnxTensor | None]) -> str:
         """Return which input has a rank that the operator does not take; "" if none has."""
         for index, allowed in self.ranks.items():
             tensor = inputs[index] if index < len(inputs) else None
@@ -105,7 +105,7 @@ def lowers(
         for name in names:
             versions = _HANDLERS.setdefault((domain, name), [])
             assert since not in (h.since for h in versions), f"{name} is lowered twice"
-            versions.append(Handler(lower, since, empty, moves, folds, ranks or {}))
+            versions.append(Handler(lower=lower, since=since, empty=empty, moves=moves, folds=folds, ranks=ranks or {}))
             versions.sort(key=lambda h: -h.since)
         return lower
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 
 
-@dataclass(frozen=True)
-class Window:
+@dataclass(frozen=True, kw_only=True)
+class WindowAxis:
     """Windows along one dimension.
 
     Attributes:
@@ -38,7 +38,7 @@ class Window:
         return (size + self.begin + self.end - self.span) // self.stride + 1
 
 
-def strides_of(call: Call, count: int) -> tuple[list[int], list[int], list[int]]:
+def strides_of(call: NodeCall, count: int) -> tuple[list[int], list[int], list[int]]:
     """Return a node's strides and dilations, one for each spatial dimension, and its pads: all begins, then all ends."""
     strides = call.integers("strides") or [1] * count
     dilations = call.integers("dilations") or [1] * count
@@ -50,7 +50,7 @@ def strides_of(call: Call, count: int) -> tuple[list[int], list[int], list[int]]
     return strides, dilations, pads
 
 
-def windows_of(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[Window]:
+def windows_of(call: NodeCall, sizes: Sequence[int], kernel: Sequence[int]) -> list[WindowAxis]:
     """Return the windows that a node's attributes ask for, along each spatial dimension.
 
     Args:
@@ -67,7 +67,7 @@ def windows_of(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[
         call.fail(f"auto_pad '{automatic}' is not one of NOTSET, VALID, SAME_UPPER, SAME_LOWER")
     if min(kernel, default=1) < 1:
         call.fail(f"a kernel of {list(kernel)}")
-    windows: list[Window] = []
+    windows: list[WindowAxis] = []
     for i, size in enumerate(sizes):
         begin, end = pads[i], pads[i + count]
         span = (kernel[i] - 1) * dilations[i] + 1
@@ -76,7 +76,7 @@ def windows_of(call: Call, sizes: Sequence[int], kernel: Sequence[int]) -> list[
         elif automatic != "NOTSET":
             total = max(0, (-(-size // strides[i]) - 1) * strides[i] + span - size)
             begin, end = shared_padding(automatic, total)
-        windows.append(Window(kernel[i], strides[i], dilations[i], begin, end))
+        windows.append(WindowAxis(taps=kernel[i], stride=strides[i], dilation=dilations[i], begin=begin, end=end))
     return windows
 
 
@@ -86,7 +86,7 @@ def shared_padding(automatic: str, total: int) -> tuple[int, int]:
     return (less, total - less) if automatic == "SAME_UPPER" else (total - less, less)
 
 
-def extended(call: Call, operand: MLOperand, axis: int, begin: int, end: int, value: float = 0) -> MLOperand:
+def extended(call: NodeCall, operand: MLOperand, axis: int, begin: int, end: int, value: float = 0) -> MLOperand:
     """Return an operand with elements put before and behind along a dimension, or taken off where a number is negative."""
     rank, size = len(operand.shape), int(operand.shape[axis])
     low, high = max(0, -begin), size - max(0, -end)
@@ -103,7 +103,7 @@ def extended(call: Call, operand: MLOperand, axis: int, begin: int, end: int, va
     return call.build.pad(operand, before, behind, value=value)
 
 
-def tap(call: Call, operand: MLOperand, axis: int, window: Window, index: int, count: int) -> MLOperand:
+def tap(call: NodeCall, operand: MLOperand, axis: int, window: WindowAxis, index: int, count: int) -> MLOperand:
     """Return the elements that one tap of `count` windows meets, along a dimension that is padded already."""
     starts, sizes, strides = [0] * len(operand.shape), list(operand.shape), [1] * len(operand.shape)
     starts[axis], sizes[axis] = index * window.dilation, (count - 1) * window.stride + 1

@@ -11,26 +11,26 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ..types import BOOL, HELD, DType, is_float
 from ._registry import Result, lowers
 from .elementwise import unsigned
 
 
-def wide(function: Callable[[Call, MLOperand], MLOperand]) -> Callable[[Call], Result]:
+def wide(function: Callable[[NodeCall, MLOperand], MLOperand]) -> Callable[[NodeCall], Result]:
     """Compute a function of the first input in float32, also for float16, and round once."""
 
-    def lower(call: Call) -> Result:
+    def lower(call: NodeCall) -> Result:
         x = call.operand(0)
         return call.cast(function(call, call.cast(x, "float32")), x.data_type)
 
     return lower
 
 
-def _plain(name: str, **defaults: float) -> Callable[[Call], Result]:
+def _plain(name: str, **defaults: float) -> Callable[[NodeCall], Result]:
     """Lower to an operator of WebNN; `defaults` are the options that are attributes of ONNX's, with its defaults."""
 
-    def lower(call: Call) -> Result:
+    def lower(call: NodeCall) -> Result:
         options = {option: call.attribute(option, default) for option, default in defaults.items()}
         return getattr(call.build, name)(call.operand(0), **options)
 
@@ -47,20 +47,20 @@ lowers("LeakyRelu")(_plain("leaky_relu", alpha=0.01))
 
 
 @lowers("Relu")
-def relu(call: Call) -> Result:
+def relu(call: NodeCall) -> Result:
     """The larger of the input and 0."""
     return call.build.relu(call.operand(0))
 
 
 @lowers("PRelu")
-def prelu(call: Call) -> Result:
+def prelu(call: NodeCall) -> Result:
     """The input, times a slope where it is negative."""
     return call.tensor(0) if unsigned(call.tensor(0)) else call.build.prelu(call.operand(0), call.operand(1))
 
 
 @lowers("Selu")
 @wide
-def selu(call: Call, x: MLOperand) -> MLOperand:
+def selu(call: NodeCall, x: MLOperand) -> MLOperand:
     """An elu, times gamma."""
     alpha, gamma = call.attribute("alpha", 1.67326319217681884765625), call.attribute("gamma", 1.05070102214813232421875)
     return call.build.mul(call.build.elu(x, alpha=alpha), call.like(gamma, x))
@@ -68,7 +68,7 @@ def selu(call: Call, x: MLOperand) -> MLOperand:
 
 @lowers("Celu")
 @wide
-def celu(call: Call, x: MLOperand) -> MLOperand:
+def celu(call: NodeCall, x: MLOperand) -> MLOperand:
     """The sum of max(x, 0) and min(0, alpha (exp(x / alpha) - 1))."""
     alpha, zero = call.attribute("alpha", 1.0), call.like(0, x)
     curve = call.build.mul(call.build.elu(call.build.div(x, call.like(alpha, x))), call.like(alpha, x))
@@ -76,14 +76,14 @@ def celu(call: Call, x: MLOperand) -> MLOperand:
 
 
 @lowers("Gelu")
-def gelu(call: Call) -> Result:
+def gelu(call: NodeCall) -> Result:
     """The input times the normal distribution function of it, exactly or by tanh."""
     if call.attribute("approximate", "none") == "none":
         return call.build.gelu(call.operand(0))
     return tanh_gelu(call, call.operand(0))
 
 
-def tanh_gelu(call: Call, x: MLOperand) -> MLOperand:
+def tanh_gelu(call: NodeCall, x: MLOperand) -> MLOperand:
     """Return x * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 * x^3))) / 2, computed in float32 and rounded once."""
     build, root, values = call.build, math.sqrt(2 / math.pi), call.cast(x, "float32")
     inner = build.mul(values, build.linear(build.mul(values, values), alpha=0.044715 * root, beta=root))
@@ -92,28 +92,28 @@ def tanh_gelu(call: Call, x: MLOperand) -> MLOperand:
 
 @lowers("Mish")
 @wide
-def mish(call: Call, x: MLOperand) -> MLOperand:
+def mish(call: NodeCall, x: MLOperand) -> MLOperand:
     """The input times tanh(softplus(x))."""
     return call.build.mul(x, call.build.tanh(call.build.softplus(x)))
 
 
 @lowers("Swish")
 @wide
-def swish(call: Call, x: MLOperand) -> MLOperand:
+def swish(call: NodeCall, x: MLOperand) -> MLOperand:
     """The input times sigmoid(alpha x)."""
     alpha = call.attribute("alpha", 1.0)
     return call.build.mul(x, call.build.sigmoid(x if alpha == 1 else call.build.mul(x, call.like(alpha, x))))
 
 
 @lowers("ThresholdedRelu")
-def thresholded_relu(call: Call) -> Result:
+def thresholded_relu(call: NodeCall) -> Result:
     """The input where it is above alpha, else 0."""
     x = call.operand(0)
     return call.build.where(call.build.greater(x, call.like(call.attribute("alpha", 1.0), x)), x, call.like(0, x))
 
 
 @lowers("Shrink")
-def shrink(call: Call) -> Result:
+def shrink(call: NodeCall) -> Result:
     """The input moved towards 0 by bias, and 0 where it is between -lambd and lambd. Integers lose fractions."""
     bias, limit = call.attribute("bias", 0.0), call.attribute("lambd", 0.5)
     x, build, dtype = call.operand(0), call.build, call.tensor(0).dtype
@@ -140,7 +140,7 @@ def limits(dtype: DType) -> tuple[Any, Any]:
 
 
 @lowers("Clip")
-def clip(call: Call) -> Result:
+def clip(call: NodeCall) -> Result:
     """Elements moved into a range. A bound that is left out is the type's own, so that infinities become finite."""
     dtype = call.tensor(0).dtype
     if dtype == BOOL:
@@ -168,7 +168,7 @@ def clip(call: Call) -> Result:
     return call.build.min(call.build.max(x, call.reshape(low, shape)), call.reshape(high, shape))
 
 
-def activated(call: Call, x: MLOperand, parameters: Sequence[float]) -> MLOperand:
+def activated(call: NodeCall, x: MLOperand, parameters: Sequence[float]) -> MLOperand:
     """Return what the activation that a fused operator's attribute names makes of an operand.
 
     Args:

@@ -8,11 +8,11 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ._registry import MICROSOFT, Result, lowers
 
 
-def split_heads(call: Call, x: MLOperand, heads: int) -> MLOperand:
+def split_heads(call: NodeCall, x: MLOperand, heads: int) -> MLOperand:
     """Turn [batch, length, heads * size] into [batch, heads, length, size]."""
     batch, length, width = x.shape
     if width % heads:
@@ -20,12 +20,12 @@ def split_heads(call: Call, x: MLOperand, heads: int) -> MLOperand:
     return call.transpose(call.reshape(x, [batch, length, heads, width // heads]), [0, 2, 1, 3])
 
 
-def given(call: Call, index: int) -> MLOperand | None:
+def given(call: NodeCall, index: int) -> MLOperand | None:
     """Return an optional input; None where it is left out or, as an empty cache, has no elements."""
     return call.operand(index) if call.has(index) and call.tensor(index).size else None
 
 
-def widened(call: Call, mask: MLOperand, keys: int) -> MLOperand:
+def widened(call: NodeCall, mask: MLOperand, keys: int) -> MLOperand:
     """Pad a mask that names fewer keys than there are: those beyond do not count."""
     missing = keys - int(mask.shape[-1])
     if missing <= 0 or mask.shape[-1] == 1:
@@ -36,7 +36,7 @@ def widened(call: Call, mask: MLOperand, keys: int) -> MLOperand:
 
 
 @lowers("Attention", since=23, empty=True, ranks={0: (3, 4), 1: (3, 4), 2: (3, 4), 3: range(1, 5), 4: (4,), 5: (4,)})
-def attention(call: Call) -> Result:
+def attention(call: NodeCall) -> Result:
     """softmax(Q K' + mask) V, with a cache of earlier keys and values."""
     if call.wants(3):
         body = call.lowering.module.body(call.node, call.inputs, call.version)
@@ -84,7 +84,7 @@ def attention(call: Call) -> Result:
 
 
 @lowers("RotaryEmbedding", since=23)
-def rotary_embedding(call: Call) -> Result:
+def rotary_embedding(call: NodeCall) -> Result:
     """Elements of each head rotated by angles that depend on the position."""
     positions = call.optional(3)
     return call.build.ext.rotary_embedding(
@@ -99,7 +99,7 @@ def rotary_embedding(call: Call) -> Result:
 
 
 @lowers("RotaryEmbedding", domain=MICROSOFT, ranks={0: (3, 4), 2: (2,)})
-def rotary_embedding_of_microsoft(call: Call) -> Result:
+def rotary_embedding_of_microsoft(call: NodeCall) -> Result:
     """The same, with positions that may be given as the first one alone."""
     x = call.operand(0)
     if call.attribute("scale", 1.0) != 1.0:
@@ -133,7 +133,7 @@ class _Heads:
     v: MLOperand
 
 
-def _padding(call: Call, mask: MLOperand, keys: int, filler: float) -> MLOperand:
+def _padding(call: NodeCall, mask: MLOperand, keys: int, filler: float) -> MLOperand:
     """Return com.microsoft's mask of keys as what to add to the scores.
 
     It is flags [batch, (queries,) keys], lengths [batch], or the ends of what is seen and then its starts [2 * batch].
@@ -157,7 +157,7 @@ def _padding(call: Call, mask: MLOperand, keys: int, filler: float) -> MLOperand
     return call.build.where(keep, zero, low)
 
 
-def _weighed(call: Call, x: _Heads, padding: MLOperand | None, bias: MLOperand | None, past: int) -> MLOperand:
+def _weighed(call: NodeCall, x: _Heads, padding: MLOperand | None, bias: MLOperand | None, past: int) -> MLOperand:
     """Return the attention of heads as [batch, length, heads * columns]."""
     mask = None if padding is None else call.cast(padding, x.q.data_type)
     if bias is not None:
@@ -178,13 +178,13 @@ def _weighed(call: Call, x: _Heads, padding: MLOperand | None, bias: MLOperand |
     return merged(call, y)
 
 
-def merged(call: Call, y: MLOperand) -> MLOperand:
+def merged(call: NodeCall, y: MLOperand) -> MLOperand:
     """Turn [batch, heads, length, columns] into [batch, length, heads * columns]."""
     batch, heads, length, columns = y.shape
     return call.reshape(call.transpose(y, [0, 2, 1, 3]), [batch, length, heads * columns])
 
 
-def _filler(call: Call) -> float:
+def _filler(call: NodeCall) -> float:
     return call.attribute("mask_filter_value", -10000.0)
 
 
@@ -194,7 +194,7 @@ def _filler(call: Call) -> float:
     empty=True,
     ranks={0: (3, 5), 1: (3, 4, 5), 2: (3, 4), 3: (1,), 4: (1, 2, 3, 4), 6: (4,), 7: (4,)},
 )
-def multi_head_attention(call: Call) -> Result:
+def multi_head_attention(call: NodeCall) -> Result:
     """Attention over separate or packed queries, keys and values."""
     if call.has(8) or call.has(9) or call.wants(3):
         call.fail("caches shared between past and present, beam search and scores as an output")
@@ -221,14 +221,14 @@ def multi_head_attention(call: Call) -> Result:
     return [_weighed(call, x, padding, call.optional(5), past), x.k, x.v]
 
 
-def _unpacked(call: Call, packed: MLOperand) -> list[MLOperand]:
+def _unpacked(call: NodeCall, packed: MLOperand) -> list[MLOperand]:
     """Turn [batch, length, heads, parts, size] into the parts, [batch, heads, length, size] each."""
     batch, length, heads, parts, size = packed.shape
     pieces = call.build.split(packed, parts, axis=3)
     return [call.transpose(call.reshape(p, [batch, length, heads, size]), [0, 2, 1, 3]) for p in pieces]
 
 
-def _biased(call: Call, bias: MLOperand, q: MLOperand, k: MLOperand, v: MLOperand, heads: int) -> list[MLOperand]:
+def _biased(call: NodeCall, bias: MLOperand, q: MLOperand, k: MLOperand, v: MLOperand, heads: int) -> list[MLOperand]:
     """Add a bias, in three parts, to queries, keys and values."""
     widths = [int(o.shape[2]) if len(o.shape) == 3 else heads * int(o.shape[3]) for o in (q, k, v)]
     found: list[MLOperand] = []
@@ -240,7 +240,7 @@ def _biased(call: Call, bias: MLOperand, q: MLOperand, k: MLOperand, v: MLOperan
 
 
 @lowers("Attention", domain=MICROSOFT, empty=True, ranks={0: (3,), 1: (2,), 3: range(1, 5), 4: (5,)})
-def attention_of_microsoft(call: Call) -> Result:
+def attention_of_microsoft(call: NodeCall) -> Result:
     """The projection to queries, keys and values, then attention."""
     if call.attribute("do_rotary", 0) or call.attribute("past_present_share_buffer", 0):
         call.fail("rotary embeddings within Attention, and shared caches")
@@ -277,7 +277,7 @@ def attention_of_microsoft(call: Call) -> Result:
     empty=True,
     ranks={0: (3,), 1: (3,), 2: (3,), 3: (4,), 4: (4,), 7: (2,), 8: (2,), 10: range(2, 5)},
 )
-def group_query_attention(call: Call) -> Result:
+def group_query_attention(call: NodeCall) -> Result:
     """Attention with fewer heads of keys than of queries, over a cache that is filled to a length of its own per batch."""
     for index, name in ((11, "head_sink"), (12, "k_scale"), (13, "v_scale"), (14, "q_norm_weight"), (15, "k_norm_weight")):
         if call.has(index):
@@ -327,7 +327,7 @@ def group_query_attention(call: Call) -> Result:
     return [merged(call, y), k, v]
 
 
-def _rotated(call: Call, x: MLOperand, before: MLOperand | None) -> MLOperand:
+def _rotated(call: NodeCall, x: MLOperand, before: MLOperand | None) -> MLOperand:
     """Rotate heads by their positions: those given, or those behind the cache."""
     batch, _, count, _ = (int(d) for d in x.shape)
     if call.has(9):
@@ -346,7 +346,7 @@ def _rotated(call: Call, x: MLOperand, before: MLOperand | None) -> MLOperand:
     )
 
 
-def _appended(call: Call, past: MLOperand, new: MLOperand, before: MLOperand | None, capacity: int) -> MLOperand:
+def _appended(call: NodeCall, past: MLOperand, new: MLOperand, before: MLOperand | None, capacity: int) -> MLOperand:
     """Return a cache with new rows behind those that each batch had before."""
     batch, heads, held, size = (int(d) for d in past.shape)
     count = int(new.shape[2])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx_ir
 
-from ..call import Call
+from ..call import NodeCall
 from ..loops import fault_of_loop, fault_of_scan, nothing
 from ..types import Array
 from ._registry import Inline, Result, lowers
@@ -18,17 +18,17 @@ MOST_UNROLLED = 4096
 
 
 @lowers("If", empty=True)
-def if_(call: Call) -> Result:
+def if_(call: NodeCall) -> Result:
     """The nodes of one branch."""
     branch = call.attribute("then_branch" if call.number(0) else "else_branch")
     return Inline(list(branch), branch.outputs)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class _Unrolled:
     """The nodes of a loop's iterations, one after the other."""
 
-    call: Call
+    call: NodeCall
     body: onnx_ir.Graph
     nodes: list[onnx_ir.Node] = field(default_factory=list)
     aliases: dict[onnx_ir.Value, onnx_ir.Value] = field(default_factory=dict)
@@ -79,7 +79,7 @@ def _stays_true(body: onnx_ir.Graph) -> bool:
 
 
 @lowers("Loop", empty=True)
-def loop(call: Call) -> Result:
+def loop(call: NodeCall) -> Result:
     """The iterations one after the other, if their number is known and small."""
     body: onnx_ir.Graph = call.attribute("body")
     if fault := fault_of_loop(call.node):
@@ -93,7 +93,7 @@ def loop(call: Call) -> Result:
         call.on_host("it ends by a condition")
     if max(count, 0) * (len(body) + 1) > MOST_UNROLLED:
         call.on_host(f"{count} iterations of {len(body)} nodes are too many to unroll")
-    unrolled = _Unrolled(call, body)
+    unrolled = _Unrolled(call=call, body=body)
     states = [v for v in call.node.inputs[2:] if v is not None]
     slices: list[list[onnx_ir.Value]] = [[] for _ in body.outputs[1 + len(states) :]]
     for i in range(max(count, 0)):
@@ -107,7 +107,7 @@ def loop(call: Call) -> Result:
 
 
 @lowers("Scan", since=9, empty=True)
-def scan(call: Call) -> Result:
+def scan(call: NodeCall) -> Result:
     """The iterations one after the other, if they are few."""
     body: onnx_ir.Graph = call.attribute("body")
     if fault := fault_of_scan(call.node):
@@ -126,7 +126,7 @@ def scan(call: Call) -> Result:
     if count * (len(body) + 1) > MOST_UNROLLED:
         call.on_host(f"{count} iterations of {len(body)} nodes are too many to unroll")
     backward = call.attribute("scan_input_directions", [0] * scanned)
-    unrolled = _Unrolled(call, body)
+    unrolled = _Unrolled(call=call, body=body)
     examples = body.outputs[len(states) :]
     slices: list[list[onnx_ir.Value]] = [[] for _ in examples]
     for i in range(count):
@@ -148,7 +148,7 @@ def scan(call: Call) -> Result:
 
 
 @lowers("Scan", since=8, empty=True)
-def scan_of_batches(call: Call) -> Result:
+def scan_of_batches(call: NodeCall) -> Result:
     """Scan's first form, over batches of sequences of different lengths."""
     if fault := fault_of_scan(call.node, lengths=1):
         call.fail(fault)

@@ -15,13 +15,13 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ._registry import MICROSOFT, Result, lowers
-from ._windows import Window, extended, shared_padding, strides_of, tap, windows_of
+from ._windows import WindowAxis, extended, shared_padding, strides_of, tap, windows_of
 from .activations import activated
 
 
-def kernel_of(call: Call, weight: Sequence[int]) -> list[int]:
+def kernel_of(call: NodeCall, weight: Sequence[int]) -> list[int]:
     """Return a convolution's kernel, which its weights' shape tells; the attribute may say it again."""
     kernel = list(weight[2:])
     if (call.integers("kernel_shape") or kernel) != kernel:
@@ -29,7 +29,7 @@ def kernel_of(call: Call, weight: Sequence[int]) -> list[int]:
     return kernel
 
 
-def check_channels(call: Call, x: Sequence[int], weight: Sequence[int], groups: int) -> None:
+def check_channels(call: NodeCall, x: Sequence[int], weight: Sequence[int], groups: int) -> None:
     """Refuse shapes that are no convolution's."""
     if len(x) < 3 or len(weight) != len(x):
         call.fail(f"input {tuple(x)} and weights {tuple(weight)} are no images and filters")
@@ -38,7 +38,7 @@ def check_channels(call: Call, x: Sequence[int], weight: Sequence[int], groups: 
 
 
 def convolution(
-    call: Call, x: MLOperand, w: MLOperand, bias: MLOperand | None, windows: Sequence[Window], groups: int
+    call: NodeCall, x: MLOperand, w: MLOperand, bias: MLOperand | None, windows: Sequence[WindowAxis], groups: int
 ) -> MLOperand:
     """Return a convolution.
 
@@ -51,7 +51,7 @@ def convolution(
         groups: number of groups.
     """
     if len(windows) == 1:
-        line = Window(1, 1, 1, 0, 0)
+        line = WindowAxis(taps=1, stride=1, dilation=1, begin=0, end=0)
         x, w = (call.reshape(o, [*o.shape[:2], 1, o.shape[2]]) for o in (x, w))
         y = convolution(call, x, w, bias, [line, *windows], groups)
         return call.reshape(y, [*y.shape[:2], y.shape[3]])
@@ -75,7 +75,7 @@ def convolution(
     return call.build.conv2d(x, w, bias=bias, padding=padding, strides=strides, dilations=dilations, groups=groups)
 
 
-def folded_taps(call: Call, x: MLOperand, window: Window, count: int, order: Sequence[int]) -> MLOperand:
+def folded_taps(call: NodeCall, x: MLOperand, window: WindowAxis, count: int, order: Sequence[int]) -> MLOperand:
     """Return [N * count, C * taps, ...] of a padded [N, C, D, ...]: what each of `count` windows' taps meets, in an order."""
     n, c, _, *rest = (int(d) for d in x.shape)
     parts = [call.reshape(tap(call, x, 2, window, t, count), [n, c, 1, count, *rest]) for t in order]
@@ -84,14 +84,14 @@ def folded_taps(call: Call, x: MLOperand, window: Window, count: int, order: Seq
     return call.reshape(moved, [n * count, c * window.taps, *rest])
 
 
-def unfolded(call: Call, y: MLOperand, count: int) -> MLOperand:
+def unfolded(call: NodeCall, y: MLOperand, count: int) -> MLOperand:
     """Return [N, O, count, ...] of [N * count, O, ...]."""
     split = call.reshape(y, [int(y.shape[0]) // count, count, *y.shape[1:]])
     return call.transpose(split, [0, 2, 1, *range(3, len(split.shape))])
 
 
 @lowers("Conv")
-def conv(call: Call) -> Result:
+def conv(call: NodeCall) -> Result:
     """Convolution."""
     x, w, groups = call.tensor(0), call.tensor(1), call.attribute("group", 1)
     check_channels(call, x.shape, w.shape, groups)
@@ -100,7 +100,7 @@ def conv(call: Call) -> Result:
 
 
 @lowers("FusedConv", domain=MICROSOFT)
-def fused_conv(call: Call) -> Result:
+def fused_conv(call: NodeCall) -> Result:
     """Convolution, plus another tensor, and an activation after it."""
     y = conv(call)
     assert isinstance(y, MLOperand)
@@ -112,7 +112,7 @@ def fused_conv(call: Call) -> Result:
 
 
 def transposed(
-    call: Call, x: MLOperand, w: MLOperand, windows: Sequence[Window], sizes: Sequence[int], groups: int
+    call: NodeCall, x: MLOperand, w: MLOperand, windows: Sequence[WindowAxis], sizes: Sequence[int], groups: int
 ) -> MLOperand:
     """Return a transposed convolution.
 
@@ -125,7 +125,7 @@ def transposed(
         groups: number of groups.
     """
     if len(windows) == 1:
-        line = Window(1, 1, 1, 0, 0)
+        line = WindowAxis(taps=1, stride=1, dilation=1, begin=0, end=0)
         x, w = (call.reshape(o, [*o.shape[:2], 1, o.shape[2]]) for o in (x, w))
         y = transposed(call, x, w, [line, *windows], [1, *sizes], groups)
         return call.reshape(y, [*y.shape[:2], y.shape[3]])
@@ -138,7 +138,7 @@ def transposed(
             x = extended(call, call.reshape(spread, [n, c, d * first.stride, *others]), 2, 0, 1 - first.stride)
         before = first.span - 1 - first.begin
         x = extended(call, x, 2, before, sizes[0] + first.span - 1 - before - int(x.shape[2]))
-        steps = Window(first.taps, 1, first.dilation, 0, 0)
+        steps = WindowAxis(taps=first.taps, stride=1, dilation=first.dilation, begin=0, end=0)
         folded = folded_taps(call, x, steps, sizes[0], range(first.taps)[::-1])
         order = call.transpose(w, [0, 2, 1, *range(3, len(w.shape))])
         w = call.reshape(order, [int(w.shape[0]) * first.taps, w.shape[1], *w.shape[3:]])
@@ -164,7 +164,7 @@ def transposed(
 
 
 @lowers("ConvTranspose", folds=False)
-def conv_transpose(call: Call) -> Result:
+def conv_transpose(call: NodeCall) -> Result:
     """Transposed convolution: every element adds the filter, times itself, to the result around it."""
     x, w, groups = call.tensor(0), call.tensor(1), call.attribute("group", 1)
     if x.rank < 3 or w.rank != x.rank or groups < 1 or x.shape[1] != w.shape[0] or x.shape[1] % groups:
@@ -175,10 +175,10 @@ def conv_transpose(call: Call) -> Result:
         call.fail(f"output_padding or output_shape do not fit {count} spatial dimensions")
     automatic = call.attribute("auto_pad", "NOTSET")
     strides, dilations, pads = strides_of(call, count)
-    windows: list[Window] = []
+    windows: list[WindowAxis] = []
     sizes: list[int] = []
     for i, taps in enumerate(kernel_of(call, w.shape)):
-        window = Window(taps, strides[i], dilations[i], pads[i], pads[i + count])
+        window = WindowAxis(taps=taps, stride=strides[i], dilation=dilations[i], begin=pads[i], end=pads[i + count])
         full = (x.shape[2 + i] - 1) * window.stride + window.span + more[i]
         size = full - window.begin - window.end
         if wanted:
@@ -186,9 +186,10 @@ def conv_transpose(call: Call) -> Result:
         elif automatic in ("SAME_UPPER", "SAME_LOWER"):
             size = x.shape[2 + i] * window.stride
         elif automatic == "VALID":
-            window, size = Window(taps, strides[i], dilations[i], 0, 0), full
+            window, size = WindowAxis(taps=taps, stride=strides[i], dilation=dilations[i], begin=0, end=0), full
         if wanted or automatic.startswith("SAME"):
-            window = Window(taps, strides[i], dilations[i], *shared_padding(automatic, max(0, full - size)))
+            begin, end = shared_padding(automatic, max(0, full - size))
+            window = WindowAxis(taps=taps, stride=strides[i], dilation=dilations[i], begin=begin, end=end)
         if size < 1:
             call.fail(f"spatial dimension {i} of the result has {size} elements")
         windows.append(window)
@@ -217,7 +218,7 @@ class Side:
     size: int
 
 
-def sides(call: Call, position: MLOperand, size: int) -> list[Side]:
+def sides(call: NodeCall, position: MLOperand, size: int) -> list[Side]:
     """Return the elements on both sides of positions along a dimension."""
     # One element outside nothing is met; limited so, positions are exact integers.
     position = call.build.clamp(position, min_value=-1, max_value=size)
@@ -232,7 +233,7 @@ def sides(call: Call, position: MLOperand, size: int) -> list[Side]:
     return found
 
 
-def interpolated(call: Call, image: MLOperand, positions: Sequence[Sequence[Side]]) -> MLOperand:
+def interpolated(call: NodeCall, image: MLOperand, positions: Sequence[Sequence[Side]]) -> MLOperand:
     """Return an image [N, groups, channels, elements] at positions [N, groups, P]: [N, groups, channels, P]."""
     total: MLOperand | None = None
     for corner in itertools.product(*positions):
@@ -250,7 +251,7 @@ def interpolated(call: Call, image: MLOperand, positions: Sequence[Sequence[Side
 
 
 @lowers("DeformConv")
-def deform_conv(call: Call) -> Result:
+def deform_conv(call: NodeCall) -> Result:
     """Convolution whose taps are moved by offsets; between elements the input is interpolated, outside it is 0."""
     x, w, offsets = call.tensor(0), call.tensor(1), call.tensor(2)
     groups, offset_groups = call.attribute("group", 1), call.attribute("offset_group", 1)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ._registry import Result, lowers
 from .linear import product
 
 
 @dataclass(frozen=True)
-class Term:
+class EinsumTerm:
     """An operand and the letters of its dimensions; those that an ellipsis stands for are numbers, counted from the last."""
 
     operand: MLOperand
@@ -25,7 +25,7 @@ class Term:
         return int(self.operand.shape[self.letters.index(letter)])
 
 
-def letters_of(call: Call, text: str, rank: int | None, ellipsis: int = 0) -> tuple[str, ...]:
+def letters_of(call: NodeCall, text: str, rank: int | None, ellipsis: int = 0) -> tuple[str, ...]:
     """Return the letters of one side's term.
 
     Args:
@@ -45,7 +45,7 @@ def letters_of(call: Call, text: str, rank: int | None, ellipsis: int = 0) -> tu
     return letters
 
 
-def diagonal(call: Call, term: Term) -> Term:
+def diagonal(call: NodeCall, term: EinsumTerm) -> EinsumTerm:
     """Return a term whose letters all differ."""
     operand, letters = term.operand, list(term.letters)
     for letter in dict.fromkeys(term.letters):
@@ -62,25 +62,25 @@ def diagonal(call: Call, term: Term) -> Term:
                 strides = [*[1] * len(heads), size + 1]
                 operand = call.build.slice(operand, [0] * len(strides), list(operand.shape), strides=strides)
             letters = [*(letters[i] for i in order), letter]
-    return Term(operand, tuple(letters))
+    return EinsumTerm(operand, tuple(letters))
 
 
-def summed(call: Call, term: Term, kept: set[str]) -> Term:
+def summed(call: NodeCall, term: EinsumTerm, kept: set[str]) -> EinsumTerm:
     """Return a term without the letters that nothing else has."""
     axes = [i for i, letter in enumerate(term.letters) if letter not in kept]
     if not axes:
         return term
-    return Term(call.build.reduce_sum(term.operand, axes=axes), tuple(c for c in term.letters if c in kept))
+    return EinsumTerm(call.build.reduce_sum(term.operand, axes=axes), tuple(c for c in term.letters if c in kept))
 
 
-def arranged(call: Call, term: Term, groups: Sequence[Sequence[str]], sizes: Sequence[int]) -> MLOperand:
+def arranged(call: NodeCall, term: EinsumTerm, groups: Sequence[Sequence[str]], sizes: Sequence[int]) -> MLOperand:
     """Return a term's operand with its letters in the order of groups, each group one dimension; `sizes` leads the shape."""
     order = [term.letters.index(letter) for group in groups for letter in group]
     moved = call.transpose(term.operand, order)
     return call.reshape(moved, [*sizes, *(math.prod(term.size(c) for c in group) for group in groups[1:])])
 
 
-def contracted(call: Call, a: Term, b: Term, kept: set[str]) -> Term:
+def contracted(call: NodeCall, a: EinsumTerm, b: EinsumTerm, kept: set[str]) -> EinsumTerm:
     """Return the product of two terms, summed over the letters that are not kept."""
     # A dimension of 1 that meets a longer one is broadcast: it may as well be absent.
     both = [c for c in a.letters if c in b.letters]
@@ -88,7 +88,7 @@ def contracted(call: Call, a: Term, b: Term, kept: set[str]) -> Term:
         lone = [c for c in both if x.size(c) == 1 and y.size(c) != 1]
         if lone:
             shape = [d for c, d in zip(x.letters, x.operand.shape, strict=True) if c not in lone]
-            less = Term(call.reshape(x.operand, shape), tuple(c for c in x.letters if c not in lone))
+            less = EinsumTerm(call.reshape(x.operand, shape), tuple(c for c in x.letters if c not in lone))
             return contracted(call, less, b, kept) if x is a else contracted(call, a, less, kept)
     for c in both:
         if a.size(c) != b.size(c):
@@ -107,11 +107,11 @@ def contracted(call: Call, a: Term, b: Term, kept: set[str]) -> Term:
     y = product(call, left, right)
     letters = (*shared, *rows, *columns)
     shape = [*sizes, *(a.size(c) for c in rows), *(b.size(c) for c in columns)]
-    return Term(call.reshape(y, shape), letters)
+    return EinsumTerm(call.reshape(y, shape), letters)
 
 
 @lowers("Einsum")
-def einsum(call: Call) -> Result:
+def einsum(call: NodeCall) -> Result:
     """The sum that an equation describes."""
     equation = str(call.attribute("equation")).replace(" ", "")
     inputs, arrow, output = equation.partition("->")
@@ -120,10 +120,10 @@ def einsum(call: Call) -> Result:
         call.fail(f"equation '{equation}' has {len(texts)} terms for {len(call)} inputs")
     data_type = call.operand(0).data_type
     computed = data_type if data_type not in ("int8", "uint8") else "int32"
-    terms: list[Term] = []
+    terms: list[EinsumTerm] = []
     for i, text in enumerate(texts):
         letters = letters_of(call, text, call.tensor(i).rank)
-        terms.append(diagonal(call, Term(call.cast(call.operand(i), computed), letters)))
+        terms.append(diagonal(call, EinsumTerm(call.cast(call.operand(i), computed), letters)))
     dots = max((sum(c.isdigit() for c in t.letters) for t in terms), default=0)
     if arrow:
         wanted = letters_of(call, output, None, dots)

@@ -9,8 +9,8 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
-from ..tensors import Tensor
+from ..call import NodeCall
+from ..tensors import OnnxTensor
 from ..types import is_float
 from ._registry import Result, lowers
 
@@ -60,28 +60,28 @@ BINARY = {
 VARIADIC = {"Max": "max", "Min": "min", "Sum": "add"}
 
 
-def method(call: Call, name: str) -> Callable[..., MLOperand]:
+def method(call: NodeCall, name: str) -> Callable[..., MLOperand]:
     """Return a method of the builder, or of its extensions where the name starts with "ext."."""
     holder: Any = call.build.ext if name.startswith("ext.") else call.build
     return getattr(holder, name.removeprefix("ext."))
 
 
-def _unary(name: str) -> Callable[[Call], Result]:
-    def lower(call: Call) -> Result:
+def _unary(name: str) -> Callable[[NodeCall], Result]:
+    def lower(call: NodeCall) -> Result:
         return method(call, name)(call.operand(0))
 
     return lower
 
 
-def _binary(name: str) -> Callable[[Call], Result]:
-    def lower(call: Call) -> Result:
+def _binary(name: str) -> Callable[[NodeCall], Result]:
+    def lower(call: NodeCall) -> Result:
         return method(call, name)(call.operand(0), call.operand(1))
 
     return lower
 
 
-def _variadic(name: str) -> Callable[[Call], Result]:
-    def lower(call: Call) -> Result:
+def _variadic(name: str) -> Callable[[NodeCall], Result]:
+    def lower(call: NodeCall) -> Result:
         if len(call) == 1:
             return call.tensor(0)
         return call.fold(method(call, name), [call.operand(i) for i in range(len(call))])
@@ -98,7 +98,7 @@ for _name, _method in VARIADIC.items():
 
 
 @lowers("Mean")
-def mean(call: Call) -> Result:
+def mean(call: NodeCall) -> Result:
     """The mean of any number of inputs; of float16 ones computed in float32."""
     operands = [call.operand(i) for i in range(len(call))]
     if len(operands) == 1:
@@ -108,25 +108,25 @@ def mean(call: Call) -> Result:
 
 
 @lowers("Abs")
-def absolute(call: Call) -> Result:
+def absolute(call: NodeCall) -> Result:
     """The distance from 0."""
     return call.tensor(0) if unsigned(call.tensor(0)) else call.build.abs(call.operand(0))
 
 
 @lowers("Sign")
-def sign(call: Call) -> Result:
+def sign(call: NodeCall) -> Result:
     """-1, 0 or 1."""
     x = call.operand(0)
     return call.build.min(x, call.like(1, x)) if unsigned(call.tensor(0)) else call.build.sign(x)
 
 
-def unsigned(tensor: Tensor) -> bool:
+def unsigned(tensor: OnnxTensor) -> bool:
     """Whether a tensor holds integers that are never negative."""
     return not is_float(tensor.dtype) and "u" in tensor.dtype.name
 
 
 @lowers("IsInf")
-def is_inf(call: Call) -> Result:
+def is_inf(call: NodeCall) -> Result:
     """Whether elements are infinite, of the signs asked for."""
     x = call.operand(0)
     infinite = call.build.is_infinite(x)
@@ -140,26 +140,26 @@ def is_inf(call: Call) -> Result:
 
 
 @lowers("Where", moves=True)
-def where(call: Call) -> Result:
+def where(call: NodeCall) -> Result:
     """Elements of the second input where the first is true, of the third elsewhere."""
     return call.build.where(call.operand(0), call.operand(1), call.operand(2))
 
 
 @lowers("Mod")
-def mod(call: Call) -> Result:
+def mod(call: NodeCall) -> Result:
     """What a division leaves: with the sign of the dividend (fmod) or of the divisor."""
     return method(call, "ext.fmod" if call.attribute("fmod", 0) else "ext.mod")(call.operand(0), call.operand(1))
 
 
 @lowers("BitShift")
-def bit_shift(call: Call) -> Result:
+def bit_shift(call: NodeCall) -> Result:
     """Bits moved up or down."""
     name = "ext.shift_left" if call.attribute("direction") == "LEFT" else "ext.shift_right"
     return method(call, name)(call.operand(0), call.operand(1))
 
 
 @lowers("Pow")
-def power(call: Call) -> Result:
+def power(call: NodeCall) -> Result:
     """Elements raised to exponents, in the bases' type whatever type the exponents have."""
     base, exponent = call.operand(0), call.operand(1)
     if is_float(call.tensor(0).dtype):

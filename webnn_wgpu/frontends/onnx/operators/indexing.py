@@ -9,22 +9,22 @@ import numpy as np
 from webnn_wgpu import MLOperand
 
 from .. import host
-from ..call import Call
-from ..tensors import Tensor
+from ..call import NodeCall
+from ..tensors import OnnxTensor
 from ..types import is_float
 from ._registry import SOME, Result, lowers
 from .movement import cut
 
 
 @lowers("Gather", moves=True)
-def gather(call: Call) -> Result:
+def gather(call: NodeCall) -> Result:
     """Slices picked by indices, which count from the end where they are negative."""
     axis = call.axis(call.attribute("axis", 0), call.tensor(0).rank)
     return call.build.gather(call.operand(0), call.operand(1), axis=axis)
 
 
 @lowers("GatherElements", moves=True)
-def gather_elements(call: Call) -> Result:
+def gather_elements(call: NodeCall) -> Result:
     """Elements picked along an axis, each by an index of its own."""
     x, indices = call.operand(0), call.operand(1)
     axis = call.axis(call.attribute("axis", 0), len(x.shape))
@@ -39,7 +39,7 @@ def gather_elements(call: Call) -> Result:
 
 
 @lowers("GatherND", moves=True, ranks={0: SOME, 1: SOME})
-def gather_nd(call: Call) -> Result:
+def gather_nd(call: NodeCall) -> Result:
     """Slices picked by coordinates, within each batch."""
     indices = call.operand(1)
     batch, shape = call.attribute("batch_dims", 0), list(indices.shape[:-1])
@@ -51,7 +51,7 @@ def gather_nd(call: Call) -> Result:
     return call.build.gather_nd(call.operand(0), indices)
 
 
-def _coordinate(call: Call, shape: list[int], axis: int, data_type: str) -> MLOperand:
+def _coordinate(call: NodeCall, shape: list[int], axis: int, data_type: str) -> MLOperand:
     """Return each element's coordinate along an axis, with a last dimension of 1 for it."""
     sizes = [1] * (len(shape) + 1)
     sizes[axis] = shape[axis]
@@ -59,7 +59,7 @@ def _coordinate(call: Call, shape: list[int], axis: int, data_type: str) -> MLOp
 
 
 @lowers("Scatter", "ScatterElements", empty=True, ranks={0: SOME, 1: SOME})
-def scatter_elements(call: Call) -> Result:
+def scatter_elements(call: NodeCall) -> Result:
     """A copy in which elements, picked by indices along an axis, are replaced by updates or combined with them."""
     if not call.tensor(1).size:
         return call.tensor(0)
@@ -77,7 +77,7 @@ def scatter_elements(call: Call) -> Result:
 
 
 @lowers("ScatterND", empty=True)
-def scatter_nd(call: Call) -> Result:
+def scatter_nd(call: NodeCall) -> Result:
     """A copy in which slices, picked by coordinates, are replaced by updates or combined with them."""
     if not call.tensor(1).size:
         return call.tensor(0)
@@ -86,7 +86,7 @@ def scatter_nd(call: Call) -> Result:
 
 
 def _scatter(
-    call: Call, form: str, reduction: str, x: MLOperand, indices: MLOperand, updates: MLOperand, **options: int
+    call: NodeCall, form: str, reduction: str, x: MLOperand, indices: MLOperand, updates: MLOperand, **options: int
 ) -> MLOperand:
     if reduction == "none":
         return getattr(call.build, form)(x, indices, updates, **options)
@@ -94,7 +94,7 @@ def _scatter(
 
 
 @lowers("ReverseSequence", moves=True, ranks={0: range(2, 65), 1: (1,)})
-def reverse_sequence(call: Call) -> Result:
+def reverse_sequence(call: NodeCall) -> Result:
     """The first elements of each sequence in reverse order; how many, the second input says."""
     x, lengths = call.operand(0), call.operand(1)
     time, batch = call.axes([call.attribute("time_axis", 0), call.attribute("batch_axis", 1)], len(x.shape))
@@ -110,7 +110,7 @@ def reverse_sequence(call: Call) -> Result:
 
 
 @lowers("OneHot")
-def one_hot(call: Call) -> Result:
+def one_hot(call: NodeCall) -> Result:
     """One value at an index along a new axis, another elsewhere; nowhere for indices that are out of range."""
     indices, values = call.operand(0), call.operand(2)
     depth = call.number(1)
@@ -137,7 +137,7 @@ def one_hot(call: Call) -> Result:
 
 
 @lowers("Compress", moves=True, ranks={1: (1,)})
-def compress(call: Call) -> Result:
+def compress(call: NodeCall) -> Result:
     """Slices for which a condition holds, if it is known; else nothing tells how many there are."""
     condition = call.tensor(1).array
     if condition is None:
@@ -151,18 +151,18 @@ def compress(call: Call) -> Result:
     if not places.size:
         sizes = list(operand.shape)
         sizes[axis] = 0
-        return Tensor.known(np.zeros(sizes, x.dtype))
+        return OnnxTensor.known(np.zeros(sizes, x.dtype))
     return call.build.gather(operand, call.constant(places, "int32"), axis=axis)
 
 
 @lowers("NonZero", "Unique", "NonMaxSuppression")
-def data_dependent(call: Call) -> Result:
+def data_dependent(call: NodeCall) -> Result:
     """Left to the host."""
     call.on_host("the shape of its result depends on elements")
 
 
 @lowers("TopK", moves=True, ranks={0: SOME})
-def top_k(call: Call) -> Result:
+def top_k(call: NodeCall) -> Result:
     """The largest or smallest elements along an axis, and where they are."""
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", -1), x.rank)
@@ -171,21 +171,21 @@ def top_k(call: Call) -> Result:
         call.fail(f"k = {k} of {x.shape[axis]} elements")
     if not k:
         sizes = (*x.shape[:axis], 0, *x.shape[axis + 1 :])
-        return [Tensor.known(np.zeros(sizes, x.dtype)), Tensor.known(np.zeros(sizes, np.int64))]
+        return [OnnxTensor.known(np.zeros(sizes, x.dtype)), OnnxTensor.known(np.zeros(sizes, np.int64))]
     return call.build.ext.top_k(call.operand(0), k, axis=axis, largest=bool(call.attribute("largest", 1)))
 
 
 @lowers("Range")
-def range_(call: Call) -> Result:
+def range_(call: NodeCall) -> Result:
     """Numbers at equal distances."""
     given = [call.value(i) for i in range(3)]
     if host.expected_size(call.node, given) > host.MOST_FOLDED:
         call.fail("too many numbers")
-    return Tensor.known(host.evaluate(call.node, given, call.version)[0])
+    return OnnxTensor.known(host.evaluate(call.node, given, call.version)[0])
 
 
 @lowers("TensorScatter", moves=True)
-def tensor_scatter(call: Call) -> Result:
+def tensor_scatter(call: NodeCall) -> Result:
     """A cache with new elements in place of old ones along an axis, each batch's from a place of its own on."""
     past, update, build = call.operand(0), call.operand(1), call.build
     rank = len(past.shape)
@@ -206,7 +206,7 @@ def tensor_scatter(call: Call) -> Result:
 
 
 @lowers("CenterCropPad", moves=True)
-def center_crop_pad(call: Call) -> Result:
+def center_crop_pad(call: NodeCall) -> Result:
     """Cut or padded with zeros to other sizes, the same on both sides."""
     x = call.tensor(0)
     axes, sizes = call.axes(call.integers("axes") or range(x.rank), x.rank), call.ints(1) or []

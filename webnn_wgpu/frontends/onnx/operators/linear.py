@@ -8,7 +8,7 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ._registry import MICROSOFT, Result, lowers
 from .activations import activated
 
@@ -16,7 +16,7 @@ MOST_PRODUCTS = 1 << 24
 """Most products of integers that are kept at a time."""
 
 
-def product(call: Call, a: MLOperand, b: MLOperand) -> MLOperand:
+def product(call: NodeCall, a: MLOperand, b: MLOperand) -> MLOperand:
     """Return numpy's matrix product: vectors are rows or columns, integers are multiplied exactly."""
     if not a.shape or not b.shape:
         call.fail("a scalar is multiplied as a matrix")
@@ -32,7 +32,7 @@ def product(call: Call, a: MLOperand, b: MLOperand) -> MLOperand:
     return call.reshape(y, sizes)
 
 
-def integer_product(call: Call, a: MLOperand, b: MLOperand) -> MLOperand:
+def integer_product(call: NodeCall, a: MLOperand, b: MLOperand) -> MLOperand:
     """Return the product of matrices of integers, wrapped around as their type does."""
     if a.data_type in ("int8", "uint8"):
         return call.cast(integer_product(call, call.cast(a, "int32"), call.cast(b, "int32")), a.data_type)
@@ -51,13 +51,13 @@ def integer_product(call: Call, a: MLOperand, b: MLOperand) -> MLOperand:
 
 
 @lowers("MatMul")
-def matmul(call: Call) -> Result:
+def matmul(call: NodeCall) -> Result:
     """The matrix product."""
     return product(call, call.operand(0), call.operand(1))
 
 
 @lowers("Gemm")
-def gemm(call: Call) -> Result:
+def gemm(call: NodeCall) -> Result:
     """Alpha * A' * B' + beta * C."""
     a, b, c = call.operand(0), call.operand(1), call.optional(2)
     alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
@@ -79,7 +79,7 @@ def gemm(call: Call) -> Result:
 
 
 @lowers("FusedGemm", domain=MICROSOFT)
-def fused_gemm(call: Call) -> Result:
+def fused_gemm(call: NodeCall) -> Result:
     """The same, and an activation after it."""
     y = gemm(call)
     assert isinstance(y, MLOperand)
@@ -88,7 +88,7 @@ def fused_gemm(call: Call) -> Result:
 
 
 @lowers("FusedMatMul", "TransposeMatMul", domain=MICROSOFT)
-def fused_matmul(call: Call) -> Result:
+def fused_matmul(call: NodeCall) -> Result:
     """Alpha times the matrix product of inputs that may be transposed."""
     operands = [call.operand(0), call.operand(1)]
     for i, letter in enumerate("AB"):
@@ -107,7 +107,7 @@ def fused_matmul(call: Call) -> Result:
 
 
 @lowers("Det", ranks={0: range(2, 65)})
-def det(call: Call) -> Result:
+def det(call: NodeCall) -> Result:
     """Determinants of matrices: each column's greatest element is brought to the front, then eliminated."""
     *heads, n, columns = call.tensor(0).shape
     if n != columns:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ._registry import SOME, Result, lowers
 
 
-def negative_log_likelihood(call: Call, scores: MLOperand, reduction: str) -> MLOperand:
+def negative_log_likelihood(call: NodeCall, scores: MLOperand, reduction: str) -> MLOperand:
     """Return the loss of scores [N, C, sizes...], float32, with the node's targets [N, sizes...] and weights [C]."""
     target = call.operand(1)
     shape = [int(d) for d in target.shape]
@@ -38,13 +38,13 @@ def negative_log_likelihood(call: Call, scores: MLOperand, reduction: str) -> ML
 
 
 @lowers("NegativeLogLikelihoodLoss", ranks={0: range(2, 65), 1: SOME})
-def negative_log_likelihood_loss(call: Call) -> Result:
+def negative_log_likelihood_loss(call: NodeCall) -> Result:
     """The loss of logarithms of probabilities."""
     return negative_log_likelihood(call, call.cast(call.operand(0), "float32"), call.attribute("reduction", "mean"))
 
 
 @lowers("SoftmaxCrossEntropyLoss", ranks={0: range(2, 65), 1: SOME})
-def softmax_cross_entropy_loss(call: Call) -> Result:
+def softmax_cross_entropy_loss(call: NodeCall) -> Result:
     """The loss of scores, and the logarithms of their probabilities."""
     x = call.cast(call.operand(0), "float32")
     logarithms = call.build.ext.log_softmax(x, 1)

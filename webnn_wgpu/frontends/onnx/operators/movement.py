@@ -8,13 +8,13 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
-from ..tensors import Tensor
+from ..call import NodeCall
+from ..tensors import OnnxTensor
 from ._registry import SOME, Result, lowers
 
 
 @lowers("Reshape", empty=True, moves=True)
-def reshape(call: Call) -> Result:
+def reshape(call: NodeCall) -> Result:
     """Another shape; 0 keeps a size, -1 follows from the others."""
     x = call.tensor(0)
     sizes = (call.ints(1) if call.version >= 5 else call.integers("shape")) or []
@@ -26,12 +26,12 @@ def reshape(call: Call) -> Result:
             call.fail(f"{x.shape} cannot take the shape {tuple(sizes)}")
         sizes[sizes.index(-1)] = x.size // rest
     if not x.size:
-        return Tensor.known(np.zeros(sizes, x.dtype))
+        return OnnxTensor.known(np.zeros(sizes, x.dtype))
     return call.reshape(call.operand(0), sizes)
 
 
 @lowers("Squeeze", moves=True)
-def squeeze(call: Call) -> Result:
+def squeeze(call: NodeCall) -> Result:
     """Without sizes of 1."""
     x = call.tensor(0)
     axes = call.ints(1, "axes")
@@ -40,7 +40,7 @@ def squeeze(call: Call) -> Result:
 
 
 @lowers("Unsqueeze", moves=True)
-def unsqueeze(call: Call) -> Result:
+def unsqueeze(call: NodeCall) -> Result:
     """With sizes of 1 put in."""
     x = call.tensor(0)
     axes = call.ints(1, "axes") or []
@@ -53,7 +53,7 @@ def unsqueeze(call: Call) -> Result:
 
 
 @lowers("Flatten", moves=True)
-def flatten(call: Call) -> Result:
+def flatten(call: NodeCall) -> Result:
     """Two dimensions."""
     x = call.tensor(0)
     axis = call.attribute("axis", 1)
@@ -62,22 +62,22 @@ def flatten(call: Call) -> Result:
 
 
 @lowers("Transpose", moves=True)
-def transpose(call: Call) -> Result:
+def transpose(call: NodeCall) -> Result:
     """Dimensions in another order."""
     return call.transpose(call.operand(0), call.attribute("perm") or list(reversed(range(call.tensor(0).rank))))
 
 
 @lowers("Expand", moves=True)
-def expand(call: Call) -> Result:
+def expand(call: NodeCall) -> Result:
     """Repeated along sizes of 1, in both directions as numpy broadcasts."""
     x = call.tensor(0)
     sizes = broadcast(call, x.shape, call.ints(1) or [])
     if 0 in sizes:
-        return Tensor.known(np.zeros(sizes, x.dtype))
+        return OnnxTensor.known(np.zeros(sizes, x.dtype))
     return call.operand(0) if sizes == x.shape else call.build.expand(call.operand(0), list(sizes))
 
 
-def broadcast(call: Call, first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
+def broadcast(call: NodeCall, first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
     """Return the shape that two shapes broadcast to."""
     try:
         return np.broadcast_shapes(tuple(first), tuple(second))
@@ -86,19 +86,19 @@ def broadcast(call: Call, first: Sequence[int], second: Sequence[int]) -> tuple[
 
 
 @lowers("Tile", moves=True)
-def tile(call: Call) -> Result:
+def tile(call: NodeCall) -> Result:
     """Repeated as a whole."""
     x = call.tensor(0)
     repetitions = call.ints(1) or []
     if len(repetitions) != x.rank:
         call.fail(f"{len(repetitions)} repetitions for rank {x.rank}")
     if 0 in repetitions:
-        return Tensor.known(np.zeros([d * r for d, r in zip(x.shape, repetitions, strict=True)], x.dtype))
+        return OnnxTensor.known(np.zeros([d * r for d, r in zip(x.shape, repetitions, strict=True)], x.dtype))
     return call.build.tile(call.operand(0), repetitions) if repetitions else call.operand(0)
 
 
 @lowers("Concat", empty=True, moves=True, ranks={0: SOME})
-def concat(call: Call) -> Result:
+def concat(call: NodeCall) -> Result:
     """Joined along an axis; parts without elements are left out."""
     tensors = [call.tensor(i) for i in range(len(call))]
     axis = call.axis(call.attribute("axis", 1), tensors[0].rank)
@@ -108,14 +108,14 @@ def concat(call: Call) -> Result:
     if not parts:
         sizes = list(tensors[0].shape)
         sizes[axis] = sum(t.shape[axis] for t in tensors)
-        return Tensor.known(np.zeros(sizes, tensors[0].dtype))
+        return OnnxTensor.known(np.zeros(sizes, tensors[0].dtype))
     if len(parts) == 2 and call.position(0) is not None:
         return call.joined(0, call.operand(1), axis)
     return parts[0] if len(parts) == 1 else call.build.concat([call.hold(t) for t in parts], axis)
 
 
 @lowers("Split", moves=True, ranks={0: SOME})
-def split(call: Call) -> Result:
+def split(call: NodeCall) -> Result:
     """Cut along an axis; parts may have no elements."""
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", 0), x.rank)
@@ -130,11 +130,11 @@ def split(call: Call) -> Result:
         call.fail(f"the parts {splits} do not add up to {x.shape[axis]}")
     pieces = iter(call.build.split(call.operand(0), [s for s in splits if s], axis=axis))
     empty = np.zeros([*x.shape[:axis], 0, *x.shape[axis + 1 :]], x.dtype)
-    return [next(pieces) if s else Tensor.known(empty) for s in splits]
+    return [next(pieces) if s else OnnxTensor.known(empty) for s in splits]
 
 
 @lowers("Slice", moves=True)
-def slice_(call: Call) -> Result:
+def slice_(call: NodeCall) -> Result:
     """A part of each dimension, with steps of either sign."""
     x = call.tensor(0)
     starts, ends = call.ints(1, "starts") or [], call.ints(2, "ends") or []
@@ -154,7 +154,7 @@ def slice_(call: Call) -> Result:
         ranges[axis] = range(first, last, step)
     sizes = [len(r) for r in ranges]
     if 0 in sizes:
-        return Tensor.known(np.zeros(sizes, x.dtype))
+        return OnnxTensor.known(np.zeros(sizes, x.dtype))
     backward = [i for i, r in enumerate(ranges) if r.step < 0 and len(r) > 1]
     operand = call.operand(0)
     forward = [r[::-1] if i in backward else r for i, r in enumerate(ranges)]
@@ -167,14 +167,14 @@ def slice_(call: Call) -> Result:
 
 
 @lowers("Trilu", moves=True)
-def trilu(call: Call) -> Result:
+def trilu(call: NodeCall) -> Result:
     """The upper or lower triangle of the last two dimensions."""
     diagonal = max(-(2**31), min(call.integer(1, 0), 2**31 - 1))
     return call.build.triangular(call.operand(0), upper=bool(call.attribute("upper", 1)), diagonal=diagonal)
 
 
 @lowers("DepthToSpace", moves=True, ranks={0: (4,)})
-def depth_to_space(call: Call) -> Result:
+def depth_to_space(call: NodeCall) -> Result:
     """Blocks of channels become blocks of pixels."""
     n, c, h, w = call.tensor(0).shape
     b = call.required("blocksize")
@@ -187,7 +187,7 @@ def depth_to_space(call: Call) -> Result:
 
 
 @lowers("SpaceToDepth", moves=True, ranks={0: (4,)})
-def space_to_depth(call: Call) -> Result:
+def space_to_depth(call: NodeCall) -> Result:
     """Blocks of pixels become blocks of channels."""
     n, c, h, w = call.tensor(0).shape
     b = call.required("blocksize")
@@ -196,7 +196,7 @@ def space_to_depth(call: Call) -> Result:
     return call.reshape(moved, [n, c * b * b, h // b, w // b])
 
 
-def cut(call: Call, operand: MLOperand, axis: int, start: int, stop: int) -> MLOperand:
+def cut(call: NodeCall, operand: MLOperand, axis: int, start: int, stop: int) -> MLOperand:
     """Return a range of one dimension."""
     shape = list(operand.shape)
     if (start, stop) == (0, shape[axis]):
@@ -207,7 +207,7 @@ def cut(call: Call, operand: MLOperand, axis: int, start: int, stop: int) -> MLO
 
 
 @lowers("Pad", moves=True)
-def pad(call: Call) -> Result:
+def pad(call: NodeCall) -> Result:
     """Padded, or cut where the padding is negative; wrapped around with mode "wrap"."""
     x = call.tensor(0)
     pads = call.ints(1, "pads") or []

@@ -9,37 +9,37 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ..rounding import rounded
-from ..tensors import Tensor
+from ..tensors import OnnxTensor
 from ..types import FLOAT32, HELD, DType
 from ._registry import IMAGES, MICROSOFT, SOME, Result, lowers
 
 
-def wide(call: Call, index: int) -> MLOperand:
+def wide(call: NodeCall, index: int) -> MLOperand:
     """Return an input as float32."""
     return call.cast(call.operand(index), "float32")
 
 
-def per_channel(call: Call, operand: MLOperand, rank: int) -> MLOperand:
+def per_channel(call: NodeCall, operand: MLOperand, rank: int) -> MLOperand:
     """Return a vector of channels in a shape that broadcasts to [N, C, sizes...]."""
     return call.reshape(operand, [1, math.prod(operand.shape), *[1] * (rank - 2)]) if rank > 1 else operand
 
 
-def moments(call: Call, x: MLOperand, axes: Sequence[int]) -> tuple[MLOperand, MLOperand, MLOperand]:
+def moments(call: NodeCall, x: MLOperand, axes: Sequence[int]) -> tuple[MLOperand, MLOperand, MLOperand]:
     """Return mean, what differs from it, and variance, over axes that stay with a size of 1."""
     mean = call.build.reduce_mean(x, axes=list(axes), keep_dimensions=True)
     apart = call.build.sub(x, mean)
     return mean, apart, call.build.reduce_mean(call.build.mul(apart, apart), axes=list(axes), keep_dimensions=True)
 
 
-def scaled(call: Call, y: MLOperand, scale: MLOperand | None, bias: MLOperand | None) -> MLOperand:
+def scaled(call: NodeCall, y: MLOperand, scale: MLOperand | None, bias: MLOperand | None) -> MLOperand:
     """Return y * scale + bias, as far as they are given."""
     y = y if scale is None else call.build.mul(y, call.cast(scale, y.data_type))
     return y if bias is None else call.build.add(y, call.cast(bias, y.data_type))
 
 
-def number(call: Call, value: float) -> MLOperand:
+def number(call: NodeCall, value: float) -> MLOperand:
     """Return a scalar of float32."""
     return call.constant(value, "float32")
 
@@ -49,17 +49,17 @@ def keeps(x: MLOperand, epsilon: float) -> MLOperand | None:
     return x if x.data_type == "float32" or abs(float(np.float16(epsilon)) - epsilon) <= epsilon / 512 else None
 
 
-def typed(operand: MLOperand, dtype: DType, call: Call) -> Tensor:
+def typed(operand: MLOperand, dtype: DType, call: NodeCall) -> OnnxTensor:
     """Return a result of a type that the inputs do not tell."""
     held = call.cast(operand, HELD[dtype])
-    return Tensor(tuple(operand.shape), dtype, operand=rounded(call, held, dtype))
+    return OnnxTensor(shape=tuple(operand.shape), dtype=dtype, operand=rounded(call, held, dtype))
 
 
 # over images ----------------------------------------------------------------------------------------------------------
 
 
 @lowers("BatchNormalization", ranks={0: SOME})
-def batch_normalization(call: Call) -> Result:
+def batch_normalization(call: NodeCall) -> Result:
     """Channels normalized with given statistics; in training with their own, by which the given ones are moved."""
     x, epsilon = call.operand(0), call.attribute("epsilon", 1e-5)
     rank = len(x.shape)
@@ -82,7 +82,7 @@ def batch_normalization(call: Call) -> Result:
     return call.build.batch_normalization(x, mean, variance, scale=scale, bias=bias, epsilon=epsilon)
 
 
-def trained(call: Call, x: MLOperand, epsilon: float) -> Result:
+def trained(call: NodeCall, x: MLOperand, epsilon: float) -> Result:
     """Return what training gives: normalized images, moved statistics, and in older versions their own too."""
     rank = len(x.shape)
     if rank < 2:
@@ -92,7 +92,7 @@ def trained(call: Call, x: MLOperand, epsilon: float) -> Result:
     y = call.build.div(apart, call.build.sqrt(call.build.add(variance, number(call, epsilon))))
     y = scaled(call, y, per_channel(call, wide(call, 1), rank), per_channel(call, wide(call, 2), rank))
     momentum = call.attribute("momentum", 0.9)
-    results: list[MLOperand | Tensor] = [y]
+    results: list[MLOperand | OnnxTensor] = [y]
     own = [call.reshape(mean, channels), call.reshape(variance, channels)]
     for i, statistic in zip((3, 4), own, strict=True):
         kept = call.build.mul(wide(call, i), number(call, momentum))
@@ -101,7 +101,7 @@ def trained(call: Call, x: MLOperand, epsilon: float) -> Result:
     return [*results, *(typed(o, call.tensor(3).dtype, call) for o in own)]
 
 
-def normalized_images(call: Call, x: MLOperand, groups: int, scale: MLOperand | None, bias: MLOperand | None) -> MLOperand:
+def normalized_images(call: NodeCall, x: MLOperand, groups: int, scale: MLOperand | None, bias: MLOperand | None) -> MLOperand:
     """Return each image's channels, or so many groups of them, normalized; scale and bias are one for each group."""
     n, epsilon = int(x.shape[0]), call.attribute("epsilon", 1e-5)
     if groups < 1:
@@ -114,14 +114,14 @@ def normalized_images(call: Call, x: MLOperand, groups: int, scale: MLOperand | 
 
 
 @lowers("InstanceNormalization", ranks={0: range(2, 65)})
-def instance_normalization(call: Call) -> Result:
+def instance_normalization(call: NodeCall) -> Result:
     """Each image's channels normalized."""
     x = call.operand(0)
     return normalized_images(call, x, int(x.shape[1]), call.operand(1), call.operand(2))
 
 
 @lowers("GroupNormalization", ranks={0: range(2, 65)})
-def group_normalization(call: Call) -> Result:
+def group_normalization(call: NodeCall) -> Result:
     """Groups of each image's channels normalized; scale and bias are one for each group, since version 21 for each channel."""
     x, groups = call.operand(0), call.required("num_groups")
     if call.version < 21:
@@ -132,7 +132,7 @@ def group_normalization(call: Call) -> Result:
 
 
 @lowers("GroupNorm", domain=MICROSOFT, ranks={0: IMAGES})
-def group_norm(call: Call) -> Result:
+def group_norm(call: NodeCall) -> Result:
     """Groups of each image's channels normalized, which may stand last, and Swish after it."""
     x = wide(call, 0)
     rank = len(x.shape)
@@ -145,7 +145,7 @@ def group_norm(call: Call) -> Result:
 
 
 @lowers("LRN", ranks={0: range(2, 65)})
-def lrn(call: Call) -> Result:
+def lrn(call: NodeCall) -> Result:
     """Each element divided by a power of its neighbouring channels' mean of squares."""
     x, size = wide(call, 0), call.required("size")
     n, c = (int(d) for d in x.shape[:2])
@@ -163,7 +163,7 @@ def lrn(call: Call) -> Result:
 
 
 def layer_normalized(
-    call: Call, x: MLOperand, axis: int, epsilon: float, scale: MLOperand | None, bias: MLOperand | None
+    call: NodeCall, x: MLOperand, axis: int, epsilon: float, scale: MLOperand | None, bias: MLOperand | None
 ) -> MLOperand:
     """Return elements normalized from an axis on, scaled and moved; scale and bias broadcast."""
     x = keeps(x, epsilon) or call.cast(x, "float32")
@@ -175,7 +175,7 @@ def layer_normalized(
     return scaled(call, y, scale, bias)
 
 
-def statistics(call: Call, x: MLOperand, axis: int, epsilon: float) -> tuple[MLOperand, MLOperand]:
+def statistics(call: NodeCall, x: MLOperand, axis: int, epsilon: float) -> tuple[MLOperand, MLOperand]:
     """Return mean and inverse of the standard deviation, from an axis on, as float32."""
     mean, _, variance = moments(call, call.cast(x, "float32"), range(axis, len(x.shape)))
     deviation = call.build.sqrt(call.build.add(variance, number(call, epsilon)))
@@ -183,7 +183,7 @@ def statistics(call: Call, x: MLOperand, axis: int, epsilon: float) -> tuple[MLO
 
 
 @lowers("LayerNormalization")
-def layer_normalization(call: Call) -> Result:
+def layer_normalization(call: NodeCall) -> Result:
     """Elements normalized from an axis on; the statistics have the type of `stash_type`."""
     x, epsilon = call.operand(0), call.attribute("epsilon", 1e-5)
     axis = call.axis(call.attribute("axis", -1), len(x.shape))
@@ -195,7 +195,7 @@ def layer_normalization(call: Call) -> Result:
     return [y, typed(mean, stash, call), typed(inverse, stash, call)]
 
 
-def rms_normalized(call: Call, x: MLOperand, axis: int, epsilon: float, scale: MLOperand) -> MLOperand:
+def rms_normalized(call: NodeCall, x: MLOperand, axis: int, epsilon: float, scale: MLOperand) -> MLOperand:
     """Return elements divided by the root of their mean square from an axis on, scaled."""
     x = keeps(x, epsilon) or call.cast(x, "float32")
     axes = list(range(axis, len(x.shape)))
@@ -205,7 +205,7 @@ def rms_normalized(call: Call, x: MLOperand, axis: int, epsilon: float, scale: M
     return scaled(call, y, scale, None)
 
 
-def inverse_root(call: Call, x: MLOperand, axis: int, epsilon: float) -> Tensor:
+def inverse_root(call: NodeCall, x: MLOperand, axis: int, epsilon: float) -> OnnxTensor:
     """Return the inverse of the root of the mean square from an axis on."""
     x = call.cast(x, "float32")
     squares = call.build.reduce_mean(call.build.mul(x, x), axes=list(range(axis, len(x.shape))), keep_dimensions=True)
@@ -213,7 +213,7 @@ def inverse_root(call: Call, x: MLOperand, axis: int, epsilon: float) -> Tensor:
 
 
 @lowers("RMSNormalization")
-def rms_normalization(call: Call) -> Result:
+def rms_normalization(call: NodeCall) -> Result:
     """Elements divided by the root of their mean square, from an axis on."""
     axis = call.axis(call.attribute("axis", -1), call.tensor(0).rank)
     return rms_normalized(call, call.operand(0), axis, call.attribute("epsilon", 1e-5), call.operand(1))
@@ -221,7 +221,7 @@ def rms_normalization(call: Call) -> Result:
 
 @lowers("SimplifiedLayerNormalization")
 @lowers("SimplifiedLayerNormalization", domain=MICROSOFT)
-def simplified_layer_normalization(call: Call) -> Result:
+def simplified_layer_normalization(call: NodeCall) -> Result:
     """Elements divided by the root of their mean square, from an axis on, and the inverse of that root."""
     x, epsilon = call.operand(0), call.attribute("epsilon", 1e-5)
     axis = call.axis(call.attribute("axis", -1), len(x.shape))
@@ -229,14 +229,14 @@ def simplified_layer_normalization(call: Call) -> Result:
     return [y, inverse_root(call, x, axis, epsilon)] if call.wants(1) else y
 
 
-def skipped(call: Call, bias: int) -> MLOperand:
+def skipped(call: NodeCall, bias: int) -> MLOperand:
     """Return the sum of an input, what skipped the layer before it, and a bias."""
     total = call.build.add(call.operand(0), call.operand(1))
     return call.build.add(total, call.operand(bias)) if call.has(bias) else total
 
 
 @lowers("SkipLayerNormalization", domain=MICROSOFT)
-def skip_layer_normalization(call: Call) -> Result:
+def skip_layer_normalization(call: NodeCall) -> Result:
     """The sum of two inputs and a bias, normalized over the last axis; statistics and the sum are returned too."""
     total, epsilon = skipped(call, 4), call.attribute("epsilon", 1e-12)
     axis = len(total.shape) - 1
@@ -248,7 +248,7 @@ def skip_layer_normalization(call: Call) -> Result:
 
 
 @lowers("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
-def skip_simplified_layer_normalization(call: Call) -> Result:
+def skip_simplified_layer_normalization(call: NodeCall) -> Result:
     """The sum of two inputs and a bias divided by the root of its mean square; that root's inverse and the sum too."""
     total, epsilon = skipped(call, 3), call.attribute("epsilon", 1e-12)
     axis = len(total.shape) - 1
@@ -257,7 +257,7 @@ def skip_simplified_layer_normalization(call: Call) -> Result:
 
 
 @lowers("LpNormalization", folds=False)
-def lp_normalization(call: Call) -> Result:
+def lp_normalization(call: NodeCall) -> Result:
     """Elements divided by their norm along an axis; 0 where that is 0."""
     x, p = wide(call, 0), call.attribute("p", 2)
     reduce = {1: call.build.reduce_l1, 2: call.build.reduce_l2}.get(p) or call.fail(f"p {p} is neither 1 nor 2")
@@ -267,7 +267,7 @@ def lp_normalization(call: Call) -> Result:
 
 
 @lowers("MeanVarianceNormalization")
-def mean_variance_normalization(call: Call) -> Result:
+def mean_variance_normalization(call: NodeCall) -> Result:
     """Elements normalized over axes."""
     x = wide(call, 0)
     _, apart, variance = moments(call, x, call.axes(call.attribute("axes") or [0, 2, 3], len(x.shape)))

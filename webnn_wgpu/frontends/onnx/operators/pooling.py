@@ -15,9 +15,9 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ._registry import IMAGES, Result, lowers
-from ._windows import Window, extended, strides_of, tap, windows_of
+from ._windows import WindowAxis, extended, strides_of, tap, windows_of
 
 Pool = Callable[..., MLOperand]
 
@@ -25,12 +25,12 @@ NOWHERE = 2**31 - 1
 """Place of an element that is not the greatest."""
 
 
-def kernel_shape(call: Call) -> list[int]:
+def kernel_shape(call: NodeCall) -> list[int]:
     """Return the taps of a pooling's windows along each spatial dimension."""
     return call.integers("kernel_shape") or call.fail("kernel_shape is missing")
 
 
-def pooling_windows(call: Call, sizes: Sequence[int]) -> tuple[list[Window], list[int]]:
+def pooling_windows(call: NodeCall, sizes: Sequence[int]) -> tuple[list[WindowAxis], list[int]]:
     """Return the windows of a pooling, their padding behind as much as the last one needs, and how many there are."""
     windows = windows_of(call, sizes, kernel_shape(call))
     counts: list[int] = []
@@ -47,10 +47,10 @@ def pooling_windows(call: Call, sizes: Sequence[int]) -> tuple[list[Window], lis
     return windows, counts
 
 
-def pooled(call: Call, pool: Pool, x: MLOperand, windows: Sequence[Window]) -> MLOperand:
+def pooled(call: NodeCall, pool: Pool, x: MLOperand, windows: Sequence[WindowAxis]) -> MLOperand:
     """Return [N, C, sizes...] pooled over all spatial dimensions: the last two at once, the others one by one."""
 
-    def over(shape: Sequence[int], high: Window, wide: Window) -> list[int]:
+    def over(shape: Sequence[int], high: WindowAxis, wide: WindowAxis) -> list[int]:
         nonlocal x
         x = pool(
             call.reshape(x, shape),
@@ -62,7 +62,7 @@ def pooled(call: Call, pool: Pool, x: MLOperand, windows: Sequence[Window]) -> M
         return [int(d) for d in x.shape[2:]]
 
     n, c, *sizes = (int(d) for d in x.shape)
-    whole = Window(1, 1, 1, 0, 0)
+    whole = WindowAxis(taps=1, stride=1, dilation=1, begin=0, end=0)
     if len(sizes) == 1:
         sizes = over([n, c, 1, *sizes], whole, windows[0])[1:]
     else:
@@ -74,13 +74,13 @@ def pooled(call: Call, pool: Pool, x: MLOperand, windows: Sequence[Window]) -> M
     return call.reshape(x, [n, c, *sizes])
 
 
-def in_float32(call: Call, x: MLOperand) -> MLOperand:
+def in_float32(call: NodeCall, x: MLOperand) -> MLOperand:
     """Return floats as float32, so that what is done to them in several steps is rounded once."""
     return call.cast(x, "float32")
 
 
 @lowers("MaxPool", moves=True, folds=False, ranks={0: IMAGES})
-def max_pool(call: Call) -> Result:
+def max_pool(call: NodeCall) -> Result:
     """Greatest element of each window, and its place."""
     x = call.operand(0)
     sizes = [int(d) for d in x.shape[2:]]
@@ -89,7 +89,7 @@ def max_pool(call: Call) -> Result:
     return [y, places(call, x, y, windows, counts)] if call.wants(1) else y
 
 
-def places(call: Call, x: MLOperand, y: MLOperand, windows: Sequence[Window], counts: Sequence[int]) -> MLOperand:
+def places(call: NodeCall, x: MLOperand, y: MLOperand, windows: Sequence[WindowAxis], counts: Sequence[int]) -> MLOperand:
     """Return where the greatest elements stand: the first ones in row-major order, as indices into the whole tensor."""
     n, c, *sizes = (int(d) for d in x.shape)
     padded = x
@@ -120,12 +120,12 @@ def places(call: Call, x: MLOperand, y: MLOperand, windows: Sequence[Window], co
 
 
 @lowers("AveragePool", folds=False, ranks={0: IMAGES})
-def average_pool(call: Call) -> Result:
+def average_pool(call: NodeCall) -> Result:
     """Mean of each window, over the elements within the input, or with its padding."""
     return averaged(call, call.operand(0))
 
 
-def averaged(call: Call, x: MLOperand) -> MLOperand:
+def averaged(call: NodeCall, x: MLOperand) -> MLOperand:
     """Return the means of the windows of [N, C, sizes...] that a node's attributes ask for."""
     sizes = [int(d) for d in x.shape[2:]]
     given = windows_of(call, sizes, kernel_shape(call))
@@ -140,14 +140,14 @@ def averaged(call: Call, x: MLOperand) -> MLOperand:
     return pooled(call, call.build.average_pool2d, x, windows)
 
 
-def power(call: Call) -> float:
+def power(call: NodeCall) -> float:
     """Return the exponent of a norm."""
     p = call.attribute("p", 2.0)
     return p if p > 0 else call.fail(f"p {p} is not positive")
 
 
 @lowers("LpPool", ranks={0: IMAGES})
-def lp_pool(call: Call) -> Result:
+def lp_pool(call: NodeCall) -> Result:
     """Root of the sum of powers of each window."""
     x, p = in_float32(call, call.operand(0)), power(call)
     windows, _ = pooling_windows(call, [int(d) for d in x.shape[2:]])
@@ -158,25 +158,25 @@ def lp_pool(call: Call) -> Result:
     return call.build.pow(pooled(call, call.build.l2_pool2d, halves, windows), call.constant(2 / p, "float32"))
 
 
-def image_axes(call: Call) -> dict[str, Any]:
+def image_axes(call: NodeCall) -> dict[str, Any]:
     """Return the options of a reduction over a whole image."""
     return {"axes": list(range(2, call.tensor(0).rank)), "keep_dimensions": True}
 
 
 @lowers("GlobalAveragePool")
-def global_average_pool(call: Call) -> Result:
+def global_average_pool(call: NodeCall) -> Result:
     """Mean of each image's channels."""
     return call.build.reduce_mean(call.operand(0), **image_axes(call))
 
 
 @lowers("GlobalMaxPool", moves=True)
-def global_max_pool(call: Call) -> Result:
+def global_max_pool(call: NodeCall) -> Result:
     """Greatest element of each image's channels."""
     return call.build.reduce_max(call.operand(0), **image_axes(call))
 
 
 @lowers("GlobalLpPool")
-def global_lp_pool(call: Call) -> Result:
+def global_lp_pool(call: NodeCall) -> Result:
     """Root of the sum of powers of each image's channels."""
     x, p = in_float32(call, call.operand(0)), power(call)
     if p in (1, 2):
@@ -187,7 +187,7 @@ def global_lp_pool(call: Call) -> Result:
 
 
 @lowers("MaxUnpool", moves=True, ranks={0: IMAGES})
-def max_unpool(call: Call) -> Result:
+def max_unpool(call: NodeCall) -> Result:
     """Elements put where a pooling found them; 0 elsewhere."""
     x = call.tensor(0)
     kernel = kernel_shape(call)

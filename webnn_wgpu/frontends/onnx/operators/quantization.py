@@ -6,14 +6,16 @@ products of integers are exact.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import ml_dtypes
 import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ..rounding import rounded
-from ..tensors import Tensor
+from ..tensors import OnnxTensor
 from ..types import FLOAT32, HELD, DType, is_float
 from ._exact import centred, exact_sums
 from ._registry import IMAGES, MICROSOFT, Result, lowers
@@ -42,7 +44,7 @@ class Blocks:
         block: elements that share a scale; 0 where there are no blocks.
     """
 
-    def __init__(self, call: Call, shape: tuple[int, ...], scale: tuple[int, ...], axis: int, block: int) -> None:
+    def __init__(self, call: NodeCall, shape: tuple[int, ...], scale: tuple[int, ...], axis: int, block: int) -> None:
         self.call, self.gathered = call, None
         rank = len(shape)
         if block < 0:
@@ -83,7 +85,7 @@ class Blocks:
 
 @lowers("QuantizeLinear")
 @lowers("QuantizeLinear", domain=MICROSOFT)
-def quantize_linear(call: Call) -> Result:
+def quantize_linear(call: NodeCall) -> Result:
     """round(x / scale) + zero point, limited to the type's range; floats of 8 bits have no zero point."""
     x, scale = call.tensor(0), call.tensor(1)
     dtype = call.tensor(2).dtype if call.has(2) else call.dtype("output_dtype") or np.dtype(np.uint8)
@@ -103,7 +105,9 @@ def quantize_linear(call: Call) -> Result:
     if is_float(dtype):
         quotients = call.build.div(values, expanded(call, scales, values))
         quotients = call.cast(quotients, "float32")
-        return Tensor(x.shape, dtype, operand=rounded(call, quotients, dtype, bool(call.attribute("saturate", 1))))
+        return OnnxTensor(
+            shape=x.shape, dtype=dtype, operand=rounded(call, quotients, dtype, bool(call.attribute("saturate", 1)))
+        )
     if dtype.name in DIRECT:
         held = HELD[dtype]
     elif dtype.name in LIMITS:
@@ -115,10 +119,10 @@ def quantize_linear(call: Call) -> Result:
     if dtype.name in LIMITS:
         low, high = LIMITS[dtype.name]
         y = call.cast(call.build.clamp(y, min_value=low, max_value=high), HELD[dtype])
-    return Tensor(x.shape, dtype, operand=y)
+    return OnnxTensor(shape=x.shape, dtype=dtype, operand=y)
 
 
-def expanded(call: Call, blocks: MLOperand, like: MLOperand) -> MLOperand:
+def expanded(call: NodeCall, blocks: MLOperand, like: MLOperand) -> MLOperand:
     """Return scales repeated over their blocks, where broadcasting would not repeat them."""
     for axis, (count, size) in enumerate(zip(blocks.shape, like.shape, strict=True)):
         if count not in (1, size):
@@ -129,7 +133,7 @@ def expanded(call: Call, blocks: MLOperand, like: MLOperand) -> MLOperand:
 
 @lowers("DequantizeLinear", folds=False)
 @lowers("DequantizeLinear", domain=MICROSOFT, folds=False)
-def dequantize_linear(call: Call) -> Result:
+def dequantize_linear(call: NodeCall) -> Result:
     """(x - zero point) * scale. Constants of 4 bits stay packed."""
     x, scale = call.tensor(0), call.tensor(1)
     dtype = call.dtype("output_dtype") or scale.dtype
@@ -145,22 +149,22 @@ def dequantize_linear(call: Call) -> Result:
         y = call.build.dequantize_linear(integers(call, blocks), scales, zero_points(call, blocks))
     if computed == "float32" and HELD[dtype] == "float16":
         y = call.cast(y, "float16")
-    return Tensor(x.shape, dtype, operand=rounded(call, y, dtype))
+    return OnnxTensor(shape=x.shape, dtype=dtype, operand=rounded(call, y, dtype))
 
 
-def stays_packed(call: Call, blocks: Blocks) -> bool:
+def stays_packed(call: NodeCall, blocks: Blocks) -> bool:
     """Whether a node's quantized elements are a constant of 4 bits that the device reads as it is."""
     known = call.tensor(0).array is not None and (not call.has(2) or call.tensor(2).array is not None)
     return known and call.tensor(0).dtype in PACKED and blocks.gathered is None
 
 
-def integers(call: Call, blocks: Blocks) -> MLOperand:
+def integers(call: NodeCall, blocks: Blocks) -> MLOperand:
     """Return the quantized elements."""
     array = call.tensor(0).array
     return call.lowering.constant(array) if array is not None and stays_packed(call, blocks) else call.operand(0)
 
 
-def zero_points(call: Call, blocks: Blocks) -> MLOperand:
+def zero_points(call: NodeCall, blocks: Blocks) -> MLOperand:
     """Return the zero points, in the type of the quantized elements."""
     dtype = call.tensor(0).dtype
     if not stays_packed(call, blocks):
@@ -171,7 +175,7 @@ def zero_points(call: Call, blocks: Blocks) -> MLOperand:
 
 
 @lowers("DynamicQuantizeLinear")
-def dynamic_quantize_linear(call: Call) -> Result:
+def dynamic_quantize_linear(call: NodeCall) -> Result:
     """Quantize to uint8 with the scale and the zero point that the elements' range, with 0 in it, asks for."""
     x = call.operand(0)
     scale, zero_point = call.build.ext.quantization_parameters(x)
@@ -181,18 +185,18 @@ def dynamic_quantize_linear(call: Call) -> Result:
 # products -------------------------------------------------------------------------------------------------------------
 
 
-def along(call: Call, index: int, axis: int, rank: int) -> MLOperand | None:
+def along(call: NodeCall, index: int, axis: int, rank: int) -> MLOperand | None:
     """Return an input that is one number or a vector along an axis, in a shape that broadcasts; None where it is left out."""
     return laid_along(call, index, axis, rank) if call.has(index) else None
 
 
-def laid_along(call: Call, index: int, axis: int, rank: int) -> MLOperand:
+def laid_along(call: NodeCall, index: int, axis: int, rank: int) -> MLOperand:
     """Return an input that must be given, one number or a vector along an axis, in a shape that broadcasts."""
     size = call.tensor(index).size
     return call.reshape(call.operand(index), [] if size == 1 else [size if i == axis else 1 for i in range(rank)])
 
 
-def requantized(call: Call, sums: MLOperand, scale: MLOperand, index: int, dtype: DType) -> MLOperand:
+def requantized(call: NodeCall, sums: MLOperand, scale: MLOperand, index: int, dtype: DType) -> MLOperand:
     """Return sums of products of the given scale, quantized with the scale and zero point that are inputs from `index` on."""
     y_scale = call.cast(laid_along(call, index, -1, 1), "float32")
     steps = call.build.mul(call.cast(sums, "float32"), call.build.div(scale, y_scale))
@@ -201,12 +205,12 @@ def requantized(call: Call, sums: MLOperand, scale: MLOperand, index: int, dtype
     return call.build.quantize_linear(steps, call.constant(np.ones(ones), "float32"), zero)
 
 
-def exact_matmul(call: Call, a: tuple[MLOperand, int], b: tuple[MLOperand, int], most: int | None = None) -> MLOperand:
+def exact_matmul(call: NodeCall, a: tuple[MLOperand, int], b: tuple[MLOperand, int], most: int | None = None) -> MLOperand:
     """Return the matrix product of centred tensors as int32; see `exact_sums`."""
     return exact_sums(call, lambda x, y: product(call, x, y), *a, *b, int(a[0].shape[-1]), most)
 
 
-def magnitude(call: Call, index: int, zero_index: int, axes: tuple[int, ...]) -> int | None:
+def magnitude(call: NodeCall, index: int, zero_index: int, axes: tuple[int, ...]) -> int | None:
     """Return the greatest sum over axes of magnitudes of a tensor less its zero point, if both are known and it is one."""
     array = call.tensor(index).array
     if array is None or (call.has(zero_index) and call.tensor(zero_index).array is None):
@@ -219,12 +223,12 @@ def magnitude(call: Call, index: int, zero_index: int, axes: tuple[int, ...]) ->
     return int(np.abs(array.astype(np.int64) - int(first)).sum(axes).max())
 
 
-def matrix_zero(call: Call, index: int, of: int, right: bool) -> MLOperand | None:
+def matrix_zero(call: NodeCall, index: int, of: int, right: bool) -> MLOperand | None:
     """Return the zero point of a matrix: one number, one for each row of the left or column of the right one."""
     return matrix_scale(call, index, of, right) if call.has(index) else None
 
 
-def matrix_scale(call: Call, index: int, of: int, right: bool) -> MLOperand:
+def matrix_scale(call: NodeCall, index: int, of: int, right: bool) -> MLOperand:
     """Return the scale of a matrix, or its zero point, which must be given."""
     shape = call.tensor(of).shape
     given = call.tensor(index)
@@ -234,7 +238,7 @@ def matrix_scale(call: Call, index: int, of: int, right: bool) -> MLOperand:
 
 
 @lowers("MatMulInteger")
-def matmul_integer(call: Call) -> Result:
+def matmul_integer(call: NodeCall) -> Result:
     """Matrix product of quantized tensors less their zero points."""
     a = centred(call, call.tensor(0), matrix_zero(call, 2, 0, False))
     b = centred(call, call.tensor(1), matrix_zero(call, 3, 1, True))
@@ -242,7 +246,7 @@ def matmul_integer(call: Call) -> Result:
 
 
 @lowers("MatMulIntegerToFloat", domain=MICROSOFT)
-def matmul_integer_to_float(call: Call) -> Result:
+def matmul_integer_to_float(call: NodeCall) -> Result:
     """Matrix product of quantized tensors as floats, with a bias."""
     a = centred(call, call.tensor(0), matrix_zero(call, 4, 0, False))
     b = centred(call, call.tensor(1), matrix_zero(call, 5, 1, True))
@@ -250,47 +254,47 @@ def matmul_integer_to_float(call: Call) -> Result:
 
 
 @lowers("DynamicQuantizeMatMul", domain=MICROSOFT)
-def dynamic_quantize_matmul(call: Call) -> Result:
+def dynamic_quantize_matmul(call: NodeCall) -> Result:
     """Matrix product with a quantized matrix, before which the left one is quantized."""
     found = dynamic_quantize_linear(call)
     assert isinstance(found, list)
     y, scale, zero_point = (o for o in found if isinstance(o, MLOperand))
-    a = centred(call, Tensor(call.tensor(0).shape, np.dtype(np.uint8), operand=y), zero_point)
+    a = centred(call, OnnxTensor(shape=call.tensor(0).shape, dtype=np.dtype(np.uint8), operand=y), zero_point)
     b = centred(call, call.tensor(1), matrix_zero(call, 3, 1, True))
     return to_floats(call, exact_matmul(call, a, b), call.build.mul(scale, matrix_scale(call, 2, 1, True)), 4)
 
 
-def scales(call: Call, a: int, b: int, of_a: int, of_b: int) -> MLOperand:
+def scales(call: NodeCall, a: int, b: int, of_a: int, of_b: int) -> MLOperand:
     """Return the product of two matrices' scales as float32."""
     left, right = matrix_scale(call, a, of_a, False), matrix_scale(call, b, of_b, True)
     return call.build.mul(call.cast(left, "float32"), call.cast(right, "float32"))
 
 
-def to_floats(call: Call, sums: MLOperand, scale: MLOperand, bias: int) -> Tensor:
+def to_floats(call: NodeCall, sums: MLOperand, scale: MLOperand, bias: int) -> OnnxTensor:
     """Return sums times their scale, plus a bias."""
     y = call.build.mul(call.cast(sums, "float32"), scale)
     y = call.build.add(y, call.operand(bias)) if call.has(bias) else y
-    return Tensor(tuple(y.shape), FLOAT32, operand=y)
+    return OnnxTensor(shape=tuple(y.shape), dtype=FLOAT32, operand=y)
 
 
 @lowers("QLinearMatMul")
 @lowers("QLinearMatMul", domain=MICROSOFT)
-def qlinear_matmul(call: Call) -> Result:
+def qlinear_matmul(call: NodeCall) -> Result:
     """Matrix product of quantized tensors, quantized again."""
     a = centred(call, call.tensor(0), matrix_zero(call, 2, 0, False))
     b = centred(call, call.tensor(3), matrix_zero(call, 5, 3, True))
     dtype = call.tensor(7).dtype
     y = requantized(call, exact_matmul(call, a, b), scales(call, 1, 4, 0, 3), 6, dtype)
-    return Tensor(tuple(y.shape), dtype, operand=y)
+    return OnnxTensor(shape=tuple(y.shape), dtype=dtype, operand=y)
 
 
 @lowers("QGemm", domain=MICROSOFT)
-def qgemm(call: Call) -> Result:
+def qgemm(call: NodeCall) -> Result:
     """Alpha * (A' * B' + C) of quantized matrices, quantized again where a scale is given; C counts the product's steps."""
-    matrices: list[Tensor] = []
+    matrices: list[OnnxTensor] = []
     for index, name in ((0, "transA"), (3, "transB")):
         x = call.tensor(index)
-        turned = Tensor(x.shape[::-1], x.dtype, operand=call.transpose(call.operand(index), [1, 0]))
+        turned = OnnxTensor(shape=x.shape[::-1], dtype=x.dtype, operand=call.transpose(call.operand(index), [1, 0]))
         matrices.append(turned if call.attribute(name, 0) else x)
     a = centred(call, matrices[0], matrix_zero(call, 2, 0, False))
     b = centred(call, matrices[1], matrix_zero(call, 5, 3, True))
@@ -301,10 +305,12 @@ def qgemm(call: Call) -> Result:
         return to_floats(call, sums, scale, 9)
     dtype = call.tensor(0).dtype
     y = requantized(call, sums, scale, 7, dtype)
-    return Tensor(tuple(y.shape), dtype, operand=y)
+    return OnnxTensor(shape=tuple(y.shape), dtype=dtype, operand=y)
 
 
-def exact_convolution(call: Call, image: Tensor, w: int, x_zero: int, w_zero: int, bias: MLOperand | None = None) -> MLOperand:
+def exact_convolution(
+    call: NodeCall, image: OnnxTensor, w: int, x_zero: int, w_zero: int, bias: MLOperand | None = None
+) -> MLOperand:
     """Return the convolution of quantized tensors less their zero points as int32.
 
     Args:
@@ -324,7 +330,7 @@ def exact_convolution(call: Call, image: Tensor, w: int, x_zero: int, w_zero: in
         # A filter of 3 x 3 taps may be multiplied by Winograd's algorithm, which rounds; of 3 x 4 it is not.
         last = windows[-1]
         filters = extended(call, filters, weight.rank - 1, 0, 1)
-        windows[-1] = type(last)(4, last.stride, last.dilation, last.begin, last.end + last.dilation)
+        windows[-1] = replace(last, taps=4, end=last.end + last.dilation)
     terms = int(np.prod(weight.shape[1:]))
     most = magnitude(call, w, w_zero, tuple(range(1, weight.rank)))
     y = exact_sums(call, lambda a, b: convolution(call, a, b, None, windows, groups), *left, filters, bits, terms, most)
@@ -334,55 +340,55 @@ def exact_convolution(call: Call, image: Tensor, w: int, x_zero: int, w_zero: in
 
 
 @lowers("ConvInteger")
-def conv_integer(call: Call) -> Result:
+def conv_integer(call: NodeCall) -> Result:
     """Convolution of quantized tensors less their zero points."""
     return exact_convolution(call, call.tensor(0), 1, 2, 3)
 
 
 @lowers("QLinearConv", ranks={0: IMAGES})
 @lowers("QLinearConv", domain=MICROSOFT, ranks={0: IMAGES})
-def qlinear_conv(call: Call) -> Result:
+def qlinear_conv(call: NodeCall) -> Result:
     """Convolution of quantized tensors, quantized again; the bias counts steps of the product of both scales."""
     image, last = call.tensor(0), bool(call.attribute("channels_last", 0))
     outward = [0, *range(2, image.rank), 1] if last else list(range(image.rank))
     if last:
         inward = [0, image.rank - 1, *range(1, image.rank - 1)]
         shape = tuple(image.shape[i] for i in inward)
-        image = Tensor(shape, image.dtype, operand=call.transpose(call.operand(0), inward))
+        image = OnnxTensor(shape=shape, dtype=image.dtype, operand=call.transpose(call.operand(0), inward))
     y = exact_convolution(call, image, 3, 2, 5, call.optional(8))
     x_scale, w_scale = laid_along(call, 1, -1, 1), laid_along(call, 4, 1, image.rank)
     scale = call.build.mul(call.cast(x_scale, "float32"), call.cast(w_scale, "float32"))
     dtype = call.tensor(7).dtype if call.has(7) else image.dtype
     y = call.transpose(requantized(call, y, scale, 6, dtype), outward)
-    return Tensor(tuple(y.shape), dtype, operand=y)
+    return OnnxTensor(shape=tuple(y.shape), dtype=dtype, operand=y)
 
 
 # quantized element by element -----------------------------------------------------------------------------------------
 
 
-def dequantized(call: Call, index: int) -> MLOperand:
+def dequantized(call: NodeCall, index: int) -> MLOperand:
     """Return a tensor that is followed by its scale and its zero point, as float32."""
     x, _ = centred(call, call.tensor(index), along(call, index + 2, -1, 1))
     return call.build.mul(x, call.cast(laid_along(call, index + 1, -1, 1), "float32"))
 
 
-def quantized(call: Call, y: MLOperand, index: int, dtype: DType) -> Tensor:
+def quantized(call: NodeCall, y: MLOperand, index: int, dtype: DType) -> OnnxTensor:
     """Return floats quantized with the scale and zero point that are inputs number `index` on."""
     ones = [1] * len(y.shape)
     scale = call.reshape(call.operand(index), ones)
     zero = call.reshape(call.operand(index + 1), ones) if call.has(index + 1) else call.constant(np.zeros(ones), dtype.name)
-    return Tensor(tuple(y.shape), dtype, operand=call.build.quantize_linear(y, scale, zero))
+    return OnnxTensor(shape=tuple(y.shape), dtype=dtype, operand=call.build.quantize_linear(y, scale, zero))
 
 
 @lowers("QLinearAdd", "QLinearMul", domain=MICROSOFT)
-def qlinear_binary(call: Call) -> Result:
+def qlinear_binary(call: NodeCall) -> Result:
     """Sum or product of quantized tensors, quantized again."""
     apply = call.build.add if call.node.op_type == "QLinearAdd" else call.build.mul
     return quantized(call, apply(dequantized(call, 0), dequantized(call, 3)), 6, call.tensor(0).dtype)
 
 
 @lowers("QLinearSigmoid", "QLinearLeakyRelu", domain=MICROSOFT)
-def qlinear_unary(call: Call) -> Result:
+def qlinear_unary(call: NodeCall) -> Result:
     """Sigmoid or leaky rectifier of a quantized tensor, quantized again."""
     x = dequantized(call, 0)
     if call.node.op_type == "QLinearSigmoid":
@@ -393,7 +399,7 @@ def qlinear_unary(call: Call) -> Result:
 
 
 @lowers("QLinearGlobalAveragePool", domain=MICROSOFT)
-def qlinear_global_average_pool(call: Call) -> Result:
+def qlinear_global_average_pool(call: NodeCall) -> Result:
     """Mean of each image's channels of a quantized tensor, quantized again."""
     rank = call.tensor(0).rank
     axes = list(range(1, rank - 1)) if call.attribute("channels_last", 0) else list(range(2, rank))
@@ -402,7 +408,7 @@ def qlinear_global_average_pool(call: Call) -> Result:
 
 
 @lowers("QLinearConcat", domain=MICROSOFT)
-def qlinear_concat(call: Call) -> Result:
+def qlinear_concat(call: NodeCall) -> Result:
     """Quantized tensors of several scales, joined and quantized again."""
     parts = [dequantized(call, i) for i in range(2, len(call), 3)]
     axis = call.attribute("axis")
@@ -411,7 +417,7 @@ def qlinear_concat(call: Call) -> Result:
 
 
 @lowers("QLinearAveragePool", domain=MICROSOFT, ranks={0: IMAGES})
-def qlinear_average_pool(call: Call) -> Result:
+def qlinear_average_pool(call: NodeCall) -> Result:
     """Mean of each window of a quantized tensor, quantized again."""
     rank, last = call.tensor(0).rank, bool(call.attribute("channels_last", 0))
     x = call.transpose(dequantized(call, 0), [0, rank - 1, *range(1, rank - 1)]) if last else dequantized(call, 0)
@@ -420,7 +426,7 @@ def qlinear_average_pool(call: Call) -> Result:
 
 
 @lowers("QLinearSoftmax", domain=MICROSOFT)
-def qlinear_softmax(call: Call) -> Result:
+def qlinear_softmax(call: NodeCall) -> Result:
     """Softmax of a quantized tensor, quantized again, as the given version of ONNX's operator set has it."""
     x, axis = softmax_view(call, dequantized(call, 0), call.attribute("opset", 13))
     y = call.reshape(call.build.softmax(x, axis=axis), call.tensor(0).shape)
@@ -428,7 +434,7 @@ def qlinear_softmax(call: Call) -> Result:
 
 
 @lowers("QLinearWhere", domain=MICROSOFT)
-def qlinear_where(call: Call) -> Result:
+def qlinear_where(call: NodeCall) -> Result:
     """Elements of one quantized tensor or the other, quantized again."""
     y = call.build.where(call.operand(0), dequantized(call, 1), dequantized(call, 4))
     return quantized(call, y, 7, call.tensor(1).dtype)

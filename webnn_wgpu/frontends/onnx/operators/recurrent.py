@@ -16,7 +16,7 @@ import numpy as np
 
 from webnn_wgpu import MLActivation, MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ._registry import MICROSOFT, Result, lowers
 
 DEFAULTS = {
@@ -49,7 +49,7 @@ class Activation:
     alpha: float
     beta: float
 
-    def of_webnn(self, call: Call) -> MLActivation:
+    def of_webnn(self, call: NodeCall) -> MLActivation:
         """Return WebNN's activation."""
         build = call.build
         match self.name:
@@ -74,7 +74,7 @@ class Activation:
             case _:
                 call.fail(f"activation '{self.name}' is unknown")
 
-    def apply(self, call: Call, x: MLOperand) -> MLOperand:
+    def apply(self, call: NodeCall, x: MLOperand) -> MLOperand:
         """Return what the activation makes of an operand."""
         if self.name == "scaledtanh":
             return call.build.linear(call.build.tanh(call.build.linear(x, alpha=self.beta)), alpha=self.alpha)
@@ -84,7 +84,7 @@ class Activation:
         return self.of_webnn(call).apply(x)
 
 
-def activations_of(call: Call, defaults: Sequence[str], directions: int) -> list[list[Activation]]:
+def activations_of(call: NodeCall, defaults: Sequence[str], directions: int) -> list[list[Activation]]:
     """Return each direction's activations; those that have numbers take them from the attributes one after the other."""
     names = [str(n).lower() for n in call.attribute("activations") or [*defaults] * directions]
     if len(names) != len(defaults) * directions:
@@ -101,7 +101,7 @@ def activations_of(call: Call, defaults: Sequence[str], directions: int) -> list
     return [found[i : i + count] for i in range(0, len(found), count)]
 
 
-class Network:
+class RecurrentNode:
     """A recurrent node's operands, without what its layout changes, and in float32 where steps are made of operators.
 
     Attributes:
@@ -116,7 +116,7 @@ class Network:
     """
 
     def __init__(
-        self, call: Call, gates: int, defaults: Sequence[str], weights: tuple[MLOperand, MLOperand] | None = None
+        self, call: NodeCall, gates: int, defaults: Sequence[str], weights: tuple[MLOperand, MLOperand] | None = None
     ) -> None:
         self.call, self.gates = call, gates
         self.w, self.r = weights or (call.operand(1), call.operand(2))
@@ -236,7 +236,7 @@ Step = tuple[MLOperand, ...]
 Cell = Callable[..., Step]
 
 
-def unrolled(net: Network, direction: int, step: Step, cell: Cell, inputs: MLOperand) -> list[MLOperand]:
+def unrolled(net: RecurrentNode, direction: int, step: Step, cell: Cell, inputs: MLOperand) -> list[MLOperand]:
     """Run a cell over all steps of a direction; return the states after the last one and the hidden states of all.
 
     Args:
@@ -266,7 +266,7 @@ def unrolled(net: Network, direction: int, step: Step, cell: Cell, inputs: MLOpe
     return [*(call.reshape(s, [1, net.batch, net.hidden]) for s in step), sequence]
 
 
-def both_biases(net: Network, direction: int) -> MLOperand | None:
+def both_biases(net: RecurrentNode, direction: int) -> MLOperand | None:
     """Return the sum of a direction's biases, [1, gates * hidden] in float32."""
     first, second = (net.row(b, direction) for b in net.biases())
     return None if first is None or second is None else net.call.build.add(first, second)
@@ -276,7 +276,7 @@ Part = Callable[[MLOperand | None], MLOperand | None]
 
 
 def by_webnn(
-    net: Network,
+    net: RecurrentNode,
     build: Callable[[Direction, Part, list[MLActivation]], list[MLOperand]],
 ) -> list[MLOperand]:
     """Return what WebNN's network gives: one for both directions where their activations agree, else one for each.
@@ -297,7 +297,7 @@ def by_webnn(
 # LSTM -----------------------------------------------------------------------------------------------------------------
 
 
-def sees_new_state(call: Call, hidden: int) -> bool:
+def sees_new_state(call: NodeCall, hidden: int) -> bool:
     """Whether the output gate has weights for the new cell state."""
     if not call.has(7):
         return False
@@ -306,18 +306,18 @@ def sees_new_state(call: Call, hidden: int) -> bool:
 
 
 @lowers("LSTM", folds=False, ranks=NETWORK)
-def lstm(call: Call) -> Result:
+def lstm(call: NodeCall) -> Result:
     """Long short-term memory."""
-    return lstm_of(call, Network(call, 4, LSTM_ACTIVATIONS))
+    return lstm_of(call, RecurrentNode(call, 4, LSTM_ACTIVATIONS))
 
 
 @lowers("DynamicQuantizeLSTM", domain=MICROSOFT, folds=False, ranks=NETWORK | {8: (1, 2), 10: (1, 2)})
-def dynamic_quantize_lstm(call: Call) -> Result:
+def dynamic_quantize_lstm(call: NodeCall) -> Result:
     """Long short-term memory with weights of 8 bits. Inputs and states stay floats; onnxruntime quantizes them on CPUs."""
-    return lstm_of(call, Network(call, 4, LSTM_ACTIVATIONS, (dequantized(call, 1, 8), dequantized(call, 2, 10))))
+    return lstm_of(call, RecurrentNode(call, 4, LSTM_ACTIVATIONS, (dequantized(call, 1, 8), dequantized(call, 2, 10))))
 
 
-def dequantized(call: Call, index: int, scale: int) -> MLOperand:
+def dequantized(call: NodeCall, index: int, scale: int) -> MLOperand:
     """Return weights of 8 bits, [directions, inputs, gates * hidden], as those of an LSTM.
 
     Args:
@@ -333,7 +333,7 @@ def dequantized(call: Call, index: int, scale: int) -> MLOperand:
     return call.transpose(call.build.dequantize_linear(weights, scales, zeros), [0, 2, 1])
 
 
-def lstm_of(call: Call, net: Network) -> Result:
+def lstm_of(call: NodeCall, net: RecurrentNode) -> Result:
     """Return the outputs of an LSTM."""
     coupled = bool(call.attribute("input_forget", 0))
     if not net.plain or coupled or sees_new_state(call, net.hidden):
@@ -364,7 +364,7 @@ def lstm_of(call: Call, net: Network) -> Result:
     return net.outputs(states, sequence)
 
 
-def unrolled_lstm(net: Network, direction: int, coupled: bool) -> list[MLOperand]:
+def unrolled_lstm(net: RecurrentNode, direction: int, coupled: bool) -> list[MLOperand]:
     """Return what a direction gives, made of operators; with `coupled` a unit forgets what it does not take in."""
     call, (f, g, h) = net.call, net.activations[direction]
     recurrent = net.weights(net.r, direction)
@@ -396,7 +396,7 @@ def unrolled_lstm(net: Network, direction: int, coupled: bool) -> list[MLOperand
 
 
 def gru_of(
-    net: Network,
+    net: RecurrentNode,
     weights: tuple[MLOperand, MLOperand],
     biases: tuple[MLOperand | None, MLOperand | None],
     reset_after: bool,
@@ -428,9 +428,9 @@ def gru_of(
 
 
 @lowers("GRU", folds=False, ranks=NETWORK)
-def gru(call: Call) -> Result:
+def gru(call: NodeCall) -> Result:
     """Gated recurrent unit."""
-    net = Network(call, 3, ("Sigmoid", "Tanh"))
+    net = RecurrentNode(call, 3, ("Sigmoid", "Tanh"))
     reset_after = bool(call.attribute("linear_before_reset", 0))
     if net.plain:
         # A reset after the product multiplies the recurrent bias too.
@@ -440,7 +440,7 @@ def gru(call: Call) -> Result:
     return net.outputs([state], sequence)
 
 
-def unrolled_gru(net: Network, direction: int, reset_after: bool) -> list[MLOperand]:
+def unrolled_gru(net: RecurrentNode, direction: int, reset_after: bool) -> list[MLOperand]:
     """Return what a direction gives, made of operators."""
     call, (f, g) = net.call, net.activations[direction]
     gates_weight = net.call.build.concat([net.weights(net.r, direction, 0), net.weights(net.r, direction, 1)], 1)
@@ -467,9 +467,9 @@ def unrolled_gru(net: Network, direction: int, reset_after: bool) -> list[MLOper
 
 
 @lowers("RNN", folds=False, ranks=NETWORK)
-def rnn(call: Call) -> Result:
+def rnn(call: NodeCall) -> Result:
     """Plain recurrent network."""
-    net = Network(call, 1, ("Tanh",))
+    net = RecurrentNode(call, 1, ("Tanh",))
     if not net.plain:
         state, sequence = net.joined([unrolled_rnn(net, d) for d in range(len(net.directions))])
         return net.outputs([state], sequence)
@@ -489,7 +489,7 @@ def rnn(call: Call) -> Result:
     return gru_of(net, weights, (bias, None), False, call.build.hard_sigmoid(alpha=1, beta=0))
 
 
-def unrolled_rnn(net: Network, direction: int) -> list[MLOperand]:
+def unrolled_rnn(net: RecurrentNode, direction: int) -> list[MLOperand]:
     """Return what a direction gives, made of operators."""
     call, (f,) = net.call, net.activations[direction]
     recurrent = net.weights(net.r, direction)

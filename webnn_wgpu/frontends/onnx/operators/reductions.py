@@ -11,8 +11,8 @@ import numpy as np
 from webnn_wgpu import MLOperand
 
 from .. import host
-from ..call import Call
-from ..tensors import Tensor
+from ..call import NodeCall
+from ..tensors import OnnxTensor
 from ..types import HELD, is_float
 from ._registry import Result, lowers
 from .elementwise import unsigned
@@ -31,15 +31,15 @@ REDUCTIONS = {
 }
 
 
-def reduced_axes(call: Call) -> list[int]:
+def reduced_axes(call: NodeCall) -> list[int]:
     """Return the axes of a reduction, given as an attribute or an input. All where none are, or none at all if so asked."""
     rank = call.tensor(0).rank
     axes = call.axes(call.ints(1, "axes") or [], rank)
     return axes or ([] if call.attribute("noop_with_empty_axes", 0) else list(range(rank)))
 
 
-def _reduction(name: str) -> Callable[[Call], Result]:
-    def lower(call: Call) -> Result:
+def _reduction(name: str) -> Callable[[NodeCall], Result]:
+    def lower(call: NodeCall) -> Result:
         x, axes, keep = call.tensor(0), reduced_axes(call), bool(call.attribute("keepdims", 1))
         if not x.size:
             return _nothing_reduced(call, axes)
@@ -62,11 +62,11 @@ def _reduction(name: str) -> Callable[[Call], Result]:
     return lower
 
 
-def _wide(tensor: Tensor) -> Literal["int64", "uint64"]:
+def _wide(tensor: OnnxTensor) -> Literal["int64", "uint64"]:
     return "uint64" if unsigned(tensor) else "int64"
 
 
-def _integer_root(call: Call, square: MLOperand) -> MLOperand:
+def _integer_root(call: NodeCall, square: MLOperand) -> MLOperand:
     """Return the largest integers whose squares are at most these of 64 bits."""
     build = call.build
     one, two = call.like(1, square), call.like(2, square)
@@ -79,11 +79,11 @@ def _integer_root(call: Call, square: MLOperand) -> MLOperand:
     return root
 
 
-def _nothing_reduced(call: Call, axes: list[int]) -> Result:
+def _nothing_reduced(call: NodeCall, axes: list[int]) -> Result:
     """Return what a reduction of no elements gives: the operation's neutral element."""
     x = call.tensor(0)
     known = [np.zeros(x.shape, x.dtype), *([call.value(1)] if call.has(1) else [])]
-    return Tensor.known(host.evaluate(call.node, known, call.version)[0])
+    return OnnxTensor.known(host.evaluate(call.node, known, call.version)[0])
 
 
 for _name, _method in REDUCTIONS.items():
@@ -91,7 +91,7 @@ for _name, _method in REDUCTIONS.items():
 
 
 @lowers("ArgMax", "ArgMin")
-def arg_extreme(call: Call) -> Result:
+def arg_extreme(call: NodeCall) -> Result:
     """Where the largest or the smallest element along an axis is."""
     build = call.build.arg_max if call.node.op_type == "ArgMax" else call.build.arg_min
     operand = call.operand(0)
@@ -107,7 +107,7 @@ def arg_extreme(call: Call) -> Result:
 
 
 @lowers("CumSum", "CumProd")
-def cumulative(call: Call) -> Result:
+def cumulative(call: NodeCall) -> Result:
     """Running sums or products along an axis."""
     x = call.operand(0)
     axis = call.axis(call.integer(1), len(x.shape))
@@ -115,7 +115,7 @@ def cumulative(call: Call) -> Result:
     return build(x, axis, exclusive=bool(call.attribute("exclusive", 0)), reversed=bool(call.attribute("reverse", 0)))
 
 
-def softmax_view(call: Call, x: MLOperand, version: int) -> tuple[MLOperand, int]:
+def softmax_view(call: NodeCall, x: MLOperand, version: int) -> tuple[MLOperand, int]:
     """Return an operand and the axis of its softmax; before version 13 it has two dimensions, split at the axis."""
     if version >= 13:
         return x, call.axis(call.attribute("axis", -1), len(x.shape))
@@ -125,7 +125,7 @@ def softmax_view(call: Call, x: MLOperand, version: int) -> tuple[MLOperand, int
 
 
 @lowers("Softmax", folds=False)
-def softmax(call: Call) -> Result:
+def softmax(call: NodeCall) -> Result:
     """Exponentials, divided by their sum."""
     x, axis = softmax_view(call, call.operand(0), call.version)
     if not x.shape:
@@ -139,7 +139,7 @@ def softmax(call: Call) -> Result:
 
 
 @lowers("LogSoftmax", folds=False)
-def log_softmax(call: Call) -> Result:
+def log_softmax(call: NodeCall) -> Result:
     """The logarithm of softmax."""
     x, axis = softmax_view(call, call.operand(0), call.version)
     if not x.shape:
@@ -148,7 +148,7 @@ def log_softmax(call: Call) -> Result:
 
 
 @lowers("Hardmax", folds=False)
-def hardmax(call: Call) -> Result:
+def hardmax(call: NodeCall) -> Result:
     """1 at the first of the largest elements along the axis, 0 elsewhere."""
     x, axis = softmax_view(call, call.operand(0), call.version)
     if not x.shape:

@@ -8,7 +8,7 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ..types import Array
 from ._registry import Result, lowers
 from ._windows import strides_of
@@ -20,7 +20,7 @@ MOST_WEIGHED = 1 << 26
 
 
 @lowers("RoiAlign", folds=False, ranks={0: (4,), 1: (2,), 2: (1,)})
-def roi_align(call: Call) -> Result:
+def roi_align(call: NodeCall) -> Result:
     """Means, or maxima, of values at regular positions within the cells of regions."""
     x, build = call.operand(0), call.build
     samples, mean = call.attribute("sampling_ratio", 0), call.attribute("mode", "avg") == "avg"
@@ -85,7 +85,7 @@ def roi_align(call: Call) -> Result:
     return call.transpose(call.cast(value, x.data_type), [0, 3, 1, 2])
 
 
-def _sample_weights(call: Call, start: MLOperand, cell: MLOperand, cells: int, size: int) -> MLOperand:
+def _sample_weights(call: NodeCall, start: MLOperand, cell: MLOperand, cells: int, size: int) -> MLOperand:
     """Return how much each element along a dimension adds to the mean of each cell of each region, [regions, cells, size].
 
     A cell has as many samples as its length, rounded up, at regular distances, and each is interpolated between two elements.
@@ -125,7 +125,7 @@ def _sample_weights(call: Call, start: MLOperand, cell: MLOperand, cells: int, s
     return build.div(build.reduce_sum(weight, axes=[3]), call.reshape(divisor, shape[:3]))
 
 
-def _weighed_regions(call: Call, x: MLOperand, down: MLOperand, across: MLOperand) -> MLOperand:
+def _weighed_regions(call: NodeCall, x: MLOperand, down: MLOperand, across: MLOperand) -> MLOperand:
     """Return the sums of regions' elements by their weights along both dimensions, [regions, channels, cells, cells]."""
     build = call.build
     n, channels, height, width = (int(d) for d in x.shape)
@@ -139,7 +139,7 @@ def _weighed_regions(call: Call, x: MLOperand, down: MLOperand, across: MLOperan
 
 
 @lowers("MaxRoiPool", ranks={0: (4,), 1: (2,)})
-def max_roi_pool(call: Call) -> Result:
+def max_roi_pool(call: NodeCall) -> Result:
     """The largest elements of the cells of regions; 0 for cells without elements."""
     x, build = call.operand(0), call.build
     shape = call.integers("pooled_shape") or []
@@ -181,7 +181,7 @@ def max_roi_pool(call: Call) -> Result:
 
 
 @lowers("Col2Im", ranks={0: (3,)})
-def col2im(call: Call) -> Result:
+def col2im(call: NodeCall) -> Result:
     """Images that patches are added up to."""
     x = call.tensor(0)
     image, block = call.ints(1) or [], call.ints(2) or []
@@ -212,7 +212,7 @@ def col2im(call: Call) -> Result:
     return call.reshape(total, [x.shape[0], channels, *image])
 
 
-def _added(call: Call, parts: MLOperand) -> MLOperand:
+def _added(call: NodeCall, parts: MLOperand) -> MLOperand:
     """Return the sums along the last axis, of any data type."""
     narrow = parts.data_type
     held = call.cast(parts, "int32") if narrow in ("int8", "uint8") else parts

@@ -10,8 +10,8 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
-from ..tensors import Tensor
+from ..call import NodeCall
+from ..tensors import OnnxTensor
 from ..types import BOOL, DType, is_float
 from ._registry import Result, lowers
 
@@ -22,19 +22,19 @@ EXACT_IN_FLOAT32 = ("int8", "uint8", "int16", "uint16", "bool")
 
 
 @lowers("Upsample")
-def upsample(call: Call) -> Result:
+def upsample(call: NodeCall) -> Result:
     """Another number of elements along each dimension, by scales."""
     scales = call.attribute("scales", list[float]()) if call.version < 9 else call.floats(1)
     return _scaled(call, scales)
 
 
 @lowers("Resize", since=10)
-def resize_by_scales(call: Call) -> Result:
+def resize_by_scales(call: NodeCall) -> Result:
     """The first form of Resize, like Upsample."""
     return _scaled(call, call.floats(1))
 
 
-def _scaled(call: Call, scales: Sequence[float]) -> Result:
+def _scaled(call: NodeCall, scales: Sequence[float]) -> Result:
     """Resize as versions before 11 did: output element o is element o / scale, rounded up where elements are left out."""
     x = call.tensor(0)
     sizes = _scaled_sizes(call, x.shape, scales)
@@ -48,7 +48,7 @@ def _scaled(call: Call, scales: Sequence[float]) -> Result:
     return _resample(call, operand, range(x.rank), sizes, scales, "linear", "asymmetric")
 
 
-def _scaled_sizes(call: Call, shape: Sequence[int], scales: Sequence[float]) -> list[int]:
+def _scaled_sizes(call: NodeCall, shape: Sequence[int], scales: Sequence[float]) -> list[int]:
     if len(scales) != len(shape) or min(scales, default=1) <= 0:
         call.fail(f"scales {list(scales)} do not fit sizes {list(shape)}")
     sizes = [float(np.float32(d)) * float(np.float32(s)) for d, s in zip(shape, scales, strict=True)]
@@ -59,7 +59,7 @@ def _scaled_sizes(call: Call, shape: Sequence[int], scales: Sequence[float]) -> 
 
 
 @lowers("Resize", since=11, empty=True)
-def resize(call: Call) -> Result:
+def resize(call: NodeCall) -> Result:
     """Another number of elements along some dimensions."""
     x = call.tensor(0)
     axes = call.axes(call.integers("axes") or range(x.rank), x.rank)
@@ -80,7 +80,7 @@ def resize(call: Call) -> Result:
     for axis, new in zip(axes, sizes, strict=True):
         result[axis] = new
     if 0 in result:
-        return Tensor.known(np.zeros(result, x.dtype))
+        return OnnxTensor.known(np.zeros(result, x.dtype))
     if not x.size:
         call.fail(f"nothing can be made of {x.shape}")
     options: dict[str, Any] = {
@@ -99,7 +99,7 @@ def resize(call: Call) -> Result:
 
 
 def _resample(
-    call: Call,
+    call: NodeCall,
     operand: MLOperand,
     axes: Sequence[int],
     sizes: Sequence[int],
@@ -161,14 +161,14 @@ def _floating(operand: MLOperand) -> Literal["float32", "float16"]:
     return "float16" if operand.data_type == "float16" else "float32"
 
 
-def _whole(call: Call, operand: MLOperand, dtype: DType) -> MLOperand:
+def _whole(call: NodeCall, operand: MLOperand, dtype: DType) -> MLOperand:
     """Return the nearest integers of a type, halves to even, the type's ends for what is beyond them."""
     info = np.iinfo(dtype) if dtype != BOOL else np.iinfo(np.uint8)
     return call.build.clamp(call.build.round_even(operand), min_value=int(info.min), max_value=int(info.max))
 
 
 @lowers("GridSample")
-def grid_sample(call: Call) -> Result:
+def grid_sample(call: NodeCall) -> Result:
     """Values of an image at given positions."""
     x, dtype = call.operand(0), call.tensor(0).dtype
     mode = call.attribute("mode", "bilinear" if call.version < 20 else "linear").removeprefix("bi")
@@ -186,7 +186,7 @@ def grid_sample(call: Call) -> Result:
 
 
 @lowers("AffineGrid")
-def affine_grid(call: Call) -> Result:
+def affine_grid(call: NodeCall) -> Result:
     """Positions that affine maps give to the elements of images or volumes. ONNX's own body cannot do a single image."""
     theta, sizes = call.tensor(0), call.ints(1) or []
     count = len(sizes) - 2

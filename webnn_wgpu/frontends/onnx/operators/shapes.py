@@ -8,28 +8,28 @@ import numpy as np
 
 from webnn_wgpu.typing import MLOperandDataType
 
-from ..call import Call
+from ..call import NodeCall
 from ..rounding import rounded, width
-from ..tensors import Tensor
+from ..tensors import OnnxTensor
 from ..types import BOOL, HELD, DType, is_float
 from ._registry import Result, lowers
 
 
 @lowers("Shape", empty=True)
-def shape(call: Call) -> Result:
+def shape(call: NodeCall) -> Result:
     """Sizes, or a range of them."""
     sizes = call.tensor(0).shape
-    return Tensor.known(np.array(sizes[slice(call.attribute("start", 0), call.attribute("end"))], np.int64))
+    return OnnxTensor.known(np.array(sizes[slice(call.attribute("start", 0), call.attribute("end"))], np.int64))
 
 
 @lowers("Size", empty=True)
-def size(call: Call) -> Result:
+def size(call: NodeCall) -> Result:
     """Number of elements."""
-    return Tensor.known(np.array(call.tensor(0).size, np.int64))
+    return OnnxTensor.known(np.array(call.tensor(0).size, np.int64))
 
 
 @lowers("Identity", "Dropout", empty=True, moves=True)
-def identity(call: Call) -> Result:
+def identity(call: NodeCall) -> Result:
     """The input itself. Dropout, outside training, with a mask of ones."""
     tensor = call.tensor(0)
     if call.node.op_type == "Identity":
@@ -43,34 +43,34 @@ def identity(call: Call) -> Result:
 
 
 @lowers("ConstantOfShape", empty=True)
-def constant_of_shape(call: Call) -> Result:
+def constant_of_shape(call: NodeCall) -> Result:
     """One number repeated."""
     value = call.attribute("value", np.zeros(1, np.float32))
     sizes = tuple(call.ints(0) or ())
     if value.size != 1 or min(sizes, default=0) < 0:
         call.fail(f"{value.size} values for the shape {sizes}")
     result = call.filled(sizes, value.reshape(-1)[0], value.dtype)
-    return result if isinstance(result, Tensor) else Tensor(sizes, value.dtype, operand=result)
+    return result if isinstance(result, OnnxTensor) else OnnxTensor(shape=sizes, dtype=value.dtype, operand=result)
 
 
 @lowers("EyeLike", ranks={0: (2,)})
-def eye_like(call: Call) -> Result:
+def eye_like(call: NodeCall) -> Result:
     """Ones on a diagonal."""
     x = call.tensor(0)
     rows, columns = x.shape
     diagonal = max(-rows, min(call.attribute("k", 0), columns))
-    return Tensor.known(np.eye(rows, columns, k=diagonal).astype(call.dtype("dtype") or x.dtype))
+    return OnnxTensor.known(np.eye(rows, columns, k=diagonal).astype(call.dtype("dtype") or x.dtype))
 
 
 @lowers("Cast", "CastLike", empty=True)
-def cast(call: Call) -> Result:
+def cast(call: NodeCall) -> Result:
     """Another type."""
     x = call.tensor(0)
     dtype = _wanted(call) if call.node.op_type == "Cast" else call.tensor(1).dtype
     if dtype == x.dtype:
         return x
     if not x.size:
-        return Tensor.known(np.zeros(x.shape, dtype))
+        return OnnxTensor.known(np.zeros(x.shape, dtype))
     operand = call.operand(0)
     if dtype == BOOL:
         operand = call.build.not_equal(operand, call.like(0, operand))
@@ -80,7 +80,7 @@ def cast(call: Call) -> Result:
         operand = call.cast(operand, HELD[dtype])
         if x.dtype != BOOL:
             operand = rounded(call, operand, dtype, bool(call.attribute("saturate", 1)))
-    return Tensor(x.shape, dtype, operand=operand)
+    return OnnxTensor(shape=x.shape, dtype=dtype, operand=operand)
 
 
 WIDER: Mapping[MLOperandDataType, MLOperandDataType] = {"int8": "int32", "uint8": "int32", "uint32": "int64"}
@@ -88,20 +88,20 @@ WIDER: Mapping[MLOperandDataType, MLOperandDataType] = {"int8": "int32", "uint8"
 
 
 @lowers("BitCast", empty=True)
-def bit_cast(call: Call) -> Result:
+def bit_cast(call: NodeCall) -> Result:
     """The same bits, read as another type."""
     x, dtype = call.tensor(0), _wanted(call)
     if dtype == x.dtype:
         return x
     if not x.size:
-        return Tensor.known(np.zeros(x.shape, dtype))
+        return OnnxTensor.known(np.zeros(x.shape, dtype))
     if x.dtype.name == HELD[x.dtype] and dtype.name == HELD[dtype] and x.dtype.itemsize == dtype.itemsize:
-        return Tensor(x.shape, dtype, operand=call.build.ext.bitcast(call.operand(0), HELD[dtype]))
+        return OnnxTensor(shape=x.shape, dtype=dtype, operand=call.build.ext.bitcast(call.operand(0), HELD[dtype]))
     whole = not is_float(x.dtype) and not is_float(dtype) and dtype != BOOL
     if not whole or width(x.dtype) != width(dtype):
         call.on_host(f"no operator reads the bits of {x.dtype} as {dtype}")
-    return Tensor(x.shape, dtype, operand=rounded(call, call.cast(call.operand(0), HELD[dtype]), dtype))
+    return OnnxTensor(shape=x.shape, dtype=dtype, operand=rounded(call, call.cast(call.operand(0), HELD[dtype]), dtype))
 
 
-def _wanted(call: Call) -> DType:
+def _wanted(call: NodeCall) -> DType:
     return call.dtype("to", 1) or call.fail("to names no type")

@@ -9,8 +9,8 @@ import numpy as np
 from webnn_wgpu import MLOperand
 
 from .. import host
-from ..call import Call
-from ..tensors import Tensor
+from ..call import NodeCall
+from ..tensors import OnnxTensor
 from ..types import Array
 from ._registry import Result, lowers
 from ._windows import extended
@@ -53,7 +53,7 @@ def real_inverse(length: int) -> Array:
     return np.stack([twice * np.cos(angles), -twice * np.sin(angles)], 1).reshape(bins * 2, length) / length
 
 
-def transformed(call: Call, x: MLOperand, matrix: Array) -> MLOperand:
+def transformed(call: NodeCall, x: MLOperand, matrix: Array) -> MLOperand:
     """Return [..., results * parts] of samples [..., samples, parts]."""
     flat = call.reshape(x, [math.prod(int(d) for d in x.shape[:-2]), int(x.shape[-2]) * int(x.shape[-1])])
     y = call.build.matmul(flat, call.constant(matrix, "float32"))
@@ -70,7 +70,7 @@ def halves(length: int) -> tuple[int, int]:
     return less, length // less
 
 
-def spectrum(call: Call, x: MLOperand, inverse: bool, bins: int) -> MLOperand:
+def spectrum(call: NodeCall, x: MLOperand, inverse: bool, bins: int) -> MLOperand:
     """Return the first `bins` results [..., bins, 2] of the transform of samples [..., samples, parts].
 
     A long transform is made of the short ones of its two factors (Cooley and Tukey, 1965), with the numbers between them
@@ -100,7 +100,7 @@ def spectrum(call: Call, x: MLOperand, inverse: bool, bins: int) -> MLOperand:
     return call.reshape(extended(call, whole, 1, 0, bins - length), [*heads, bins, 2])
 
 
-def real_samples(call: Call, x: MLOperand, length: int) -> MLOperand:
+def real_samples(call: NodeCall, x: MLOperand, length: int) -> MLOperand:
     """Return the real samples [..., length, 1] of the frequencies [..., length // 2 + 1, 2]."""
     if length <= LONGEST:
         return call.reshape(transformed(call, x, real_inverse(length)), [*x.shape[:-2], length, 1])
@@ -115,7 +115,7 @@ def real_samples(call: Call, x: MLOperand, length: int) -> MLOperand:
 
 
 @lowers("DFT", ranks={0: range(2, 65)})
-def dft(call: Call) -> Result:
+def dft(call: NodeCall) -> Result:
     """Discrete Fourier transform along an axis; the last one holds real and imaginary parts."""
     x = call.cast(call.operand(0), "float32")
     rank = len(x.shape)
@@ -145,7 +145,7 @@ def dft(call: Call) -> Result:
 
 
 @lowers("STFT", ranks={0: (2, 3), 2: (1,)})
-def stft(call: Call) -> Result:
+def stft(call: NodeCall) -> Result:
     """Fourier transforms of a signal's frames, each multiplied by a window."""
     x = call.cast(call.operand(0), "float32")
     x = call.reshape(x, [*x.shape, 1]) if len(x.shape) == 2 else x
@@ -171,7 +171,7 @@ def stft(call: Call) -> Result:
 
 
 @lowers("HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix")
-def table(call: Call) -> Result:
+def table(call: NodeCall) -> Result:
     """A table that a few numbers describe: the host makes it when the graph is compiled."""
     arrays = [call.value(i) for i in range(len(call))]
-    return [Tensor.known(a) for a in host.evaluate(call.node, arrays, call.version)]
+    return [OnnxTensor.known(a) for a in host.evaluate(call.node, arrays, call.version)]

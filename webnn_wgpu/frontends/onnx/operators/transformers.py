@@ -7,9 +7,9 @@ import numpy as np
 
 from webnn_wgpu import MLOperand
 
-from ..call import Call
+from ..call import NodeCall
 from ..rounding import rounded
-from ..tensors import Tensor
+from ..tensors import OnnxTensor
 from ..types import HELD, Array
 from ._registry import MICROSOFT, SOME, Result, lowers
 from .activations import tanh_gelu
@@ -17,39 +17,39 @@ from .quantization import Blocks
 
 
 @lowers("Gelu", domain=MICROSOFT)
-def gelu(call: Call) -> Result:
+def gelu(call: NodeCall) -> Result:
     """X * (1 + erf(x / sqrt(2))) / 2."""
     return call.build.gelu(call.operand(0))
 
 
 @lowers("BiasGelu", domain=MICROSOFT)
-def bias_gelu(call: Call) -> Result:
+def bias_gelu(call: NodeCall) -> Result:
     """The same of x + bias."""
     return call.build.gelu(call.build.add(call.operand(0), call.operand(1)))
 
 
 @lowers("FastGelu", domain=MICROSOFT)
-def fast_gelu(call: Call) -> Result:
+def fast_gelu(call: NodeCall) -> Result:
     """Gelu's approximation by a hyperbolic tangent, of x + bias."""
     x = call.operand(0)
     return tanh_gelu(call, call.build.add(x, call.operand(1)) if call.has(1) else x)
 
 
 @lowers("QuickGelu", domain=MICROSOFT)
-def quick_gelu(call: Call) -> Result:
+def quick_gelu(call: NodeCall) -> Result:
     """X * sigmoid(alpha * x)."""
     x = call.operand(0)
     return call.build.mul(x, call.build.sigmoid(call.build.linear(x, alpha=call.attribute("alpha", 1.702))))
 
 
 @lowers("BiasAdd", domain=MICROSOFT)
-def bias_add(call: Call) -> Result:
+def bias_add(call: NodeCall) -> Result:
     """X + bias + skip."""
     return call.build.add(call.build.add(call.operand(0), call.operand(1)), call.operand(2))
 
 
 @lowers("BiasSplitGelu", domain=MICROSOFT)
-def bias_split_gelu(call: Call) -> Result:
+def bias_split_gelu(call: NodeCall) -> Result:
     """Half of x + bias times gelu of the other half."""
     x = call.build.add(call.operand(0), call.operand(1))
     left, right = call.build.split(x, 2, axis=len(x.shape) - 1)
@@ -57,7 +57,7 @@ def bias_split_gelu(call: Call) -> Result:
 
 
 @lowers("ExpandDims", domain=MICROSOFT, moves=True)
-def expand_dims(call: Call) -> Result:
+def expand_dims(call: NodeCall) -> Result:
     """A size of 1 put in."""
     shape = list(call.tensor(0).shape)
     shape.insert(call.axis(call.integer(1), len(shape) + 1), 1)
@@ -65,7 +65,7 @@ def expand_dims(call: Call) -> Result:
 
 
 @lowers("EmbedLayerNormalization", domain=MICROSOFT, folds=False, ranks={0: (2,), 2: (2,), 3: (2,), 4: (2,)})
-def embed_layer_normalization(call: Call) -> Result:
+def embed_layer_normalization(call: NodeCall) -> Result:
     """Word, position and segment embeddings added, then normalised."""
     ids = call.operand(0)
     batch, length = (int(d) for d in ids.shape)
@@ -81,18 +81,22 @@ def embed_layer_normalization(call: Call) -> Result:
         total, scale=call.operand(5), bias=call.operand(6), axes=[2], epsilon=call.attribute("epsilon", 1e-12)
     )
     dtype = call.tensor(2).dtype
-    mask: Tensor | None = None
+    mask: OnnxTensor | None = None
     if call.wants(1):
         if call.has(7):
             counts = call.build.reduce_sum(call.cast(call.operand(7), "int32"), axes=[1])
-            mask = Tensor((batch,), np.dtype(np.int32), operand=counts)
+            mask = OnnxTensor(shape=(batch,), dtype=np.dtype(np.int32), operand=counts)
         else:
-            mask = Tensor.known(np.zeros(batch, np.int32))
-    return [Tensor(tuple(y.shape), dtype, operand=y), mask, Tensor(tuple(y.shape), dtype, operand=total)]
+            mask = OnnxTensor.known(np.zeros(batch, np.int32))
+    return [
+        OnnxTensor(shape=tuple(y.shape), dtype=dtype, operand=y),
+        mask,
+        OnnxTensor(shape=tuple(y.shape), dtype=dtype, operand=total),
+    ]
 
 
 @lowers("MatMulNBits", domain=MICROSOFT, folds=False)
-def matmul_nbits(call: Call) -> Result:
+def matmul_nbits(call: NodeCall) -> Result:
     """A product with weights of 2, 4 or 8 bits, taken out of their bytes by the kernel."""
     a = call.operand(0)
     bits, block = call.attribute("bits", 4), call.required("block_size")
@@ -122,7 +126,7 @@ def matmul_nbits(call: Call) -> Result:
 
 
 @lowers("GatherBlockQuantized", domain=MICROSOFT, folds=False, ranks={0: SOME, 2: SOME})
-def gather_block_quantized(call: Call) -> Result:
+def gather_block_quantized(call: NodeCall) -> Result:
     """Slices picked from a table of few bits per number, and scaled block by block: only what is picked is scaled."""
     data, scales = call.tensor(0), call.tensor(2)
     bits, block = call.attribute("bits", 4), call.attribute("block_size", 128)
@@ -151,10 +155,10 @@ def gather_block_quantized(call: Call) -> Result:
         )
         if y.shape[-1] != width:
             y = call.build.slice(y, [0] * len(y.shape), [*y.shape[:-1], width])
-    return Tensor(tuple(y.shape), scales.dtype, operand=rounded(call, y, scales.dtype))
+    return OnnxTensor(shape=tuple(y.shape), dtype=scales.dtype, operand=rounded(call, y, scales.dtype))
 
 
-def _table(call: Call) -> tuple[MLOperand, MLOperand | None, int] | None:
+def _table(call: NodeCall) -> tuple[MLOperand, MLOperand | None, int] | None:
     """Return a table as bytes, its zero points as bytes, and the numbers of a row; None where it cannot be packed."""
     data = call.tensor(0)
     if data.dtype == np.dtype(np.uint8):
@@ -173,7 +177,7 @@ def _pairs(array: Array) -> Array:
     return numbers[..., ::2] | numbers[..., 1::2] << 4
 
 
-def _gathered_blocks(call: Call, picked_axis: int, axis: int, block: int) -> MLOperand:
+def _gathered_blocks(call: NodeCall, picked_axis: int, axis: int, block: int) -> MLOperand:
     """Gather numbers, scales and zero points along any axis, and only then compute (number - zero point) * scale."""
     data, indices = call.tensor(0), call.operand(1)
     of_blocks = indices
