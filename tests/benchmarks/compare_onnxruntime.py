@@ -139,7 +139,7 @@ def compare(arguments: argparse.Namespace) -> dict[str, Any]:
     import onnxruntime
 
     import webnn_wgpu
-    from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+    from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 
     folder = arguments.model_dir or SentenceEncoder.find_model_dir()
     start = time.perf_counter()

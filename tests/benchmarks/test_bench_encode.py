@@ -11,7 +11,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.benchmarks.results import Results
-from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.program import Program
 from webnn_wgpu.runtime.recorder import Recorder

@@ -17,8 +17,8 @@ import webnn_wgpu as wn
 from webnn_wgpu.cli import progress
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.cli.demo import DEFAULT_SENTENCES
-from webnn_wgpu.frontends import sentence_encoder
-from webnn_wgpu.frontends.sentence_encoder import MODEL_FILES, SentenceEncoder
+from webnn_wgpu.demos import sentence_encoder
+from webnn_wgpu.demos.sentence_encoder import MODEL_FILES, SentenceEncoder
 from webnn_wgpu.runtime import device as devices
 
 KEYS = ["adapter", "sentences", "embeddings", "similarity", "dispatches", "first_run_ms", "run_ms"]

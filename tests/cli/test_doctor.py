@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
-from webnn_wgpu.frontends import sentence_encoder
+from webnn_wgpu.demos import sentence_encoder
 from webnn_wgpu.kernels.templates import shader_root
 from webnn_wgpu.runtime import device as devices
 

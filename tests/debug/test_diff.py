@@ -15,8 +15,8 @@ from tests.debug.faults import FEEDS, graph_of, wrong_index
 from tests.ops.test_cache_update import decoder
 from tests.runtime.graphs import ROWS, network
 from webnn_wgpu import debug
+from webnn_wgpu.accuracy import judging
 from webnn_wgpu.ops import OPS
-from webnn_wgpu.testing import judging
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.support import op_graph
+from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.costs import Target
 from webnn_wgpu.plan import ExecutionPlan, make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
-from webnn_wgpu.testing.compare import assert_within
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,7 @@
 """No kernel writes outside its output, nor lets what lies there reach a result, whatever the driver would let it do.
 
-Every buffer of a graph lies between canaries. Kernels are bound the canary behind a tensor too: the bounds checks of a driver
-then let pass what runs over the end. What runs far over it they drop, or move to the canary's last word.
+Every buffer of a graph lies between guard regions. Kernels are bound the region behind a tensor too: the bounds checks of a
+driver then let pass what runs over the end. What runs far over it they drop, or move to the last word of the region.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from webnn_wgpu.kernels.element import padded_bytes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.plan.forced import forceable
 from webnn_wgpu.runtime.program import Program
-from webnn_wgpu.testing.canaries import CANARY, Cage
+from webnn_wgpu.testing.guards import GUARD_BYTES, GuardedBuffer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,45 +33,45 @@ if TYPE_CHECKING:
     from webnn_wgpu.runtime.recorder import Recorder
 
 
-class Aviary(Program):
-    """A program whose slots, inputs and outputs lie between canaries."""
+class GuardedProgram(Program):
+    """A program whose slots, inputs and outputs lie between guard regions."""
 
     def __init__(self, device: Device, plan: ExecutionPlan) -> None:
-        self.cages: list[Cage] = []
+        self.guarded: list[GuardedBuffer] = []
         super().__init__(device, plan)
 
     def _allocate(self, progress: Any) -> None:
-        with self._caging():
+        with self._guarding():
             super()._allocate(progress)
 
     def _make_own(self) -> Recorder:
-        with self._caging():
+        with self._guarding():
             return super()._make_own()
 
     @contextmanager
-    def _caging(self) -> Iterator[None]:
-        self.device.__dict__["create_buffer"] = self._cage
+    def _guarding(self) -> Iterator[None]:
+        self.device.__dict__["create_buffer"] = self._guarded_buffer
         try:
             yield
         finally:
             del self.device.__dict__["create_buffer"]
 
-    def _cage(self, size_bytes: int, label: str = "") -> Buffer:
-        made = Cage(self.device, padded_bytes(size_bytes), label)
+    def _guarded_buffer(self, size_bytes: int, label: str = "") -> Buffer:
+        made = GuardedBuffer(self.device, padded_bytes(size_bytes), label)
         if not label.startswith("constant"):
-            self.cages.append(made)
+            self.guarded.append(made)
         return made.tensor
 
     def _resource(self, binding: Binding, resource: Resource, ends: Any) -> Any:
         bound = super()._resource(binding, resource, ends)
         if isinstance(bound, dict):
             # Behind a value that lies in a part of a slot there may be another: then that one is bound too.
-            bound["size"] = min(bound["size"] + CANARY, bound["buffer"].size - bound["offset"])
+            bound["size"] = min(bound["size"] + GUARD_BYTES, bound["buffer"].size - bound["offset"])
         return bound
 
-    def silent(self) -> list[str]:
+    def damaged(self) -> list[str]:
         """The buffers whose canaries have changed."""
-        return [cage.label for cage in self.cages if cage.look()[1]]
+        return [buffer.label for buffer in self.guarded if buffer.read()[1]]
 
 
 def check(device: Device, call: Call, forced: dict[str, str]) -> None:
@@ -82,19 +82,19 @@ def check(device: Device, call: Call, forced: dict[str, str]) -> None:
         plan = make_plan(graph, device.target, forced)
     except OperationError:
         return  # a variant that the device or the call cannot have
-    caged, free = Aviary(device, plan), Program(device, plan)
+    guarded, free = GuardedProgram(device, plan), Program(device, plan)
     try:
         names = list(plan.outputs)
-        found, wanted = (program.start(feeds, names).result() for program in (caged, free))
-        assert caged.silent() == []
+        found, wanted = (program.start(feeds, names).result() for program in (guarded, free))
+        assert guarded.damaged() == []
         for name in names:
             assert found[name].tobytes() == wanted[name].tobytes(), f"{name} depends on what lies around"
         for name, array in feeds.items():
-            given = caged._ends["input", name]
-            data: Any = device.gpu.queue.read_buffer(given.gpu, CANARY, -(-array.nbytes // 4) * 4)
+            given = guarded._ends["input", name]
+            data: Any = device.gpu.queue.read_buffer(given.gpu, GUARD_BYTES, -(-array.nbytes // 4) * 4)
             assert bytes(data)[: array.nbytes] == np.ascontiguousarray(array).tobytes(), f"input {name} was written"
     finally:
-        caged.destroy()
+        guarded.destroy()
         free.destroy()
 
 
@@ -111,7 +111,7 @@ def test_every_operator(own_device: Device, call: Call) -> None:
         check(own_device, call, {} if variant is None else {call.name: variant})
 
 
-def test_the_canaries_sing(own_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_outside_changes_a_canary(own_device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kernel that writes one quad too many is found."""
     from webnn_wgpu.kernels.spec import KernelSpec
 
@@ -123,7 +123,7 @@ def test_the_canaries_sing(own_device: Device, monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(KernelSpec, "packed", one_more)
     graph = op_graph("neg", [np.ones(64, np.float32)])
-    program = Aviary(own_device, make_plan(graph, own_device.target))
+    program = GuardedProgram(own_device, make_plan(graph, own_device.target))
     program.start({"0": np.ones(64, np.float32)}, ["0"]).result()
-    assert program.silent() == ["output 0"]
+    assert program.damaged() == ["output 0"]
     program.destroy()

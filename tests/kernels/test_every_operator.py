@@ -10,12 +10,12 @@ import pytest
 from tests.kernels.large import limited, run_limited
 from tests.kernels.operators import Call, calls
 from tests.support import new_profile, op_graph
+from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.errors import OutOfMemoryError
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
-from webnn_wgpu.testing.compare import assert_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

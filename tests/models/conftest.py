@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 
 
 @pytest.fixture(scope="session")

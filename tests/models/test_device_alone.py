@@ -11,7 +11,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.support import new_profile, open_profile
-from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 from webnn_wgpu.kernels.spec import KernelSpec
 from webnn_wgpu.reference import interpreter
 from webnn_wgpu.runtime import device as runtime_device

@@ -13,8 +13,8 @@ import pytest
 import wgpu
 
 import webnn_wgpu as wn
-from webnn_wgpu.frontends import sentence_encoder
-from webnn_wgpu.frontends.sentence_encoder import EncoderConfig, SentenceEncoder
+from webnn_wgpu.demos import sentence_encoder
+from webnn_wgpu.demos.sentence_encoder import EncoderConfig, SentenceEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

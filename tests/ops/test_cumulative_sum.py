@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from tests.ops.movers import refusal, typed
 from tests.ops.rows import VARIANTS, as_hardware, plan_of, positive, run_plan, runs, variants_of
 from tests.support import check_op, op_graph
+from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.reference import interpret
-from webnn_wgpu.testing.compare import assert_within
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

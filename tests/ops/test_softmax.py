@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.ops.movers import refusal, typed
 from tests.ops.rows import VARIANTS, as_hardware, plan_of, run_plan, variants_of
 from tests.support import check_op, random_array
+from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.ops import OPS
-from webnn_wgpu.testing.compare import assert_within
 
 if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tests.support import assert_same
+from webnn_wgpu.accuracy.bounds import bounds, evaluated, is_bounded
+from webnn_wgpu.accuracy.judging import differs, judge
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.verify import verify
@@ -22,8 +24,6 @@ from webnn_wgpu.passes import PASSES, run_passes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime.program import Program
-from webnn_wgpu.testing.bounds import bounds, evaluated, is_bounded
-from webnn_wgpu.testing.judging import differs, judge
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

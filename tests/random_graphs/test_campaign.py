@@ -15,14 +15,14 @@ from tests.random_graphs.campaign import Pretence, run_campaign, smallest
 from tests.random_graphs.check import MismatchError, check_graph
 from tests.random_graphs.graphs import DRAWERS, graphs, seeded_graph
 from tests.support import PROFILES, new_profile
+from webnn_wgpu.accuracy.bounds import bounds, evaluated
+from webnn_wgpu.accuracy.judging import differs
 from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.text import to_text
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan import planner
 from webnn_wgpu.reference import interpret
 from webnn_wgpu.runtime import pipelines
-from webnn_wgpu.testing.bounds import bounds, evaluated
-from webnn_wgpu.testing.judging import differs
 
 if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Array, Graph

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from webnn_wgpu import WebNNError
 from webnn_wgpu.core.errors import printable
-from webnn_wgpu.frontends.sentence_encoder import FloatArray, SentenceEncoder
+from webnn_wgpu.demos.sentence_encoder import FloatArray, SentenceEncoder
 
 from .models import device_option, open_context
 from .progress import progress_bar

@@ -20,7 +20,7 @@ from webnn_wgpu.core.cache import cache_folder
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.core.data_types import DATA_TYPES
 from webnn_wgpu.core.settings import cache_enabled, forced_variants
-from webnn_wgpu.frontends.sentence_encoder import SentenceEncoder
+from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 from webnn_wgpu.kernels.templates import shader_root
 from webnn_wgpu.runtime import device as devices
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from webnn_wgpu.accuracy.distance import absolute_distance, ulp_distance
 from webnn_wgpu.core.data_types import Array
-from webnn_wgpu.testing.compare import absolute_distance, ulp_distance
 
 MOST_ELEMENTS = 5
 """How many of the worst elements a comparison keeps."""

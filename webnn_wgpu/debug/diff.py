@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from webnn_wgpu.accuracy.judging import Judgement
 from webnn_wgpu.api.context import MLContext
 from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.internals import context_of, executable_of
@@ -18,7 +19,6 @@ from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
 from webnn_wgpu.ir.graph import Graph, Node
 from webnn_wgpu.plan.planner import node_label
-from webnn_wgpu.testing.judging import Judgement
 
 from .comparison import Comparison, compare
 from .observing import ObservedValues, observing, part_of, without

@@ -13,9 +13,9 @@ import onnx
 import onnx_ir
 
 from webnn_wgpu import MLGraph, NotSupportedError, load_onnx
+from webnn_wgpu.accuracy.judging import Judgement
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.frontends.onnx.timing import watched
-from webnn_wgpu.testing.judging import Judgement
 
 from .comparison import Comparison, compare
 from .report import GraphDiff, OperatorDiff

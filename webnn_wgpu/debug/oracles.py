@@ -7,6 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from webnn_wgpu.accuracy.bounds import bounds
+from webnn_wgpu.accuracy.judging import Judgement, differs, judge
 from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.internals import context_of, executable_of
 from webnn_wgpu.core.data_types import Array
@@ -15,8 +17,6 @@ from webnn_wgpu.ir.graph import Graph, Node
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.reference.interpreter import evaluate, interpret
 from webnn_wgpu.runtime.program import Program
-from webnn_wgpu.testing.bounds import bounds
-from webnn_wgpu.testing.judging import Judgement, differs, judge
 
 
 class Oracle(Protocol):

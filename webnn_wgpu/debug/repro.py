@@ -15,6 +15,7 @@ from typing import Any, TypedDict, cast
 
 import numpy as np
 
+from webnn_wgpu.accuracy.judging import Judgement
 from webnn_wgpu.api.builder import MLGraphBuilder
 from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.internals import context_of
@@ -27,7 +28,6 @@ from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._def import Part
 from webnn_wgpu.plan.execution_plan import Resource
 from webnn_wgpu.plan.planner import node_label
-from webnn_wgpu.testing.judging import Judgement
 
 from .launch import installed
 from .observing import part_of, without

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from webnn_wgpu.accuracy.distance import absolute_distance, ulp_distance
 from webnn_wgpu.api.arrays import failing
 from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.internals import context_of, executable_of
@@ -18,7 +19,6 @@ from webnn_wgpu.core.errors import InvalidStateError, NotSupportedError
 from webnn_wgpu.kernels.source_map import map_of_source
 from webnn_wgpu.runtime.program import Program
 from webnn_wgpu.runtime.trials import try_source
-from webnn_wgpu.testing.compare import absolute_distance, ulp_distance
 
 RUNS = 20
 """How often each kernel is timed, if nobody says."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from webnn_wgpu.accuracy.distance import Metric, Mismatch, absolute_distance, assert_within, compare, ulp_distance
 from webnn_wgpu.testing.cases import (
     BuiltCase,
     Call,
@@ -12,7 +13,6 @@ from webnn_wgpu.testing.cases import (
     build_case,
     load_cases,
 )
-from webnn_wgpu.testing.compare import Metric, Mismatch, absolute_distance, assert_within, compare, ulp_distance
 from webnn_wgpu.testing.kernel_report import CheckedCase, KernelCase, KernelFault, KernelReport
 from webnn_wgpu.testing.kernels import check_kernel
 

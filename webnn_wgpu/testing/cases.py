@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from webnn_wgpu.accuracy.distance import Metric, Mismatch, compare
 from webnn_wgpu.core.data_types import numpy_dtype
 from webnn_wgpu.core.names import snake_case
-from webnn_wgpu.testing.compare import Metric, Mismatch, compare
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,4 +1,4 @@
-"""A kernel of a program's own on a device, run between canaries."""
+"""A kernel of a program's own on a device, run between guard regions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..kernels.spec import Grid
 from ..kernels.templates import environment
 from ..runtime.device import Device
 from ..runtime.own_kernels import RunArgument, run_kernel
-from .canaries import CANARY, SONG, Cage
+from .guards import FILL_PATTERN, GUARD_BYTES, GuardedBuffer
 from .kernel_report import KernelCase, Number
 
 _CLEAR = """
@@ -71,8 +71,8 @@ class KernelOnDevice:
         *,
         source: str = "",
         free: Collection[str] = (),
-        song: int = SONG,
-        filling: int = SONG,
+        guard_pattern: int = FILL_PATTERN,
+        content_pattern: int = FILL_PATTERN,
     ) -> tuple[dict[str, Array], list[str]]:
         """Run it once and return the bytes of its outputs, and what was written outside.
 
@@ -84,30 +84,37 @@ class KernelOnDevice:
             sizes: bytes of each buffer.
             source: what runs instead of its own source.
             free: buffers that are bound with what lies behind them.
-            song: what lies around buffers.
-            filling: what lies in buffers without a content.
+            guard_pattern: the byte that fills the guard regions of buffers.
+            content_pattern: the byte that fills buffers without a content.
         """
-        cages: dict[str, Cage] = {}
+        guarded: dict[str, GuardedBuffer] = {}
         try:
             arguments: list[RunArgument] = []
             for binding in self.bindings:
                 name, words = binding.name, -(-sizes[binding.name] // 4) * 4
-                cage = Cage(self.device, words, name, behind=behind(words), song=song, filling=filling)
-                cages[name] = cage
+                buffer = GuardedBuffer(
+                    self.device,
+                    words,
+                    name,
+                    behind_bytes=behind_bytes(words),
+                    guard_pattern=guard_pattern,
+                    content_pattern=content_pattern,
+                )
+                guarded[name] = buffer
                 if name in contents:
-                    cage.tensor.write(np.ascontiguousarray(contents[name]))
-                bound = cage.open if name in free else cage.tensor
+                    buffer.tensor.write(np.ascontiguousarray(contents[name]))
+                bound = buffer.open if name in free else buffer.tensor
                 arguments.append(RunArgument(bound, name, "read" if binding.access == "read" else "write"))
             run_kernel(self.device, _CLEAR, (), _CLEAR_GRID)
             run_kernel(self.device, source or self.source, arguments, self.grid)
-            looks = {name: cage.look() for name, cage in cages.items()}
+            read = {name: buffer.read() for name, buffer in guarded.items()}
         finally:
-            for cage in cages.values():
-                cage.destroy()
+            for buffer in guarded.values():
+                buffer.destroy()
         outputs = [b.name for b in self.bindings if b.access != "read"]
-        return {n: looks[n][0][: sizes[n]] for n in outputs}, [damage for _, damage in looks.values() if damage]
+        return {n: read[n][0][: sizes[n]] for n in outputs}, [damage for _, damage in read.values() if damage]
 
 
-def behind(size_bytes: int) -> int:
+def behind_bytes(size_bytes: int) -> int:
     """Return how many bytes lie behind a buffer: as many again, so that a wrong stride is seen, but not too many."""
-    return min(max(CANARY, -(-size_bytes // CANARY) * CANARY), 64 * CANARY)
+    return min(max(GUARD_BYTES, -(-size_bytes // GUARD_BYTES) * GUARD_BYTES), 64 * GUARD_BYTES)

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..accuracy.distance import absolute_distance, ulp_distance
 from ..api.arrays import failing
 from ..api.backend import DeviceBackend
 from ..api.context import MLContext
@@ -17,14 +18,13 @@ from ..api.internals import internals
 from ..core.data_types import DATA_TYPES, Array
 from ..core.errors import NotSupportedError
 from ..runtime.device import INSTALL_HINT, adapters, open_adapter
-from .canaries import SONG
-from .compare import absolute_distance, ulp_distance
+from .guards import FILL_PATTERN
 from .kernel_report import CheckedCase, KernelCase, KernelFault, KernelReport, Number
-from .kernel_runs import KernelOnDevice, behind
+from .kernel_runs import KernelOnDevice, behind_bytes
 from .rewriting import reordered, unfenced
 
-OTHER = 0x5A
-"""What canaries or outputs are made of the second time: large numbers, as float32, float16 and as integers."""
+OTHER_PATTERN = 0x5A
+"""The byte that fills guard regions or outputs in a second run: large numbers, as float32, float16 and as integers."""
 
 _ORDERS: Mapping[str, dict[str, bool]] = {
     "workgroups run from the last to the first": {"workgroups": True, "invocations": False},
@@ -241,11 +241,15 @@ class _Check:
     def surroundings(self) -> None:
         """Look for what reaches out of buffers, and for what is read without having been written."""
         kernel, contents, sizes = self._kernel, self._contents, self._sizes
-        tails = {name: behind(-(-size // 4) * 4) for name, size in sizes.items()}
+        tails = {name: behind_bytes(-(-size // 4) * 4) for name, size in sizes.items()}
         source, free = unfenced(kernel.source, tails)
         if fenced := sorted(set(sizes) - free):
             self._notes[f"bound without canaries, because their lengths are taken indirectly: {', '.join(fenced)}"] = None
-        ways = [{"song": SONG, "filling": SONG}, {"song": OTHER, "filling": SONG}, {"song": SONG, "filling": OTHER}]
+        ways = [
+            {"guard_pattern": FILL_PATTERN, "content_pattern": FILL_PATTERN},
+            {"guard_pattern": OTHER_PATTERN, "content_pattern": FILL_PATTERN},
+            {"guard_pattern": FILL_PATTERN, "content_pattern": OTHER_PATTERN},
+        ]
         (first, damage), (elsewhere, _), (before, _) = (
             kernel.run(contents, sizes, source=source, free=free, **way) for way in ways
         )
@@ -256,7 +260,7 @@ class _Check:
         self._differ(first, elsewhere, "what lies outside of a buffer: read out of bounds")
         for name, array in self._wanted.items():
             one, two = (run[name].reshape(-1, array.itemsize) for run in (first, before))
-            unwritten = (one == SONG).all(axis=1) & (two == OTHER).all(axis=1)
+            unwritten = (one == FILL_PATTERN).all(axis=1) & (two == OTHER_PATTERN).all(axis=1)
             if name not in self._updated and (where := _where(unwritten, array.shape)):
                 self._faults[f"{name}: elements are never written; {where}"] = None
                 first[name] = np.where(unwritten[:, None], two, one).reshape(-1)

@@ -1,0 +1,1 @@
+"""Models of the demo and of the examples. They use the public API only."""
