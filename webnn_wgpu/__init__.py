@@ -20,11 +20,11 @@ from .api.builder import MLGraphBuilder
 from .api.context import MLComputeResult, MLContext, MLContextLostInfo, MLMemory
 from .api.graph import MLGraph
 from .api.limits import MLOpSupportLimits
+from .api.measuring import measured_peak
 from .api.ml import ML, ml
 from .api.operand import MLOperand
 from .api.optional import needed_by
 from .api.own_kernels import run_wgsl
-from .api.peak import measured_peak
 from .api.process import optimize_process
 from .api.promise import MLPromise
 from .api.pywebnn import AsyncMLContext, MLDeviceTensor

@@ -16,16 +16,16 @@ import webnn_wgpu as wn
 from tests.api.graphs import X, negation
 from tests.runtime.graphs import ROWS, network
 from tests.support import open_profile
-from webnn_wgpu.api.profile import NO_KERNELS, NO_TIMESTAMPS, joined
-from webnn_wgpu.api.profile.trace import trace
 from webnn_wgpu.debug import GraphProfile, KernelTime, Limit, Stage
+from webnn_wgpu.inspection import NO_KERNELS, NO_TIMESTAMPS, joined
+from webnn_wgpu.inspection.trace import trace
 from webnn_wgpu.runtime.peak import Peak
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from webnn_wgpu.api.profile.profile import Plot
+    from webnn_wgpu.inspection.profile import Plot
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import webnn_wgpu as wn
 from examples.models import mlp
 from tests.support import new_profile, run_graph
 from tests.unit.test_tuning import GRAPHS, asked
-from webnn_wgpu.api import tuning as tuner
+from webnn_wgpu import tuner
 from webnn_wgpu.core import cache
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.graph import Graph

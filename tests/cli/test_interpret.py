@@ -15,6 +15,8 @@ from webnn_wgpu.cli.app import app
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from webnn_wgpu.inspection import Kernel
+
 
 def call(*arguments: Any, typed: str = "", exit_code: int = 0) -> Result:
     result = CliRunner().invoke(app, ["interpret", *map(str, arguments)], input=typed)
@@ -29,18 +31,18 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kernel(model: Path) -> wn.api.kernels.Kernel:
+def kernel(model: Path) -> Kernel:
     with wn.load(model, override_dims={"N": 1}) as loaded:
         return list(loaded.graph.kernels.values())[-1]
 
 
-def test_a_kernel(model: Path, kernel: wn.api.kernels.Kernel) -> None:
+def test_a_kernel(model: Path, kernel: Kernel) -> None:
     line = call(model, "--kernel", kernel.name).stdout
     assert line.startswith(f"{kernel.name}: ")
     assert "nothing found" in line
 
 
-def test_stops(model: Path, kernel: wn.api.kernels.Kernel) -> None:
+def test_stops(model: Path, kernel: Kernel) -> None:
     shown = call(model, "--kernel", kernel.name, "--invocation", "0,0,0", typed="n\nv\np params\nc\n").stdout
     first, second = (line for line in shown.splitlines() if " in main, invocation (0, 0, 0): " in line)
     assert first != second

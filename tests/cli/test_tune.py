@@ -10,8 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from examples.models import mlp
-from webnn_wgpu import Tuning
-from webnn_wgpu.api import tuning as tuner
+from webnn_wgpu import Tuning, tuner
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.core import cache
 

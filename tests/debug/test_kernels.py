@@ -11,8 +11,8 @@ import pytest
 import webnn_wgpu as wn
 from tests.api.graphs import negation
 from tests.runtime.graphs import network
-from webnn_wgpu.api.kernels import _workgroup_size
 from webnn_wgpu.debug import Kernels
+from webnn_wgpu.inspection.kernels import _workgroup_size
 from webnn_wgpu.kernels.templates import render, shader_root
 from webnn_wgpu.runtime.device import Device, adapters
 

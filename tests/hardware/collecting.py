@@ -13,8 +13,8 @@ from tests.golden.catalog import graphs, names
 from tests.golden.models import plan_model
 from tests.golden.planning import planning_context
 from tests.golden.records import record
-from webnn_wgpu.api.kernels import _workgroup_size
 from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.inspection.kernels import _workgroup_size
 from webnn_wgpu.kernels.templates import render
 
 if TYPE_CHECKING:

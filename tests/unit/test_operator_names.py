@@ -10,7 +10,20 @@ import pytest
 from webnn_wgpu.ops import OPS
 
 PACKAGE = Path(__file__).resolve().parents[2] / "webnn_wgpu"
-ROOMS = ("accuracy", "core", "debug", "ir", "kernels", "passes", "plan", "reference", "runtime", "testing")
+ROOMS = (
+    "accuracy",
+    "core",
+    "debug",
+    "display",
+    "inspection",
+    "ir",
+    "kernels",
+    "passes",
+    "plan",
+    "reference",
+    "runtime",
+    "testing",
+)
 """All rooms but those that declare operators, and frontends and exporters, which translate names."""
 
 RULES = {

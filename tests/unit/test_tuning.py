@@ -14,7 +14,6 @@ import pytest
 
 from tests.support import op_graph
 from tests.unit.plans import caps_of, check_plan
-from webnn_wgpu.api.tuning import Trial
 from webnn_wgpu.core import cache
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.costs import Target
@@ -24,6 +23,7 @@ from webnn_wgpu.kernels import tuning as tunings
 from webnn_wgpu.kernels.tuning import Measured, Tuning, tuning_files, tuning_for
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.plan import make_plan
+from webnn_wgpu.tuner import Trial
 
 CAPS = caps_of("lavapipe")
 PLAIN = Measured("plain", {"plain": 0.41, "workgroup": 0.6, "subgroup": 0.75})

@@ -30,9 +30,9 @@ from examples import models
 from tests.viewer.conftest import NAMES, Browser
 from tests.viewer.graphs import transformer
 from webnn_wgpu import debug
-from webnn_wgpu.api.profile.profile import GraphProfile
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
+from webnn_wgpu.inspection.profile import GraphProfile
 
 FOLDER = Path(__file__).parents[2] / "examples" / "images"
 SIZE = (1360, 820)

@@ -10,6 +10,9 @@ from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.errors import NotSupportedError, OperationError
+from ..display.graph_pictures import MOST_DRAWN, graph_html, graph_svg
+from ..inspection.kernels import Kernel, Kernels, Override, Watched, kernels_of
+from ..inspection.profile import GraphProfile
 from ..ir.graph import Graph
 from ..ir.types import TensorType
 from ..kernels.source_map import map_of_source
@@ -18,10 +21,8 @@ from ..passes import PassReport, run_passes
 from ..plan import ExecutionPlan
 from ..runtime.peak import Peak
 from .backend import Executable
-from .kernels import Kernel, Kernels, Override, Watched, kernels_of
-from .notebooks import MOST_DRAWN, graph_html, graph_svg
+from .measuring import profile_graph
 from .options import camel_attribute
-from .profile import GraphProfile, measure
 from .progress import Progress
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ class MLGraph:
             >>> [kernel.labels for kernel in profile.slowest().kernels]
             [('relu_0',)]
         """
-        return measure(self, inputs, runs, peak)
+        return profile_graph(self, inputs, runs, peak)
 
     def tune(self, *, save: bool = True, progress: Progress | None = None) -> Tuning:
         """Measure the kernel variants that there are for the graph's operators, and keep which are the fastest.
@@ -363,7 +364,13 @@ class MLGraph:
         self.destroy()
 
     def _repr_html_(self) -> str:
-        return graph_html(self)
+        facts = {
+            "operators": str(self.operation_count),
+            "kernels": "" if self.plan is None else str(len(self.plan.dispatches)),
+            "memory": "" if self.plan is None else self.plan.summary(),
+            "device": self._context.description,
+        }
+        return graph_html(self.source, facts, destroyed=self.destroyed)
 
     def _repr_svg_(self) -> str | None:
         return graph_svg(self.source) if self.operation_count <= MOST_DRAWN else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast, overload
 
-from .notebooks import facts_html, type_facts
+from ..display.html import facts_html, type_facts
 from .options import camel_attribute
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import InvalidStateError, MLTensorStateError
+from ..display.html import facts_html, type_facts
 from ..ir.graph import Array
 from ..ir.types import TensorType
-from .notebooks import facts_html, type_facts
 from .operand import DataTypeName, Shape
 from .options import camel_attribute
 

@@ -1,59 +1,25 @@
-"""Measuring which kernel variants are the fastest for the operators of a graph: `MLGraph.tune`."""
+"""The sources of measured choices that callers name, and `MLGraph.tune`."""
 
 from __future__ import annotations
 
-import logging
 import os
-import time
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-
-from ..core.errors import MLTypeError, WebNNError
-from ..core.settings import forced_variants
-from ..costs import Choice
-from ..ir.graph import Array, Graph, Node
-from ..kernels.tuning import Measured, Sources, Tuning, keep
-from ..ops import OPS
+from ..core.errors import MLTypeError
+from ..kernels.tuning import Sources, Tuning, keep
 from ..passes import run_passes
-from ..plan import ExecutionPlan, make_plan
-from ..runtime.device import Device
-from ..runtime.program import Program
+from ..tuner import Tuner
 from .backend import DeviceBackend, no_device
-from .progress import MEASURING, Progress
+from .progress import Progress
 
 if TYPE_CHECKING:
     from .graph import MLGraph
 
-logger = logging.getLogger("webnn_wgpu")
-
 TuningSource: TypeAlias = "Tuning | str | os.PathLike[str] | Sequence[Tuning | str | os.PathLike[str]] | bool | None"
 """Where measured choices come from: a `Tuning`, a file of one, several of them, the first that knows an operator counting;
 None, what is found by itself; False, nothing at all."""
-
-_GAIN = 0.95
-"""Share of the time of the heuristics' choice that another one must stay below: less may be chance."""
-
-_SLOW = 3.0
-"""How many times as slow as the fastest a variant may be in its first runs without being given up."""
-
-_FEWEST_ROUNDS, _MOST_ROUNDS, _SECONDS = 5, 25, 0.25
-"""Rounds over all variants of an operator: at least so many, then as many as time is left for, and no more than the last."""
-
-_FINAL_ROUNDS = 11
-"""Rounds in which the fastest variant has to win against the heuristics' choice."""
-
-_NEGLIGIBLE = 0.003
-"""Share of a graph's time below which an operator is not worth measuring."""
-
-_ALIKE = {2: 1e-2, 4: 1e-3}
-"""Share of the largest result by which float16 and float32 results of variants may differ: sums have another order."""
-
-_BORDERLINE = 0.01
-"""Share of integers that may differ: what lies between two is rounded to the one by one variant, to the other by another."""
 
 
 def sources_of(tuning: TuningSource, operator: str) -> Sources:
@@ -95,246 +61,11 @@ def tune_graphs(graphs: Sequence[MLGraph], save: bool, progress: Progress | None
     if not isinstance(backend, DeviceBackend):
         raise no_device()
     with context._guarded("tune"):
-        tuner = _Tuner(backend.device)
+        tuner = Tuner(backend.device)
         for graph in graphs:
-            optimised, _ = run_passes(graph.source, backend.target, graph._disabled_passes)
-            tuner.add([single(optimised, node) for node in optimised.nodes if OPS[node.op].lower is not None])
+            tuner.add(run_passes(graph.source, backend.target, graph._disabled_passes)[0])
         tuner.run(progress)
     tuning = Tuning.of(backend.caps, tuner.choices)
     if save:
         keep(tuning, backend.caps)
     return tuning
-
-
-def single(graph: Graph, node: Node) -> Graph:
-    """Return the graph of one node: what it reads is an input or a constant, what it writes an output."""
-    ends = {*node.operands, *node.outputs}
-    return Graph(
-        values={value: graph.values[value] for value in sorted(ends)},
-        inputs={f"in{value}": value for value in dict.fromkeys(node.operands) if value not in graph.constants},
-        constants={value: array for value, array in graph.constants.items() if value in ends},
-        nodes=(node,),
-        outputs={f"out{value}": value for value in node.outputs},
-    )
-
-
-@dataclass(frozen=True)
-class Trial(Tuning):
-    """Tuning that takes notes of what it is asked: operator -> the variants that there are."""
-
-    asked: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-
-    def choice(self, operator: str, candidates: Collection[str]) -> Choice | None:
-        """Return what was chosen so far."""
-        self.asked[operator] = tuple(candidates)
-        return super().choice(operator, candidates)
-
-
-@dataclass(frozen=True)
-class _Operator:
-    """An operator with certain shapes and types: a graph of it alone, how often it stands in the graphs, its variants."""
-
-    graph: Graph
-    times: int
-    variants: tuple[str, ...]
-
-
-class _Tuner:
-    """Chooses for one operator after the other, those that take the most time first.
-
-    Attributes:
-        choices: what was measured.
-    """
-
-    def __init__(self, device: Device) -> None:
-        self.choices: dict[str, Measured] = {}
-        self._device, self._forced = device, forced_variants()
-        self._graphs: list[Graph] = []
-        self._done: set[str] = set()
-
-    def add(self, graphs: Sequence[Graph]) -> None:
-        """Add graphs of single operators."""
-        self._graphs += graphs
-
-    def run(self, progress: Progress | None) -> None:
-        """Measure until nothing is left: what is chosen for one operator may ask for another choice within it."""
-        total_us = 0.0
-        while operators := self._operators():
-            taken_us = {name: self._microseconds(operator.graph) * operator.times for name, operator in operators.items()}
-            total_us = total_us or sum(taken_us.values())
-            ordered = sorted(operators, key=lambda name: -taken_us[name])
-            for i, name in enumerate(ordered):
-                if progress is not None:
-                    progress(i, len(ordered), MEASURING + name)
-                self._done.add(name)
-                if taken_us[name] >= _NEGLIGIBLE * total_us:
-                    self._choose(name, operators[name])
-            if progress is not None:
-                progress(len(ordered), len(ordered), MEASURING)
-
-    def _operators(self) -> dict[str, _Operator]:
-        """Return the operators that are left to choose for."""
-        found: dict[str, _Operator] = {}
-        for graph in self._graphs:
-            trial = self._trial({})
-            make_plan(graph, self._device.target, self._forced, trial)
-            for name, variants in trial.asked.items():
-                if name not in self._done and len(variants) > 1:
-                    before = found.get(name)
-                    found[name] = _Operator(graph, before.times + 1 if before else 1, variants)
-        return found
-
-    def _trial(self, choices: Mapping[str, Measured]) -> Trial:
-        known = Tuning.of(self._device.caps)
-        return Trial(known.device, known.templates, choices={**self.choices, **choices})
-
-    def _microseconds(self, graph: Graph) -> float:
-        """Return what an operator takes as things are."""
-        with _Running(self._device, make_plan(graph, self._device.target, self._forced, self._trial({})), graph) as running:
-            running.microseconds()
-            return running.microseconds()
-
-    def _choose(self, name: str, operator: _Operator) -> None:
-        """Measure the variants of an operator and note the choice, if it is one."""
-        plans, usual = self._plans(name, operator)
-        running: dict[str, _Running] = {}
-        try:
-            for variant, plan in plans.items():
-                try:
-                    running[variant] = _Running(self._device, plan, operator.graph)
-                except WebNNError as error:
-                    logger.info("%s cannot be computed by %s: %s", name, variant, error)
-            if not running:
-                return
-            self._leave_out_wrong(name, running, usual)
-            times = _rounds(running)
-            fastest = min(times, key=lambda variant: times[variant])
-            if usual in times and fastest != usual and not _surely_faster(running[fastest], running[usual]):
-                fastest = usual
-        finally:
-            for each in running.values():
-                each.close()
-        if fastest in operator.variants:
-            milliseconds = {variant: float(f"{us / 1e3:.4g}") for variant, us in times.items() if variant in operator.variants}
-            self.choices[name] = Measured(fastest, milliseconds)
-
-    def _leave_out_wrong(self, name: str, running: dict[str, _Running], usual: str) -> None:
-        """Close the variants that compute something else than the heuristics' choice does.
-
-        Drivers miscompile kernels, and may give a kernel other subgroups than the probed ones; what is wrong is often fast.
-        """
-        if usual not in running:
-            return
-        wanted, than = running[usual].results(), usual or "the usual kernel"
-        for variant in [variant for variant, each in running.items() if not _alike(each.results(), wanted)]:
-            logger.warning("%s: %s computes something else than %s on %s", name, variant, than, self._device.description)
-            running.pop(variant).close()
-
-    def _plans(self, name: str, operator: _Operator) -> tuple[dict[str, ExecutionPlan], str]:
-        """Return the plan of each variant that differs from those before it, and which of them the heuristics choose.
-
-        Where that is none that has a name it is the last of the plans, under a name that is no variant's.
-        """
-        target = self._device.target
-        plans: dict[str, ExecutionPlan] = {}
-        seen: dict[Hashable, str] = {}
-        for variant in operator.variants:
-            try:
-                plan = make_plan(operator.graph, target, self._forced, self._trial({name: Measured(variant, {variant: 0.0})}))
-            except WebNNError as error:
-                logger.info("%s cannot be computed by %s: %s", name, variant, error)
-                continue
-            if seen.setdefault(_essence(plan), variant) == variant:
-                plans[variant] = plan
-        usual = make_plan(operator.graph, target, self._forced, self._trial({}))
-        chosen = seen.get(_essence(usual), "")
-        if not chosen:
-            plans[chosen] = usual
-        return plans, chosen
-
-
-def _essence(plan: ExecutionPlan) -> Hashable:
-    """Return what tells plans of one operator apart on the device."""
-    return tuple((d.spec, d.grid) for d in plan.dispatches), plan.uniforms, tuple(c.packing for c in plan.constants)
-
-
-def _rounds(running: Mapping[str, _Running]) -> dict[str, float]:
-    """Return the microseconds of each program: medians over rounds in which all have their turn."""
-    for each in running.values():
-        each.microseconds()
-    times = {name: [each.microseconds(), each.microseconds()] for name, each in running.items()}
-    fastest = min(min(found) for found in times.values())
-    alive = {name: each for name, each in running.items() if min(times[name]) <= _SLOW * fastest}
-    end = time.perf_counter() + _SECONDS
-    for i in range(_MOST_ROUNDS):
-        if i >= _FEWEST_ROUNDS and time.perf_counter() > end:
-            break
-        for name, each in alive.items():
-            times[name].append(each.microseconds())
-    return {name: float(np.median(found)) for name, found in times.items()}
-
-
-def _surely_faster(one: _Running, usual: _Running) -> bool:
-    """Return whether a variant wins against the heuristics' choice once more, in turns: among many one looks fast by chance."""
-    return float(np.median([one.microseconds() / usual.microseconds() for _ in range(_FINAL_ROUNDS)])) < _GAIN
-
-
-def _alike(found: Mapping[str, Array], wanted: Mapping[str, Array]) -> bool:
-    """Return whether results are the same but for rounding."""
-    return all(_close(found[name], array) for name, array in wanted.items())
-
-
-def _close(found: Array, wanted: Array) -> bool:
-    if wanted.dtype.kind != "f":
-        return bool(np.count_nonzero(found != wanted) <= _BORDERLINE * wanted.size)
-    largest = np.max(np.abs(wanted), initial=0, where=np.isfinite(wanted))
-    return np.allclose(found, wanted, rtol=0, atol=_ALIKE[wanted.itemsize] * float(largest), equal_nan=True)
-
-
-class _Running:
-    """A plan of one operator on its device, with inputs made up."""
-
-    def __init__(self, device: Device, plan: ExecutionPlan, graph: Graph) -> None:
-        self._program = Program(device, plan)
-        self._inputs = _made_up(graph)
-
-    def microseconds(self) -> float:
-        """Run and return what the kernels took; where the device takes no timestamps, what the run took."""
-        times = self._program.kernel_times(self._inputs)
-        if times is not None:
-            return max(float(times.sum()), 1e-3)
-        start = time.perf_counter()
-        self.results()
-        return (time.perf_counter() - start) * 1e6
-
-    def results(self) -> dict[str, Array]:
-        """Run and return the outputs."""
-        return self._program.start(self._inputs, list(self._program.plan.outputs)).result()
-
-    def close(self) -> None:
-        """Free everything."""
-        self._program.destroy()
-
-    def __enter__(self) -> _Running:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.close()
-
-
-def _made_up(graph: Graph) -> dict[str, Array]:
-    """Return inputs for the graph of one operator: random numbers; zeros as indices; full masks and caches."""
-    random = np.random.default_rng(0)
-    arrays: dict[str, Array] = {}
-    for name, value in graph.inputs.items():
-        t = graph.type(value)
-        if t.numpy.kind == "f":
-            arrays[name] = random.standard_normal(t.shape).astype(t.numpy)
-        else:
-            arrays[name] = np.full(t.shape, int(t.numpy.itemsize == 1), t.numpy)
-    (node,) = graph.nodes
-    operands = dict(zip(OPS[node.op].operand_names(len(node.inputs)), node.inputs, strict=False))
-    length, keys = operands.get("length"), operands.get("key")
-    if length is not None and keys is not None:
-        arrays[f"in{length}"] = np.full(graph.type(length).shape, graph.type(keys).shape[-2], graph.type(length).numpy)
-    return arrays

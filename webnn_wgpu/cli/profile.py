@@ -8,7 +8,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from webnn_wgpu.api.profile import GraphProfile, joined
+from webnn_wgpu.inspection import GraphProfile, joined
 
 from .models import (
     device_option,

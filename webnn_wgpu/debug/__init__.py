@@ -1,7 +1,7 @@
 """Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, the values of a run, and which are wrong."""
 
-from webnn_wgpu.api.kernels import Kernel, KernelBinding, Kernels
-from webnn_wgpu.api.profile import GraphProfile, KernelTime, Limit, ProfileComparison, Stage
+from webnn_wgpu.inspection import GraphProfile, KernelTime, Limit, ProfileComparison, Stage
+from webnn_wgpu.inspection.kernels import Kernel, KernelBinding, Kernels
 
 from .comparison import Comparison, Element, compare
 from .diff import diff

@@ -14,9 +14,9 @@ from webnn_wgpu.accuracy.judging import Judgement
 from webnn_wgpu.api.context import MLContext
 from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.internals import context_of, executable_of
-from webnn_wgpu.api.kernels import Kernel
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
+from webnn_wgpu.inspection.kernels import Kernel
 from webnn_wgpu.ir.graph import Graph, Node
 from webnn_wgpu.plan.planner import node_label
 

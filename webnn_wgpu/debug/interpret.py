@@ -13,13 +13,13 @@ import numpy as np
 from webnn_wgpu.api.internals import context_of, executable_of
 
 from ..api.graph import MLGraph
-from ..api.kernels import Kernel, first_few, source_text
-from ..api.notebooks import table_html
 from ..api.own_kernels import completed, data_types_of, grid_of
-from ..api.tables import rich_table
 from ..core.caps import Caps
 from ..core.data_types import Array
 from ..core.errors import MLTypeError, NotSupportedError
+from ..display.html import table_html
+from ..display.tables import first_few, rich_table
+from ..inspection.kernels import Kernel, source_text
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_source
 from ..kernels.spec import TEXTURES, Grid
 from ..plan.execution_plan import PlannedDispatch

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
 
-from webnn_wgpu.api.kernels import first_few
-from webnn_wgpu.api.tables import aligned
+from webnn_wgpu.display.tables import aligned, first_few
 
 from .comparison import Comparison
 from .repro import Repro

@@ -19,9 +19,9 @@ from webnn_wgpu.accuracy.judging import Judgement
 from webnn_wgpu.api.builder import MLGraphBuilder
 from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.internals import context_of
-from webnn_wgpu.api.kernels import Kernel
 from webnn_wgpu.core.data_types import PACKED_TYPES, Array
 from webnn_wgpu.core.names import snake_case
+from webnn_wgpu.inspection.kernels import Kernel
 from webnn_wgpu.ir.graph import Graph, Node
 from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops import OPS

@@ -15,11 +15,11 @@ from webnn_wgpu.api.internals import context_of, executable_of, internals
 from ..api.arrays import failing, is_integer
 from ..api.backend import DeviceBackend, no_device
 from ..api.graph import MLGraph
-from ..api.kernels import Override
 from ..api.own_kernels import prepared_run, results_of
-from ..api.tables import aligned, rich_table
 from ..core.data_types import Array
 from ..core.errors import NotSupportedError
+from ..display.tables import aligned, rich_table
+from ..inspection.kernels import Override
 from ..kernels.dbg import dbg_statements
 from ..kernels.source_map import SourceMap, SourceOrigin, map_of_source
 from ..runtime.own_kernels import run_kernel, run_spec

@@ -13,9 +13,9 @@ from webnn_wgpu.accuracy.distance import absolute_distance, ulp_distance
 from webnn_wgpu.api.arrays import failing
 from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.internals import context_of, executable_of
-from webnn_wgpu.api.kernels import Override
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import InvalidStateError, NotSupportedError
+from webnn_wgpu.inspection.kernels import Override
 from webnn_wgpu.kernels.source_map import map_of_source
 from webnn_wgpu.runtime.program import Program
 from webnn_wgpu.runtime.trials import try_source

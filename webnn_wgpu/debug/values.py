@@ -12,8 +12,8 @@ import numpy as np
 from webnn_wgpu.api.internals import context_of
 
 from ..api.graph import MLGraph
-from ..api.tables import aligned, rich_table
 from ..core.data_types import Array
+from ..display.tables import aligned, rich_table
 from ..passes import PASSES
 from ..plan.planner import node_label
 

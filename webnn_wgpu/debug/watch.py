@@ -12,8 +12,8 @@ import numpy as np
 
 from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.internals import context_of
-from webnn_wgpu.api.tables import aligned, rich_table
 from webnn_wgpu.core.data_types import FLOATS, Array
+from webnn_wgpu.display.tables import aligned, rich_table
 from webnn_wgpu.ir.graph import Graph, Origin
 from webnn_wgpu.plan.planner import node_label
 from webnn_wgpu.reference.interpreter import evaluate

@@ -6,15 +6,16 @@ compute pass, copies the outputs into the staging buffer and submits once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import wgpu
 
 from ..core.data_types import Array
 from ..core.errors import InvalidStateError
+from ..core.progress import UPLOADING, Progress
 from ..kernels.source_map import SourceMap, map_of_source
 from ..kernels.spec import Binding, KernelSpec
 from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
@@ -31,12 +32,6 @@ from .steps import run_in_steps
 from .timestamps import FEATURE, Timestamps
 from .warming import WarmUp, try_kernel
 from .weights import Weight, WeightStore
-
-Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while kernels are compiled,
-with bytes and `UPLOADING` while weights are uploaded."""
-
-UPLOADING = "uploading weights"
 
 
 class Program:

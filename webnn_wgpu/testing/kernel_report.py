@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ..api.tables import aligned
+from ..display.tables import aligned
 
 Number: TypeAlias = int | float | bool
 

@@ -16,8 +16,8 @@ from webnn_wgpu import __version__
 from webnn_wgpu.api.internals import context_of
 
 from ...api.graph import MLGraph
-from ...api.profile import GraphProfile
 from ...core.errors import MLTypeError
+from ...inspection import GraphProfile
 from ..diff import GraphDiff
 from .scene import Record, scene
 

@@ -7,10 +7,10 @@ from dataclasses import astuple
 from typing import Any
 
 from ...api.graph import MLGraph
-from ...api.kernels import Kernel
-from ...api.profile import GraphProfile, KernelTime
-from ...api.profile.profile import figures
-from ...ir.drawing import draw
+from ...display.layered_drawing import draw
+from ...inspection import GraphProfile, KernelTime
+from ...inspection.kernels import Kernel
+from ...inspection.profile import figures
 from ...ir.graph import Graph, Node
 from ...ops import OPS
 from ...plan import ExecutionPlan

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from webnn_wgpu import MLContext, MLGraph
-from webnn_wgpu.api.profile import KernelTime
+from webnn_wgpu.inspection import KernelTime
 
 KINDS = ("load", "lower", "compile", "submit", "run", "read back", "host")
 """What a span may be: reading the file; lowering nodes to operators; compiling a graph, its weights' upload included; writing

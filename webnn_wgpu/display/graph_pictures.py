@@ -1,18 +1,14 @@
-"""How graphs, operands, tensors and profiles show themselves in notebooks."""
+"""Pictures of graphs, for notebooks."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
-from ..ir.drawing import draw
 from ..ir.graph import Graph, Node
-from ..ir.types import TensorType
 from ..ops import OPS
-
-if TYPE_CHECKING:
-    from .graph import MLGraph
+from .html import escape, facts_html
+from .layered_drawing import draw
 
 MOST_DRAWN = 150
 """Most operators of a graph that is drawn in a notebook; larger ones are for `debug.view`."""
@@ -35,61 +31,22 @@ _COLOURS = {
 _HEIGHT, _CHARACTER = 40.0, 7.2
 
 
-def escape(text: str) -> str:
-    """Return a text as HTML shows it."""
-    import html  # here, for its tables take half a megabyte, which only notebooks need
+def graph_html(source: Graph, facts: Mapping[str, str], *, destroyed: bool) -> str:
+    """Return a compiled graph's inputs and outputs, facts about it, and its picture if the picture is not too large.
 
-    return html.escape(text)
-
-
-def table_html(title: str, rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str:
-    """Return a table whose first row are the headings; columns of `numbers` are set to the right.
-
-    >>> table_html("<t>", [("n",), ("1",)])
-    '<table><caption style="text-align: left">&lt;t&gt;</caption><tr><th style="text-align: left">n</th></tr>...
+    Args:
+        source: the graph before any pass.
+        facts: further facts: name -> text, which is left out if it is empty.
+        destroyed: whether the compiled graph is destroyed.
     """
-
-    def row(cells: Sequence[str], tag: str) -> str:
-        sides = ("right" if i in numbers else "left" for i in range(len(cells)))
-        return "".join(
-            f'<{tag} style="text-align: {side}">{escape(cell)}</{tag}>' for cell, side in zip(cells, sides, strict=True)
-        )
-
-    body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows[1:])
-    caption = f'<caption style="text-align: left">{escape(title)}</caption>'
-    return f"<table>{caption}<tr>{row(rows[0], 'th')}</tr>{body}</table>"
-
-
-def facts_html(title: str, facts: Mapping[str, str]) -> str:
-    """Return a title with names and what they stand for."""
-    rows = "".join(
-        f'<tr><th style="text-align: left">{escape(name)}</th><td style="text-align: left">{escape(text)}</td></tr>'
-        for name, text in facts.items()
-        if text
-    )
-    return f"<b>{escape(title)}</b><table>{rows}</table>"
-
-
-def type_facts(wanted: TensorType) -> dict[str, str]:
-    """Return what there is to say of a data type and shape."""
-    return {"data type": wanted.data_type, "shape": str(list(wanted.shape)), "bytes": f"{wanted.size_bytes:,}"}
-
-
-def graph_html(graph: MLGraph) -> str:
-    """Return a compiled graph's ends, its sizes, and its picture if that is not too large."""
-    plan = graph.plan
-    facts = {
-        "inputs": ", ".join(f"{name}: {type_}" for name, type_ in graph.inputs.items()),
-        "outputs": ", ".join(f"{name}: {type_}" for name, type_ in graph.outputs.items()),
-        "operators": str(graph.operation_count),
-        "kernels": "" if plan is None else str(len(plan.dispatches)),
-        "memory": "" if plan is None else plan.summary(),
-        "device": graph._context.description,
+    ends = {
+        what: ", ".join(f"{name}: {source.type(value)}" for name, value in values.items())
+        for what, values in (("inputs", source.inputs), ("outputs", source.outputs))
     }
-    shown = facts_html("MLGraph" + (", destroyed" if graph.destroyed else ""), facts)
-    if graph.operation_count > MOST_DRAWN:
+    shown = facts_html("MLGraph" + (", destroyed" if destroyed else ""), {**ends, **facts})
+    if len(source.nodes) > MOST_DRAWN:
         return f"{shown}<p>webnn_wgpu.debug.view(graph) draws graphs of this size.</p>"
-    return f'{shown}<div style="max-height: 480px; overflow: auto">{graph_svg(graph.source)}</div>'
+    return f'{shown}<div style="max-height: 480px; overflow: auto">{graph_svg(source)}</div>'
 
 
 def graph_svg(graph: Graph) -> str:

@@ -1,15 +1,20 @@
-"""What a context's device can do at most."""
+"""Measurements on a context's device: its peak, and the profile of a graph."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from ..core.errors import MLTypeError, OutOfMemoryError
+from ..inspection.measuring import measure, profile_of
+from ..inspection.profile import GraphProfile
 from ..runtime.peak import Peak
 from ..runtime.peak import measured_peak as peak_of_device
 from .backend import DeviceBackend, no_device
 
 if TYPE_CHECKING:
     from .context import MLContext
+    from .graph import MLGraph
 
 
 def measured_peak(context: MLContext, *, again: bool = False) -> Peak:
@@ -41,3 +46,25 @@ def measured_peak(context: MLContext, *, again: bool = False) -> Peak:
         raise no_device()
     with context._guarded("measured_peak"), context._lock:
         return peak_of_device(backend.device, again=again)
+
+
+def profile_graph(graph: MLGraph, inputs: Mapping[str, Any], runs: int, peak: Peak | None) -> GraphProfile:
+    """Return the profile of `runs` runs of a graph; see `MLGraph.profile`."""
+    context = graph._context
+    if runs < 1:
+        raise MLTypeError("runs must be counted from 1", operator="profile", got=str(runs), allowed="1 and more")
+    context._checked_inputs(graph, inputs, "profile")
+    with context._guarded("profile"), context._lock:
+        measured = measure(
+            graph._executable, lambda: context._checked_inputs(graph, inputs, "profile"), list(graph.outputs), runs
+        )
+    kernels = list(graph.kernels.values())
+    return profile_of(measured, graph.plan, kernels, context.description, lambda: peak or _peak_beside_graph(context))
+
+
+def _peak_beside_graph(context: MLContext) -> Peak | None:
+    """Return the measured peak; None if the graphs leave no room for the buffers of the probes."""
+    try:
+        return measured_peak(context)
+    except OutOfMemoryError:
+        return None

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+_NAMED = 3
+"""Most labels that a line of a table names."""
+
 
 def aligned(rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> list[str]:
     """Return the lines of a table in columns; those of `numbers` are set to the right.
@@ -43,3 +46,9 @@ def rich_table(
         # Labels are data and no markup.
         table.add_row(*(Text(c, no_wrap=i not in sentences, overflow="ellipsis") for i, c in enumerate(row)))
     return table
+
+
+def first_few(labels: Sequence[str]) -> str:
+    """Return the first labels, and how many more there are."""
+    more = len(labels) - _NAMED
+    return ", ".join(labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")

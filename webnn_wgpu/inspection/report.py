@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jinja2 import Environment, Template
 
-from ...core.errors import MLTypeError, NotSupportedError
+from ..core.errors import MLTypeError, NotSupportedError
 from .plots import plot
 from .profile import GraphProfile, figures
 

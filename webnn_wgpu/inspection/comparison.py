@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ..notebooks import table_html
-from ..tables import aligned, rich_table
+from ..display.html import table_html
+from ..display.tables import aligned, rich_table
 from .profile import GraphProfile, KernelTime
 
 _TITLES = ("before us", "after us", "change", "kernel", "shader")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..core.errors import MLTypeError, OperationError
+from ..display.tables import aligned, first_few, rich_table
 from ..ir.graph import Graph, Origin
 from ..kernels.dbg import without_dbg
 from ..kernels.own import declaring, lacking
@@ -21,22 +22,13 @@ from ..kernels.templates import render, template_file
 from ..plan import ExecutionPlan
 from ..plan.execution_plan import PlannedDispatch
 from ..plan.planner import node_label
-from .tables import aligned, rich_table
 
 _TITLES = ("kernel", "shader", "workgroups", "operators", "why")
-_NAMED = 3
-"""Most operators that a line of a table names."""
 
 
 def shader_name(template: str, variant: str) -> str:
     """Return a template and its variant in one word: `matmul.subgroup`."""
     return template if not variant or template.endswith(f".{variant}") else f"{template}.{variant}"
-
-
-def first_few(labels: Sequence[str]) -> str:
-    """Return the first labels, and how many more there are."""
-    more = len(labels) - _NAMED
-    return ", ".join(labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_wgsl(given: str | os.PathLike[str]) -> bool:

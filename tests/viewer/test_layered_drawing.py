@@ -7,7 +7,7 @@ from itertools import combinations, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webnn_wgpu.ir.drawing import LONGEST, Drawing, draw
+from webnn_wgpu.display.layered_drawing import LONGEST, Drawing, draw
 
 
 @st.composite

@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ...core.errors import MLTypeError
-from ...runtime.peak import Peak
-from ..kernels import first_few, shader_name
-from ..notebooks import table_html
-from ..tables import aligned, rich_table
+from ..core.errors import MLTypeError
+from ..display.html import table_html
+from ..display.tables import aligned, first_few, rich_table
+from ..runtime.peak import Peak
+from .kernels import shader_name
 
 if TYPE_CHECKING:
     from .comparison import ProfileComparison

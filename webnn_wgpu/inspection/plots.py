@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import MLTypeError, NotSupportedError
+from ..core.errors import MLTypeError, NotSupportedError
 from .profile import GraphProfile, KernelTime
 
 _PALETTE = ("#3b82f6", "#f59e0b", "#14b8a6", "#a855f7", "#ef4444", "#84cc16", "#ec4899", "#0ea5e9", "#78716c", "#6366f1")

@@ -1,0 +1,1 @@
+"""Tables, HTML and pictures of graphs, for terminals and notebooks."""
