@@ -38,7 +38,7 @@ pytest = $(BIN)/python -m pytest $(in_processes)
 SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
 
 # Where the tests are that need no device, which `make test-quick` runs.
-QUICK := tests/checks tests/conformance tests/exporters tests/golden tests/unit
+QUICK := tests/checks tests/conformance tests/exporters tests/generation tests/golden tests/unit
 
 # The type checker takes one core for about as long as the quick tests: it runs beside the tests, and reports behind them.
 types = $(BIN)/pyright --pythonpath $(BIN)/python

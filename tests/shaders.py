@@ -5,11 +5,17 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import jinja2.meta
+
 from webnn_wgpu.kernels import expression, source_map, sources, templates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+
+COMMON_VARIABLES = frozenset(("bindings", "uniforms", "features", "elements", "lib"))
+"""Variables every template may use besides its declared parameters."""
 
 
 def forget_templates() -> None:
@@ -45,3 +51,11 @@ def changed_shaders(folder: Path, *changes: tuple[str, str, str]) -> Iterator[Pa
     finally:
         templates.shader_root = sources.shader_root = find
         forget_templates()
+
+
+def free_variables(template: str) -> frozenset[str]:
+    """Return the names that a template depends on, besides those that every template gets."""
+    env = templates.environment()
+    assert env.loader is not None
+    source, _, _ = env.loader.get_source(env, f"ops/{template}.wgsl.j2")
+    return frozenset(jinja2.meta.find_undeclared_variables(env.parse(source))) - COMMON_VARIABLES

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 
 from tests.random_graphs.campaign import Pretence, run_campaign, smallest
-from tests.random_graphs.check import MismatchError, check_graph
+from tests.random_graphs.check import MismatchError, check_graph, evaluated
 from tests.random_graphs.graphs import DRAWERS, graphs, seeded_graph
 from tests.support import PROFILES, new_profile
-from webnn_wgpu.accuracy.bounds import bounds, evaluated
+from webnn_wgpu.accuracy.bounds import bounds
 from webnn_wgpu.accuracy.judging import differs
 from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.text import to_text
@@ -175,7 +175,7 @@ def test_bounds_are_tight() -> None:
         values = {int(name): array for name, array in interpret(everything, feeds).items()}
         for node in graph.nodes:
             operands = [None if v is None else values[v] for v in node.inputs]
-            expected = evaluated(OPS[node.op], operands, node, [graph.type(o) for o in node.outputs])
+            expected = evaluated(graph, node, operands)
             allowed = bounds(graph, node, operands, expected)
             if allowed is None:
                 continue

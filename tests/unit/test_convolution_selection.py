@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tests.shaders import free_variables
 from tests.unit.test_matmul_selection import DEVICES, caps_of, lower
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.costs import Choice, ConvolutionSize, Target
 from webnn_wgpu.kernels.packing import Chain, PanelTexture, Permuted, WinogradFilter
 from webnn_wgpu.kernels.select_convolution import VARIANTS, obstacle, possible
 from webnn_wgpu.kernels.spec import Packed, Temp
-from webnn_wgpu.kernels.templates import free_variables, render
+from webnn_wgpu.kernels.templates import render
 from webnn_wgpu.ops._convolution import FORWARD_TEMPLATES
 from webnn_wgpu.plan.forced import forceable
 

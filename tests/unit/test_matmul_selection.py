@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from tests.shaders import free_variables
 from tests.support import op_graph
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.costs import Choice, ProductSize, Target
 from webnn_wgpu.kernels.packing import PanelTexture, Transposed
 from webnn_wgpu.kernels.select import VARIANTS, possible, supports
 from webnn_wgpu.kernels.spec import Packed, Temp
-from webnn_wgpu.kernels.templates import free_variables, render
+from webnn_wgpu.kernels.templates import render
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._def import Lowering
 from webnn_wgpu.ops._product import TEMPLATES

@@ -6,11 +6,12 @@ from pathlib import Path
 import jinja2
 import pytest
 
+from tests.shaders import free_variables
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.kernels import templates
 from webnn_wgpu.kernels.element import ELEMENTS, bits_of, padded_bytes
 from webnn_wgpu.kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
-from webnn_wgpu.kernels.templates import environment, free_variables, library, render, shader_root
+from webnn_wgpu.kernels.templates import environment, library, render, shader_root
 from webnn_wgpu.ops import OPS
 
 DECLARED = {t.name: t for op in OPS.values() for t in op.templates}

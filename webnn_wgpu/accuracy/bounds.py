@@ -11,9 +11,7 @@ import numpy as np
 
 from webnn_wgpu.core.data_types import FLOATS
 from webnn_wgpu.ir.graph import Array, Graph, Node
-from webnn_wgpu.ir.types import TensorType
 from webnn_wgpu.ops import OPS
-from webnn_wgpu.ops._def import OpDef
 from webnn_wgpu.ops.interfaces.bounds import ReferenceResults, spacing
 from webnn_wgpu.reference.interpreter import evaluate
 
@@ -22,18 +20,6 @@ if TYPE_CHECKING:
 
 ORDINARY = 1e18
 """Sums of products of finite numbers up to this cannot overflow on the way, in whatever order they are made."""
-
-
-def is_bounded(op: str) -> bool:
-    """Return whether an operator has bounds of its own: all do but fused ones, whose bounds are those of their members."""
-    return OPS[op].bounds is not None
-
-
-def evaluated(op: OpDef, operands: Sequence[Array | None], node: Node, types: Sequence[TensorType]) -> list[Array]:
-    """Return what the reference makes of some operands."""
-    assert op.reference is not None
-    with np.errstate(all="ignore"):
-        return list(op.reference(operands, node.attrs, tuple(types)))
 
 
 def bounds(

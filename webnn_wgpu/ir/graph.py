@@ -41,13 +41,11 @@ class Value:
         id: number, unique within the graph and its rewritten forms.
         type: data type and shape, as the specification sees it.
         origins: operators of the source graph that this value stands for.
-        layout: order in which the dimensions lie in memory, outermost first; None is row-major.
     """
 
     id: int
     type: TensorType
     origins: tuple[Origin, ...] = ()
-    layout: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

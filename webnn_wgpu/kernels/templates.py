@@ -16,7 +16,6 @@ from typing import Any, cast
 
 import jinja2
 import jinja2.ext
-import jinja2.meta
 import jinja2.sandbox
 
 from ..core.errors import OperationError
@@ -24,9 +23,6 @@ from .dbg import without_dbg
 from .element import ELEMENTS
 from .spec import KernelSpec
 from .template_code import SYNTAX, TemplateLoader
-
-COMMON_VARIABLES = frozenset(("bindings", "uniforms", "features", "elements", "lib"))
-"""Variables every template may use besides its declared parameters."""
 
 _SOURCES = 64
 """Rendered sources that are kept: those of a model, which several devices may need."""
@@ -151,10 +147,3 @@ def _place(error: jinja2.TemplateError) -> str:
 def template_file(spec: KernelSpec, folder: str = "ops") -> str:
     """Return the path of a kernel's template below `shaders/`."""
     return f"{folder}/{spec.template}.wgsl.j2"
-
-
-def free_variables(template: str) -> frozenset[str]:
-    """Return the names a template depends on, besides those every template gets."""
-    env = environment()
-    source, _, _ = env.loader.get_source(env, f"ops/{template}.wgsl.j2") if env.loader else ("", None, None)
-    return frozenset(jinja2.meta.find_undeclared_variables(env.parse(source))) - COMMON_VARIABLES

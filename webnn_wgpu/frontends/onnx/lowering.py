@@ -167,7 +167,6 @@ class StageLowering:
         self._constants: dict[int, tuple[Array, MLOperand]] = {}
         self._leaves: set[MLOperand] = set()
         self._missing = set(missing)
-        self._host_nodes: dict[onnx_ir.Node, str] = {}
         self._evaluator = Evaluator(module, self.result.aliases, {v: f.array for v, f in feeds.items() if f.array is not None})
         for value, feed in feeds.items():
             empty = np.zeros(feed.shape, feed.dtype) if 0 in feed.shape else None
