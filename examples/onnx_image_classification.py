@@ -26,7 +26,7 @@ else:
 with source as model:
     image = model.inputs[0]
     # The shorter side is scaled, the centre cut out, pixels are normalised by ImageNet's mean and deviation.
-    pixels = image_tensor(picture, image.shape, image.dtype, Preprocessing(normalisation="imagenet"))
+    pixels = image_tensor(picture, image.shape, image.dtype, Preprocessing(normalization="imagenet"))
     (logits,) = model.run({image.name: pixels}).values()
     print("input:", pixels.dtype, pixels.shape)
     print(model.placement.summary().partition(";")[0])

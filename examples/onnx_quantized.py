@@ -11,7 +11,7 @@ import webnn_wgpu as wn
 x = np.random.default_rng(0).standard_normal((4, 32)).astype(np.float32)
 for bits in (8, 4):
     file = quantized(bits)
-    found = wn.analyse(file, override_dims={"batch": 4})
+    found = wn.analyze(file, override_dims={"batch": 4})
     with wn.load_onnx(file, fallback="host") as model:
         y = model.run({"x": x})["y"]
     print(f"{bits} bits: {found.parameters} parameters in {found.parameter_bytes} bytes, y {y.dtype} {y.shape}")

@@ -184,8 +184,8 @@ def run_graph(
     disabled_passes: Collection[str] = (),
 ) -> dict[str, Array]:
     """Compile a graph for a device, run it once and free it."""
-    optimised, _ = run_passes(graph, device.target, disabled_passes)
-    program = Program(device, make_plan(verify(optimised), device.target, forced, tuning))
+    optimized, _ = run_passes(graph, device.target, disabled_passes)
+    program = Program(device, make_plan(verify(optimized), device.target, forced, tuning))
     try:
         return program.start(feeds, list(graph.outputs)).result()
     finally:

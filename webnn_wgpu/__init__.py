@@ -46,12 +46,12 @@ from .core.errors import (
 
 if TYPE_CHECKING:
     from .frontends.loading import load, load_onnx
-    from .frontends.onnx import Model, analyse
+    from .frontends.onnx import Model, analyze
     from .frontends.webnn import WebNNModel
 
 __version__ = "0.1.0"
 
-_FRONTENDS = {"load": "loading", "load_onnx": "loading", "Model": "onnx", "analyse": "onnx", "WebNNModel": "webnn"}
+_FRONTENDS = {"load": "loading", "load_onnx": "loading", "Model": "onnx", "analyze": "onnx", "WebNNModel": "webnn"}
 """Names of frontends, and the modules that have them: imported when they are first used, as some need other packages."""
 
 
@@ -93,7 +93,7 @@ __all__ = [
     "UnknownError",
     "WebNNError",
     "WebNNModel",
-    "analyse",
+    "analyze",
     "load",
     "load_onnx",
     "measured_peak",

@@ -221,8 +221,8 @@ def test_graphs_of_single_operators(context: wn.MLContext) -> None:
     weights = builder.constant(np.ones((8, 8), np.float32))
     fused = builder.relu(builder.add(builder.matmul(x, weights), x))
     source = builder.build({"y": builder.softmax(fused, 1)})
-    optimised = run_passes(source.source, Target.of(context.caps))[0]
-    graphs = [tuner.single(optimised, node) for node in optimised.nodes]
+    optimized = run_passes(source.source, Target.of(context.caps))[0]
+    graphs = [tuner.single(optimized, node) for node in optimized.nodes]
     assert "fused" in {g.nodes[0].op for g in graphs}
     for each in graphs:
         verify(each)

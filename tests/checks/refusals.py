@@ -55,9 +55,9 @@ def blames(message: str, names: Iterable[str], arguments: Mapping[str, Any]) -> 
     return any(named(message, n) and shown(message, v) for n, v in suspects.items() if v is not ABSENT)
 
 
-def prefix(op: str, labelled: bool) -> str:
+def prefix(op: str, labeled: bool) -> str:
     """What messages of an operator begin with."""
-    label = f"('{LABEL}')" if labelled else ""
+    label = f"('{LABEL}')" if labeled else ""
     return f"{snake_case(ALIASES.get(op, op))}{label}: "
 
 
@@ -80,7 +80,7 @@ def refusal(
         return "", f"is accepted and gives {quoted(made)}"
     if place.state != before:
         return message, "leaves something in the graph"
-    beginning = prefix(op, labelled=isinstance(keywords.get("label", ""), str))
+    beginning = prefix(op, labeled=isinstance(keywords.get("label", ""), str))
     if not message.startswith(beginning):
         return message, f"does not begin with {beginning!r}: {message}"
     if len(message) > LONGEST:

@@ -185,8 +185,8 @@ def written_batch_normalization(builder: Any, operand: Any, mean: Any, variance:
     shape = [1] * len(operand.shape)
     shape[options["axis"]] = operand.shape[options["axis"]]
     epsilon = builder.constant(operand.dataType, options["epsilon"])
-    centred = builder.sub(operand, builder.reshape(mean, shape))
-    scaled = builder.div(centred, builder.sqrt(builder.add(builder.reshape(variance, shape), epsilon)))
+    centered = builder.sub(operand, builder.reshape(mean, shape))
+    scaled = builder.div(centered, builder.sqrt(builder.add(builder.reshape(variance, shape), epsilon)))
     return builder.add(builder.mul(builder.reshape(options["scale"], shape), scaled), builder.reshape(options["bias"], shape))
 
 

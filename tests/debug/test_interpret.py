@@ -94,7 +94,7 @@ def test_a_planted_read_out_of_bounds(product: wn.MLGraph) -> None:
 def test_the_place_in_the_template(product: wn.MLGraph) -> None:
     # A factor that nobody wrote.
     found = debug.interpret(product.kernels["product"], [np.ones(360, np.float32), 3840])
-    (finding,) = [f for f in found.findings if f.kind == "uninitialised"]
+    (finding,) = [f for f in found.findings if f.kind == "uninitialized"]
     assert finding.template.startswith("lib/") or finding.template.startswith("ops/")
     file, line = finding.template.split(":")
     assert (shader_root() / file).read_text(encoding="utf-8").splitlines()[int(line) - 1].strip() != ""
@@ -161,11 +161,11 @@ def test_what_idle_invocations_read_is_harmless() -> None:
 def test_reads_of_what_was_never_written() -> None:
     found = interpreted("y[id.x] += 1.0;")
     (finding,) = found.findings
-    assert (finding.kind, finding.variable) == ("uninitialised", "y")
+    assert (finding.kind, finding.variable) == ("uninitialized", "y")
     assert finding.message == "invocation (0, 0, 0) reads y[0], which was never written"
     assert interpreted("y[id.x] += 1.0;", y=np.zeros(16, np.float32)).findings == ()
     found = interpreted("shared_x[lane / 2u * 2u] = x[id.x]; workgroupBarrier(); y[id.x] = shared_x[lane];")
-    assert [(f.kind, f.variable) for f in found.findings] == [("race", "shared_x"), ("uninitialised", "shared_x")]
+    assert [(f.kind, f.variable) for f in found.findings] == [("race", "shared_x"), ("uninitialized", "shared_x")]
     assert "invocation (1, 0, 0) reads shared_x[1], which was never written: 0 in WGSL" in found.findings[1].message
 
 
@@ -179,7 +179,7 @@ def test_what_lies_behind_the_last_element_of_an_input(context: wn.MLContext) ->
         wgsl = graph.kernels["neg_0"].wgsl
         graph.override("neg_0", wgsl.replace("(w.x, w.y, w.z, w.w)", "(w.y, w.z, w.w, w.x)", 1))
         (finding,) = debug.interpret(graph, given).findings
-        assert (finding.kind, finding.variable) == ("uninitialised", "input0")
+        assert (finding.kind, finding.variable) == ("uninitialized", "input0")
 
 
 def test_races() -> None:
@@ -227,7 +227,7 @@ def test_atomics_are_no_races() -> None:
     found = debug.interpret(source, [np.zeros(1, np.uint32)], grid=300)
     assert found.outputs["total"].tolist() == [300 * 2016]
     assert [f.variable for f in found.findings] == ["count"]
-    assert found.findings[0].kind == "uninitialised"
+    assert found.findings[0].kind == "uninitialized"
 
 
 def test_barriers_that_some_invocations_do_not_reach() -> None:

@@ -40,8 +40,8 @@ def test_inputs_constants_operators_and_outputs(context: wn.MLContext) -> None:
     assert sum("shape=doublecircle" in line for line in lines) == 2
 
 
-def test_groups_of_the_optimised_graph_are_one_box(context: wn.MLContext) -> None:
-    assert 'label="matmul + add + gelu"' in to_dot(network(context), optimised=True)
+def test_groups_of_the_optimized_graph_are_one_box(context: wn.MLContext) -> None:
+    assert 'label="matmul + add + gelu"' in to_dot(network(context), optimized=True)
 
 
 @pytest.mark.parametrize("label", HOSTILE)
@@ -63,6 +63,6 @@ def test_an_output_that_is_a_constant(context: wn.MLContext) -> None:
     builder = wn.MLGraphBuilder(context)
     x = builder.input("x", {"dataType": "float32", "shape": [2]})
     ones = builder.identity(builder.constant(np.ones(2, np.float32)))
-    dot = to_dot(builder.build({"y": builder.relu(x), "z": ones}), optimised=True)
+    dot = to_dot(builder.build({"y": builder.relu(x), "z": ones}), optimized=True)
     DOT.parse(dot)
     assert dot.count("shape=diamond") == 1

@@ -398,11 +398,11 @@ def test_textures(anywhere: wn.MLContext, data_type: str, behind: int) -> None:
 
 def test_bytes_drawn(anywhere: wn.MLContext) -> None:
     gpu = anywhere.device
-    grey = np.random.default_rng(2).integers(0, 256, (3, 7), np.uint8)
-    guarded = Guarded(anywhere, grey, behind=0)
+    gray = np.random.default_rng(2).integers(0, 256, (3, 7), np.uint8)
+    guarded = Guarded(anywhere, gray, behind=0)
     target = gpu.create_texture(size=(7, 3), format="rgba8unorm", usage="RENDER_ATTACHMENT | COPY_SRC")
     anywhere.tensor_to_texture(guarded.tensor, target)
     data = gpu.queue.read_texture({"texture": target}, {"bytes_per_row": 28}, (7, 3, 1))
     found = np.frombuffer(data, np.uint8).reshape(3, 7, 4)[..., 0]
-    np.testing.assert_array_equal(found, grey)
-    np.testing.assert_array_equal(guarded.content, grey)
+    np.testing.assert_array_equal(found, gray)
+    np.testing.assert_array_equal(guarded.content, gray)

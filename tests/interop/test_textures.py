@@ -101,14 +101,14 @@ def test_without_antialiasing_and_the_nearest(own: wn.MLContext, gpu: wgpu.GPUDe
     np.testing.assert_allclose(nearest, NUMBERS[np.arange(60) // 2][:, np.arange(20) * 2 + 1][..., :3], atol=1e-7)
 
 
-def test_cropped_and_normalised(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
+def test_cropped_and_normalized(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
     mean, std = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
     source = texture(gpu)
     x = own.tensor_from_texture(source, size=(8, 10), crop=(2, 5, 16, 20), mean=mean, std=np.float32(std))
     wanted = (resized(NUMBERS[2:18, 5:25, :3], (8, 10)) - mean) / std
     np.testing.assert_allclose(own.read_tensor(x)[0].transpose(1, 2, 0), wanted, atol=1e-5)
-    grey = own.tensor_from_texture(source, crop=[29, 39, 1, 1], mean=0.5, std=0.5)
-    np.testing.assert_allclose(own.read_tensor(grey).reshape(3), NUMBERS[29, 39, :3] * 2 - 1, atol=1e-6)
+    gray = own.tensor_from_texture(source, crop=[29, 39, 1, 1], mean=0.5, std=0.5)
+    np.testing.assert_allclose(own.read_tensor(gray).reshape(3), NUMBERS[29, 39, :3] * 2 - 1, atol=1e-6)
 
 
 def test_floats(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
@@ -154,7 +154,7 @@ def grid(context: wn.MLContext, values: Any) -> wn.MLTensor:
     return tensor
 
 
-def test_grey_and_colormaps(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
+def test_gray_and_colormaps(own: wn.MLContext, gpu: wgpu.GPUDevice) -> None:
     values = grid(own, [[0, 1], [2, 4]])
     target = texture(gpu, np.zeros((2, 2, 4), np.uint8))
     own.tensor_to_texture(values, target, value_range=(0, 4))

@@ -53,7 +53,7 @@ def test_rounding_to_nearest_even(plain: Device) -> None:
 
 @pytest.mark.parametrize("forced", ["plain", "workgroup"])
 @pytest.mark.parametrize("rows", [1, 2, 1001])
-def test_neighbours_in_a_word_keep_each_other(plain: Device, rows: int, forced: str) -> None:
+def test_neighbors_in_a_word_keep_each_other(plain: Device, rows: int, forced: str) -> None:
     # Each result is stored by itself, the two halves of a word by different invocations or workgroups.
     x = random_array(np.random.default_rng(1), "float16", (rows, 40))
     check_op(plain, "reduceMax", [x], {"axes": [1]}, forced={"reduceMax": forced})
@@ -82,9 +82,9 @@ SAME_BITS = (
 
 def run_with(device: Device, graph: Graph, feeds: dict[str, Array], *without: str) -> dict[str, Array]:
     """Run a graph planned for the device without some of its features."""
-    optimised, _ = run_passes(graph, device.target)
+    optimized, _ = run_passes(graph, device.target)
     program = Program(
-        device, make_plan(optimised, Target.of(replace(device.caps, features=device.caps.features - set(without))))
+        device, make_plan(optimized, Target.of(replace(device.caps, features=device.caps.features - set(without))))
     )
     try:
         return program.start(feeds, list(graph.outputs)).result()

@@ -16,9 +16,9 @@ RED = np.zeros((40, 60, 3), np.uint8)
 RED[..., 0] = 255
 
 
-def test_normalisations() -> None:
+def test_normalizations() -> None:
     for name, expected in {"unit": [1, 0, 0], "signed": [1, -1, -1], "bytes": [255, 0, 0]}.items():
-        np.testing.assert_allclose(image_tensor(RED, (1, 3, 8, 8), how=Preprocessing(normalisation=name))[0, :, 4, 4], expected)
+        np.testing.assert_allclose(image_tensor(RED, (1, 3, 8, 8), how=Preprocessing(normalization=name))[0, :, 4, 4], expected)
     usual = image_tensor(RED, (1, 3, 8, 8))[0, :, 0, 0]
     np.testing.assert_allclose(usual, [(1 - 0.485) / 0.229, -0.456 / 0.224, -0.406 / 0.225], rtol=1e-6)
     own = Preprocessing(mean=(0.5, 0, 0), std=(2, 1, 1))
@@ -41,7 +41,7 @@ def test_shapes(shape: tuple[int | str | None, ...], expected: tuple[int, ...]) 
 
 
 def test_channels_and_types() -> None:
-    unit = Preprocessing(normalisation="unit", bgr=True)
+    unit = Preprocessing(normalization="unit", bgr=True)
     np.testing.assert_array_equal(image_tensor(RED, (1, 8, 8, 3), how=unit)[0, 0, 0], [0, 0, 1])
     assert image_tensor(RED, (1, 3, 8, 8), np.uint8).max() == 255
     signed = image_tensor(RED, (1, 3, 8, 8), np.int8)
@@ -52,7 +52,7 @@ def test_channels_and_types() -> None:
 def test_fitting() -> None:
     halves = np.zeros((20, 40, 3), np.uint8)
     halves[:, 10:30] = 255  # the middle half
-    unit = [Preprocessing(normalisation="unit", fit=fit) for fit in ("crop", "stretch", "pad")]
+    unit = [Preprocessing(normalization="unit", fit=fit) for fit in ("crop", "stretch", "pad")]
     crop, stretch, pad = (image_tensor(halves, (1, 3, 20, 20), how=how)[0, 0] for how in unit)
     assert crop.min() == 1
     assert stretch[:, 0].max() == 0
@@ -72,5 +72,5 @@ def test_files(tmp_path: Path) -> None:
 def test_what_is_no_picture(shape: tuple[int, ...]) -> None:
     with pytest.raises(wn.MLTypeError):
         image_tensor(RED, shape)
-    with pytest.raises(wn.MLTypeError, match="unknown normalisation"):
-        image_tensor(RED, (1, 3, 8, 8), how=Preprocessing(normalisation="none"))
+    with pytest.raises(wn.MLTypeError, match="unknown normalization"):
+        image_tensor(RED, (1, 3, 8, 8), how=Preprocessing(normalization="none"))

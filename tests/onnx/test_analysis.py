@@ -1,4 +1,4 @@
-"""What is said of a model before and while it runs: `analyse`, `Model.profile`, default sizes, simplification."""
+"""What is said of a model before and while it runs: `analyze`, `Model.profile`, default sizes, simplification."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parsed(text: str) -> onnx.ModelProto:
 
 
 def test_memory_is_that_of_the_plan(context: wn.MLContext) -> None:
-    found = wn.analyse(mlp(), context, override_dims={"N": 5})
+    found = wn.analyze(mlp(), context, override_dims={"N": 5})
     with wn.load_onnx(mlp(), context, override_dims={"N": 5}) as model:
         plan = model.graph.plan
         assert plan is not None
@@ -38,35 +38,35 @@ def test_memory_is_that_of_the_plan(context: wn.MLContext) -> None:
 
 def test_nothing_is_made_on_the_device(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
-        raise AssertionError("analyse must make nothing")
+        raise AssertionError("analyze must make nothing")
 
     monkeypatch.setattr("webnn_wgpu.runtime.device.Device.create_gpu_buffer", fail)
     monkeypatch.setattr("webnn_wgpu.runtime.pipelines.PipelineCache.get", fail)
-    assert wn.analyse(mlp(), context).problem == ""
+    assert wn.analyze(mlp(), context).problem == ""
 
 
 def test_nodes_behind_the_host_are_looked_at_too(context: wn.MLContext) -> None:
-    found = wn.analyse(parsed("g (float[4] x) => (float[4] z) { y = Relu(x) \n c = Bernoulli(y) \n z = Neg(c) }"), context)
+    found = wn.analyze(parsed("g (float[4] x) => (float[4] z) { y = Relu(x) \n c = Bernoulli(y) \n z = Neg(c) }"), context)
     assert [(p.op, p.where) for p in found.placement] == [("Relu", "device"), ("Bernoulli", "host"), ("Neg", "device")]
     assert found.graphs == 2
 
 
 def test_what_only_a_run_can_tell_is_later(context: wn.MLContext) -> None:
-    found = wn.analyse(parsed("g (float[4] x) => (int64[N] z) { y = NonZero(x) \n z = Neg(y) }"), context)
+    found = wn.analyze(parsed("g (float[4] x) => (int64[N] z) { y = NonZero(x) \n z = Neg(y) }"), context)
     assert [(p.op, p.where) for p in found.placement] == [("NonZero", "host"), ("Neg", "later")]
     assert "known only when the model runs" in found.placement[1].note
     assert found.placement.summary().startswith("0 nodes on the device, 1 on the host, 0 evaluated beforehand, 1 later; on")
 
 
 def test_elements_of_an_input_may_be_needed(context: wn.MLContext) -> None:
-    found = wn.analyse(
+    found = wn.analyze(
         parsed("g (float[4] x, int64[2] shape) => (float[a, b] z) { y = Neg(x) \n z = Reshape(y, shape) }"), context
     )
     assert [(p.op, p.where) for p in found.placement] == [("Neg", "device"), ("Reshape", "later")]
 
 
 def test_an_unknown_operator_is_unsupported(context: wn.MLContext) -> None:
-    found = wn.analyse(parsed("g (float[4] x) => (float[4] z) { y = com.example.Strange(x) \n z = Neg(y) }"), context)
+    found = wn.analyze(parsed("g (float[4] x) => (float[4] z) { y = com.example.Strange(x) \n z = Neg(y) }"), context)
     assert found.placement[0].where == "unsupported"
     assert found.placement[0].op == "com.example.Strange"
     assert "Strange" in found.placement[0].note
@@ -156,9 +156,9 @@ def test_sizes_of_sums() -> None:
 def test_dimensions_beside_the_model(context: wn.MLContext, tmp_path: Path) -> None:
     onnx.save(mlp(), tmp_path / "mlp.onnx")
     (tmp_path / "mlp.dims.json").write_text('{"N": 7}')
-    assert wn.analyse(tmp_path / "mlp.onnx", context).shapes == {"x": (7, 4)}
-    assert wn.analyse(tmp_path / "mlp.onnx", context, override_dims={"N": 2}).shapes == {"x": (2, 4)}
-    assert wn.analyse(tmp_path / "mlp.onnx", context, input_shapes={"x": [3, 4]}).shapes == {"x": (3, 4)}
+    assert wn.analyze(tmp_path / "mlp.onnx", context).shapes == {"x": (7, 4)}
+    assert wn.analyze(tmp_path / "mlp.onnx", context, override_dims={"N": 2}).shapes == {"x": (2, 4)}
+    assert wn.analyze(tmp_path / "mlp.onnx", context, input_shapes={"x": [3, 4]}).shapes == {"x": (3, 4)}
     for wrong in ('{"N": true}', "[1]", "{", '{"N": -1}'):
         (tmp_path / "mlp.dims.json").write_text(wrong)
         with pytest.raises(wn.NotSupportedError, match=r"mlp\.dims\.json"):

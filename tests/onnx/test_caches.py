@@ -180,7 +180,7 @@ def test_weights_whose_nan_becomes_0(context: wn.MLContext) -> None:
     assert "softmax" not in kernels(follow(context, model, heads(np.random.default_rng(4), 2, HEADS)))
 
 
-def test_weights_that_the_passes_do_not_recognise(context: wn.MLContext) -> None:
+def test_weights_that_the_passes_do_not_recognize(context: wn.MLContext) -> None:
     body = f"{JOINED} {SCORES} raw = Softmax <axis = -1> (scaled) w = Mul (raw, factor) y = MatMul (w, vv)"
     model = decoder(body, root=ROOT, factor=np.float32(0.5))
     assert "softmax" in kernels(follow(context, model, heads(np.random.default_rng(4), 2, HEADS)))

@@ -40,7 +40,7 @@ def test_convolution_of_other_types(context: wn.MLContext, name: str) -> None:
     agree(context, "Conv", inputs, {"pads": [1, 1, 1, 1]}, opset=22, atol=2e-2, oracle="reference")
 
 
-def test_weights_of_an_initialiser(context: wn.MLContext) -> None:
+def test_weights_of_an_initializer(context: wn.MLContext) -> None:
     weights = {"w": values("float32", (4, 3, 3, 3), 1), "b": values("float32", (4,), 2)}
     agree(context, "Conv", {"x": values("float32", (1, 3, 6, 6))}, {"pads": [1] * 4}, opset=7, constants=weights)
 

@@ -57,7 +57,7 @@ def test_a_fault_of_a_handler_stays_what_it_is(context: wn.MLContext, fallback: 
 @pytest.mark.usefixtures("faulty_relu")
 def test_analysis_does_not_take_a_fault_for_an_unsupported_operator(context: wn.MLContext) -> None:
     with pytest.raises(ZeroDivisionError):
-        wn.analyse(parsed(RELU), context)
+        wn.analyze(parsed(RELU), context)
 
 
 def test_a_fault_on_the_host_stays_what_it_is(context: wn.MLContext, monkeypatch: pytest.MonkeyPatch) -> None:

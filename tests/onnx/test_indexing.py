@@ -161,11 +161,11 @@ def test_unique_in_the_order_of_coming(context: wn.MLContext, outputs: int, axis
     agree(context, "Unique", {"x": x}, attributes, 11, outputs=outputs, device_only=False)
 
 
-@pytest.mark.parametrize("centres", [0, 1])
+@pytest.mark.parametrize("centers", [0, 1])
 @pytest.mark.parametrize(
     "given", ["", "most", "overlap", "least", "most overlap", "most least", "overlap least", "most overlap least"]
 )
-def test_boxes_with_limits_left_out(context: wn.MLContext, given: str, centres: int) -> None:
+def test_boxes_with_limits_left_out(context: wn.MLContext, given: str, centers: int) -> None:
     generator = np.random.default_rng(3)
     boxes = generator.random((2, 9, 4), np.float32)
     boxes[:, 4] = boxes[:, 0]
@@ -176,4 +176,4 @@ def test_boxes_with_limits_left_out(context: wn.MLContext, given: str, centres: 
     while not order[-1]:
         order.pop()
     inputs = {"boxes": boxes, "scores": scores, **limits}
-    agree(context, "NonMaxSuppression", inputs, {"center_point_box": centres}, 11, order=order, device_only=False)
+    agree(context, "NonMaxSuppression", inputs, {"center_point_box": centers}, 11, order=order, device_only=False)

@@ -45,7 +45,7 @@ def test_weights_that_say_themselves_where_they_lie(context, tmp_path):
     np.testing.assert_allclose(wn.load(path, context).run({"x": x})["y"], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_initialisers_without_data_are_refused(context):
+def test_initializers_without_data_are_refused(context):
     model = weighted()
     model.graph.initializer[0].ClearField("raw_data")
     with pytest.raises(wn.NotSupportedError, match="initialiser 'w' has no data"):

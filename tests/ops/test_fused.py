@@ -31,8 +31,8 @@ SPECIALS = (0.0, -0.0, INF, -INF, NAN, 1e-30, 3e38, -3e38, 1.0, -1.0, 0.1, 1000.
 
 def same_as_unfused(device: Device, graph: Graph, feeds: dict[str, Array], kernels: int = 1) -> dict[str, Array]:
     """Compare a graph with itself operator by operator and return what it computes; `kernels` is what fusing leaves."""
-    optimised, _ = run_passes(graph, device.target)
-    assert len(make_plan(optimised, device.target).dispatches) == kernels
+    optimized, _ = run_passes(graph, device.target)
+    assert len(make_plan(optimized, device.target).dispatches) == kernels
     actual = run_graph(device, graph, feeds)
     assert_same(actual, run_graph(device, graph, feeds, disabled_passes=UNFUSED))
     return actual

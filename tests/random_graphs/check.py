@@ -193,8 +193,8 @@ def run(
     times: int = 1,
 ) -> list[dict[str, Array]]:
     """Compile a graph, run it so many times and free it."""
-    optimised, _ = run_passes(graph, Target.of(caps), disabled_passes)
-    program = Program(device, make_plan(verify(optimised), Target.of(caps), forced))
+    optimized, _ = run_passes(graph, Target.of(caps), disabled_passes)
+    program = Program(device, make_plan(verify(optimized), Target.of(caps), forced))
     try:
         return [program.start(feeds, list(graph.outputs)).result() for _ in range(times)]
     finally:

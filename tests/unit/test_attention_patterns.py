@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from webnn_wgpu.ir.graph import Graph
 
 
-def recognise_attention(graph: Graph) -> Graph:
-    return passes.recognise_attention(graph, DEFAULT_TARGET)
+def recognize_attention(graph: Graph) -> Graph:
+    return passes.recognize_attention(graph, DEFAULT_TARGET)
 
 
 @pytest.mark.parametrize(
     "form", ["", "div", "mul", "twice", "joined", "both scaled", "both scaled, joined", "div, mask", "mask first", "mul, mask"]
 )
-def test_attention_is_recognised(form: str) -> None:
+def test_attention_is_recognized(form: str) -> None:
     s = Sketch()
     mask = np.where(np.arange(T) < 5, 0, -3.4e38).astype(np.float32).reshape(1, 1, 1, T) if "mask" in form else None
     graph = s.graph(attention(s, form, mask))
-    after = check(recognise_attention, graph, s.feeds, ["x.attention", "reshape", "reshape"])
+    after = check(recognize_attention, graph, s.feeds, ["x.attention", "reshape", "reshape"])
     assert after.nodes[0].inputs[:3] == tuple(graph.inputs[str(i)] for i in range(3))
     assert after.nodes[0].attrs["scale"] == pytest.approx(1 if form in ("", "twice", "joined", "mask first") else 0.5, rel=1e-6)
 
@@ -37,13 +37,13 @@ def test_attention_is_recognised(form: str) -> None:
 def test_attention_takes_masks_that_broadcast(shape: tuple[int, ...]) -> None:
     s = Sketch()
     graph = s.graph(attention(s, "mul", normal(*shape)))
-    check(recognise_attention, graph, s.feeds, ["x.attention", "reshape", "reshape"])
+    check(recognize_attention, graph, s.feeds, ["x.attention", "reshape", "reshape"])
 
 
 def test_causal_masks_of_minus_infinity_keep_their_meaning() -> None:
     s = Sketch()
     mask = np.where(np.arange(T) <= np.arange(S)[:, None], 0, -np.inf).astype(np.float32)
-    check(recognise_attention, s.graph(attention(s, "mul", mask)), s.feeds, ["x.attention", "reshape", "reshape"])
+    check(recognize_attention, s.graph(attention(s, "mul", mask)), s.feeds, ["x.attention", "reshape", "reshape"])
 
 
 CAUSAL = (np.arange(T) <= np.arange(S)[:, None]).astype(np.uint8)
@@ -61,7 +61,7 @@ def test_masks_that_choose_between_scores_and_a_number(fill: float, hidden: bool
     choices = (number(s, fill), scores) if hidden else (scores, number(s, fill))
     graph = s.graph(s.apply("matmul", s.apply("softmax", s.apply("where", condition, *choices), axis=3), v))
     taken_as_it_is = constant or (fill == -np.inf and not hidden)
-    check(recognise_attention, graph, s.feeds, ["x.attention"] if taken_as_it_is else ["where", "x.attention"])
+    check(recognize_attention, graph, s.feeds, ["x.attention"] if taken_as_it_is else ["where", "x.attention"])
 
 
 def test_a_row_that_sees_nothing_is_a_mean() -> None:
@@ -71,7 +71,7 @@ def test_a_row_that_sees_nothing_is_a_mean() -> None:
     nothing = s.constant(np.zeros((S, T), np.uint8))
     scores = s.apply("where", nothing, scores, number(s, -3e38))
     graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v))
-    after = check(recognise_attention, graph, s.feeds, ["x.attention"])
+    after = check(recognize_attention, graph, s.feeds, ["x.attention"])
     assert np.all(after.constants[after.nodes[0].operands[3]] == np.float32(-3e38))
 
 
@@ -85,7 +85,7 @@ def test_keys_hidden_from_a_number_on_are_a_length(first: int, masked: bool) -> 
     filled = s.apply("lesser", s.constant(np.arange(first, first + T, dtype=np.int32)), s.input(np.array([4], np.int32)))
     scores = s.apply("where", filled, scores, number(s, -np.inf))
     graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v))
-    after = check(recognise_attention, graph, s.feeds, ["x.attention"] if first == 0 else ["lesser", "x.attention"])
+    after = check(recognize_attention, graph, s.feeds, ["x.attention"] if first == 0 else ["lesser", "x.attention"])
     assert (after.nodes[-1].inputs[4] is not None) == (first == 0)
 
 
@@ -97,7 +97,7 @@ def test_weights_whose_nan_becomes_0() -> None:
     scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
     weights = s.apply("softmax", s.apply("add", scores, s.input(mask)), axis=3)
     weights = s.apply("where", s.apply("isNaN", weights), number(s, 0), weights)
-    check(recognise_attention, s.graph(s.apply("matmul", weights, v)), s.feeds, ["x.attention"])
+    check(recognize_attention, s.graph(s.apply("matmul", weights, v)), s.feeds, ["x.attention"])
 
 
 @pytest.mark.parametrize("joined", [True, False])
@@ -124,7 +124,7 @@ def test_heads_repeated_for_the_queries_that_share_them(shared: int, values: boo
     weights = s.apply("softmax", s.apply("matmul", q, key), axis=3)
     graph = s.graph(s.apply("matmul", weights, repeated(v) if values else v))
     moved = [] if values or shared == heads else ["reshape", "expand", "reshape"]
-    after = check(recognise_attention, graph, s.feeds, [*moved, "x.attention"])
+    after = check(recognize_attention, graph, s.feeds, [*moved, "x.attention"])
     assert after.nodes[-1].attrs["kv_heads"] == (shared if values else heads)
 
 
@@ -140,7 +140,7 @@ def test_one_head_of_keys_and_values_for_all_queries(form: str) -> None:
     out = s.apply("matmul", s.apply("softmax", scores, axis=3), v)
     if form == "rows":
         out = s.apply("transpose", out, permutation=[0, 2, 1, 3])
-    after = check(recognise_attention, s.graph(out), s.feeds, ["x.attention", "reshape"] if form == "rows" else ["x.attention"])
+    after = check(recognize_attention, s.graph(out), s.feeds, ["x.attention", "reshape"] if form == "rows" else ["x.attention"])
     assert (after.nodes[0].attrs["heads"], after.nodes[0].attrs["kv_heads"]) == (H, 1)
 
 
@@ -149,13 +149,13 @@ def test_keys_shared_as_values_are_not(keys: int, values: int) -> None:
     s = Sketch()
     q, k, v = (s.input(normal(B, h, n, D, seed=i)) for i, (h, n) in enumerate(((H, S), (keys, T), (values, T))))
     scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 1, 3, 2]))
-    unchanged(recognise_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)))
+    unchanged(recognize_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)))
 
 
 def test_attention_whose_heads_stay_apart() -> None:
     s = Sketch()
     graph = s.graph(attention(s, "mul, heads"))
-    check(recognise_attention, graph, s.feeds, ["reshape", "transpose", "x.attention"])
+    check(recognize_attention, graph, s.feeds, ["reshape", "transpose", "x.attention"])
 
 
 def test_attention_of_a_cache_and_one_token() -> None:
@@ -166,7 +166,7 @@ def test_attention_of_a_cache_and_one_token() -> None:
     scores = s.apply("matmul", query, s.apply("transpose", key, permutation=[0, 1, 3, 2]))
     out = s.apply("matmul", s.apply("softmax", s.apply("mul", scores, number(s, 0.5)), axis=3), v)
     graph = s.graph(s.apply("transpose", out, permutation=[0, 2, 1, 3]), key)
-    check(recognise_attention, graph, s.feeds, ["concat", "x.attention", "reshape"])
+    check(recognize_attention, graph, s.feeds, ["concat", "x.attention", "reshape"])
 
 
 def test_attention_of_queries_that_are_computed_by_head() -> None:
@@ -177,7 +177,7 @@ def test_attention_of_queries_that_are_computed_by_head() -> None:
     out = s.apply("matmul", s.apply("softmax", scores, axis=3), s.apply("transpose", v, permutation=[0, 2, 1, 3]))
     graph = s.graph(s.apply("transpose", out, permutation=[0, 2, 1, 3]))
     ops = ["transpose", "tanh", "reshape", "reshape", "x.attention", "transpose"]
-    check(recognise_attention, graph, s.feeds, ops)
+    check(recognize_attention, graph, s.feeds, ops)
 
 
 @pytest.mark.parametrize("masked", [False, True])
@@ -187,7 +187,7 @@ def test_attention_of_one_head_for_each_batch(masked: bool) -> None:
     scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 2, 1]))
     scores = s.apply("add", scores, s.input(normal(5, 6))) if masked else scores
     graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=2), v))
-    check(recognise_attention, graph, s.feeds, ["x.attention"])
+    check(recognize_attention, graph, s.feeds, ["x.attention"])
 
 
 WHAT = ["softmax along queries", "scores are an output", "weights are read again", "keys never transposed", "heads of 3"]
@@ -211,7 +211,7 @@ def test_what_is_no_attention(what: str) -> None:
     weights = s.apply("softmax", scores, axis=2 if what == "softmax along queries" else 3)
     out = s.apply("matmul", weights, v)
     extra = {"scores are an output": (scores,), "weights are read again": (s.apply("neg", weights),)}
-    unchanged(recognise_attention, s.graph(out, *extra.get(what, ())))
+    unchanged(recognize_attention, s.graph(out, *extra.get(what, ())))
 
 
 def by_head(s: Sketch) -> tuple[int, int]:
@@ -229,7 +229,7 @@ def test_scores_that_are_capped(factor: float, masked: bool) -> None:
     scores = s.apply("mul", scores, number(s, factor))
     scores = s.apply("add", scores, s.input(normal(S, T))) if masked else scores
     after = check(
-        recognise_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)), s.feeds, ["x.attention"]
+        recognize_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)), s.feeds, ["x.attention"]
     )
     attrs = after.nodes[0].attrs
     assert (attrs["softcap"], attrs["scale"]) == (pytest.approx(factor), pytest.approx(0.5))
@@ -242,7 +242,7 @@ def test_scores_that_are_bent_otherwise(what: str) -> None:
     scores = s.apply("add", scores, s.input(normal(S, T))) if what == "masked before" else scores
     scores = s.apply("tanh", scores)
     scores = s.apply("tanh", scores) if what == "twice" else s.apply("mul", scores, number(s, -2 if "negative" in what else 2))
-    unchanged(recognise_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)))
+    unchanged(recognize_attention, s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v)))
 
 
 FILL = float(np.finfo(np.float32).min)
@@ -272,7 +272,7 @@ def test_masks_that_follow_each_other_are_one(form: str, constant: bool) -> None
         "where, where": ["where", "where"],
         "where, mul": [],
     }[form]
-    check(recognise_attention, graph, s.feeds, ["x.attention"] if constant else [*ops, "x.attention"], tolerance=2e-6)
+    check(recognize_attention, graph, s.feeds, ["x.attention"] if constant else [*ops, "x.attention"], tolerance=2e-6)
 
 
 def test_masks_that_all_layers_have_are_made_once() -> None:
@@ -282,7 +282,7 @@ def test_masks_that_all_layers_have_are_made_once() -> None:
         scores = s.apply("add", s.apply("matmul", x, s.apply("transpose", x, permutation=[0, 1, 3, 2])), bias)
         scores = s.apply("where", hidden, number(s, FILL), scores)
         x = s.apply("matmul", s.apply("softmax", scores, axis=3), x)
-    check(recognise_attention, s.graph(x), s.feeds, ["where", "x.attention", "x.attention", "x.attention"], tolerance=1e-5)
+    check(recognize_attention, s.graph(x), s.feeds, ["where", "x.attention", "x.attention", "x.attention"], tolerance=1e-5)
 
 
 def test_a_mask_of_zeros_is_none() -> None:
@@ -290,7 +290,7 @@ def test_a_mask_of_zeros_is_none() -> None:
     scores, v = by_head(s)
     scores = s.apply("add", scores, s.constant(np.zeros((B, H, S, T), np.float32)))
     graph = s.graph(s.apply("matmul", s.apply("softmax", scores, axis=3), v))
-    assert check(recognise_attention, graph, s.feeds, ["x.attention"]).nodes[0].inputs[3] is None
+    assert check(recognize_attention, graph, s.feeds, ["x.attention"]).nodes[0].inputs[3] is None
 
 
 def fused(s: Sketch, form: str) -> int:
@@ -330,20 +330,20 @@ def fused(s: Sketch, form: str) -> int:
 def test_heads_of_one_product_are_parts_of_its_rows(form: str) -> None:
     s = Sketch()
     moved = ["reshape", *["slice", "reshape"] * 3] if form == "interleaved" else ["slice"] * 3
-    check(recognise_attention, s.graph(fused(s, form)), s.feeds, [*moved, "x.attention", "reshape"])
+    check(recognize_attention, s.graph(fused(s, form)), s.feeds, [*moved, "x.attention", "reshape"])
 
 
 @pytest.mark.parametrize("form", ["length first", "length first, mask", "length first, rank 3", "length first, rank 3, mask"])
 def test_rows_of_all_batches_are_rows_of_more_heads(form: str) -> None:
     s = Sketch()
-    after = check(recognise_attention, s.graph(fused(s, form)), s.feeds, ["split", *["reshape"] * 3, "x.attention", "reshape"])
+    after = check(recognize_attention, s.graph(fused(s, form)), s.feeds, ["split", *["reshape"] * 3, "x.attention", "reshape"])
     assert next(n for n in after.nodes if n.op == "x.attention").attrs["heads"] == B * H
 
 
 def test_rows_of_all_batches_that_see_other_keys_are_moved() -> None:
     s = Sketch()
     ops = ["split", *["transpose"] * 3, "x.attention", "reshape", "transpose", "reshape"]
-    check(recognise_attention, s.graph(fused(s, "length first, batch mask")), s.feeds, ops)
+    check(recognize_attention, s.graph(fused(s, "length first, batch mask")), s.feeds, ops)
 
 
 @pytest.mark.parametrize("form", ["", "mask", "masks", "apart", "weights joined"])
@@ -366,7 +366,7 @@ def test_batch_and_heads_that_are_one_dimension(form: str) -> None:
     out = out if form == "apart" else s.apply("reshape", out, new_shape=[B, H, S, D])
     graph = s.graph(s.apply("transpose", out, permutation=[0, 2, 1, 3]))
     ops = {"mask": ["reshape"], "masks": ["reshape", "add"]}.get(form, [])
-    check(recognise_attention, graph, s.feeds, [*ops, "x.attention", "reshape"])
+    check(recognize_attention, graph, s.feeds, [*ops, "x.attention", "reshape"])
 
 
 def test_heads_of_one_for_each_batch_are_told_apart_behind() -> None:
@@ -375,11 +375,11 @@ def test_heads_of_one_for_each_batch_are_told_apart_behind() -> None:
     scores = s.apply("matmul", q, s.apply("transpose", k, permutation=[0, 2, 1]))
     out = s.apply("reshape", s.apply("matmul", s.apply("softmax", scores, axis=2), v), new_shape=[B, 1, S, 8])
     graph = s.graph(s.apply("transpose", out, permutation=[0, 2, 1, 3]))
-    check(recognise_attention, graph, s.feeds, ["tanh", "tanh", "tanh", "x.attention", "reshape"])
+    check(recognize_attention, graph, s.feeds, ["tanh", "tanh", "tanh", "x.attention", "reshape"])
 
 
 def test_keys_that_are_no_rows_are_transposed() -> None:
     s = Sketch()
     q, k, v = s.input(normal(B, H, S, D)), s.input(normal(B, H, D, T)), s.input(normal(B, H, T, D))
     graph = s.graph(s.apply("matmul", s.apply("softmax", s.apply("matmul", q, k), axis=3), v))
-    check(recognise_attention, graph, s.feeds, ["transpose", "x.attention"])
+    check(recognize_attention, graph, s.feeds, ["transpose", "x.attention"])

@@ -391,7 +391,7 @@ def test_operand_attributes(x: MLOperand, b: Recorder) -> None:
     assert repr(b.reshape(x, [6])) == "MLOperand(float32[6])"
 
 
-@pytest.mark.parametrize("name", ["shape", "data_type", "name", "builder", "value", "colour"])
+@pytest.mark.parametrize("name", ["shape", "data_type", "name", "builder", "value", "color"])
 def test_operand_attributes_are_read_only(x: MLOperand, name: str) -> None:
     with pytest.raises(AttributeError):
         setattr(x, name, None)

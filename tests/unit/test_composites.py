@@ -12,8 +12,8 @@ from tests.support import Sketch, run_graph
 from tests.unit.attention import D, H, T, attention
 from tests.unit.rewrites import check, normal, number, unchanged
 from webnn_wgpu.passes import PASSES, run_passes
-from webnn_wgpu.passes.gelu import recognise_gelu
-from webnn_wgpu.passes.normalization import recognise_normalization
+from webnn_wgpu.passes.gelu import recognize_gelu
+from webnn_wgpu.passes.normalization import recognize_normalization
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
@@ -41,11 +41,11 @@ FORMS = [f"{root}, {half}" for root in ("div", "mul") for half in ("half last", 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float16])
 @pytest.mark.parametrize("form", FORMS)
-def test_gelu_is_recognised(form: str, dtype: Any) -> None:
+def test_gelu_is_recognized(form: str, dtype: Any) -> None:
     s = Sketch()
     x = s.input(np.linspace(-6, 6, 41).astype(dtype))
     after = check(
-        recognise_gelu, s.graph(gelu(s, x, form, dtype)), s.feeds, ["gelu"], tolerance=1e-6 if dtype == np.float32 else 2e-3
+        recognize_gelu, s.graph(gelu(s, x, form, dtype)), s.feeds, ["gelu"], tolerance=1e-6 if dtype == np.float32 else 2e-3
     )
     assert after.nodes[0].label == "act"
 
@@ -58,7 +58,7 @@ def test_what_is_no_gelu(what: str) -> None:
     bell = s.apply("add", s.apply("erf", root), number(s, 1, shape=(1, 1, 1) if what == "broadcast" else ()))
     product = s.apply("mul", y if what == "another x" else x, bell)
     out = s.apply("mul", product, number(s, 0.25 if what == "another half" else 0.5))
-    unchanged(recognise_gelu, s.graph(out, bell) if "output" in what else s.graph(out))
+    unchanged(recognize_gelu, s.graph(out, bell) if "output" in what else s.graph(out))
 
 
 # -------------------------------------------------------------------------------------------------------- normalization
@@ -80,7 +80,7 @@ def normalized(s: Sketch, x: int, form: str, axes: Sequence[int], epsilon: float
 
 @pytest.mark.parametrize("form", ["", "product", "reciprocal", "one over", "rms", "rms, product", "rms, reciprocal"])
 @pytest.mark.parametrize("axes", [[2], [1, 2], [1]])
-def test_normalization_is_recognised(form: str, axes: list[int]) -> None:
+def test_normalization_is_recognized(form: str, axes: list[int]) -> None:
     s = Sketch()
     x = s.input(normal(2, 5, 6) * 3 + 1)
     y = normalized(s, x, form, axes)
@@ -89,7 +89,7 @@ def test_normalization_is_recognised(form: str, axes: list[int]) -> None:
     op = "x.rms_normalization" if "rms" in form else "layerNormalization"
     if "rms" not in form:
         y = s.apply("add", y, s.constant(normal(*shape, seed=2)), label="norm")
-    after = check(recognise_normalization, s.graph(y), s.feeds, [op], tolerance=3e-6)
+    after = check(recognize_normalization, s.graph(y), s.feeds, [op], tolerance=3e-6)
     assert len(after.nodes[0].operands) == (2 if "rms" in form else 3)
 
 
@@ -97,7 +97,7 @@ def test_a_normalization_takes_only_what_has_its_shape() -> None:
     s = Sketch()
     y = normalized(s, s.input(normal(2, 5, 6)), "", [2])
     graph = s.graph(s.apply("add", s.apply("mul", y, s.constant(normal(5, 6))), s.constant(normal(6))))
-    check(recognise_normalization, graph, s.feeds, ["layerNormalization", "mul", "add"], tolerance=3e-6)
+    check(recognize_normalization, graph, s.feeds, ["layerNormalization", "mul", "add"], tolerance=3e-6)
 
 
 @pytest.mark.parametrize("what", ["means of two kinds", "a cube", "the variance is an output", "no common axes"])
@@ -109,7 +109,7 @@ def test_what_is_no_layer_normalization(what: str) -> None:
     square = s.apply("pow", d, number(s, 3 if what == "a cube" else 2))
     variance = s.apply("reduceMean", square, axes=[1], keep_dimensions=True)
     y = s.apply("div", d, s.apply("sqrt", s.apply("add", variance, number(s, 1e-5))))
-    after = recognise_normalization(s.graph(y, variance) if "output" in what else s.graph(y))
+    after = recognize_normalization(s.graph(y, variance) if "output" in what else s.graph(y))
     assert "layerNormalization" not in [node.op for node in after.nodes]
 
 
@@ -119,7 +119,7 @@ def test_heads_are_normalized_before_they_are_told_apart(form: str) -> None:
     x = s.apply("transpose", s.input(normal(2, T, H, D)), permutation=[0, 2, 1, 3])
     y = s.apply("mul", normalized(s, x, form, [3]), s.constant(normal(D)))
     op = "x.rms_normalization" if form == "rms" else "layerNormalization"
-    check(recognise_normalization, s.graph(y), s.feeds, [op, "transpose"], tolerance=3e-6)
+    check(recognize_normalization, s.graph(y), s.feeds, [op, "transpose"], tolerance=3e-6)
 
 
 @pytest.mark.parametrize("what", ["other axes", "another permutation", "read twice"])
@@ -128,7 +128,7 @@ def test_normalizations_behind_a_transpose_that_stay(what: str) -> None:
     permutation = [1, 0, 2, 3] if what == "another permutation" else [0, 2, 1, 3]
     x = s.apply("transpose", s.input(normal(2, T, H, D)), permutation=permutation)
     y = s.apply("layerNormalization", x, axes=[2, 3] if what == "other axes" else [3])
-    unchanged(recognise_normalization, s.graph(y, *([x] if what == "read twice" else [])))
+    unchanged(recognize_normalization, s.graph(y, *([x] if what == "read twice" else [])))
 
 
 # ------------------------------------------------------------------------------------------------------------ everything

@@ -21,7 +21,7 @@ def whole(*shape: int, most: int = 127) -> Array:
     return np.random.default_rng(5).integers(-most, most + 1, shape).astype(np.float32)
 
 
-def centred(s: Sketch, x: int, scale: int, zero: int, subtracted: int | None = None) -> int:
+def centered(s: Sketch, x: int, scale: int, zero: int, subtracted: int | None = None) -> int:
     """Quantize a value and subtract the zero point, or another number."""
     steps = s.apply("cast", s.apply("quantizeLinear", x, scale, zero), data_type="float32")
     return s.apply("sub", steps, s.apply("cast", zero, data_type="float32") if subtracted is None else subtracted)
@@ -40,7 +40,7 @@ def test_what_is_quantized_as_it_comes_is_one_operator(device: Device) -> None:
     x = s.input(normal(5, 24))
     scale, zero = s.apply_all("x.quantization_parameters", [x])
     flat = s.apply("reshape", s.apply("cast", s.apply("reshape", zero, new_shape=[]), data_type="float32"), new_shape=[1])
-    sums = s.apply("matmul", centred(s, x, scale, zero, flat), s.constant(whole(24, 8)))
+    sums = s.apply("matmul", centered(s, x, scale, zero, flat), s.constant(whole(24, 8)))
     steps = s.apply("mul", scale, number(s, 0.01))
     graph = s.graph(s.apply("add", s.apply("mul", as_floats(s, as_integers(s, sums)), steps), s.constant(normal(8))))
     ops = ["x.quantization_parameters", "quantizeCentred", "matmul", "mul", "mul", "add"]
@@ -57,7 +57,7 @@ def test_numbers_known_beforehand_are_options(dtype: Any, zero: int, device: Dev
     s = Sketch()
     x = s.input(normal(2, 3, 5, 5) * 40)
     point = s.constant(np.full((1, 1, 1, 1), zero, dtype))
-    left = centred(s, x, number(s, 0.25, shape=(1, 1, 1, 1)), point, number(s, zero))
+    left = centered(s, x, number(s, 0.25, shape=(1, 1, 1, 1)), point, number(s, zero))
     sums = s.apply("conv2d", left, s.constant(whole(4, 3, 2, 2)))
     biased = s.apply("add", as_integers(s, sums), s.constant(np.int32([[[7]], [[-900]], [[0]], [[65536]]])))
     biased = s.apply("add", s.constant(np.int32(-5)), biased)
@@ -86,7 +86,7 @@ def test_what_stays_quantized(reason: str) -> None:
     scale = s.constant(np.full(shape, 0.1, np.float16 if reason == "float16" else np.float32))
     zero, other = (s.input(np.full(shape, n, dtype)) for n in (3, 4))
     subtracted = {"another number": number(s, 3), "another zero point": as_floats(s, other)}.get(reason)
-    result = centred(s, x, scale, zero, subtracted)
+    result = centered(s, x, scale, zero, subtracted)
     kept = [node.outputs[0] for node in s.nodes if node.op == "quantizeLinear"] if reason == "other readers" else []
     unchanged(keep_integers_as_floats, s.graph(result, *kept))
 

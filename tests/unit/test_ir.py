@@ -63,8 +63,8 @@ def test_text_of_bodies_attributes_and_absent_operands() -> None:
             "output 0: %3",
         )
     )
-    normalised = Sketch()
-    graph = normalised.graph(normalised.apply("gemm", normalised.input(X), normalised.input(X.T)))
+    normalized = Sketch()
+    graph = normalized.graph(normalized.apply("gemm", normalized.input(X), normalized.input(X.T)))
     assert "gemm(%0, %1, -," in to_text(graph)
 
 

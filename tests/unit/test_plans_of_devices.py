@@ -89,8 +89,8 @@ MODELS = {"perceptron": perceptron, "encoder": encoder, "mixture": mixture}
 
 
 def planned(graph: Graph, device: str) -> ExecutionPlan:
-    optimised, _ = run_passes(graph, Target.of(caps_of(device)))
-    return make_plan(verify(optimised), Target.of(caps_of(device)))
+    optimized, _ = run_passes(graph, Target.of(caps_of(device)))
+    return make_plan(verify(optimized), Target.of(caps_of(device)))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -101,9 +101,9 @@ def test_plans_are_sound(model: str, device: str) -> None:
     check_plan(plan, caps_of(device), rendered=True)
     assert plan.outputs == {name: graph.type(value) for name, value in graph.outputs.items()}
     # Every operator that is left is accounted for.
-    optimised, _ = run_passes(graph, Target.of(caps_of(device)))
+    optimized, _ = run_passes(graph, Target.of(caps_of(device)))
     computed = {o for d in plan.dispatches for o in d.origins}
-    moved = [node for node in optimised.nodes if node.op not in ("reshape", "identity") and not in_place(plan, node)]
+    moved = [node for node in optimized.nodes if node.op not in ("reshape", "identity") and not in_place(plan, node)]
     assert {o for node in moved for o in node.origins} <= computed
 
 

@@ -16,7 +16,7 @@ from webnn_wgpu.passes.casts import merge_casts
 from webnn_wgpu.passes.channels import decompose_batch_normalization
 from webnn_wgpu.passes.convolution import fold_into_convolutions, fold_padding
 from webnn_wgpu.passes.numbers import take_numbers_along
-from webnn_wgpu.passes.quantized import merge_quantization, recognise_matmul_nbits
+from webnn_wgpu.passes.quantized import merge_quantization, recognize_matmul_nbits
 from webnn_wgpu.reference import interpret
 
 if TYPE_CHECKING:
@@ -283,9 +283,9 @@ def test_weights_in_blocks_are_multiplied_as_they_are(dtype: Any, form: str, blo
         y = s.apply("gemm", x, b, s.constant(normal(N)), b_transpose=turned)
     graph = s.graph(y)
     if dtype == np.int8 and blocks == 1:
-        unchanged(recognise_matmul_nbits, graph)
+        unchanged(recognize_matmul_nbits, graph)
         return
-    after = check(recognise_matmul_nbits, graph, s.feeds, ["x.matmul_nbits"], tolerance=2e-6)
+    after = check(recognize_matmul_nbits, graph, s.feeds, ["x.matmul_nbits"], tolerance=2e-6)
     (found,) = run_graph(device, graph, s.feeds).values()
     (wanted,) = interpret(after, s.feeds).values()
     np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-5 * float(np.max(np.abs(wanted))))

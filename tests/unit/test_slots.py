@@ -25,7 +25,7 @@ LIFETIMES = st.dictionaries(
 )
 
 
-def neighbours(lifetimes: dict[int, Lifetime]) -> set[frozenset[int]]:
+def neighbors(lifetimes: dict[int, Lifetime]) -> set[frozenset[int]]:
     """Pairs of a value and those that live when it is written, as if its dispatch read them all."""
     return {
         frozenset((one, other))
@@ -38,7 +38,7 @@ def neighbours(lifetimes: dict[int, Lifetime]) -> set[frozenset[int]]:
 @settings(max_examples=200)
 @given(LIFETIMES, st.sampled_from([32, 256]), st.booleans())
 def test_no_two_live_values_share_memory(lifetimes: dict[int, Lifetime], alignment: int, reading: bool) -> None:
-    apart = neighbours(lifetimes) if reading else set()
+    apart = neighbors(lifetimes) if reading else set()
     placed, sizes = assign_slots(lifetimes, apart, alignment=alignment)
     assert placed.keys() == lifetimes.keys()
     assert {place.slot for place in placed.values()} == set(range(len(sizes)))
@@ -59,7 +59,7 @@ def test_no_two_live_values_share_memory(lifetimes: dict[int, Lifetime], alignme
 @settings(max_examples=200)
 @given(LIFETIMES)
 def test_sharing_never_costs_memory(lifetimes: dict[int, Lifetime]) -> None:
-    _, sizes = assign_slots(lifetimes, neighbours(lifetimes))
+    _, sizes = assign_slots(lifetimes, neighbors(lifetimes))
     assert sum(sizes) <= sum(life.size_bytes for life in lifetimes.values())
 
 

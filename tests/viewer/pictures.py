@@ -62,8 +62,8 @@ def browser() -> Browser:
 def screenshot(page: Path, target: Path, size: tuple[int, int] = SIZE, **address: str) -> None:
     """Write what a page looks like, in a palette: a third of the bytes."""
     browser().picture(page, target, urlencode(address), size)
-    colours = {"colors": 255, "method": Image.Quantize.FASTOCTREE, "dither": Image.Dither.NONE}
-    Image.open(target).convert("RGB").quantize(**colours).save(target, optimize=True)
+    colors = {"colors": 255, "method": Image.Quantize.FASTOCTREE, "dither": Image.Dither.NONE}
+    Image.open(target).convert("RGB").quantize(**colors).save(target, optimize=True)
 
 
 def terminal(target: Path, *shown: Any, width: int) -> None:
@@ -184,7 +184,7 @@ def plotted(what: Any, height: int) -> Callable[[Path], None]:
 
 
 PICTURES: dict[str, Callable[[Path], None]] = {
-    "view-run.png": lambda target: encoder_view(target, view="run", colour="time", select="encoder.layer.0.attention.mix"),
+    "view-run.png": lambda target: encoder_view(target, view="run", color="time", select="encoder.layer.0.attention.mix"),
     "view-memory.png": lambda target: encoder_view(target, view="memory", tab="kernels"),
     "view-resnet50.png": resnet50,
     "view-transformer.png": large,

@@ -22,7 +22,7 @@ def graphs(draws: st.DrawFn) -> tuple[list[tuple[float, float]], list[tuple[int,
 
 
 def check(sizes: list[tuple[float, float]], edges: list[tuple[int, int]], drawing: Drawing) -> None:
-    boxes = [(x - w / 2, y - h / 2, x + w / 2, y + h / 2) for (x, y), (w, h) in zip(drawing.centres, sizes, strict=True)]
+    boxes = [(x - w / 2, y - h / 2, x + w / 2, y + h / 2) for (x, y), (w, h) in zip(drawing.centers, sizes, strict=True)]
     for left, top, right, bottom in boxes:
         assert left >= -0.1
         assert top >= -0.1
@@ -58,13 +58,13 @@ def test_nothing_to_draw() -> None:
 
 def test_a_chain_is_straight_also_where_a_line_passes_it() -> None:
     drawing = draw([(80.0, 40.0)] * 5, [(0, 1), (1, 2), (2, 3), (3, 4), (0, 4)])
-    columns = [x for x, _ in drawing.centres]
+    columns = [x for x, _ in drawing.centers]
     assert max(columns) - min(columns) < 40
 
 
 def test_inputs_stand_right_above_their_first_reader() -> None:
     drawing = draw([(80.0, 40.0)] * 5, [(0, 2), (2, 3), (3, 4), (1, 4)])
-    assert drawing.centres[1][1] == drawing.centres[3][1]
+    assert drawing.centers[1][1] == drawing.centers[3][1]
 
 
 def test_a_line_from_too_far_away_is_left_out() -> None:
@@ -78,7 +78,7 @@ def test_a_line_from_too_far_away_is_left_out() -> None:
 def test_lines_cross_no_more_than_they_must() -> None:
     # Two chains that are given in turns and crosswise.
     edges = [(0, 3), (1, 2), (2, 5), (3, 4)]
-    centres = draw([(80.0, 40.0)] * 6, edges).centres
+    centers = draw([(80.0, 40.0)] * 6, edges).centers
     left = {0: 0, 3: 0, 4: 0, 1: 1, 2: 1, 5: 1}
-    first = centres[0][0] < centres[1][0]
-    assert [x < 60 for x, _ in centres] == [(left[i] == 0) == first for i in range(6)]
+    first = centers[0][0] < centers[1][0]
+    assert [x < 60 for x, _ in centers] == [(left[i] == 0) == first for i in range(6)]

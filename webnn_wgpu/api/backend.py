@@ -194,8 +194,8 @@ class DeviceBackend:
         self, graph: Graph, disabled_passes: Collection[str], tuning: Sources
     ) -> tuple[ExecutionPlan, tuple[PassReport, ...]]:
         """Run the passes and plan."""
-        optimised, reports = run_passes(graph, self.target, disabled_passes)
-        return make_plan(optimised, self.target, forced_variants(), self.measured(tuning)), reports
+        optimized, reports = run_passes(graph, self.target, disabled_passes)
+        return make_plan(optimized, self.target, forced_variants(), self.measured(tuning)), reports
 
     def measured(self, tuning: Sources) -> Tuning | None:
         """Return what is known of kernel variants: from the sources given, the context's, the user's files, the package's."""
@@ -352,8 +352,8 @@ class ReferenceBackend:
         self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None, tuning: Sources
     ) -> tuple[ReferenceExecutable, None, tuple[PassReport, ...]]:
         """Run the passes; there is nothing to plan."""
-        optimised, reports = run_passes(graph, self.target, disabled_passes)
-        return ReferenceExecutable(optimised), None, reports
+        optimized, reports = run_passes(graph, self.target, disabled_passes)
+        return ReferenceExecutable(optimized), None, reports
 
     def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> tuple[None, tuple[PassReport, ...]]:
         """Run the passes; the interpreter has no plan."""

@@ -95,12 +95,12 @@ class MLGraph:
         return list(self.outputs)
 
     @property
-    def optimised(self) -> Graph:
+    def optimized(self) -> Graph:
         """The graph after all passes, which the plan carries out.
 
         Example:
             >>> graph = b.build({"y": b.relu(b.add(x, y))})
-            >>> [node.op for node in graph.source.nodes], [node.op for node in graph.optimised.nodes]
+            >>> [node.op for node in graph.source.nodes], [node.op for node in graph.optimized.nodes]
             (['add', 'relu'], ['fused'])
         """
         return (

@@ -43,7 +43,7 @@ BUFFER = "max-buffer-size"
 def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) -> None:
     """Say what the ONNX file MODEL holds and what memory it would take, before anything is allocated."""
     with open_context(device) as context:
-        found = _analysed(model, context, **shaping)
+        found = _analyzed(model, context, **shaping)
         limits = met_limits(found, context)
         if as_json:
             record = record_of(found, context)
@@ -86,7 +86,7 @@ def check(
     what the host computes ("later") are settled only by a run.
     """
     with open_context(device) as context:
-        found = _analysed(model, context, **shaping)
+        found = _analyzed(model, context, **shaping)
         passed = not found.problem and not found.placement.on("unsupported")
         if fallback == "error":
             passed = passed and not found.placement.on("host")
@@ -106,13 +106,13 @@ def check(
     click_context.exit(0 if passed else 1)
 
 
-def _analysed(
+def _analyzed(
     model: Path, context: MLContext, *, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], simplify: Any
 ) -> Analysis:
     """Analyse a model for what `shape_options` were given."""
-    from webnn_wgpu.frontends.onnx import analyse
+    from webnn_wgpu.frontends.onnx import analyze
 
-    found = analyse(model, context, override_dims=dims, input_shapes=shapes, simplify=simplify)
+    found = analyze(model, context, override_dims=dims, input_shapes=shapes, simplify=simplify)
     check_names(dims, shapes, found.inputs)
     return found
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from webnn_wgpu import MLContext, WebNNError, ml
-from webnn_wgpu.frontends.images import NORMALISATIONS, Preprocessing
+from webnn_wgpu.frontends.images import NORMALIZATIONS, Preprocessing
 
 from .inputs import GivenInputs, pairs, size_of, sizes_of
 
@@ -118,8 +118,8 @@ input_options = (
         help="For text.  [default: tokenizer.json beside the model]",
     ),
     click.option(
-        "--normalise",
-        type=click.Choice(list(NORMALISATIONS)),
+        "--normalize",
+        type=click.Choice(list(NORMALIZATIONS)),
         default="imagenet",
         show_default=True,
         help="Of pictures: ImageNet's mean and deviation, 0 to 1, -1 to 1, or 0 to 255.",
@@ -131,7 +131,7 @@ input_options = (
         type=click.Choice(["crop", "stretch", "pad"]),
         default="crop",
         show_default=True,
-        help="Bring pictures to size by a centre crop, out of proportion, or with grey borders.",
+        help="Bring pictures to size by a center crop, out of proportion, or with gray borders.",
     ),
     click.option(
         "--layout", type=click.Choice(["auto", "nchw", "nhwc"]), default="auto", show_default=True, help="Of pictures."
@@ -165,7 +165,7 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
         beside=sidecar(model),
         shapes=options.pop("shapes"),
         preprocessing=Preprocessing(
-            normalisation=options.pop("normalise"),
+            normalization=options.pop("normalize"),
             mean=options.pop("mean"),
             std=options.pop("std"),
             fit=options.pop("fit"),

@@ -40,8 +40,8 @@ class _ModelRun:
 @click.command()
 @options(model_argument, input_options, shape_options, fallback_option, device_option)
 @click.option("-o", "--output", type=written_file, help="The page.  [default: MODEL.html in this folder]")
-@click.option("--profile", is_flag=True, help="Time every kernel, and colour the operators by it.")
-@click.option("--diff", "compared", is_flag=True, help="Compare every operator with numpy, and colour them by their error.")
+@click.option("--profile", is_flag=True, help="Time every kernel, and color the operators by it.")
+@click.option("--diff", "compared", is_flag=True, help="Compare every operator with numpy, and color them by their error.")
 @click.option("--export-dot", type=written_file, help="Write the graph for Graphviz, too.")
 @click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
 @failing_well

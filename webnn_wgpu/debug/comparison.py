@@ -21,7 +21,7 @@ ROWS, COLUMNS = 12, 64
 SHADES = " .+#@"
 """What a spot of a picture is by its worst element: equal, within its bound, beyond it, 100 times its bound, 10000 times."""
 
-_COLOURS = ("#f4f4f4", "#b7d9b7", "#f2c14e", "#e0662b", "#9b1c1c")
+_COLORS = ("#f4f4f4", "#b7d9b7", "#f2c14e", "#e0662b", "#9b1c1c")
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Comparison:
         cell = 8
         width, height = cell * max(map(len, self.picture), default=0), cell * len(self.picture)
         spots = "".join(
-            f'<rect x="{x * cell}" y="{y * cell}" width="{cell}" height="{cell}" fill="{_COLOURS[SHADES.index(shade)]}"/>'
+            f'<rect x="{x * cell}" y="{y * cell}" width="{cell}" height="{cell}" fill="{_COLORS[SHADES.index(shade)]}"/>'
             for y, line in enumerate(self.picture)
             for x, shade in enumerate(line)
         )

@@ -81,7 +81,7 @@ def diff(
     oracle, made = _oracle(graph, against)
     try:
         run = _ComparedRun(graph=graph, oracle=oracle)
-        values = ObservedValues(graph.optimised, run.see)
+        values = ObservedValues(graph.optimized, run.see)
         with context.guarded("diff"), context.lock, observing(graph, values, "diff"):
             results = executable_of(graph).start(arrays, list(graph.outputs)).result()
         run.check_copies(values.finish(), results)
@@ -143,7 +143,7 @@ class _ComparedRun:
     """What shows the first operator that is wrong and the worst so far, by position among `found`."""
 
     def __post_init__(self) -> None:
-        self.optimised = self.graph.optimised
+        self.optimized = self.graph.optimized
         self.kernels: dict[int | None, list[Kernel]] = {}
         if self.graph.plan is not None:
             for planned, kernel in zip(self.graph.plan.dispatches, self.graph.kernels.values(), strict=True):
@@ -151,7 +151,7 @@ class _ComparedRun:
 
     def see(self, position: int, operands: list[Array | None], results: list[Array | None]) -> None:
         """Compare one node's results with what they should be."""
-        node = self.optimised.nodes[position]
+        node = self.optimized.nodes[position]
         kernels = self.kernels.get(position, [])
         judged = self.oracle.judge(position, operands, results, by_transforms(kernels))
         if judged is None:
@@ -164,7 +164,7 @@ class _ComparedRun:
                 given = {v: a for v, a in zip(node.inputs, operands, strict=True) if v is not None and a is not None}
                 repro = kernels_repro(self.graph, kernels, given, dict(zip(node.outputs, judged, strict=True)))
             else:
-                repro = operator_repro(self.graph, node, self.optimised, operands, self.optimised.constants, judged)
+                repro = operator_repro(self.graph, node, self.optimized, operands, self.optimized.constants, judged)
             self._add(entry, repro)
         elif entry:
             self.found.append(entry)
@@ -177,7 +177,7 @@ class _ComparedRun:
         given = {inner: operands[int(name)] for name, inner in body.inputs.items()}
         arrays = {inner: array for inner, array in given.items() if array is not None}
         outer = {inner: node.inputs[int(name)] for name, inner in body.inputs.items()}
-        constants = {inner: arrays[inner] for inner, value in outer.items() if value in self.optimised.constants}
+        constants = {inner: arrays[inner] for inner, value in outer.items() if value in self.optimized.constants}
         parts = part_of(body, body.nodes, constants, every=True)
         context = context_of(self.graph)
         with context.compile(parts, None, without(), "diff") as alone:
@@ -208,7 +208,7 @@ class _ComparedRun:
     def check_copies(self, values: Mapping[str, Array], results: Mapping[str, Array]) -> None:
         """Compare outputs that are copies with what they are copies of."""
         for kernel in self.kernels.get(None, []):
-            name = next(n for n in self.optimised.outputs if kernel.bindings[-1].bound_to == f"output {n}")
+            name = next(n for n in self.optimized.outputs if kernel.bindings[-1].bound_to == f"output {n}")
             if name not in values:
                 continue
             result = compare(results[name], values[name], 0)
@@ -223,7 +223,7 @@ class _ComparedRun:
             if found:
                 self.found.append(found)
             else:
-                value = self.optimised.outputs[name]
+                value = self.optimized.outputs[name]
                 judgement = Judgement(values[name], np.zeros(values[name].shape), np.asarray(results[name] != values[name]))
                 self._add(found, kernels_repro(self.graph, [kernel], {value: values[name]}, {value: judgement}, name))
 

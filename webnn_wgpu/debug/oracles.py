@@ -47,16 +47,16 @@ class Reference:
     name = "the numpy reference"
 
     def __init__(self, graph: MLGraph) -> None:
-        self._graph, self._optimised = graph, graph.optimised
+        self._graph, self._optimized = graph, graph.optimized
 
     def judge(
         self, position: int, operands: Sequence[Array | None], found: Sequence[Array | None], by_transforms: bool
     ) -> list[Judgement] | None:
         """Judge by what the reference makes of the operands."""
-        node = self._optimised.nodes[position]
+        node = self._optimized.nodes[position]
         if _unknown(node):
             return None
-        return judge(self._optimised, node, operands, found, patches=by_transforms)
+        return judge(self._optimized, node, operands, found, patches=by_transforms)
 
     def judge_alone(
         self, graph: Graph, node: Node, operands: Sequence[Array | None], found: Sequence[Array | None]
@@ -83,14 +83,14 @@ class OtherGraph:
 
     def __init__(self, graph: MLGraph, other: MLGraph) -> None:
         context_of(other).check_graph(other, "diff")
-        self._optimised, self._other = graph.optimised, other
+        self._optimized, self._other = graph.optimized, other
         self.name = f"a graph on {context_of(other).context.description}"
-        theirs = other.optimised
-        if _shape_of(self._optimised) != _shape_of(theirs):
+        theirs = other.optimized
+        if _shape_of(self._optimized) != _shape_of(theirs):
             raise MLTypeError(
                 "the other graph must be of the same operators, after the same passes",
                 operator="diff",
-                got=f"{len(theirs.nodes)} operators, not {len(self._optimised.nodes)}, or others",
+                got=f"{len(theirs.nodes)} operators, not {len(self._optimized.nodes)}, or others",
                 hint="A context may be given instead, which compiles this graph anew",
             )
 
@@ -98,9 +98,9 @@ class OtherGraph:
         self, position: int, operands: Sequence[Array | None], found: Sequence[Array | None], by_transforms: bool
     ) -> list[Judgement] | None:
         """Judge by what the other graph's kernel makes of the operands; both may be off by as much as the operator may."""
-        node = self._optimised.nodes[position]
+        node = self._optimized.nodes[position]
         expected = self._results(position, operands)
-        allowed = bounds(self._optimised, node, operands, expected, patches=by_transforms)
+        allowed = bounds(self._optimized, node, operands, expected, patches=by_transforms)
         if allowed is None:
             return None
         judged = zip(found, expected, allowed, strict=True)
@@ -117,7 +117,7 @@ class OtherGraph:
         return dict(context_of(self._other).context.compute(self._other, inputs))
 
     def _results(self, position: int, operands: Sequence[Array | None]) -> list[Array]:
-        graph, executable = self._other.optimised, executable_of(self._other)
+        graph, executable = self._other.optimized, executable_of(self._other)
         node = graph.nodes[position]
         if not isinstance(executable, Program):
             return evaluate(graph, node, operands)

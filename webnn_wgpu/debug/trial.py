@@ -153,7 +153,7 @@ def inputs_of(graph: MLGraph, run: Callable[[], object]) -> dict[str, Array]:
         run()
     finally:
         executable.observer = None
-    return {name: given[0][value] for name, value in graph.optimised.inputs.items()}
+    return {name: given[0][value] for name, value in graph.optimized.inputs.items()}
 
 
 def _error(actual: Array, expected: Array) -> ResultError:

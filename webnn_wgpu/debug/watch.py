@@ -150,7 +150,7 @@ class _Looker(ObservedValues):
     """What looks at the values of runs."""
 
     def __init__(self, graph: MLGraph, watch: Watch, tests: Mapping[str, Test], f16_range: bool, keep: bool) -> None:
-        super().__init__(graph.optimised, self._look)
+        super().__init__(graph.optimized, self._look)
         self._watch, self._tests, self._f16_range, self._histograms = watch, tests, f16_range, keep
         self._narrow = {node.id for node in graph.source.nodes if graph.source.type(node.outputs[0]).data_type == "float16"}
         self._kept: list[ValueStatistics] = []

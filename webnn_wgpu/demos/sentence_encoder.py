@@ -1,7 +1,7 @@
 """Sentence embeddings: a BERT-family encoder from a Hugging Face folder, as one WebNN graph.
 
 Everything between token ids and unit-length embeddings is in the graph: embedding lookup, the transformer layers, mean
-pooling and normalisation. Only the tokenizer runs outside it. The operators follow BertModel in transformers and the
+pooling and normalization. Only the tokenizer runs outside it. The operators follow BertModel in transformers and the
 Pooling and Normalize modules of sentence-transformers.
 """
 

@@ -13,7 +13,7 @@ from .layered_drawing import draw
 MOST_DRAWN = 150
 """Most operators of a graph that is drawn in a notebook; larger ones are for `debug.view`."""
 
-_COLOURS = {
+_COLORS = {
     "convolution": "#3b82f6",
     "product": "#6366f1",
     "attention": "#a855f7",
@@ -67,7 +67,7 @@ def graph_svg(graph: Graph) -> str:
     sizes = [(max(len(title), len(type_)) * _CHARACTER + 24, _HEIGHT) for title, type_, _ in boxes]
     drawing = draw(sizes, edges)
     parts = [_line(points) for points in drawing.lines if points]
-    parts += [_box(box, centre, size) for box, centre, size in zip(boxes, drawing.centres, sizes, strict=True)]
+    parts += [_box(box, center, size) for box, center, size in zip(boxes, drawing.centers, sizes, strict=True)]
     width, height = drawing.width + 4, drawing.height + 4
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
@@ -87,14 +87,14 @@ def _line(points: Sequence[tuple[float, float]]) -> str:
     return f'<path d="{path}" fill="none" stroke="#8d97a8"/>'
 
 
-def _box(box: tuple[str, str, str], centre: tuple[float, float], size: tuple[float, float]) -> str:
+def _box(box: tuple[str, str, str], center: tuple[float, float], size: tuple[float, float]) -> str:
     title, type_, kind = box
-    (x, y), (width, height) = centre, size
+    (x, y), (width, height) = center, size
     radius = height / 2 if kind in ("input", "output") else 7
     middle = f'<text x="{x:g}" text-anchor="middle"'
     return (
         f'<rect x="{x - width / 2:g}" y="{y - height / 2:g}" width="{width:g}" height="{height:g}" rx="{radius:g}" '
-        f'fill="#fff" stroke="{_COLOURS[kind]}" stroke-width="1.6"/>'
+        f'fill="#fff" stroke="{_COLORS[kind]}" stroke-width="1.6"/>'
         f'{middle} y="{y - 3:g}" font-size="12" font-weight="600" fill="#1c2230">{escape(title)}</text>'
         f'{middle} y="{y + 12:g}" font-size="10.5" fill="#5d6779">{escape(type_)}</text>'
     )

@@ -1,8 +1,8 @@
 """Where the boxes of a graph lie when it is drawn, and the lines between them.
 
 The layered way: every box has a rank below those it reads from; lines that pass ranks get a narrow place in each; the order
-within ranks follows the neighbours' mean position, so that few lines cross; then every rank is laid out as near to its
-neighbours as the gaps allow, which is a least-squares problem that pooling adjacent violators solves exactly.
+within ranks follows the neighbors' mean position, so that few lines cross; then every rank is laid out as near to its
+neighbors as the gaps allow, which is a least-squares problem that pooling adjacent violators solves exactly.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Drawing:
     """A graph's picture, in the units of the boxes' sizes.
 
     Attributes:
-        centres: centre of each box.
+        centers: center of each box.
         lines: for each edge the points that its line passes, from the bottom of one box to the top of another; () for an edge
             that is longer than `LONGEST` ranks.
         width, height: of all boxes together, which lie right and below of (0, 0).
     """
 
-    centres: tuple[Point, ...]
+    centers: tuple[Point, ...]
     lines: tuple[tuple[Point, ...], ...]
     width: float
     height: float
@@ -50,7 +50,7 @@ def draw(sizes: Sequence[Point], edges: Sequence[tuple[int, int]]) -> Drawing:
         edges: pairs of boxes; the first has the lower number.
 
     >>> drawing = draw([(50, 20), (50, 20), (50, 20)], [(0, 1), (0, 2)])
-    >>> drawing.centres
+    >>> drawing.centers
     ((63.0, 10.0), (25.0, 70.0), (101.0, 70.0))
     """
     if not sizes:
@@ -105,9 +105,9 @@ class _Layers:
             for i, vertex in enumerate(rank):
                 position[vertex] = i
         for sweep in range(_ORDER_SWEEPS):
-            ranks, neighbours = (self._ranks, self._above) if sweep % 2 == 0 else (self._ranks[::-1], self._below)
+            ranks, neighbors = (self._ranks, self._above) if sweep % 2 == 0 else (self._ranks[::-1], self._below)
             for rank in ranks:
-                means = {v: _mean([position[n] for n in neighbours[v]], position[v]) for v in rank}
+                means = {v: _mean([position[n] for n in neighbors[v]], position[v]) for v in rank}
                 rank.sort(key=means.__getitem__)
                 for i, vertex in enumerate(rank):
                     position[vertex] = i
@@ -127,29 +127,29 @@ class _Layers:
         heights = [max((self._sizes[v][1] for v in rank if v < len(self._sizes)), default=0.0) for rank in self._ranks]
         tops = list(accumulate((height + _GAP_Y for height in heights[:-1]), initial=0.0))
         y = [top + height / 2 for top, height in zip(tops, heights, strict=True)]
-        centres = tuple((round(self._x[v], 1), y[self._rank[v]]) for v in range(len(self._sizes)))
+        centers = tuple((round(self._x[v], 1), y[self._rank[v]]) for v in range(len(self._sizes)))
         width = max(self._x[v] + self._widths[v] / 2 for v in range(len(self._widths)))
-        return Drawing(centres, self._lines(y, heights), width, tops[-1] + heights[-1])
+        return Drawing(centers, self._lines(y, heights), width, tops[-1] + heights[-1])
 
     def _distances(self, rank: Sequence[int]) -> list[float]:
-        """Return how far apart the centres of neighbours must be."""
+        """Return how far apart the centers of neighbors must be."""
         boxes = len(self._sizes)
         return [
             (self._widths[a] + self._widths[b]) / 2 + (_GAP_X if a < boxes and b < boxes else _LANE) for a, b in pairwise(rank)
         ]
 
     def _align(self, rank: Sequence[int], above: bool, below: bool) -> None:
-        """Move the vertices of a rank as near to their neighbours as their order and the gaps allow."""
+        """Move the vertices of a rank as near to their neighbors as their order and the gaps allow."""
         wanted: list[Point] = []
         boxes = len(self._sizes)
         offsets = list(accumulate(self._distances(rank), initial=0.0))
         for vertex, offset in zip(rank, offsets, strict=True):
-            neighbours = (self._above[vertex] if above else []) + (self._below[vertex] if below else [])
+            neighbors = (self._above[vertex] if above else []) + (self._below[vertex] if below else [])
             # Lines are kept straight where they pass; where they leave a box, they make way for others.
-            passes = vertex >= boxes and all(n >= boxes for n in neighbours)
-            weight = 0.1 if not neighbours else 4.0 if passes else 0.5 if vertex >= boxes else 2.0
-            pulls = [_PULL if vertex < boxes <= n else 1.0 for n in neighbours]
-            wanted.append((_mean([self._x[n] for n in neighbours], self._x[vertex], pulls) - offset, weight))
+            passes = vertex >= boxes and all(n >= boxes for n in neighbors)
+            weight = 0.1 if not neighbors else 4.0 if passes else 0.5 if vertex >= boxes else 2.0
+            pulls = [_PULL if vertex < boxes <= n else 1.0 for n in neighbors]
+            wanted.append((_mean([self._x[n] for n in neighbors], self._x[vertex], pulls) - offset, weight))
         for vertex, offset, x in zip(rank, offsets, _not_falling(wanted), strict=True):
             self._x[vertex] = x + offset
 
@@ -168,11 +168,11 @@ class _Layers:
             lines.append(tuple((round(x, 1), round(at, 1)) for x, at in _without_collinear(points)))
         return tuple(lines)
 
-    def _ports(self, neighbours: Sequence[Sequence[int]]) -> list[dict[int, float]]:
+    def _ports(self, neighbors: Sequence[Sequence[int]]) -> list[dict[int, float]]:
         """Return for each box where along its side the line of each neighbour begins or ends."""
         ports: list[dict[int, float]] = []
         for vertex, (width, _) in enumerate(self._sizes):
-            ends = sorted(set(neighbours[vertex]), key=lambda n: self._x[n])
+            ends = sorted(set(neighbors[vertex]), key=lambda n: self._x[n])
             step = min(12.0, 0.6 * width / max(1, len(ends)))
             first = self._x[vertex] - step * (len(ends) - 1) / 2
             ports.append({end: first + i * step for i, end in enumerate(ends)})

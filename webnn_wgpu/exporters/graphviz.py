@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 from webnn_wgpu.api.graph import MLGraph
 
-_COLOURS = {"oval": "#d0e6ff", "diamond": "#f0f0f0", "doublecircle": "#d6f5d6"}
+_COLORS = {"oval": "#d0e6ff", "diamond": "#f0f0f0", "doublecircle": "#d6f5d6"}
 """Of inputs, constants and outputs, whose shapes are those that rustnn draws them in."""
 
 
-def to_dot(graph: MLGraph, *, optimised: bool = False) -> str:
+def to_dot(graph: MLGraph, *, optimized: bool = False) -> str:
     r"""Return a graph in Graphviz' language: inputs oval, constants diamonds, outputs in double circles, operators in boxes.
 
     Args:
         graph: the graph.
-        optimised: whether to take it as the passes left it, with fused groups as one box, and not as it was built.
+        optimized: whether to take it as the passes left it, with fused groups as one box, and not as it was built.
 
     Example:
         >>> from webnn_wgpu.exporters.graphviz import to_dot
@@ -32,12 +32,12 @@ def to_dot(graph: MLGraph, *, optimised: bool = False) -> str:
           op_0 -> output_0 [label="float32[2, 3]"];
         }
     """
-    drawn = graph.optimised if optimised else graph.source
+    drawn = graph.optimized if optimized else graph.source
     lines = ["digraph webnn {", "  rankdir=LR;", '  node [fontname="Helvetica"];', '  edge [fontname="Helvetica"];', ""]
     names: dict[int, str] = {}
 
     def end(name: str, shape: str, *label: str) -> None:
-        lines.append(f"  {name} [shape={shape},style=filled,fillcolor={_quoted(_COLOURS[shape])},label={_quoted(*label)}];")
+        lines.append(f"  {name} [shape={shape},style=filled,fillcolor={_quoted(_COLORS[shape])},label={_quoted(*label)}];")
 
     def line(value: int, name: str) -> None:
         lines.append(f"  {names[value]} -> {name} [label={_quoted(str(drawn.type(value)))}];")

@@ -14,7 +14,7 @@ from webnn_wgpu import MLTypeError, NotSupportedError
 Fit = Literal["crop", "stretch", "pad"]
 Layout = Literal["auto", "nchw", "nhwc"]
 
-NORMALISATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
+NORMALIZATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "imagenet": ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225)),
     "unit": ((0.0, 0.0, 0.0), (1.0, 1.0, 1.0)),
     "signed": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
@@ -23,7 +23,7 @@ NORMALISATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 """Mean and standard deviation of pixels from 0 to 1: torchvision's of ImageNet; 0 to 1; -1 to 1; 0 to 255."""
 
 CROP = 224 / 256
-"""What a centre crop leaves of the shorter side, as torchvision's classification presets have it."""
+"""What a center crop leaves of the shorter side, as torchvision's classification presets have it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,15 +31,15 @@ class Preprocessing:
     """How a picture becomes a tensor.
 
     Attributes:
-        normalisation: a name of `NORMALISATIONS`. Tensors of integers are pixels from 0 to 255 as they are.
-        mean, std: used instead of the normalisation's, for pixels from 0 to 1.
-        fit: "crop" scales the shorter side and cuts the centre out; "stretch" changes proportions; "pad" fills with grey.
+        normalization: a name of `NORMALIZATIONS`. Tensors of integers are pixels from 0 to 255 as they are.
+        mean, std: used instead of the normalization's, for pixels from 0 to 1.
+        fit: "crop" scales the shorter side and cuts the center out; "stretch" changes proportions; "pad" fills with gray.
         layout: where the channels are; "auto" tells by the shape.
         bgr: whether channels are in the order blue, green, red.
         size: height and width where the model leaves them open.
     """
 
-    normalisation: str = "imagenet"
+    normalization: str = "imagenet"
     mean: tuple[float, ...] | None = None
     std: tuple[float, ...] | None = None
     fit: Fit = "crop"
@@ -66,7 +66,7 @@ def image_tensor(
         An array of `dtype`: [1, 3, height, width] or whatever `shape` says.
 
     Raises:
-        MLTypeError: a shape that is no picture's, or an unknown normalisation.
+        MLTypeError: a shape that is no picture's, or an unknown normalization.
         NotSupportedError: Pillow is not installed, or cannot read the file.
 
     Example:
@@ -75,8 +75,8 @@ def image_tensor(
         (1, 3, 32, 32)
     """
     how = how or Preprocessing()
-    if how.normalisation not in NORMALISATIONS:
-        raise MLTypeError("unknown normalisation", got=repr(how.normalisation), allowed=", ".join(NORMALISATIONS))
+    if how.normalization not in NORMALIZATIONS:
+        raise MLTypeError("unknown normalization", got=repr(how.normalization), allowed=", ".join(NORMALIZATIONS))
     channels, height, width, last = _layout(shape, how)
     pixels = _resized(_opened(picture, "L" if channels == 1 else "RGB"), height, width, how.fit)
     if pixels.ndim == 2:
@@ -87,7 +87,7 @@ def image_tensor(
     if wanted.kind in "iu":
         result = pixels.astype(wanted) if wanted != np.int8 else (pixels.astype(np.int16) - 128).astype(np.int8)
     else:
-        mean, std = NORMALISATIONS[how.normalisation]
+        mean, std = NORMALIZATIONS[how.normalization]
         mean, std = how.mean or mean, how.std or std
         values = pixels.astype(np.float32) / 255
         result = ((values - np.array(mean[:channels], np.float32)) / np.array(std[:channels], np.float32)).astype(wanted)
@@ -137,8 +137,8 @@ def _resized(picture: Any, height: int, width: int, fit: Fit) -> npt.NDArray[Any
     if fit == "stretch":
         return np.asarray(picture.resize((width, height), bilinear))
     if fit == "pad":
-        grey = 114 if picture.mode == "L" else (114, 114, 114)
-        return np.asarray(ImageOps.pad(picture, (width, height), bilinear, color=grey))
+        gray = 114 if picture.mode == "L" else (114, 114, 114)
+        return np.asarray(ImageOps.pad(picture, (width, height), bilinear, color=gray))
     wanted = max(width / picture.width, height / picture.height) / CROP
     scaled = picture.resize((round(picture.width * wanted), round(picture.height * wanted)), bilinear)
     left, top = (scaled.width - width) // 2, (scaled.height - height) // 2

@@ -15,7 +15,7 @@ from .profile import GraphProfile, KernelTime
 _PALETTE = ("#3b82f6", "#f59e0b", "#14b8a6", "#a855f7", "#ef4444", "#84cc16", "#ec4899", "#0ea5e9", "#78716c", "#6366f1")
 _INK, _GRID = "#3c4454", "#d7dce4"
 _SHADERS = len(_PALETTE) - 1
-"""Most shaders that have a colour of their own; the others share the last."""
+"""Most shaders that have a color of their own; the others share the last."""
 
 _NAMED = 6
 """Most kernels that a plot names."""
@@ -58,8 +58,8 @@ def plot(profile: GraphProfile, what: str) -> str:
     return svg[svg.index("<svg") :]
 
 
-def _colours(profile: GraphProfile) -> dict[str, str]:
-    """Return a colour for each shader, those that take longest first."""
+def _colors(profile: GraphProfile) -> dict[str, str]:
+    """Return a color for each shader, those that take longest first."""
     times: dict[str, float] = {}
     for kernel in profile.kernels:
         times[kernel.shader] = times.get(kernel.shader, 0.0) + kernel.microseconds
@@ -67,12 +67,12 @@ def _colours(profile: GraphProfile) -> dict[str, str]:
     return {shader: _PALETTE[min(i, _SHADERS)] for i, shader in enumerate(ordered)}
 
 
-def _legend(axes: Any, colours: Mapping[str, str], **place: Any) -> None:
+def _legend(axes: Any, colors: Mapping[str, str], **place: Any) -> None:
     from matplotlib.patches import Patch
 
-    handles = [Patch(color=colour, label=shader) for shader, colour in list(colours.items())[:_SHADERS]]
-    if len(colours) > _SHADERS:
-        handles.append(Patch(color=_PALETTE[-1], label=f"{len(colours) - _SHADERS} others"))
+    handles = [Patch(color=color, label=shader) for shader, color in list(colors.items())[:_SHADERS]]
+    if len(colors) > _SHADERS:
+        handles.append(Patch(color=_PALETTE[-1], label=f"{len(colors) - _SHADERS} others"))
     axes.legend(handles=handles, frameon=False, fontsize=8, **place)
 
 
@@ -80,14 +80,14 @@ def _roofline(profile: GraphProfile, axes: Any) -> None:
     shown = [k for k in profile.kernels if k.intensity and k.gflop_per_s]
     if not shown:
         raise MLTypeError("no kernel's operations are known", operator="plot", got="'roofline'")
-    colours = _colours(profile)
+    colors = _colors(profile)
     intensities = [k.intensity or 0.0 for k in shown]
     longest = max(k.microseconds for k in shown)
     axes.scatter(
         intensities,
         [k.gflop_per_s for k in shown],
         [12 + 260 * k.microseconds / longest for k in shown],
-        [colours[k.shader] for k in shown],
+        [colors[k.shader] for k in shown],
         alpha=0.7,
         linewidths=0.5,
         edgecolors="white",
@@ -110,18 +110,18 @@ def _roofline(profile: GraphProfile, axes: Any) -> None:
     axes.set(xscale="log", yscale="log", xlabel="operations for each byte", ylabel="GFLOP/s")
     axes.set_title("Roofline: area is time", loc="left", fontsize=11)
     axes.grid(color=_GRID, linewidth=0.6)
-    _legend(axes, colours, loc="lower right")
+    _legend(axes, colors, loc="lower right")
 
 
 def _timeline(profile: GraphProfile, axes: Any) -> None:
-    colours = _colours(profile)
+    colors = _colors(profile)
     starts = _starts(profile.kernels)
     axes.bar(
         starts,
         [1.0] * len(starts),
         [k.microseconds / 1e3 for k in profile.kernels],
         align="edge",
-        color=[colours[k.shader] for k in profile.kernels],
+        color=[colors[k.shader] for k in profile.kernels],
         edgecolor="white",
         linewidth=0.3,
     )
@@ -132,7 +132,7 @@ def _timeline(profile: GraphProfile, axes: Any) -> None:
         axes.text(middle, 0.5, kernel.name[-28:], rotation=90, ha="center", va="center", fontsize=7, color="white")
     axes.set(ylim=(0, 1), xlim=(0, starts[-1] + profile.kernels[-1].microseconds / 1e3), yticks=[], xlabel="ms on the device")
     axes.set_title("Kernels in the order in which they run", loc="left", fontsize=11)
-    _legend(axes, colours, loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=5)
+    _legend(axes, colors, loc="upper center", bbox_to_anchor=(0.5, -0.22), ncols=5)
 
 
 def _memory(profile: GraphProfile, axes: Any) -> None:

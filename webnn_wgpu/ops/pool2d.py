@@ -280,7 +280,7 @@ class _Pool:
             low, taps, lambda variants: costs.pooling.choose(variants, taps, results), subgroups=subgroups, most_items=most
         )
         rows = RowShape(lanes=variant.lanes)
-        # Invocations that share a window take every so manieth element of it anyway.
+        # Invocations that share a window take elements at a fixed stride of it anyway.
         blocks = variant.lanes > 1 or max(down.reach, across.reach) > _LONGEST_LINE
         few = down.window * across.window <= costs.pooling.most_written
         written = few and channels == "quads" and variant.lanes == 1 and not blocks

@@ -183,18 +183,18 @@ def _round_trip_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tup
 # Less the zero point --------------------------------------------------------------------------------------------------
 
 
-def _infer_centred(call: OpCall) -> tuple[TensorType, ...]:
+def _infer_centered(call: OpCall) -> tuple[TensorType, ...]:
     x, *numbers = (call.input(i) for i in range(3))
     call.require(all(n.num_elements == 1 and n.rank <= x.rank for n in numbers), "scale and zeroPoint must be one number each")
     return (x,)
 
 
-def _centred_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
+def _centered_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     low, high = DATA_TYPES[inputs[2]].limits
     return formula(f"f32(quantize_narrow(div_f32(x, scale), i32(zero_point), {low}i, {high}i) - i32(zero_point))", _OPERANDS)
 
 
-def _centred_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
+def _centered_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
     x, scale, zero_point = arrays
     assert x is not None
     assert scale is not None
@@ -231,18 +231,18 @@ QUANTIZE_DEQUANTIZE = OpDef(
 The result counts steps from the zero point unless it is `scaled`.
 """
 
-QUANTIZE_CENTRED = OpDef(
+QUANTIZE_CENTERED = OpDef(
     name="quantizeCentred",
     operands=(
         Operand(name="input", data_types=("float32",)),
         Operand(name="scale", data_types=("float32",)),
         Operand(name="zeroPoint", data_types=("int8", "uint8")),
     ),
-    infer=_infer_centred,
-    reference=_centred_reference,
+    infer=_infer_centered,
+    reference=_centered_reference,
     lower=lower_elementwise,
     templates=(ELEMENTWISE,),
-    elementwise=ElementWise(_centred_formula),
+    elementwise=ElementWise(_centered_formula),
     family=Family.QUANTIZATION,
     without=("epilogue", "movement", "precision"),
     layout=BROADCAST,
@@ -353,4 +353,4 @@ DEQUANTIZE_LINEAR = OpDef(
     ),
 )
 
-OPS = (QUANTIZE_DEQUANTIZE, QUANTIZE_CENTRED, QUANTIZE_LINEAR, DEQUANTIZE_LINEAR)
+OPS = (QUANTIZE_DEQUANTIZE, QUANTIZE_CENTERED, QUANTIZE_LINEAR, DEQUANTIZE_LINEAR)

@@ -33,7 +33,7 @@ GUARDED = Operator("where")(is_nan, 0, weights)
 """What softmax makes of rows all of whose keys are hidden is NaN; attention makes 0 of them."""
 
 
-def recognise_attention(graph: Graph, target: Target) -> Graph:
+def recognize_attention(graph: Graph, target: Target) -> Graph:
     """Replace softmax between two matrix products by attention."""
     found = rewrite(graph, _attention)
     # Several masks of a graph that are constant are one.

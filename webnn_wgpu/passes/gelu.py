@@ -15,6 +15,6 @@ SQRT_2, SQRT_HALF = Number(math.sqrt(2), "sqrt(2)"), Number(math.sqrt(0.5), "sqr
 RULES = (Rule(name="gelu", pattern=product(0.5, x, 1 + erf(x / SQRT_2 | x * SQRT_HALF)), result=gelu(x)),)
 
 
-def recognise_gelu(graph: Graph) -> Graph:
+def recognize_gelu(graph: Graph) -> Graph:
     """Replace products that are gelu by the operator."""
     return apply_rules(graph, *RULES)

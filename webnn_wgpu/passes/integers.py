@@ -15,7 +15,7 @@ from ..ops.conv2d import CONV2D
 from ..ops.elementwise import ADD, SUB
 from ..ops.matmul import MATMUL
 from ..ops.pad import PAD
-from ..ops.quantization import QUANTIZE_CENTRED, QUANTIZE_DEQUANTIZE, QUANTIZE_LINEAR
+from ..ops.quantization import QUANTIZE_CENTERED, QUANTIZE_DEQUANTIZE, QUANTIZE_LINEAR
 from ..ops.views import IDENTITY, RESHAPE
 from .cleanup import drop_identities
 from .rewriting import Rewriter, given, rewrite
@@ -35,11 +35,11 @@ _AT_ONCE = 64
 
 def keep_integers_as_floats(graph: Graph) -> Graph:
     """Take what was quantized less its zero point, and sums of its products, as the floats that they are computed in."""
-    found = rewrite(rewrite(graph, _centred, _from_zero), _sums)
+    found = rewrite(rewrite(graph, _centered, _from_zero), _sums)
     return graph if found is graph else drop_identities(found)
 
 
-def _centred(r: Rewriter, node: Node) -> bool:
+def _centered(r: Rewriter, node: Node) -> bool:
     """Subtract the zero point where a value is quantized, of which nothing else is read."""
     if r.type(node.outputs[0]).data_type != "float32" or node.op not in (CAST.name, SUB.name):
         return False
@@ -59,7 +59,7 @@ def _centred(r: Rewriter, node: Node) -> bool:
         return False
     nodes = (quantize, cast, *subtracting, node)
     if numbers[0] is None or numbers[1] is None or not math.isfinite(numbers[0]):
-        r.add(QUANTIZE_CENTRED.name, (x, scale, zero), {}, nodes, node.outputs[0])
+        r.add(QUANTIZE_CENTERED.name, (x, scale, zero), {}, nodes, node.outputs[0])
         return True
     attrs = {"scale": numbers[0], "zero_point": int(numbers[1]), "scaled": False}
     attrs |= {"data_type": r.type(cast.operands[0]).data_type}
@@ -185,10 +185,10 @@ def _range_of_quantized(r: Rewriter, value: int) -> _Range | None:
     if (array := r.constants.get(value)) is not None:
         whole = bool(np.all(np.isfinite(array)) and np.all(array == np.rint(array)))
         return (float(array.min()), float(array.max())) if whole else None
-    node = r.made(value, CAST.name, QUANTIZE_CENTRED.name, QUANTIZE_DEQUANTIZE.name)
+    node = r.made(value, CAST.name, QUANTIZE_CENTERED.name, QUANTIZE_DEQUANTIZE.name)
     if node is None:
         return None
-    if node.op == QUANTIZE_CENTRED.name:
+    if node.op == QUANTIZE_CENTERED.name:
         low, high = DATA_TYPES[r.type(node.operands[2]).data_type].limits
         return float(low - high), float(high - low)
     if node.op == QUANTIZE_DEQUANTIZE.name:

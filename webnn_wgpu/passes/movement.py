@@ -28,7 +28,10 @@ _Cut: TypeAlias = tuple[int, int, int]
 
 def merge_movement(graph: Graph) -> Graph:
     """Merge transposes, reshapes, splits and slices with concatenations; make views of transposes that only move sizes of 1."""
-    merged = rewrite(rewrite(graph, _moved_once, _in_any_order, _joined_parts, _cut_joints, _expanded), _lone_parts)
+    merged = rewrite(
+        rewrite(graph, _moved_once, _in_any_order, _concatenated_splits, _slices_of_concatenation, _expanded),
+        _partly_read_splits,
+    )
     # Back where they began, they change nothing.
     return graph if merged is graph else drop_identities(merged)
 
@@ -80,7 +83,7 @@ def _in_any_order(r: Rewriter, node: Node) -> bool:
     return True
 
 
-def _joined_parts(r: Rewriter, node: Node) -> bool:
+def _concatenated_splits(r: Rewriter, node: Node) -> bool:
     """Put what was split in the place of all of its parts, one after the other, in a concatenation along the same dimension."""
     if node.op != CONCAT.name:
         return False
@@ -96,7 +99,7 @@ def _joined_parts(r: Rewriter, node: Node) -> bool:
     return True
 
 
-def _lone_parts(r: Rewriter, node: Node) -> bool:
+def _partly_read_splits(r: Rewriter, node: Node) -> bool:
     """Make slices of the parts of a split that are read, where some are not."""
     read = [value for value in node.outputs if not r.inner(value, readers=0)] if node.op == SPLIT.name else []
     if not read or len(read) == len(node.outputs):
@@ -109,7 +112,7 @@ def _lone_parts(r: Rewriter, node: Node) -> bool:
     return True
 
 
-def _cut_joints(r: Rewriter, node: Node) -> bool:
+def _slices_of_concatenation(r: Rewriter, node: Node) -> bool:
     """Take the operands of a concatenation that a slice consists of, or join slices of its operands that are such operands."""
     cut = _cut_of(r, node)
     if cut is None or not _cuts(r, node.operands[0], *cut):
@@ -146,11 +149,11 @@ def _cut_of(r: Rewriter, node: Node) -> _Cut | None:
     return (axes[0], node.attrs["starts"][axes[0]], sizes[axes[0]]) if len(axes) == 1 else None
 
 
-def _operand(r: Rewriter, joint: Node, first: int, size: int) -> int | None:
+def _operand(r: Rewriter, concat: Node, first: int, size: int) -> int | None:
     """Return the operand of a concatenation that is these indices of its dimension."""
-    axis = int(joint.attrs["axis"])
-    starts = accumulate((r.shape(value)[axis] for value in joint.operands), initial=0)
-    found = (v for v, start in zip(joint.operands, starts, strict=False) if (start, r.shape(v)[axis]) == (first, size))
+    axis = int(concat.attrs["axis"])
+    starts = accumulate((r.shape(value)[axis] for value in concat.operands), initial=0)
+    found = (v for v, start in zip(concat.operands, starts, strict=False) if (start, r.shape(v)[axis]) == (first, size))
     return next(found, None)
 
 

@@ -12,7 +12,7 @@ from .rewriting import Rewriter
 from .rules import Computed, Rule, apply_rules
 
 
-def recognise_normalization(graph: Graph) -> Graph:
+def recognize_normalization(graph: Graph) -> Graph:
     """Replace normalizations along dimensions by the operator, and give it the scale and bias that follow."""
     return apply_rules(apply_rules(graph, LAYER, RMS, SCALE, BIAS), ROWS)
 

@@ -10,7 +10,7 @@ from ..core.errors import MLTypeError
 from ..costs import Target
 from ..ir.graph import Graph
 from . import casts, channels, convolution, gelu, normalization, numbers, quantized, rotary
-from .attention import recognise_attention
+from .attention import recognize_attention
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues, fuse_transposes
@@ -66,8 +66,8 @@ class PassReport:
 PASSES = (
     Pass(name="drop_dead_nodes", run=drop_dead_nodes, reason="what no output needs is not computed"),
     Pass(
-        name="recognise_matmul_nbits",
-        run=quantized.recognise_matmul_nbits,
+        name="recognize_matmul_nbits",
+        run=quantized.recognize_matmul_nbits,
         reason="weights of 4 bits, or in blocks, are multiplied as they are stored; before constants are folded to wide copies",
         exact=False,
         rules=(quantized.MATMUL_NBITS,),
@@ -135,29 +135,29 @@ PASSES = (
         by_cost=True,
     ),
     Pass(
-        name="recognise_normalization",
-        run=normalization.recognise_normalization,
+        name="recognize_normalization",
+        run=normalization.recognize_normalization,
         reason="one kernel instead of eight",
         exact=False,
         rules=normalization.RULES,
     ),
     Pass(
-        name="recognise_rotary_embedding",
-        run=rotary.recognise_rotary_embedding,
+        name="recognize_rotary_embedding",
+        run=rotary.recognize_rotary_embedding,
         reason="pairs are turned where they are, and tables hold each angle once",
         exact=False,
         rules=rotary.RULES,
     ),
     Pass(
-        name="recognise_attention",
-        run=recognise_attention,
+        name="recognize_attention",
+        run=recognize_attention,
         reason="no matrix of scores in memory, and no transposes around heads",
         exact=False,
         by_cost=True,
     ),
     Pass(
-        name="recognise_gelu",
-        run=gelu.recognise_gelu,
+        name="recognize_gelu",
+        run=gelu.recognize_gelu,
         reason="one formula instead of five, which loses no digits below zero",
         exact=False,
         rules=gelu.RULES,

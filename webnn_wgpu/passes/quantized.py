@@ -88,7 +88,7 @@ MATMUL_NBITS = Rule(
 )
 
 
-def recognise_matmul_nbits(graph: Graph) -> Graph:
+def recognize_matmul_nbits(graph: Graph) -> Graph:
     """Multiply by constant weights that are dequantized block by block from where they are, without a wide copy of them."""
     return apply_rules(graph, MATMUL_NBITS)
 

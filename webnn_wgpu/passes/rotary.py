@@ -25,7 +25,7 @@ from .rules import Conditions, Rule, apply_rules
 _BY_ELEMENT = ("cos", "sin", "cast", "identity")
 
 
-def recognise_rotary_embedding(graph: Graph) -> Graph:
+def recognize_rotary_embedding(graph: Graph) -> Graph:
     """Replace such sums by the operator, whose tables hold each angle once."""
     return apply_rules(graph, *RULES)
 

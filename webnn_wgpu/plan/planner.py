@@ -23,10 +23,10 @@ from ..ops._def import Lowering, Part
 from ..ops._operations import operations_of, touched_bytes
 from ..ops.fused import steps_of
 from ..ops.strided import copy_call
+from .concatenation import parts_in_place
 from .execution_plan import ConstantUse, ExecutionPlan, Intermediate, PlannedDispatch, Resource, Slot
 from .forced import check_forced
 from .in_place import replace_operands
-from .joints import parts_in_place
 from .pieces import pieces_in_place
 from .sharing import share_kernels
 from .slots import Lifetime, Place, assign_slots

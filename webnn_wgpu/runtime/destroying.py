@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-_PATIENCE_S = 5.0
+_TIMEOUT_S = 5.0
 """How long destroying something waits for a thread that uses it: one that waits for a device which never answers keeps on."""
 
 
@@ -19,7 +19,7 @@ def destroy_under(lock: Any, thing: Any, first: Callable[[], None] = lambda: Non
 
     def destroy() -> None:
         found = weak()
-        held = lock.acquire(timeout=_PATIENCE_S)
+        held = lock.acquire(timeout=_TIMEOUT_S)
         try:
             first()
             if found is not None:

@@ -80,8 +80,8 @@ def view(
     Args:
         graph: a graph, or a model that has been compiled.
         path: file to write the page to.
-        profile: what `graph.profile` returned, to colour the operators by their time; of a model a list, one for each graph.
-        diff: what `debug.diff` returned, to colour them by their error in terms of what it may be; of a model a list, too.
+        profile: what `graph.profile` returned, to color the operators by their time; of a model a list, one for each graph.
+        diff: what `debug.diff` returned, to color them by their error in terms of what it may be; of a model a list, too.
         title: what the page is called.
 
     Raises:

@@ -38,7 +38,7 @@ def scene(graph: MLGraph, name: str, profile: GraphProfile | None, diff: GraphDi
         profile: what its kernels took.
         diff: how far its operators' results are off.
     """
-    plan, optimised = graph.plan, graph.optimised
+    plan, optimized = graph.plan, graph.optimized
     timed = {each.name: each for each in profile.kernels} if profile else {}
     kernels = list(graph.kernels.values())
     sources = list(dict.fromkeys(kernel.wgsl for kernel in kernels))
@@ -46,21 +46,21 @@ def scene(graph: MLGraph, name: str, profile: GraphProfile | None, diff: GraphDi
     by_origin: dict[int, list[int]] = {}
     for i, planned in enumerate(plan.dispatches if plan else ()):
         if planned.node is not None:
-            by_node.setdefault(optimised.nodes[planned.node].id, []).append(i)
+            by_node.setdefault(optimized.nodes[planned.node].id, []).append(i)
         for origin in planned.origins:
             by_origin.setdefault(origin.node, []).append(i)
-    kept = {origin.node for node in optimised.nodes for origin in node.origins}
+    kept = {origin.node for node in optimized.nodes for origin in node.origins}
     labels = {node.id: node_label(node) for node in graph.source.nodes}
     errors = _errors(diff)
     return {
         "name": name,
         "built": _picture(graph.source, by_origin, labels, errors, kept),
-        "run": _picture(optimised, by_node, labels, errors),
+        "run": _picture(optimized, by_node, labels, errors),
         "kernels": [
             {**_kernel(kernel, sources.index(kernel.wgsl)), **_times(profile, timed.get(kernel.name))} for kernel in kernels
         ],
         "sources": sources,
-        "memory": _memory(plan, optimised, labels) if plan else None,
+        "memory": _memory(plan, optimized, labels) if plan else None,
         "passes": [list(astuple(report)) for report in graph.passes],
         "summary": plan.summary() if plan else "the numpy reference has no kernels",
     }
@@ -102,7 +102,7 @@ def _picture(
         boxes.append({"kind": "output", "title": name, "label": "output", "type": str(graph.type(value))})
     sizes = [(_width(box), _HEIGHTS[box["kind"]]) for box in boxes]
     drawing = draw(sizes, [(a, b) for a, b, _ in edges])
-    for box, (width, height), (x, y) in zip(boxes, sizes, drawing.centres, strict=True):
+    for box, (width, height), (x, y) in zip(boxes, sizes, drawing.centers, strict=True):
         box.update(x=x, y=y, w=width, h=height)
     lines = [
         [a, b, str(graph.type(v)), [coordinate for point in points for coordinate in point]]

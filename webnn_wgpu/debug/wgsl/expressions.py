@@ -368,7 +368,7 @@ class Expressions:
             # wgpu on Mesa's software driver leaves there what an earlier workgroup left.
             hint = ": 0 in WGSL, but not on every driver" if memory.space == "workgroup" else ""
             message = f"{self._by_id(who[0])} reads {name}, which was never written{hint}"
-            self.tell("uninitialised", node, memory.name, message, who, read=True)
+            self.tell("uninitialized", node, memory.name, message, who, read=True)
         if memory.shadow is not None and not atomic:
             flat, who = units.reshape(-1), np.broadcast_to(ids, units.shape).reshape(-1)
             conflict = (memory.shadow.write if writing else memory.shadow.read)(flat, who, node.line)

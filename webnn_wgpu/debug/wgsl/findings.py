@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 from .syntax import SyntaxNode
 from .wave import Triple
 
-Kind: TypeAlias = Literal["out of bounds", "race", "uninitialised", "barrier"]
+Kind: TypeAlias = Literal["out of bounds", "race", "uninitialized", "barrier"]
 
 Site: TypeAlias = tuple[str] | tuple[int, int]
 
@@ -57,7 +57,7 @@ class Finding:
     @property
     def site(self) -> Site:
         """What to read something else from to see whether it matters: the place in the source, or the variable."""
-        return (self.variable,) if self.kind == "uninitialised" else (self.line, self.column)
+        return (self.variable,) if self.kind == "uninitialized" else (self.line, self.column)
 
     def __str__(self) -> str:
         where = f"line {self.line}" + (f" ({self.template})" if self.template else "")

@@ -1,7 +1,7 @@
-"""ONNX models on WebNN: `load_model`, `analyse` and what they return."""
+"""ONNX models on WebNN: `load_model`, `analyze` and what they return."""
 
 from . import quick_import as quick_import  # isort: skip  # first: whatever imports onnx_ir then finds it imported
-from .analysis import Analysis, Memory, analyse
+from .analysis import Analysis, Memory, analyze
 from .decoding import State
 from .description import Placement, ValueInfo
 from .dims import Dimension, default_size, settle, sidecar
@@ -22,7 +22,7 @@ __all__ = [
     "Span",
     "State",
     "ValueInfo",
-    "analyse",
+    "analyze",
     "default_size",
     "load_model",
     "settle",

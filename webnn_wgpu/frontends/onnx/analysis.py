@@ -61,7 +61,7 @@ class Memory:
 
 @dataclass(frozen=True, kw_only=True)
 class Analysis:
-    """What `analyse` found.
+    """What `analyze` found.
 
     Attributes:
         name: what messages call the model.
@@ -107,7 +107,7 @@ class _Walk:
     passes: list[tuple[PassReport, ...]] = field(default_factory=list["tuple[PassReport, ...]"])
 
 
-def analyse(
+def analyze(
     source: str | os.PathLike[str] | bytes | onnx.ModelProto,
     context: MLContext | None = None,
     *,
@@ -130,7 +130,7 @@ def analyse(
         NotSupportedError: not an ONNX model, or a broken one.
 
     Example:
-        >>> found = wn.analyse(mlp)
+        >>> found = wn.analyze(mlp)
         >>> found.placement.summary(), found.parameters, found.memory.weights
         ('4 nodes on the device, 0 on the host, 0 evaluated beforehand', 35, 140)
     """

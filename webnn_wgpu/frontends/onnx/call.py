@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .lowering import StageLowering
 
 
-class _Labelled:
+class _Labeled:
     """A builder whose operators carry a label."""
 
     def __init__(self, builder: Any, label: str) -> None:
@@ -29,7 +29,7 @@ class _Labelled:
     def __getattr__(self, name: str) -> Any:
         member = getattr(self._builder, name)
         if name == "ext":
-            return _Labelled(member, self._label)
+            return _Labeled(member, self._label)
         return member if name == "constant" else partial(member, label=self._label)
 
 
@@ -50,7 +50,7 @@ class NodeCall:
         self.inputs = inputs
         self.version = version
         self.label = node.name or next((o.name for o in node.outputs if o.name), "") or node.op_type
-        self.build = cast("MLGraphBuilder", _Labelled(lowering.builder, self.label))
+        self.build = cast("MLGraphBuilder", _Labeled(lowering.builder, self.label))
 
     # what the node says -------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Symbolic dimensions and the sizes they get: given ones, those of a file beside the model, and defaults.
 
 `load` leaves a dimension without a size open, and compiles for the sizes that inputs have at run time. What needs sizes
-beforehand (random inputs, `analyse`) takes `DEFAULTS`.
+beforehand (random inputs, `analyze`) takes `DEFAULTS`.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ def _non_max_suppression(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> 
     limit = int(most.reshape(-1)[0]) if most is not None and most.size else 0
     threshold = overlap.reshape(-1)[0] if overlap is not None and overlap.size else np.float32(0)
     if _attribute(node, "center_point_box", 0):
-        centre, half = boxes[..., :2], boxes[..., 2:] / 2
-        low, high = centre - half, centre + half
+        center, half = boxes[..., :2], boxes[..., 2:] / 2
+        low, high = center - half, center + half
     else:
         low, high = np.minimum(boxes[..., :2], boxes[..., 2:]), np.maximum(boxes[..., :2], boxes[..., 2:])
     areas = np.prod(high - low, axis=-1)

@@ -37,27 +37,27 @@ function prepare(shown) {
   return ready;
 }
 
-// Colours of boxes ------------------------------------------------------------------------------------------------
+// Colors of boxes ------------------------------------------------------------------------------------------------
 
 function measure(box) {
-  if (state.colour === "time") return box.kernels ? kernelTime(box.kernels) : null;
-  return state.colour === "error" ? (box.error ?? null) : null;
+  if (state.color === "time") return box.kernels ? kernelTime(box.kernels) : null;
+  return state.color === "error" ? (box.error ?? null) : null;
 }
 
-// What the last colour stands for. An error within what is tolerated is no reason for alarm.
+// What the last color stands for. An error within what is tolerated is no reason for alarm.
 function endOfScale() {
-  return Math.max(state.colour === "error" ? 1 : 0, ...picture().boxes.map((box) => measure(box) || 0));
+  return Math.max(state.color === "error" ? 1 : 0, ...picture().boxes.map((box) => measure(box) || 0));
 }
 
 const scales = new Map();
 function shareOf(box) {
   const value = measure(box);
   if (value === null) return null;
-  const key = `${state.graph} ${state.view === "built"} ${state.colour}`;
+  const key = `${state.graph} ${state.view === "built"} ${state.color}`;
   if (!scales.has(key)) scales.set(key, endOfScale());
   const most = scales.get(key);
   if (!most) return 0;
-  return state.colour === "time" ? Math.sqrt(value / most) : Math.min(1, Math.log10(1 + value) / Math.log10(1 + most));
+  return state.color === "time" ? Math.sqrt(value / most) : Math.min(1, Math.log10(1 + value) / Math.log10(1 + most));
 }
 
 const familyOf = (box) => (box.kind === "op" ? box.family : box.kind);
@@ -80,7 +80,7 @@ function drawGraph() {
   const { context, width, height, ratio } = sharp(canvas);
   const shown = picture();
   const ready = prepare(shown);
-  context.fillStyle = colour("back");
+  context.fillStyle = color("back");
   context.fillRect(0, 0, width, height);
   const { scale } = camera;
   context.setTransform(
@@ -123,11 +123,11 @@ function drawLines(context, ready, sight, scale) {
       line.top <= sight.bottom,
   );
   const strokes = [
-    [(line) => line.grouped, colour("group"), Math.max(5, 3 / scale)],
-    [() => true, colour("edge"), Math.max(1.2, 0.7 / scale)],
+    [(line) => line.grouped, color("group"), Math.max(5, 3 / scale)],
+    [() => true, color("edge"), Math.max(1.2, 0.7 / scale)],
     [
       (line) => line.from === state.selected || line.to === state.selected,
-      colour("accent"),
+      color("accent"),
       Math.max(2.4, 1.5 / scale),
     ],
   ];
@@ -142,7 +142,7 @@ function drawLines(context, ready, sight, scale) {
     context.strokeStyle = context.fillStyle = tone;
     context.lineWidth = thickness;
     context.stroke(path);
-    if (scale > 0.3 && tone !== colour("group")) context.fill(tips);
+    if (scale > 0.3 && tone !== color("group")) context.fill(tips);
   }
 }
 
@@ -161,7 +161,7 @@ function cut(context, text, width, keepEnd = false) {
 
 function drawBox(context, box, index, scale, ready) {
   const [left, top] = [box.x - box.w / 2, box.y - box.h / 2];
-  const share = state.colour === "family" ? null : shareOf(box);
+  const share = state.color === "family" ? null : shareOf(box);
   const tone = share === null ? null : ramp(share);
   const faded = box.kind === "op" && box.fate !== "";
   const radius = box.kind === "op" ? 8 : box.h / 2;
@@ -171,19 +171,19 @@ function drawBox(context, box, index, scale, ready) {
     context.roundRect(left + dx, top + dy, box.w, box.h, radius);
   };
   context.lineWidth = 1.2;
-  context.strokeStyle = colour("box-line");
+  context.strokeStyle = color("box-line");
   if (box.members?.length && scale > 0.25) {
     // a fused group is a pile
     outline(5, 5);
-    context.fillStyle = colour("box");
+    context.fillStyle = color("box");
     context.fill();
     context.stroke();
   }
   outline(0, 0);
-  context.fillStyle = tone ? `rgb(${tone})` : colour("box");
+  context.fillStyle = tone ? `rgb(${tone})` : color("box");
   context.fill();
-  const family = colour(familyOf(box));
-  if (state.colour === "family") {
+  const family = color(familyOf(box));
+  if (state.color === "family") {
     context.save();
     context.clip();
     context.fillStyle = family;
@@ -200,10 +200,10 @@ function drawBox(context, box, index, scale, ready) {
   }
   if (faded) context.setLineDash([5, 4]);
   if (index === state.selected) {
-    context.strokeStyle = colour("accent");
+    context.strokeStyle = color("accent");
     context.lineWidth = Math.max(3, 2 / scale);
   } else if (isMarked(box)) {
-    context.strokeStyle = colour("accent");
+    context.strokeStyle = color("accent");
     context.lineWidth = Math.max(2, 1.2 / scale);
   }
   context.stroke();
@@ -216,8 +216,8 @@ const isMarked = (box) => state.kernel >= 0 && (box.kernels || []).includes(stat
 
 function drawText(context, box, index, scale, tone, left, top, ready) {
   const dark = tone && isDarkTone(tone);
-  const ink = !tone ? colour("ink") : dark ? "#ffffff" : "#1c2230";
-  const muted = !tone ? colour("muted") : ink;
+  const ink = !tone ? color("ink") : dark ? "#ffffff" : "#1c2230";
+  const muted = !tone ? color("muted") : ink;
   const room = box.w - 22;
   const at = box.kind === "op" ? left + 14 : left + 12;
   context.textBaseline = "middle";
@@ -233,7 +233,7 @@ function drawText(context, box, index, scale, tone, left, top, ready) {
   context.fillText(cut(context, box.type, room), at, top + box.h - 11);
   const far = ready.stubs.get(index);
   if (far) {
-    context.fillStyle = colour("muted");
+    context.fillStyle = color("muted");
     context.font = `10.5px ${FONT}`;
     const names = far
       .map((from) => picture().boxes[from])
@@ -249,7 +249,7 @@ let small = null;
 
 function drawOverview(sight) {
   const shown = picture();
-  const key = `${state.graph} ${state.view} ${state.colour} ${state.theme} ${canvas.clientHeight}`;
+  const key = `${state.graph} ${state.view} ${state.color} ${state.theme} ${canvas.clientHeight}`;
   if (small?.key !== key) {
     const factor = Math.min(110 / shown.width, (canvas.clientHeight - 60) / shown.height);
     const [width, height] = [Math.max(44, shown.width * factor), Math.max(30, shown.height * factor)];
@@ -262,9 +262,9 @@ function drawOverview(sight) {
     const context = small.image.getContext("2d");
     context.setTransform(ratio * fx, 0, 0, ratio * fy, 6 * ratio, 6 * ratio);
     for (const box of shown.boxes) {
-      const share = state.colour === "family" ? null : shareOf(box);
+      const share = state.color === "family" ? null : shareOf(box);
       context.fillStyle =
-        share !== null ? `rgb(${ramp(share)})` : state.colour === "family" ? colour(familyOf(box)) : colour("box-line");
+        share !== null ? `rgb(${ramp(share)})` : state.color === "family" ? color(familyOf(box)) : color("box-line");
       const [w, h] = [Math.max(box.w, 2 / fx), Math.max(box.h, 1.4 / fy)];
       context.fillRect(box.x - w / 2, box.y - h / 2, w, h);
     }
@@ -272,7 +272,7 @@ function drawOverview(sight) {
   const { context, width, height, ratio } = sharp(overview);
   context.clearRect(0, 0, width, height);
   context.drawImage(small.image, 0, 0, small.image.width / ratio, small.image.height / ratio);
-  context.strokeStyle = colour("accent");
+  context.strokeStyle = color("accent");
   context.lineWidth = 1.5;
   const [x, y] = [6 + Math.max(-4, sight.left * small.fx), 6 + Math.max(-4, sight.top * small.fy)];
   const right = Math.min(width - 2, 6 + sight.right * small.fx);

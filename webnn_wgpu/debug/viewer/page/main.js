@@ -27,7 +27,7 @@ function showAll() {
   byId("summary").title = graph.summary;
   views.forEach((button) => button.setAttribute("aria-selected", button.dataset.view === state.view));
   tabs.forEach((button) => button.setAttribute("aria-selected", button.dataset.tab === state.tab));
-  byId("colour").value = state.colour;
+  byId("color").value = state.color;
   showLegend();
   showPanel();
 }
@@ -38,7 +38,7 @@ function showLegend() {
     legend.replaceChildren();
     return;
   }
-  if (state.colour === "family") {
+  if (state.color === "family") {
     const present = [...new Set(picture().boxes.map(familyOf))].sort();
     legend.replaceChildren(
       ...present.map((name) => element("span", {}, element("i", { style: `background: var(--${name})` }), name)),
@@ -47,8 +47,8 @@ function showLegend() {
   }
   const most = endOfScale();
   const known = picture().boxes.some((box) => measure(box) !== null);
-  const unit = state.colour === "time" ? duration(most) : `${most === 1 ? "" : `${figure(most)} of `}what is tolerated`;
-  const absent = state.colour === "time" ? "no profile was given" : "no differences were given";
+  const unit = state.color === "time" ? duration(most) : `${most === 1 ? "" : `${figure(most)} of `}what is tolerated`;
+  const absent = state.color === "time" ? "no profile was given" : "no differences were given";
   legend.replaceChildren(...(known ? ["0", element("i", { className: "ramp" }), unit] : [absent]));
 }
 
@@ -287,8 +287,8 @@ tabs.forEach((button) =>
     refresh();
   }),
 );
-byId("colour").addEventListener("change", (event) => {
-  state.colour = event.target.value;
+byId("color").addEventListener("change", (event) => {
+  state.color = event.target.value;
   showLegend();
   refresh();
 });

@@ -5,13 +5,13 @@ let placed = []; // rectangles of the values, as drawn last
 
 function drawMemory() {
   const { context, width, height } = sharp(canvas);
-  context.fillStyle = colour("back");
+  context.fillStyle = color("back");
   context.fillRect(0, 0, width, height);
   placed = [];
   const memory = scene().memory;
   context.textBaseline = "middle";
   context.font = `13px ${FONT}`;
-  context.fillStyle = colour("muted");
+  context.fillStyle = color("muted");
   context.textAlign = "left";
   if (!memory || !memory.values.length) {
     context.fillText(
@@ -44,21 +44,21 @@ function drawCurve(context, memory, x, count) {
     curve.lineTo(x(i + 1), y(size));
   });
   curve.lineTo(x(count), bottom);
-  context.fillStyle = colour("accent");
+  context.fillStyle = color("accent");
   context.globalAlpha = 0.25;
   context.fill(curve);
   context.globalAlpha = 1;
-  context.strokeStyle = colour("accent");
+  context.strokeStyle = color("accent");
   context.lineWidth = 1.4;
   context.stroke(curve);
   context.setLineDash([6, 4]);
-  context.strokeStyle = colour("muted");
+  context.strokeStyle = color("muted");
   context.beginPath();
   context.moveTo(x(0), y(total));
   context.lineTo(x(count), y(total));
   context.stroke();
   context.setLineDash([]);
-  context.fillStyle = colour("muted");
+  context.fillStyle = color("muted");
   context.textAlign = "right";
   for (const size of [0, most / 2, most]) context.fillText(bytes(size), PLOT.left - 10, y(size));
   context.textAlign = "center";
@@ -78,9 +78,9 @@ function drawSlots(context, memory, x, width, height) {
     return row;
   });
   rows.forEach((row, i) => {
-    context.fillStyle = colour("panel");
+    context.fillStyle = color("panel");
     context.fillRect(x(0), row.at, width - PLOT.left - PLOT.right, row.height);
-    context.fillStyle = colour("muted");
+    context.fillStyle = color("muted");
     context.textAlign = "right";
     if (row.height > 11)
       context.fillText(`slot ${i}`, PLOT.left - 10, row.at + row.height / 2 - (row.height > 28 ? 7 : 0));
@@ -104,12 +104,12 @@ function drawSlots(context, memory, x, width, height) {
     };
     placed.push(rectangle);
     const chosen = state.selected >= 0 && scene().run.boxes[state.selected]?.label === label;
-    context.fillStyle = colour(families.get(label) || "other");
+    context.fillStyle = color(families.get(label) || "other");
     context.globalAlpha = chosen ? 1 : 0.72;
     context.fillRect(rectangle.x, rectangle.y, Math.max(1, rectangle.w - 1), Math.max(1, rectangle.h - 1));
     context.globalAlpha = 1;
     if (chosen) {
-      context.strokeStyle = colour("ink");
+      context.strokeStyle = color("ink");
       context.lineWidth = 2;
       context.strokeRect(rectangle.x, rectangle.y, rectangle.w - 1, rectangle.h - 1);
     }

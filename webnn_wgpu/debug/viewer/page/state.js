@@ -1,4 +1,4 @@
-// The data of the page, what is shown of it, and small helpers. `#view=run&select=LABEL&colour=time` in the address says
+// The data of the page, what is shown of it, and small helpers. `#view=run&select=LABEL&color=time` in the address says
 // where to begin, and follows along, so that a place can be linked to.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
@@ -8,7 +8,7 @@ const state = {
   graph: 0,
   view: "run",
   tab: "details",
-  colour: "family",
+  color: "family",
   selected: -1,
   kernel: -1,
   search: "",
@@ -49,11 +49,11 @@ const figure = (number) =>
       ? number.toExponential(2)
       : number.toPrecision(4);
 
-const colours = new Map();
-function colour(name) {
-  if (!colours.has(name))
-    colours.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
-  return colours.get(name);
+const colors = new Map();
+function color(name) {
+  if (!colors.has(name))
+    colors.set(name, getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim());
+  return colors.get(name);
 }
 
 function mixed(from, to, share) {
@@ -64,8 +64,8 @@ function mixed(from, to, share) {
 // A place between 0 and 1 on the ramp from `--low` over `--middle` to `--high`, as [r, g, b].
 function ramp(share) {
   return share < 0.5
-    ? mixed(colour("low"), colour("middle"), share * 2)
-    : mixed(colour("middle"), colour("high"), share * 2 - 1);
+    ? mixed(color("low"), color("middle"), share * 2)
+    : mixed(color("middle"), color("high"), share * 2 - 1);
 }
 
 const isDarkTone = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b < 140;
@@ -78,7 +78,7 @@ function kernelTime(indices) {
 function setTheme(theme) {
   state.theme = theme;
   document.documentElement.dataset.theme = theme;
-  colours.clear();
+  colors.clear();
 }
 
 function readAddress() {
@@ -86,8 +86,8 @@ function readAddress() {
   state.graph = Math.min(DATA.graphs.length - 1, Math.max(0, Number(given.get("graph")) || 0));
   if (["built", "run", "memory"].includes(given.get("view"))) state.view = given.get("view");
   if (["details", "kernels", "passes", "placement"].includes(given.get("tab"))) state.tab = given.get("tab");
-  if (["family", "time", "error"].includes(given.get("colour"))) state.colour = given.get("colour");
-  else if (scene().kernels.some((kernel) => kernel.us !== null)) state.colour = "time";
+  if (["family", "time", "error"].includes(given.get("color"))) state.color = given.get("color");
+  else if (scene().kernels.some((kernel) => kernel.us !== null)) state.color = "time";
   state.search = given.get("search") || "";
   setTheme(given.get("theme") || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
   if (given.has("select"))
@@ -96,7 +96,7 @@ function readAddress() {
 }
 
 function writeAddress() {
-  const said = new URLSearchParams({ view: state.view, colour: state.colour, tab: state.tab, theme: state.theme });
+  const said = new URLSearchParams({ view: state.view, color: state.color, tab: state.tab, theme: state.theme });
   if (state.graph) said.set("graph", state.graph);
   if (state.selected >= 0) said.set("select", picture().boxes[state.selected].label);
   if (state.kernel >= 0) said.set("kernel", scene().kernels[state.kernel].name);

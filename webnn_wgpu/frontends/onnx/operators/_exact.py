@@ -21,7 +21,7 @@ EXACT_BITS = 24
 BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
 
 
-def centred(call: NodeCall, x: OnnxTensor, zero_point: MLOperand | None) -> tuple[MLOperand, int]:
+def centered(call: NodeCall, x: OnnxTensor, zero_point: MLOperand | None) -> tuple[MLOperand, int]:
     """Return a quantized tensor less its zero point as float32, and how many bits its magnitude needs.
 
     Args:

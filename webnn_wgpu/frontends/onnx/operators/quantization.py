@@ -17,7 +17,7 @@ from ..call import NodeCall
 from ..rounding import rounded
 from ..tensors import OnnxTensor
 from ..types import FLOAT32, HELD, DType, is_float
-from ._exact import centred, exact_sums
+from ._exact import centered, exact_sums
 from ._registry import IMAGES, MICROSOFT, Result, lowers
 from ._windows import extended, windows_of
 from .convolution import check_channels, convolution, kernel_of
@@ -240,16 +240,16 @@ def matrix_scale(call: NodeCall, index: int, of: int, right: bool) -> MLOperand:
 @lowers("MatMulInteger")
 def matmul_integer(call: NodeCall) -> Result:
     """Matrix product of quantized tensors less their zero points."""
-    a = centred(call, call.tensor(0), matrix_zero(call, 2, 0, False))
-    b = centred(call, call.tensor(1), matrix_zero(call, 3, 1, True))
+    a = centered(call, call.tensor(0), matrix_zero(call, 2, 0, False))
+    b = centered(call, call.tensor(1), matrix_zero(call, 3, 1, True))
     return exact_matmul(call, a, b, magnitude(call, 1, 3, (-2,)) if call.tensor(1).rank > 1 else None)
 
 
 @lowers("MatMulIntegerToFloat", domain=MICROSOFT)
 def matmul_integer_to_float(call: NodeCall) -> Result:
     """Matrix product of quantized tensors as floats, with a bias."""
-    a = centred(call, call.tensor(0), matrix_zero(call, 4, 0, False))
-    b = centred(call, call.tensor(1), matrix_zero(call, 5, 1, True))
+    a = centered(call, call.tensor(0), matrix_zero(call, 4, 0, False))
+    b = centered(call, call.tensor(1), matrix_zero(call, 5, 1, True))
     return to_floats(call, exact_matmul(call, a, b), scales(call, 2, 3, 0, 1), 6)
 
 
@@ -259,8 +259,8 @@ def dynamic_quantize_matmul(call: NodeCall) -> Result:
     found = dynamic_quantize_linear(call)
     assert isinstance(found, list)
     y, scale, zero_point = (o for o in found if isinstance(o, MLOperand))
-    a = centred(call, OnnxTensor(shape=call.tensor(0).shape, dtype=np.dtype(np.uint8), operand=y), zero_point)
-    b = centred(call, call.tensor(1), matrix_zero(call, 3, 1, True))
+    a = centered(call, OnnxTensor(shape=call.tensor(0).shape, dtype=np.dtype(np.uint8), operand=y), zero_point)
+    b = centered(call, call.tensor(1), matrix_zero(call, 3, 1, True))
     return to_floats(call, exact_matmul(call, a, b), call.build.mul(scale, matrix_scale(call, 2, 1, True)), 4)
 
 
@@ -281,8 +281,8 @@ def to_floats(call: NodeCall, sums: MLOperand, scale: MLOperand, bias: int) -> O
 @lowers("QLinearMatMul", domain=MICROSOFT)
 def qlinear_matmul(call: NodeCall) -> Result:
     """Matrix product of quantized tensors, quantized again."""
-    a = centred(call, call.tensor(0), matrix_zero(call, 2, 0, False))
-    b = centred(call, call.tensor(3), matrix_zero(call, 5, 3, True))
+    a = centered(call, call.tensor(0), matrix_zero(call, 2, 0, False))
+    b = centered(call, call.tensor(3), matrix_zero(call, 5, 3, True))
     dtype = call.tensor(7).dtype
     y = requantized(call, exact_matmul(call, a, b), scales(call, 1, 4, 0, 3), 6, dtype)
     return OnnxTensor(shape=tuple(y.shape), dtype=dtype, operand=y)
@@ -296,8 +296,8 @@ def qgemm(call: NodeCall) -> Result:
         x = call.tensor(index)
         turned = OnnxTensor(shape=x.shape[::-1], dtype=x.dtype, operand=call.transpose(call.operand(index), [1, 0]))
         matrices.append(turned if call.attribute(name, 0) else x)
-    a = centred(call, matrices[0], matrix_zero(call, 2, 0, False))
-    b = centred(call, matrices[1], matrix_zero(call, 5, 3, True))
+    a = centered(call, matrices[0], matrix_zero(call, 2, 0, False))
+    b = centered(call, matrices[1], matrix_zero(call, 5, 3, True))
     sums = exact_matmul(call, a, b)
     sums = call.build.add(sums, call.operand(6)) if call.has(6) else sums
     scale = call.build.mul(scales(call, 1, 4, 0, 3), call.constant(call.attribute("alpha", 1.0), "float32"))
@@ -324,8 +324,8 @@ def exact_convolution(
     weight, groups = call.tensor(w), call.attribute("group", 1)
     check_channels(call, image.shape, weight.shape, groups)
     windows = windows_of(call, image.shape[2:], kernel_of(call, weight.shape))
-    left = centred(call, image, along(call, x_zero, -1, image.rank))
-    filters, bits = centred(call, weight, along(call, w_zero, 0, weight.rank))
+    left = centered(call, image, along(call, x_zero, -1, image.rank))
+    filters, bits = centered(call, weight, along(call, w_zero, 0, weight.rank))
     if [v.taps for v in windows[-2:]] == [3, 3]:
         # A filter of 3 x 3 taps may be multiplied by Winograd's algorithm, which rounds; of 3 x 4 it is not.
         last = windows[-1]
@@ -368,7 +368,7 @@ def qlinear_conv(call: NodeCall) -> Result:
 
 def dequantized(call: NodeCall, index: int) -> MLOperand:
     """Return a tensor that is followed by its scale and its zero point, as float32."""
-    x, _ = centred(call, call.tensor(index), along(call, index + 2, -1, 1))
+    x, _ = centered(call, call.tensor(index), along(call, index + 2, -1, 1))
     return call.build.mul(x, call.cast(laid_along(call, index + 1, -1, 1), "float32"))
 
 

@@ -1,4 +1,4 @@
-"""Values that are written where they are wanted: into their part of the result of an operator that puts values side by side.
+"""Values without memory of their own, which producers write directly into the output of a concatenation.
 
 A concatenation along the last dimension need not copy what matrix products and convolutions have made for it alone: their
 kernels store rows into columns of wider rows as well as into rows of their own. Along the first dimension that is not 1, what
