@@ -16,6 +16,7 @@ from webnn_wgpu.plan import make_plan
 from webnn_wgpu.plan.forced import forceable
 from webnn_wgpu.runtime import bounce, program, transfers
 from webnn_wgpu.runtime.program import Program
+from webnn_wgpu.runtime.program_memory import ProgramMemory
 from webnn_wgpu.runtime.wrapping import WrappedBuffer
 
 from .exact import calls
@@ -80,10 +81,10 @@ class Around:
         return {n: found[at : at + self._arrays[n].nbytes].tobytes() for n, at in self._offsets.items()}
 
 
-class Open(Program):
-    """A program whose kernels are also bound what lies behind a caller's tensors: no driver's bounds checks hold them back.
+class OpenMemory(ProgramMemory):
+    """Memory whose bindings also include the bytes behind a caller's tensors: no driver's bounds checks hold kernels back.
 
-    Kernels of a program's own are not: they may take the length of what they are bound for that of the tensor.
+    Bindings of a program's own kernels do not: such kernels may take the length of a binding for that of the tensor.
     """
 
     opened = False
@@ -93,6 +94,15 @@ class Open(Program):
         if self.opened and not binding.exact and isinstance(ends.get((resource.kind, str(resource.key))), WrappedBuffer):
             bound["size"] += OFFSET
         return bound
+
+
+class Open(Program):
+    """A program with open memory."""
+
+    memory: OpenMemory
+
+    def _new_memory(self) -> OpenMemory:
+        return OpenMemory(self.device, self.plan)
 
 
 def graph_of(of: Sequence[Call]) -> tuple[Graph, dict[str, Array]]:
@@ -114,13 +124,13 @@ def check(device: Device, of: Sequence[Call], forced: dict[str, str] | None = No
     running = Open(device, make_plan(graph, device.target, forced))
     try:
         wanted = running.start(feeds, list(graph.outputs)).result()
-        for room, running.opened in ((True, False), (False, False), (True, True)):
+        for room, running.memory.opened in ((True, False), (False, False), (True, True)):
             inputs = Around(device, feeds, filled=True, room=room)
             outputs = Around(device, wanted, filled=False, room=room)
             running.dispatch(inputs.tensors, outputs.tensors)
             assert inputs.look() == {n: np.ascontiguousarray(a).tobytes() for n, a in feeds.items()}
             for name, found in outputs.look().items():
-                assert found == wanted[name].tobytes(), f"{name} depends on what lies around, {room=} {running.opened=}"
+                assert found == wanted[name].tobytes(), f"{name} depends on what lies around, {room=} {running.memory.opened=}"
     finally:
         running.destroy()
 

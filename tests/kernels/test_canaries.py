@@ -19,6 +19,7 @@ from webnn_wgpu.kernels.element import padded_bytes
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.plan.forced import forceable
 from webnn_wgpu.runtime.program import Program
+from webnn_wgpu.runtime.program_memory import ProgramMemory
 from webnn_wgpu.testing.guards import GUARD_BYTES, GuardedBuffer
 
 if TYPE_CHECKING:
@@ -30,34 +31,33 @@ if TYPE_CHECKING:
     from webnn_wgpu.plan.execution_plan import Resource
     from webnn_wgpu.runtime.buffer import Buffer
     from webnn_wgpu.runtime.device import Device
-    from webnn_wgpu.runtime.recorder import Recorder
 
 
-class GuardedProgram(Program):
-    """A program whose slots, inputs and outputs lie between guard regions."""
+class GuardedMemory(ProgramMemory):
+    """Memory whose slots, inputs and outputs lie between guard regions."""
 
     def __init__(self, device: Device, plan: ExecutionPlan) -> None:
-        self.guarded: list[GuardedBuffer] = []
         super().__init__(device, plan)
+        self.guarded: list[GuardedBuffer] = []
 
-    def _allocate(self, progress: Any) -> None:
+    def allocate(self, progress: Any) -> None:
         with self._guarding():
-            super()._allocate(progress)
+            super().allocate(progress)
 
-    def _make_own(self) -> Recorder:
+    def allocate_ends(self) -> None:
         with self._guarding():
-            return super()._make_own()
+            super().allocate_ends()
 
     @contextmanager
     def _guarding(self) -> Iterator[None]:
-        self.device.__dict__["create_buffer"] = self._guarded_buffer
+        self._device.__dict__["create_buffer"] = self._guarded_buffer
         try:
             yield
         finally:
-            del self.device.__dict__["create_buffer"]
+            del self._device.__dict__["create_buffer"]
 
     def _guarded_buffer(self, size_bytes: int, label: str = "") -> Buffer:
-        made = GuardedBuffer(self.device, padded_bytes(size_bytes), label)
+        made = GuardedBuffer(self._device, padded_bytes(size_bytes), label)
         if not label.startswith("constant"):
             self.guarded.append(made)
         return made.tensor
@@ -69,9 +69,17 @@ class GuardedProgram(Program):
             bound["size"] = min(bound["size"] + GUARD_BYTES, bound["buffer"].size - bound["offset"])
         return bound
 
+
+class GuardedProgram(Program):
+    """A program with guarded memory."""
+
+    def _new_memory(self) -> GuardedMemory:
+        return GuardedMemory(self.device, self.plan)
+
     def damaged(self) -> list[str]:
         """The buffers whose canaries have changed."""
-        return [buffer.label for buffer in self.guarded if buffer.read()[1]]
+        assert isinstance(self.memory, GuardedMemory)
+        return [buffer.label for buffer in self.memory.guarded if buffer.read()[1]]
 
 
 def check(device: Device, call: Call, forced: dict[str, str]) -> None:
@@ -90,7 +98,7 @@ def check(device: Device, call: Call, forced: dict[str, str]) -> None:
         for name in names:
             assert found[name].tobytes() == wanted[name].tobytes(), f"{name} depends on what lies around"
         for name, array in feeds.items():
-            given = guarded._ends["input", name]
+            given = guarded.memory.ends["input", name]
             data: Any = device.gpu.queue.read_buffer(given.gpu, GUARD_BYTES, -(-array.nbytes // 4) * 4)
             assert bytes(data)[: array.nbytes] == np.ascontiguousarray(array).tobytes(), f"input {name} was written"
     finally:

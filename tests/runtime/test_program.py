@@ -85,7 +85,11 @@ def test_destroy_is_idempotent_and_final(context: wn.MLContext) -> None:
 def test_a_destroyed_buffer_is_found_before_it_is_submitted(context: wn.MLContext, which: str) -> None:
     graph = network(context)
     program = program_of(graph)
-    buffers = {"slot": program._slots, "input": [program._ends["input", "x"]], "output": [program._ends["output", "columns"]]}
+    buffers = {
+        "slot": program.memory._slots,
+        "input": [program.memory.ends["input", "x"]],
+        "output": [program.memory.ends["output", "columns"]],
+    }
     buffers[which][0].destroy()
     with pytest.raises(wn.InvalidStateError, match="compute: the buffer was destroyed"):
         context.compute(graph, {"x": ROWS})
@@ -109,14 +113,14 @@ def test_a_staging_buffer_that_an_interrupt_left_mapped_is_replaced(context: wn.
     graph = network(context)
     program = program_of(graph)
     wanted = context.compute(graph, {"x": ROWS})["columns"]
-    staging = program._staging
+    staging = program.memory.staging
     assert staging is not None
     promise: Any = staging.map_async(wgpu.MapMode.READ)
     if state == "mapped":
         promise.sync_wait()
     assert staging.map_state == state
     assert np.array_equal(context.compute(graph, {"x": ROWS})["columns"], wanted)
-    assert program._staging is not staging
+    assert program.memory.staging is not staging
 
 
 @pytest.mark.parametrize("recorder", ["raw", "plain"])
@@ -126,9 +130,9 @@ def test_interrupts_anywhere_in_a_run(context: wn.MLContext, monkeypatch: pytest
     graph = network(context)
     wanted = context.compute(graph, {"x": ROWS})["columns"]
     used: Any = lib if recorder == "raw" else libf
-    staging = type(program_of(graph)._staging)
+    staging = type(program_of(graph).memory.staging)
     for owner, name in (
-        (program_of(graph), "_over_own"),
+        (program_of(graph), "over_own"),
         (Device.of(context.device), "submit_by"),
         (used, "wgpuDeviceCreateCommandEncoder"),
         (used, "wgpuComputePassEncoderEnd"),

@@ -235,11 +235,11 @@ class DeviceBackend:
 
     def memory(self, executables: Sequence[Program]) -> dict[str, int]:
         """Return what programs hold on the device; weights that several share count once."""
-        weights = {id(weight): weight.size_bytes for program in executables for weight in program.weights}
+        weights = {id(weight): weight.size_bytes for program in executables for weight in program.memory.weights}
         held = {"weights": sum(weights.values()), "slots": 0, "inputs and outputs": 0, "uniforms": 0}
         held["staging"] = StagingPool.of(self.device).size_bytes
         for program in executables:
-            for owner, size in program.held.items():
+            for owner, size in program.memory.held.items():
                 held[owner] += size
         return held
 

@@ -23,8 +23,8 @@ from ..inspection.kernels import Kernel, source_text
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_source
 from ..kernels.spec import TEXTURES, Grid
 from ..plan.execution_plan import PlannedDispatch
-from ..runtime.prefix import found_by
 from ..runtime.program import Program
+from ..runtime.trials import found_by
 from .plan_memory import PlanMemory
 from .stops import Quit, Stop, Stopper
 from .wgsl import dispatch

@@ -32,7 +32,7 @@ def run_observed(program: Program, recorder: Recorder, ends: Ends, observer: Obs
     """
     graph = program.plan.graph
     observer(None, _read(program, ends, list(graph.inputs.values())))
-    bound = program.bound_ends(ends)
+    bound = program.memory.bound_ends(ends)
     for node, first, end in parts(program):
         program.submit(recorder.part(first, end), ends)
         if node is not None:
@@ -72,7 +72,7 @@ def _read(program: Program, ends: Ends, values: Sequence[int]) -> dict[int, Arra
         whole = part.value if part else value
         if whole not in plan.places:
             continue  # a result that nothing reads
-        buffer, type_ = program.buffer_of(plan.places[whole], ends), plan.graph.type(whole)
+        buffer, type_ = program.memory.buffer_of(plan.places[whole], ends), plan.graph.type(whole)
         if buffer.readable:
             array = pool.read(buffer, np.empty(type_.shape, type_.numpy)).result()["data"]
             shape = plan.graph.type(value).shape
@@ -88,4 +88,4 @@ def _write(program: Program, ends: Ends, value: int, array: Array) -> None:
         whole = _read(program, ends, [part.value])[part.value]
         part.within(whole, array.shape)[:] = array.reshape(-1, array.shape[-1])
         value, array = part.value, whole
-    program.buffer_of(plan.places[value], ends).write(array)
+    program.memory.buffer_of(plan.places[value], ends).write(array)

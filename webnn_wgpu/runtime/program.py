@@ -1,6 +1,6 @@
 """`Program`: an execution plan with everything it needs on the device, ready to run.
 
-All buffers, bind groups, pipelines and staging are made here, once. A run writes the inputs, records the dispatches into one
+All memory, bind groups and pipelines are made here, once. A run writes the inputs, records the dispatches into one
 compute pass, copies the outputs into the staging buffer and submits once.
 """
 
@@ -8,30 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import wgpu
 
 from ..core.data_types import Array
 from ..core.errors import InvalidStateError
-from ..core.progress import UPLOADING, Progress
+from ..core.progress import Progress
 from ..kernels.source_map import SourceMap, map_of_source
-from ..kernels.spec import Binding, KernelSpec
-from ..plan.execution_plan import ExecutionPlan, PlannedDispatch, Resource
-from .bounce import Key, bounce_buffers, bound_bytes, with_copies
+from ..kernels.spec import KernelSpec
+from ..plan.execution_plan import ExecutionPlan, PlannedDispatch
+from .bounce import with_copies
 from .bound import BoundSets, Ends
 from .buffer import Buffer
 from .device import Device
 from .encoding import check_encoder, recording
 from .observing import Observer, run_node, run_observed
 from .pipelines import Pipeline, PipelineCache
+from .program_memory import ProgramMemory
 from .readback import PendingRead
 from .recorder import Copy, Dispatch, PlainRecorder, Recorder, make_recorder
 from .steps import run_in_steps
 from .timestamps import FEATURE, Timestamps
 from .warming import WarmUp, try_kernel
-from .weights import Weight, WeightStore
 
 
 class Program:
@@ -40,6 +39,7 @@ class Program:
     Attributes:
         device: where it runs.
         plan: what it runs.
+        memory: its buffers and textures.
 
     Raises:
         OutOfMemoryError: the device cannot hold it; what was allocated is freed.
@@ -49,8 +49,8 @@ class Program:
 
     def __init__(self, device: Device, plan: ExecutionPlan, progress: Progress | None = None) -> None:
         self.device, self.plan = device, plan
+        self.memory = self._new_memory()
         self._destroyed = False
-        self._lent = False
         self._in_steps = False
         self.milliseconds: list[float] = []
         """How long each dispatch takes, where that was measured."""
@@ -58,11 +58,6 @@ class Program:
         self._bound = BoundSets()
         self.observer: Observer | None = None
         """What is shown every value of later runs, one by one; for looking into a graph."""
-        self._slots: list[Buffer] = []
-        self._ends: dict[tuple[str, str], Buffer] = {}
-        self._weights: list[Weight] = []
-        self._uniforms: wgpu.GPUBuffer | None = None
-        self._staging: wgpu.GPUBuffer | None = None
         self._pipelines: dict[KernelSpec, Pipeline] = {}
         self._overrides: dict[str, Pipeline] = {}
         self._groups: list[wgpu.GPUBindGroup | None] = []
@@ -76,13 +71,10 @@ class Program:
                 self.destroy()
                 raise
 
-    def _allocate(self, progress: Progress | None) -> None:
-        plan, device = self.plan, self.device
-        for i, slot in enumerate(plan.slots):
-            self._slots.append(device.create_buffer(slot.size_bytes, f"slot {i}"))
-        self._upload(progress)
+    def _new_memory(self) -> ProgramMemory:
+        return ProgramMemory(self.device, self.plan)
 
-    def _over_own(self) -> Recorder:
+    def over_own(self) -> Recorder:
         """Return the dispatches over buffers of the program's own.
 
         A plan that updates tensors in place is made for `dispatch`, and gets a second set of them only when it needs one. So
@@ -94,39 +86,8 @@ class Program:
         return self._own
 
     def _make_own(self) -> Recorder:
-        """Make buffers of the graph's ends and staging.
-
-        Raises:
-            OutOfMemoryError: among others where the outputs together do not fit into one buffer; nothing was allocated then.
-        """
-        plan, device = self.plan, self.device
-        self._read_offsets, self._staging_bytes = plan.read_back()
-        self._staging = device.create_staging(self._staging_bytes)
-        for kind, names in (("input", plan.inputs), ("output", plan.outputs)):
-            for name in names:
-                self._own_end((kind, name))
-        return self._bind(self._ends)
-
-    def _own_end(self, end: Key) -> Buffer:
-        """Return the program's own buffer of an input or output. It is made where there is none yet."""
-        kind, name = end
-        if end not in self._ends:
-            if kind == "output" and name in self.plan.aliases:
-                self._ends[end] = self._own_end(("input", self.plan.aliases[name]))
-            else:
-                types = self.plan.inputs if kind == "input" else self.plan.outputs
-                self._ends[end] = self.device.create_buffer(types[name].size_bytes, f"{kind} {name}")
-        return self._ends[end]
-
-    def _upload(self, progress: Progress | None) -> None:
-        store, done, total = WeightStore.of(self.device), 0, self.plan.constant_bytes
-        for use in self.plan.constants:
-            if progress is not None:
-                progress(done, total, UPLOADING)
-            self._weights.append(store.get(self.plan.arrays[use.value], use.packing, f"constant %{use.value}"))
-            done += use.type.size_bytes
-        if progress is not None and total:
-            progress(done, total, UPLOADING)
+        self.memory.allocate_ends()
+        return self._bind(self.memory.ends)
 
     def _make(self, progress: Progress | None) -> None:
         """Make everything.
@@ -135,17 +96,14 @@ class Program:
         while one is still at a long kernel.
         """
         plan, cache = self.plan, PipelineCache.of(self.device)
-        if plan.uniforms:
-            usage = wgpu.BufferUsage.UNIFORM | wgpu.BufferUsage.COPY_DST
-            self._uniforms = self.device.create_gpu_buffer(len(plan.uniforms), usage, "uniforms")
-            self.device.gpu.queue.write_buffer(self._uniforms, 0, plan.uniforms)
+        self.memory.write_uniforms()
         uses: dict[KernelSpec, list[PlannedDispatch]] = {}
         for d in plan.dispatches:
             uses.setdefault(d.spec, []).append(d)
-        with WarmUp(self.device, plan, uses, self._uniform_window) as warm_up:
+        with WarmUp(self.device, plan, uses, self.memory.uniform_window) as warm_up:
             early = warm_up.on_lanes and plan.constant_bytes > self.device.target.costs.runtime.soon_uploaded_bytes
             if early:
-                self._allocate(progress)
+                self.memory.allocate(progress)
             for i, spec in enumerate(warm_up.order()):
                 if progress is not None and spec not in cache:
                     progress(i, len(uses), str(spec))
@@ -157,7 +115,7 @@ class Program:
             if not early:
                 if not warm_up.lanes_are_busy:
                     warm_up.finish_lanes()
-                self._allocate(progress)
+                self.memory.allocate(progress)
         self._groups = [
             None if any(r.kind in ("input", "output") for r in d.bindings) else self._bind_group(d, {}) for d in plan.dispatches
         ]
@@ -165,49 +123,30 @@ class Program:
             self._own = self._make_own()
         for d in plan.dispatches:
             if d.spec.source:
-                self._over_own()
-                self._try_kernel(d, self._pipelines[d.spec], map_of_source(d.spec.source, ""))
+                self.over_own()
+                self.try_kernel(d, self._pipelines[d.spec], map_of_source(d.spec.source, ""))
 
-    def _try_kernel(self, planned: PlannedDispatch, kernel: Pipeline, source: SourceMap) -> None:
-        try_kernel(PipelineCache.of(self.device), kernel, self.resources(planned, self._ends), source, planned.label)
+    def try_kernel(self, planned: PlannedDispatch, kernel: Pipeline, source: SourceMap) -> None:
+        """Run a kernel from a caller's source once over the program's own buffers; see `warming.try_kernel`."""
+        try_kernel(
+            PipelineCache.of(self.device), kernel, self.memory.resources(planned, self.memory.ends), source, planned.label
+        )
 
-    def resources(self, planned: PlannedDispatch, ends: Ends) -> dict[int, Any]:
-        """Return what the bindings of a dispatch are bound to."""
-        bound = zip(planned.spec.bindings, planned.bindings, strict=True)
-        found = {i: self._resource(binding, resource, ends) for i, (binding, resource) in enumerate(bound)}
-        return {**found, len(found): self._uniform_window(planned)} if planned.uniform_size else found
-
-    def _uniform_window(self, planned: PlannedDispatch) -> Any:
-        return {"buffer": self._uniforms, "offset": planned.uniform_offset, "size": planned.uniform_size}
+    def pipeline_of(self, planned: PlannedDispatch) -> Pipeline:
+        """Return the plan's own kernel of a dispatch."""
+        return self._pipelines[planned.spec]
 
     def _bind_group(self, planned: PlannedDispatch, ends: Ends) -> wgpu.GPUBindGroup:
-        entries = [{"binding": i, "resource": resource} for i, resource in self.resources(planned, ends).items()]
+        entries = [{"binding": i, "resource": resource} for i, resource in self.memory.resources(planned, ends).items()]
         layout = self._pipelines[planned.spec].layout
         return self.device.gpu.create_bind_group(label=planned.label, layout=layout, entries=entries)
 
-    def _resource(self, binding: Binding, resource: Resource, ends: Ends) -> Any:
-        if resource.kind == "constant":
-            weight = self._weights[int(resource.key)]
-            if weight.buffer is None:
-                return weight.view
-            buffer, size = weight.buffer, resource.size_bytes
-        elif resource.kind == "slot":
-            buffer, size = self._slots[int(resource.key)], resource.size_bytes
-        else:
-            buffer = ends[resource.kind, str(resource.key)]
-            size = bound_bytes(binding, resource, buffer)
-        return {"buffer": buffer.gpu, "offset": buffer.offset_bytes + resource.offset_bytes, "size": size}
-
     def _bind(self, ends: Ends) -> Recorder:
-        bounces = bounce_buffers(self.plan, ends, self._own_end)
-        dispatches = self._dispatches({**ends, **bounces} if bounces else ends)
+        bounces = self.memory.bounces(ends)
+        dispatches = self.dispatches_over({**ends, **bounces} if bounces else ends)
         return make_recorder(with_copies(self.device, self.plan, ends, bounces, dispatches) if bounces else dispatches)
 
-    def bound_ends(self, ends: Ends) -> Ends:
-        """Return what the dispatches of a run over some ends are bound to: these, or memory of the program's own for them."""
-        return {**ends, **bounce_buffers(self.plan, ends, self._own_end)}
-
-    def _dispatches(self, ends: Ends) -> list[Dispatch]:
+    def dispatches_over(self, ends: Ends) -> list[Dispatch]:
         """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
         return [
             Dispatch(
@@ -232,11 +171,11 @@ class Program:
         """
         with self.device.lock:
             self.check()
-            self._check_no_steps()
+            self.check_no_steps()
             planned = next(d for d in self.plan.dispatches if d.label == label)
             pipeline = PipelineCache.of(self.device).override(planned, source)
-            self._over_own()
-            self._try_kernel(planned, pipeline, source)
+            self.over_own()
+            self.try_kernel(planned, pipeline, source)
             with self.device.translated("overriding a kernel"):
                 self._install({**self._overrides, label: pipeline})
 
@@ -249,7 +188,7 @@ class Program:
         """
         with self.device.lock:
             self.check()
-            self._check_no_steps()
+            self.check_no_steps()
             with self.device.translated("restoring a kernel"):
                 self._install({label: p for label, p in self._overrides.items() if label not in labels})
 
@@ -257,7 +196,7 @@ class Program:
         """Make recorders anew. All kernels of a spec share its layout, so that the bind groups stay."""
         self._overrides = overrides
         if self._own is not None:
-            self._own = self._bind(self._ends)
+            self._own = self._bind(self.memory.ends)
         self._bound.clear()
         self.milliseconds.clear()
         if self._timing is not None:
@@ -275,21 +214,18 @@ class Program:
         """
         with self.device.lock:
             self.check()
-            self._check_no_steps()
-            own = self._over_own()
+            self.check_no_steps()
+            own = self.over_own()
             staging = self._free_staging()
-            self._write(inputs)
-            sources = {name: self._ends["output", name] for name in outputs}
-            copies = [Copy(s.gpu, s.offset_bytes, staging, self._read_offsets[n], s.size_bytes) for n, s in sources.items()]
-            self._run(own, self._ends, copies, staging)
+            self.memory.write(inputs)
+            sources = {name: self.memory.ends["output", name] for name in outputs}
+            offsets = self.memory.read_offsets
+            copies = [Copy(s.gpu, s.offset_bytes, staging, offsets[n], s.size_bytes) for n, s in sources.items()]
+            self._run(own, self.memory.ends, copies, staging)
             types = {name: self.plan.outputs[name] for name in outputs}
-            windows = {n: (self._read_offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
+            windows = {n: (offsets[n], np.empty(t.shape, t.numpy)) for n, t in types.items()}
             self._pending = PendingRead(self.device, staging, windows)
             return self._pending
-
-    def _write(self, inputs: Mapping[str, Array]) -> None:
-        for name, array in inputs.items():
-            self._ends["input", name].write(array)
 
     def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
         """Run once with a clock at each dispatch, wait, and return what each took on the device, in microseconds.
@@ -303,25 +239,25 @@ class Program:
         """
         with self.device.lock:
             self.check()
-            self._check_no_steps()
+            self.check_no_steps()
             if FEATURE not in self.device.caps.features:
                 return None
-            self._over_own()
+            self.over_own()
             with self.device.translated("timing a graph"):
                 self._timing = self._timing or self._make_timing()
                 timestamps, recorders = self._timing
-                self._write(inputs)
+                self.memory.write(inputs)
                 encoder = self.device.gpu.create_command_encoder()
                 for i, recorder in enumerate(recorders):
                     compute = timestamps.begin_pass(encoder, i)
                     recorder.record(compute)
                     compute.end()
                 timestamps.resolve(encoder)
-            self.device.submit(encoder, self.buffers(self._ends))
+            self.device.submit(encoder, self.memory.buffers(self.memory.ends))
             return timestamps.microseconds()
 
     def _make_timing(self) -> tuple[Timestamps, list[Recorder]]:
-        recorders: list[Recorder] = [PlainRecorder([d]) for d in self._dispatches(self._ends)]
+        recorders: list[Recorder] = [PlainRecorder([d]) for d in self.dispatches_over(self.memory.ends)]
         return Timestamps(self.device, len(recorders)), recorders
 
     def _free_staging(self) -> wgpu.GPUBuffer:
@@ -329,10 +265,9 @@ class Program:
         if self._pending is not None:
             self._pending.settle()
             self._pending = None
-        if self._staging is None or self._staging.map_state != "unmapped":
-            # A call was interrupted between mapping and unmapping: what it left is of no use any more.
-            self._staging = self.device.create_staging(self._staging_bytes)
-        return self._staging
+        self.memory.replace_staging()
+        assert self.memory.staging is not None
+        return self.memory.staging
 
     def dispatch(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> None:
         """Submit a run over the caller's buffers and return at once.
@@ -342,7 +277,7 @@ class Program:
             DeviceLostError: the device is gone.
         """
         with self.device.lock:
-            self._check_no_steps()
+            self.check_no_steps()
             recorder, ends = self.over(inputs, outputs)
             self._run(recorder, ends)
 
@@ -364,7 +299,7 @@ class Program:
             InvalidStateError: the program or a buffer was destroyed, or nothing can be recorded there.
         """
         with self.device.lock:
-            self._check_no_steps()
+            self.check_no_steps()
             recorder, ends = self.over(inputs, outputs)
             self._check_buffers(ends)
             if encoder is not None:
@@ -378,10 +313,7 @@ class Program:
                     compute_pass.push_debug_group("webnn_wgpu")  # C functions alone would not tell that the pass has ended
                     recorder.record(compute_pass)
                     compute_pass.pop_debug_group()
-            # What the caller has yet to submit must find everything: from now on nothing is freed but by letting go of it.
-            self._lent = True
-            for buffer in (*self.buffers(ends), *self._ends.values()):
-                buffer.lend()
+            self.memory.lend(ends)
 
     def over(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer]) -> tuple[Recorder, Ends]:
         """Return the dispatches over the caller's buffers, and these in the plan's order."""
@@ -399,7 +331,7 @@ class Program:
             return self._bind(ends)
 
     def _check_buffers(self, ends: Ends) -> None:
-        for buffer in self.buffers(ends):
+        for buffer in self.memory.buffers(ends):
             buffer.check()
 
     def _run(self, recorder: Recorder, ends: Ends, copies: Sequence[Copy] = (), staging: wgpu.GPUBuffer | None = None) -> None:
@@ -413,11 +345,7 @@ class Program:
         self, recorder: Recorder, ends: Ends, copies: Sequence[Copy] = (), staging: wgpu.GPUBuffer | None = None
     ) -> None:
         """Submit some of the program's dispatches over some ends, and copies after them."""
-        self.device.submit_by(partial(recorder.submit, self.device.gpu, copies), self.buffers(ends), staging)
-
-    def buffers(self, ends: Ends) -> tuple[Buffer, ...]:
-        """Return all buffers that a run over some ends uses."""
-        return (*self._slots, *ends.values())
+        self.device.submit_by(partial(recorder.submit, self.device.gpu, copies), self.memory.buffers(ends), staging)
 
     def run_node(self, node: int, operands: Mapping[int, Array]) -> dict[int, Array]:
         """Run one node of the plan's graph on operands of the caller's, by value, and return its results; see `run_node`.
@@ -428,13 +356,8 @@ class Program:
         """
         with self.device.lock:
             self.check()
-            self._check_no_steps()
-            return run_node(self, self._over_own(), self._ends, node, operands)
-
-    def buffer_of(self, place: Resource, ends: Ends) -> Buffer:
-        """Return the part of a buffer that a value lies in."""
-        whole = self._slots[int(place.key)] if place.kind == "slot" else ends[place.kind, str(place.key)]
-        return Buffer(self.device, whole.gpu, whole.offset_bytes + place.offset_bytes, -(-place.size_bytes // 4) * 4)
+            self.check_no_steps()
+            return run_node(self, self.over_own(), self.memory.ends, node, operands)
 
     def record(self, recorder: Recorder, encoder: wgpu.GPUCommandEncoder) -> None:
         """Record dispatches into a compute pass of an encoder."""
@@ -446,33 +369,19 @@ class Program:
         """Keep other runs away until `end_steps`."""
         with self.device.lock:
             self.check()
-            self._check_no_steps()
+            self.check_no_steps()
             self._in_steps = True
 
     def end_steps(self) -> None:
         """Let others run again."""
         self._in_steps = False
 
-    def _check_no_steps(self) -> None:
+    def check_no_steps(self) -> None:
+        """Raise InvalidStateError if a run in steps has not finished."""
         if self._in_steps:
             raise InvalidStateError(
                 "a run in steps has not finished", hint="Take its last step, or close its iterator: runs share their memory"
             )
-
-    @property
-    def weights(self) -> tuple[Weight, ...]:
-        """The constants it uses, which others may share."""
-        return tuple(self._weights)
-
-    @property
-    def held(self) -> dict[str, int]:
-        """What it holds for itself, in bytes by owner."""
-        return {
-            "slots": sum(slot.size_bytes for slot in self._slots),
-            "inputs and outputs": sum(end.size_bytes for end in self._ends.values()),
-            "uniforms": 0 if self._uniforms is None else self._uniforms.size,
-            "staging": 0 if self._staging is None else self._staging.size,
-        }
 
     def check(self) -> None:
         """Raise InvalidStateError if the program was destroyed."""
@@ -487,15 +396,7 @@ class Program:
             self._groups.clear()
             self._pipelines.clear()
             self._overrides.clear()
-            self._weights.clear()  # what no other program uses goes now
             if self._timing is not None:
                 self._timing[0].destroy()
-            self._own = self._staging = self._pending = self._timing = None
-            for buffer in self.buffers(self._ends):
-                buffer.destroy()
-            self._slots.clear()
-            self._ends.clear()
-            if self._uniforms is not None:
-                uniforms, self._uniforms = self._uniforms, None
-                if not self._lent:
-                    uniforms.destroy()
+            self._own = self._pending = self._timing = None
+            self.memory.destroy()

@@ -1,10 +1,11 @@
-"""Running one dispatch of a program, after all that come before it, with another source."""
+"""Runs of a program up to one dispatch: its bindings before it, and its results by another source."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
+from typing import Any
 
 import numpy as np
 import wgpu
@@ -24,12 +25,12 @@ from .tracing import Records, Tracer
 def _begin(program: Program, number: int, inputs: Mapping[str, Array]) -> tuple[wgpu.GPUCommandEncoder, list[Dispatch]]:
     """Write a program's inputs, record what runs before one of its dispatches, and return that and those behind it."""
     program.check()
-    program._check_no_steps()
-    own = program._over_own()
-    program._write(inputs)
+    program.check_no_steps()
+    own = program.over_own()
+    program.memory.write(inputs)
     encoder = program.device.gpu.create_command_encoder()
     program.record(own.part(0, number), encoder)
-    return encoder, program._dispatches(program._ends)[number:]
+    return encoder, program.dispatches_over(program.memory.ends)[number:]
 
 
 def _number(program: Program, label: str) -> int:
@@ -52,8 +53,36 @@ def trace_kernel(
         with device.translated("tracing a kernel"):
             encoder, (dispatch, *_) = _begin(program, number, inputs)
             tracer.record(encoder, dispatch.bind_group, dispatch.grid)
-        device.submit(encoder, (*program.buffers(program._ends), tracer.buffer))
+        device.submit(encoder, (*program.memory.buffers(program.memory.ends), tracer.buffer))
         return tracer.records()
+
+
+def found_by(program: Program, position: int, inputs: Mapping[str, Array]) -> dict[int, Array]:
+    """Run the dispatches before one and return the bytes of what it is bound to, but for constants, by binding.
+
+    Args:
+        program: the program, with the kernels that are installed in it.
+        position: number of the dispatch in the plan.
+        inputs: the inputs by name.
+
+    Raises:
+        InvalidStateError: the program was destroyed.
+        DeviceLostError: the device is gone.
+    """
+    with program.device.lock:
+        program.check()
+        program.check_no_steps()
+        program.over_own()
+        with program.device.translated("running a part of a graph"):
+            program.memory.write(inputs)
+            program.submit(PlainRecorder(program.dispatches_over(program.memory.ends)[:position]), program.memory.ends)
+            found: dict[int, Array] = {}
+            planned = program.plan.dispatches[position]
+            for i, bound in program.memory.resources(planned, program.memory.ends).items():
+                if i < len(planned.bindings) and planned.bindings[i].kind != "constant":
+                    data: Any = program.device.gpu.queue.read_buffer(bound["buffer"], bound["offset"], bound["size"])
+                    found[i] = np.frombuffer(data, np.uint8)
+            return found
 
 
 @dataclass(frozen=True)
@@ -83,10 +112,10 @@ def try_source(program: Program, label: str, source: SourceMap, inputs: Mapping[
     planned = program.plan.dispatches[number]
     with device.lock:
         program.check()
-        program._over_own()
+        program.over_own()
         other = PipelineCache.of(device).override(planned, source)
-        program._try_kernel(planned, other, source)
-        kernels = (program._pipelines[planned.spec], other)
+        program.try_kernel(planned, other, source)
+        kernels = (program.pipeline_of(planned), other)
         with device.translated("trying a kernel"):
             expected, actual = (_results(program, number, kernel, inputs) for kernel in kernels)
             timed = _timed(program, number, kernels, inputs, runs) if runs and FEATURE in device.caps.features else None
@@ -100,20 +129,20 @@ def _results(program: Program, number: int, kernel: Pipeline, inputs: Mapping[st
     count = 1 if node is None else sum(1 for _ in takewhile(lambda d: d.node == node, dispatches[number:]))
     encoder, rest = _begin(program, number, inputs)
     program.record(PlainRecorder([replace(rest[0], pipeline=kernel.pipeline), *rest[1:count]]), encoder)
-    program.device.submit(encoder, program.buffers(program._ends))
+    program.device.submit(encoder, program.memory.buffers(program.memory.ends))
     pool = StagingPool.of(program.device)
     return [pool.read(buffer, into).result()["data"] for buffer, into in _made(program, dispatches[number])]
 
 
 def _made(program: Program, planned: PlannedDispatch) -> list[tuple[Buffer, Array]]:
     """Return where the results of a dispatch's operator lie, or of a copy to an output that, and arrays for them."""
-    plan, ends = program.plan, program._ends
+    plan, ends = program.plan, program.memory.ends
     if planned.node is None:
         names = [str(resource.key) for resource in planned.bindings if resource.kind == "output"]
         found = [(ends["output", name], plan.outputs[name]) for name in names]
     else:
         values = [value for value in plan.graph.nodes[planned.node].outputs if value in plan.places]
-        found = [(program.buffer_of(plan.places[value], ends), plan.graph.type(value)) for value in values]
+        found = [(program.memory.buffer_of(plan.places[value], ends), plan.graph.type(value)) for value in values]
     return [(buffer, np.empty(type_.shape, type_.numpy)) for buffer, type_ in found]
 
 
@@ -127,7 +156,7 @@ def _timed(program: Program, number: int, kernels: Sequence[Pipeline], inputs: M
             PlainRecorder([replace(dispatch, pipeline=kernels[i % len(kernels)].pipeline)]).record(compute)
             compute.end()
         timestamps.resolve(encoder)
-        program.device.submit(encoder, program.buffers(program._ends))
+        program.device.submit(encoder, program.memory.buffers(program.memory.ends))
         found: Array = timestamps.microseconds().reshape(runs, len(kernels))
         return found
     finally:

@@ -135,11 +135,10 @@ def _operator(
         "origins": origins,
         "members": [[m.op, node_label(m), str(of.type(m.outputs[0]))] for m in members] if len(members) > 1 else [],
         "operands": [
-            [names[i], str(graph.type(v)), "constant" if v in graph.constants else "", _layout(graph, v)]
+            [names[i], str(graph.type(v)), "constant" if v in graph.constants else ""]
             for i, v in enumerate(node.inputs)
             if v is not None
         ],
-        "layout": _layout(graph, node.outputs[0]),
         "options": {k: _option(v) for k, v in node.attrs.items() if v is not None and not isinstance(v, Graph)},
         "error": max(found) if found else None,
         "fate": _fate(node, kernels, kept),
@@ -168,11 +167,6 @@ def _fate(node: Node, kernels: Sequence[int], kept: set[int] | None) -> str:
     if kept is None:
         return "no kernel"
     return "a view takes its place" if node.id in kept else "gone: computed when the graph was built, merged, or not needed"
-
-
-def _layout(graph: Graph, value: int) -> str:
-    layout = graph.values[value].layout
-    return "" if layout is None else f"in memory {list(layout)}"
 
 
 def _option(value: object) -> str:

@@ -58,7 +58,6 @@ function details() {
   parts.push(
     facts([
       ["type", code(box.type)],
-      ["layout", box.layout],
       ["time", time === null ? "" : duration(time)],
       ["error", box.error === null ? "" : figure(box.error)],
       ["computes", box.origins.length > 1 || box.origins[0] !== box.label ? origins(box) : ""],
@@ -79,8 +78,8 @@ function details() {
       heading("Operands"),
       table(
         ["name", "type", ""],
-        box.operands.map(([name, type, kind, layout]) =>
-          element("tr", {}, cell(name), cell(code(type)), cell([kind, layout].filter(Boolean).join(", "))),
+        box.operands.map(([name, type, kind]) =>
+          element("tr", {}, cell(name), cell(code(type)), cell(kind)),
         ),
       ),
     );
