@@ -5,61 +5,46 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.caps import Caps
-from ..core.data_types import CONSTANT_TYPES
 from ..core.errors import (
-    InvalidStateError,
-    MLTensorStateError,
     MLTypeError,
     NotSupportedError,
-    UnknownError,
     WebNNError,
 )
-from ..ir.graph import Array, frozen_array
-from ..ir.types import TensorType
+from ..ir.graph import Array
 from .arrays import (
     check_apart,
     check_names,
-    descriptor_or_shape,
     failing,
     fill,
     output_array,
-    parse_descriptor,
-    tensor_type,
-    to_array,
 )
 from .backend import DeviceBackend
 from .graph import MLGraph
 from .interop import Interop
 from .limits import MLOpSupportLimits, op_support_limits
 from .options import camel_attribute
-from .promise import MLPromise, promised
-from .pywebnn import MLDeviceTensor
+from .promise import MLPromise
 from .recovery import Recovery
 from .results import MLComputeResult, MLContextLostInfo, MLMemory
 from .tensor import MLTensor
+from .tensors import Tensors
 from .textures import Textures
 
 if TYPE_CHECKING:
     from .builder import MLGraphBuilder
     from .types import (
-        DataTypeLike,
-        MLConstantDescriptor,
         MLPowerPreference,
-        MLTensorDescriptor,
-        ShapeLike,
         TensorData,
         WritableArray,
     )
 
 logger = logging.getLogger("webnn_wgpu")
 
-T = TypeVar("T", bound=MLTensor)
 
-
-class MLContext(Interop, Textures, Recovery):
+class MLContext(Tensors, Interop, Textures, Recovery):
     """A device (or the numpy reference), with the graphs and tensors that live on it; made by `ML.create_context`.
 
     Calls from several threads are serialised. A context is a context manager; leaving it destroys it.
@@ -228,208 +213,7 @@ class MLContext(Interop, Textures, Recovery):
 
         return MLPromise(wait, pending.done)
 
-    # tensors ------------------------------------------------------------------------------------------------------
-
-    @overload
-    def create_tensor(
-        self,
-        descriptor: MLTensorDescriptor,
-        *,
-        readable: bool | None = None,
-        writable: bool | None = None,
-        exportable_to_gpu: bool | None = None,
-    ) -> MLTensor: ...
-    @overload
-    def create_tensor(
-        self,
-        descriptor: ShapeLike,
-        data_type: DataTypeLike,
-        readable: bool | None = None,
-        writable: bool | None = None,
-        exportable_to_gpu: bool | None = None,
-    ) -> MLTensor: ...
-    @overload
-    def create_tensor(
-        self,
-        descriptor: ShapeLike,
-        *,
-        dtype: DataTypeLike,
-        readable: bool | None = None,
-        writable: bool | None = None,
-        exportable_to_gpu: bool | None = None,
-    ) -> MLTensor: ...
-    @overload
-    def create_tensor(
-        self,
-        *,
-        shape: ShapeLike,
-        data_type: DataTypeLike | None = None,
-        dtype: DataTypeLike | None = None,
-        readable: bool | None = None,
-        writable: bool | None = None,
-        exportable_to_gpu: bool | None = None,
-    ) -> MLTensor: ...
-    def create_tensor(
-        self,
-        descriptor: MLTensorDescriptor | ShapeLike | None = None,
-        data_type: DataTypeLike | None = None,
-        readable: bool | None = None,
-        writable: bool | None = None,
-        exportable_to_gpu: bool | None = None,
-        *,
-        shape: ShapeLike | None = None,
-        dtype: DataTypeLike | None = None,
-    ) -> MLTensor:
-        """Allocate a zero-filled tensor on the device.
-
-        Args:
-            descriptor: mapping with `dataType` and `shape`, and optionally `readable`, `writable`, `exportableToGPU`; or the
-                shape, with `data_type` as second argument.
-            data_type: data type, where `descriptor` is a shape.
-            readable: whether `read_tensor` may read it.
-            writable: whether `write_tensor` may write it.
-            exportable_to_gpu: whether its buffer may be handed to WebGPU.
-            shape: the shape, by name, instead of `descriptor`.
-            dtype: another name of `data_type`.
-
-        Raises:
-            InvalidStateError: the context is lost.
-            MLTypeError: a bad descriptor.
-            OutOfMemoryError: the device cannot hold it.
-
-        Example:
-            >>> context.create_tensor([2, 2], "float32", writable=True)
-            MLTensor(shape=[2, 2], dtype=float32, writable)
-
-        Spec: https://www.w3.org/TR/webnn/#api-mlcontext-createtensor
-        """
-        self._check_alive("create_tensor")
-        fail = failing("create_tensor")
-        wanted, flags = descriptor_or_shape(descriptor, data_type, shape, dtype, fail)
-        for name, value in (("readable", readable), ("writable", writable), ("exportable_to_gpu", exportable_to_gpu)):
-            if value is not None:
-                flags[name] = bool(value)
-        return self._allocate(MLTensor, wanted, flags, "create_tensor")
-
-    def _allocate(self, kind: type[T], wanted: TensorType, flags: Mapping[str, bool], operator: str) -> T:
-        with self._guarded(operator, UnknownError), self._lock:
-            self._check_alive(operator)
-            tensor = kind(self, wanted, self._backend.allocate(wanted, "tensor"), flags)
-            self._tensors.add(tensor)
-            return tensor
-
-    create_tensor_async = promised(create_tensor)
-
-    def create_host_tensor(self, shape: ShapeLike, data_type: DataTypeLike) -> MLTensor:
-        """Return a zero-filled tensor that may be read and written (pywebnn's name for that)."""
-        return self.create_tensor(shape, data_type, readable=True, writable=True)
-
-    def create_device_tensor(
-        self, graph: MLGraph, shape: ShapeLike, data_type: DataTypeLike, device: str | None = None
-    ) -> MLDeviceTensor:
-        """Return a tensor with `read` and `write` methods of its own, for a graph of this context (pywebnn's form).
-
-        It lies on the context's device, whatever `device` names.
-        """
-        self._check_graph(graph, "create_device_tensor")
-        wanted = tensor_type(data_type, shape, failing("create_device_tensor"))
-        return self._allocate(MLDeviceTensor, wanted, {"readable": True, "writable": True}, "create_device_tensor")
-
-    def create_constant_tensor(self, descriptor: MLConstantDescriptor, data: TensorData) -> MLTensor:
-        """Return a tensor that graphs use as a constant, through `MLGraphBuilder.constant(tensor)`.
-
-        Args:
-            descriptor: mapping with `dataType` and `shape`.
-            data: the elements; copied at once.
-
-        Raises:
-            InvalidStateError: the context is lost.
-            MLTypeError: a bad descriptor, or data of another type or size.
-
-        Spec: https://www.w3.org/TR/webnn/#api-mlcontext-createconstanttensor
-        """
-        self._check_alive("create_constant_tensor")
-        fail = failing("create_constant_tensor")
-        wanted, _ = parse_descriptor(descriptor, fail, allowed=CONSTANT_TYPES)
-        array = frozen_array(to_array(data, wanted, fail, "data").copy())
-        with self._lock:
-            self._check_alive("create_constant_tensor")
-            tensor = MLTensor(self, wanted, None, constant_data=array)
-            self._tensors.add(tensor)
-            return tensor
-
-    create_constant_tensor_async = promised(create_constant_tensor)
-
-    def write_tensor(self, tensor: MLTensor, data: TensorData) -> None:
-        """Queue a write of a whole tensor; `data` may be reused at once.
-
-        Raises:
-            MLTypeError: a tensor of another context, or data of another type or size.
-            MLTensorStateError: destroyed or not writable.
-
-        Spec: https://www.w3.org/TR/webnn/#api-mlcontext-writetensor
-        """
-        self._check_tensor(tensor, "write_tensor")
-        if not tensor.writable:
-            raise MLTensorStateError("the tensor is not writable", operator="write_tensor", got=repr(tensor))
-        array = to_array(data, tensor._type, failing("write_tensor"), "data")
-        with self._guarded("write_tensor", UnknownError), self._lock:
-            tensor._check_usable("write_tensor")
-            tensor._storage.write(array)
-
-    @overload
-    def read_tensor(self, tensor: MLTensor, output: None = None) -> Array: ...
-    @overload
-    def read_tensor(self, tensor: MLTensor, output: WritableArray) -> None: ...
-    def read_tensor(self, tensor: MLTensor, output: WritableArray | None = None) -> Array | None:
-        """Read a whole tensor, after all work queued before.
-
-        Args:
-            tensor: a readable tensor of this context.
-            output: array to fill; default a new one is returned.
-
-        Returns:
-            An array of the tensor's data type and shape; None where `output` was given.
-
-        Raises:
-            MLTypeError: a tensor of another context, or an output of another type or size.
-            MLTensorStateError: destroyed or not readable.
-            UnknownError: the device could not hand the data back.
-
-        Spec: https://www.w3.org/TR/webnn/#api-mlcontext-readtensor
-        """
-        return self._read(tensor, output).result()
-
-    @overload
-    def read_tensor_async(self, tensor: MLTensor, output: None = None) -> MLPromise[Array]: ...
-    @overload
-    def read_tensor_async(self, tensor: MLTensor, output: WritableArray) -> MLPromise[None]: ...
-    def read_tensor_async(self, tensor: MLTensor, output: WritableArray | None = None) -> MLPromise[Array] | MLPromise[None]:
-        """Submit a read like `read_tensor` and return a promise of its result."""
-        return MLPromise[Any].attempt(lambda: self._read(tensor, output))
-
-    def _read(self, tensor: MLTensor, output: WritableArray | None) -> MLPromise[Any]:
-        self._check_tensor(tensor, "read_tensor")
-        if not tensor.readable:
-            raise MLTensorStateError("the tensor is not readable", operator="read_tensor", got=repr(tensor))
-        into: Array | None = None
-        if output is not None:
-            into = output_array(output, tensor._type, failing("read_tensor"), "output")
-        with self._guarded("read_tensor", UnknownError), self._lock:
-            tensor._check_usable("read_tensor")
-            pending = self._backend.read(tensor._storage, tensor._type)
-
-        def wait() -> Any:
-            with self._guarded("read_tensor", UnknownError):
-                array = pending.result()["data"]
-            if tensor.destroyed:
-                raise InvalidStateError("the tensor was destroyed while it was read", operator="read_tensor")
-            if into is None:
-                return array
-            fill(into, array)
-            return None
-
-        return MLPromise(wait, pending.done)
+    # runs over tensors -------------------------------------------------------------------------------------------
 
     def dispatch(self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]) -> None:
         """Queue a run of a graph over tensors and return at once.
@@ -538,15 +322,6 @@ class MLContext(Interop, Textures, Recovery):
         convertToOnnx = convert_to_onnx
         createGraphBuilder = create_graph_builder
         computeAsync = compute_async
-        createTensor = create_tensor
-        createTensorAsync = create_tensor_async
-        createHostTensor = create_host_tensor
-        createDeviceTensor = create_device_tensor
-        createConstantTensor = create_constant_tensor
-        createConstantTensorAsync = create_constant_tensor_async
-        writeTensor = write_tensor
-        readTensor = read_tensor
-        readTensorAsync = read_tensor_async
         dispatchSteps = dispatch_steps
     else:
 
