@@ -1,6 +1,7 @@
 """Costs of GPUs. An adapter of unknown type counts as a GPU.
 
-No GPU has been measured yet. Figures marked as assumed are those of the software adapter.
+No GPU has been measured yet. Figures marked as assumed are those of the software adapter. Figures marked as estimated follow
+from what is known about GPUs.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _PASSES = PassCosts(
     most_fused_steps=32,
 )
 
-# More workgroups hide latency.
+# Estimated: more workgroups hide latency.
 _LAUNCHES = LaunchCosts(most_iterations=UNLIMITED, most_rounds=1, shared_quads=1, shared_rows=1)
 
 # Assumed. The kernel is not chosen for GPUs, but it may be forced or measured.
@@ -50,7 +51,7 @@ _SCATTER = ScatterCosts(most_searched=2, most_comparisons=1 << 15)  # assumed
 
 _SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.97)  # assumed
 
-# Caches of GPUs may be larger than those of processors.
+# Estimated: caches of GPUs may be larger than those of processors. Assumed: the bytes that are soon uploaded.
 _RUNTIME = RuntimeCosts(uncached_bytes=128 << 20, soon_uploaded_bytes=16 << 20)
 
 
@@ -72,7 +73,7 @@ class HardwareProducts(ProductCosts):
 
 
 _TILED_CHANNELS = 8
-"""Output channels of a group up to which tiles of 32 columns would be mostly empty."""
+"""Output channels of a group up to which tiles of 32 columns would be mostly empty. Estimated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +97,7 @@ class HardwareRows(RowCosts):
         return Choice("workgroup", "hardware adapter")
 
     def parts(self, workgroups: int, items: int, lanes: int) -> int:
-        """Return the parts that make some hundred workgroups, each invocation with a hundred items at least."""
+        """Return the parts that make some hundred workgroups, each invocation with a hundred items at least. Estimated."""
         return min(-(-256 // workgroups), -(-items // lanes) // 128)
 
     def reads_again(self, held: int, rows: int) -> bool:
@@ -113,7 +114,7 @@ class HardwarePooling(PoolingCosts):
 
 
 _DECODE_ROWS = 4
-"""Most rows per head of keys for which the `decode` kernel is taken: a tile would compute 32 rows to keep these."""
+"""Most rows per head of keys for which the `decode` kernel is taken: a tile would compute 32 rows to keep these. Estimated."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,11 +162,11 @@ def costs_of(caps: Caps) -> Costs:
     products = HardwareProducts(
         lanes=caps.subgroup_size,
         subgroup=_SUBGROUP_TIMES,
-        # Two subgroups of 32 on each of the four SIMDs of 40 compute units: a GPU in the middle of the range.
+        # Estimated: two subgroups of 32 on each of the four SIMDs of 40 compute units: a GPU in the middle of the range.
         busy_invocations=40 * 4 * 2 * 32,
         # A compute unit of RDNA serves 128 bytes a clock, while it makes 128 multiply-adds.
         free_local_bytes=1.0,
-        gemv_rows=4,  # a tile would compute 32 rows to keep these
+        gemv_rows=4,  # assumed; a tile would compute 32 rows to keep these
         kind="unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU",
     )
     return Costs(
@@ -174,19 +175,21 @@ def costs_of(caps: Caps) -> Costs:
         products=products,
         convolutions=HardwareConvolutions(
             products=products,
+            # Assumed: these two.
             winograd_channels=32,
             winograd_patches=64,
-            # A part is to have work for all cores, and to stay in the cache that they share.
+            # Estimated: a part is to have work for all cores, and to stay in the cache that they share.
             winograd_part_bytes=1 << 24,
             most_winograd_parts=UNLIMITED,
             # Assumed: these three.
             written_taps=9,
             written_width=7,
             wide_taps=7,
-            # More invocations are better than more pixels for each.
+            # Estimated: more invocations are better than more pixels for each.
             depthwise_shares_reads=False,
             taps_in_texture=False,
         ),
+        # Assumed, but for `few_elements` and `many_results`, which are estimated: a GPU has more invocations to keep busy.
         rows=HardwareRows(short_row=32, many_rows=64, few_elements=1 << 12),
         pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=9),
         attention=HardwareAttention(
@@ -202,8 +205,8 @@ def costs_of(caps: Caps) -> Costs:
             keeps_without_subgroups=False,
             subgroup_rows=4,  # assumed
             most_step_iterations=PORTABLE_ITERATIONS // 2,  # assumed
-            sequence_invocations=256,
-            # There are invocations to spare: they share each sum.
+            sequence_invocations=256,  # estimated
+            # Estimated: there are invocations to spare, which share each sum.
             shares_of_sums=8,
         ),
         scatter=_SCATTER,
