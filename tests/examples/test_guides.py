@@ -1,20 +1,45 @@
-"""The programs of the guides run: the blocks of each page, one after the other, in an empty folder."""
+"""The code of the documentation runs.
+
+pytest collects blocks with prompts as doctests. The tests here run the other Python blocks of each page, one after the other,
+in a process and a folder of their own.
+"""
 
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-GUIDES = sorted((Path(__file__).resolve().parents[2] / "docs" / "guides").glob("*.md"))
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = (*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md")
+BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def programs(page: Path) -> list[str]:
+    """Return the Python blocks of a page that have no prompts."""
+    return [code for language, code in BLOCK.findall(page.read_text("utf-8")) if language == "python" and ">>>" not in code]
 
 
 @pytest.mark.device
-@pytest.mark.filterwarnings("ignore:no hardware adapter was found:RuntimeWarning")
-@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_the_programs_of_a_guide_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    assert blocks
-    exec(compile("\n".join(blocks), str(page), "exec"), {})
+@pytest.mark.parametrize("page", [p for p in PAGES if programs(p)], ids=lambda page: page.stem)
+def test_the_programs_of_a_page_run(page: Path, tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("\n".join(programs(page)), "utf-8")
+    run = subprocess.run(
+        [sys.executable, "-W", "ignore", program.name], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def test_blocks_with_prompts_are_python() -> None:
+    """Doctest finds prompts in every fence. The language gives readers colors and a copy button."""
+    wrong = [
+        f"{page.relative_to(ROOT)}: {code.splitlines()[0]}"
+        for page in PAGES
+        for language, code in BLOCK.findall(page.read_text("utf-8"))
+        if ">>>" in code and language != "python"
+    ]
+    assert not wrong

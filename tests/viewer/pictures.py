@@ -1,4 +1,4 @@
-"""The README's pictures, made anew: of pages by a browser, of what the terminal shows by rich, of plots by matplotlib.
+"""The pictures of tools: pages in a browser, terminal output by rich, plots by matplotlib.
 
 Run as `python -m tests.viewer.pictures [NAME ...]`; without names all are made. Those with times in them want an idle machine.
 """
@@ -34,7 +34,7 @@ from webnn_wgpu.cli.app import app
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 from webnn_wgpu.inspection.profile import GraphProfile
 
-FOLDER = Path(__file__).parents[2] / "examples" / "images"
+FOLDER = Path(__file__).parents[2] / "docs" / "images"
 SIZE = (1360, 820)
 SENTENCES = ["A cat sleeps on the warm windowsill.", "A kitten is napping in the sun.", "She is learning to play the violin."]
 

@@ -164,8 +164,8 @@ class MLContext(Tensors, Interop, Textures, Recovery):
 
         Args:
             graph: a graph of this context.
-            inputs: every input by name; arrays of the input's data type and number of elements (see the README for what
-                else is accepted).
+            inputs: every input by name; arrays of the input's data type and number of elements (the guide
+                `docs/start/first-graph.md` lists all accepted types).
             outputs: arrays to fill, by name; a subset of the graph's outputs may be named. Default: all, in new arrays.
 
         Returns:

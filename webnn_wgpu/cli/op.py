@@ -95,10 +95,10 @@ def _rows(op: OpDef) -> Iterator[tuple[str, str]]:
     yield from _listed("templates", [f"{_short(t)} ({', '.join(p)})" for t, p in found.templates.items()], "none")
     yield "variants", ", ".join(forceable().get(op.name, ())) or "one kernel"
     yield from _listed("tests", [_short(test) for test in found.tests], "none in this installation")
-    yield from _listed("operands", [_operand(operand) for operand in op.operands], "those of what was fused")
-    yield from _listed("options", [_attr(attr) for attr in op.attrs], "none")
+    yield from _listed("operands", [operand_text(operand) for operand in op.operands], "those of what was fused")
+    yield from _listed("options", [attribute_text(attr) for attr in op.attrs], "none")
     yield "outputs", ", ".join(op.outputs) + (f": {', '.join(op.output_types)}" if op.output_types else "")
-    yield "tolerance", _tolerance(op)
+    yield "tolerance", tolerance_text(op)
 
 
 def _listed(name: str, values: list[str], otherwise: str) -> Iterator[tuple[str, str]]:
@@ -123,7 +123,8 @@ def _signature(method: Any) -> str:
     return re.sub(r"(: |-> )'([^']*)'", r"\1\2", str(signature.replace(parameters=parameters)))
 
 
-def _operand(operand: Operand) -> str:
+def operand_text(operand: Operand) -> str:
+    """Return the name, data types and ranks of an operand."""
     types = "every data type" if operand.data_types == ANY else ", ".join(operand.data_types)
     if operand.same_as:
         types = f"data type of {operand.same_as}"
@@ -133,13 +134,15 @@ def _operand(operand: Operand) -> str:
     return f"{operand.name}: {kind}{types}, {rank}"
 
 
-def _attr(attr: Attr) -> str:
+def attribute_text(attr: Attr) -> str:
+    """Return the name, kind, allowed values and default of an attribute."""
     default = "required" if attr.default is REQUIRED else f"default {attr.default!r}"
     allowed = f" of {', '.join(attr.allowed)}" if attr.allowed else ""
     return f"{attr.name}: {attr.kind}{allowed}, {default}"
 
 
-def _tolerance(op: OpDef) -> str:
+def tolerance_text(op: OpDef) -> str:
+    """Return the permitted error of an operator's results."""
     if op.internal:
         return "that of what was fused"
     if op.moves:

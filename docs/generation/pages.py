@@ -1,0 +1,166 @@
+"""Pages of the site that are written from the code: operators, passes, and files of the repository's root.
+
+The plugin mkdocs-gen-files runs this module. Each page exists in the site alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import defaultdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import mkdocs_gen_files
+
+from webnn_wgpu import MLGraphBuilder
+from webnn_wgpu.api.operators.ext import Extensions
+from webnn_wgpu.cli.op import attribute_text, operand_text, places, tolerance_text
+from webnn_wgpu.core.errors import SPEC_URL
+from webnn_wgpu.ops import OPS
+from webnn_wgpu.passes.pipeline import PASSES
+from webnn_wgpu.plan.forced import forceable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webnn_wgpu.ops import OpDef
+
+ROOT = Path(__file__).resolve().parents[2]
+
+ROOT_FILES = {
+    "CHANGELOG.md": "reference/changelog.md",
+    "CONTRIBUTING.md": "contributing/index.md",
+    "SECURITY.md": "contributing/security.md",
+}
+"""Files of the repository's root, and the pages that show them."""
+
+GENERIC_INTERFACES = ("movement", "layout", "precision", "epilogue")
+"""Interfaces that an operator's page lists by name."""
+
+
+def write(path: str, lines: list[str]) -> None:
+    """Write a page of the site."""
+    with mkdocs_gen_files.open(path, "w") as page:
+        page.write("\n".join([*lines, ""]))
+
+
+def root_page(source: str, target: str) -> None:
+    """Show a file of the repository's root as a page, with its links relative to the page."""
+    up = "../" * target.count("/")
+    text = (ROOT / source).read_text("utf-8")
+    text = re.sub(r"\]\(docs/", f"]({up}", text)
+    text = re.sub(r"\]\((README|LICENSE|CONTRIBUTING|SECURITY|CHANGELOG)(\.md)?(#[^)]*)?\)", lambda m: _link(m, up), text)
+    write(target, [text])
+
+
+def _link(match: re.Match[str], up: str) -> str:
+    """Return the end of a link to a file of the root."""
+    name = f"{match[1]}{match[2] or ''}"
+    return f"]({up}{ROOT_FILES.get(name, 'index.md')})"
+
+
+def method_path(op: OpDef) -> str:
+    """Return the place of the builder's method: module, class and name."""
+    owner, name = (Extensions, op.python_name.removeprefix("ext.")) if op.extension else (MLGraphBuilder, op.python_name)
+    for base in owner.__mro__:
+        if name in vars(base):
+            return f"{base.__module__}.{base.__qualname__}.{name}"
+    raise AssertionError(f"{op.name} has documentation and no method")
+
+
+def formula_of(op: OpDef) -> str:
+    """Return the element-wise formula for float32 operands, or an empty text."""
+    if op.elementwise is None:
+        return ""
+    types = ["float32" if "float32" in o.data_types else o.data_types[0] for o in op.operands]
+    output = op.output_types[0] if op.output_types else types[0]
+    attrs = {a.name: a.default for a in op.attrs}
+    return str(op.elementwise.formula(types, output, attrs))
+
+
+def operator_page(op: OpDef) -> str:
+    """Write the page of an operator, and return its name."""
+    where = places(op)
+    lines = [f"# {op.python_name}", ""]
+    spec = f"[`{op.name}`]({SPEC_URL}{op.spec})" if op.spec else f"`{op.name}`, an extension operator"
+    lines += [f"Specification: {spec}.", ""]
+    lines += [f"::: {method_path(op)}", "    options:", "      heading_level: 2", "      show_root_full_path: false", ""]
+    lines += ["## Operands and options", "", "| Name | Accepted |", "| --- | --- |"]
+    for text in (*map(operand_text, op.operands), *map(attribute_text, op.attrs)):
+        name, _, accepted = text.partition(": ")
+        lines.append(f"| `{name}` | {accepted.replace('|', chr(92) + '|')} |")
+    lines += ["", "## Implementation", "", "| Fact | Value |", "| --- | --- |"]
+    lines.append(f"| Family | {op.family.value if op.family else 'none'} |")
+    if formula := formula_of(op):
+        lines.append(f"| Formula in WGSL | `{formula.replace('|', chr(92) + '|')}` |")
+    lines.append(f"| Tolerance | {tolerance_text(op)} |")
+    lines.append("| Gradient | none |")
+    lines.append(
+        f"| Kernels | {', '.join(f'`{file.name}`' for file in where.templates) or 'none: the operator needs no kernel'} |"
+    )
+    variants = ", ".join(f"`{variant}`" for variant in forceable().get(op.name, ()))
+    lines.append(f"| Variants for `WEBNN_WGPU_FORCE` | {variants or 'one kernel'} |")
+    declared = [name for name in GENERIC_INTERFACES if getattr(op, name) is not None]
+    lines.append(f"| Interfaces | {', '.join(declared) or 'none'} |")
+    lines.append("| Devices | every WebGPU device; the numpy reference |")
+    lines.append(f"| Definition | `{where.module.relative_to(ROOT)}` |")
+    name = op.python_name.replace(".", "-")
+    write(f"reference/operators/{name}.md", lines)
+    return name
+
+
+def documented() -> Iterator[OpDef]:
+    """Yield the operators that the builder has methods for."""
+    return (op for op in OPS.values() if op.documentation is not None)
+
+
+def operators() -> None:
+    """Write the pages of all operators, and their index."""
+    groups: dict[str, list[OpDef]] = defaultdict(list)
+    for op in documented():
+        assert op.documentation is not None
+        groups[op.documentation.group.summary].append(op)
+    lines = [
+        "# Operators",
+        "",
+        "All operators of the June 2026 draft are methods of `MLGraphBuilder`.",
+        "Extension operators are methods of `builder.ext`. In graphs, their names begin with `x.`.",
+        "`context.op_support_limits()` lists the data types and ranks of a context.",
+        "",
+    ]
+    for summary, members in groups.items():
+        lines += [f"## {summary.rstrip('.')}", "", "| Operator | Result |", "| --- | --- |"]
+        for op in members:
+            assert op.documentation is not None
+            result = inspect.cleandoc(op.documentation.summary).replace("|", "\\|")
+            lines.append(f"| [`{op.python_name}`]({operator_page(op)}.md) | {result} |")
+        lines.append("")
+    write("reference/operators/index.md", lines)
+
+
+def passes() -> None:
+    """Write the page of the compiler's passes, in order."""
+    lines = [
+        "# Passes",
+        "",
+        "The compiler applies these passes in order.",
+        "`graph.passes` and `webnn-wgpu info MODEL --passes` show their effect on a graph.",
+        "`build(outputs, disabled_passes=[...])` disables passes by name. A rule is printed as `result <- pattern`.",
+        "",
+    ]
+    for each in PASSES:
+        lines += [f"## {each.name}", "", f"{each.reason[0].upper()}{each.reason[1:]}.", ""]
+        lines.append("* Results keep every bit." if each.exact else "* Results may be rounded differently.")
+        if each.by_cost:
+            lines.append("* The pass decides by the costs of the target.")
+        for rule in each.rules:
+            lines += ["", "```text", rule.describe(), "```"]
+        lines.append("")
+    write("how-it-works/passes.md", lines)
+
+
+for source, target in ROOT_FILES.items():
+    root_page(source, target)
+operators()
+passes()

@@ -1,0 +1,67 @@
+"""The prose of files, with everything else replaced by spaces, so that positions in the prose are positions in the file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+_BLANK = re.compile(r"[^\n]")
+
+_MARKDOWN_CODE = re.compile(
+    r"^#[^\n]*$|^ *```.*?^ *```$|^ *\|[^\n]*\|$|^:::[^\n]*(\n +[^\n]+)*|<!--.*?-->|`[^`\n]+`", re.MULTILINE | re.DOTALL
+)
+"""Headings, fences, tables, directives, comments and code spans. Headings and cells of tables are no sentences."""
+
+_LINK = re.compile(r"\]\([^)\s]+\)")
+
+_DOCSTRING_CODE = re.compile(r"^ *>>>.*?(?=\n\s*\n|\Z)|``?[^`\n]+``?", re.MULTILINE | re.DOTALL)
+
+_SECTION = re.compile(r"^( *)(Args|Attributes|Returns|Yields|Raises|Example|Examples|Numerics|Spec):.*$", re.MULTILINE)
+
+
+def _without(pattern: re.Pattern[str], text: str) -> str:
+    """Return a text with each match of a pattern replaced by spaces, and code spans by a word."""
+
+    def blank(match: re.Match[str]) -> str:
+        code = match[0]
+        if code.startswith("`") and "\n" not in code:
+            return "X" * len(code)
+        return _BLANK.sub(" ", code)
+
+    return pattern.sub(blank, text)
+
+
+def of_markdown(text: str) -> str:
+    """Return the prose of a page."""
+    return _without(_LINK, _without(_MARKDOWN_CODE, text))
+
+
+def of_docstring(text: str) -> str:
+    """Return the prose of a docstring."""
+    return _without(_SECTION, _without(_DOCSTRING_CODE, text))
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and the prose of each docstring of a module, those of attributes included."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        body = getattr(node, "body", None)
+        if not isinstance(body, list):
+            continue
+        for i, statement in enumerate(body):
+            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)):
+                continue
+            documents = i == 0 or isinstance(body[i - 1], ast.Assign | ast.AnnAssign)
+            if documents and isinstance(statement.value.value, str):
+                yield statement.lineno, of_docstring(statement.value.value)
+
+
+def sentences(prose: str) -> Iterator[tuple[int, str]]:
+    """Yield the position and the text of each sentence. Paragraphs, list items and entries of docstrings end sentences."""
+    for block in re.finditer(r"(?:(?!\n\s*\n|\n\s*[*\-#>] |\n\s*\d+\. |\n\s*[\w, *`]+: ).)+", prose, re.DOTALL):
+        for sentence in re.finditer(r"\S.*?(?:[.!?](?=\s|$)|\Z)", block[0], re.DOTALL):
+            yield block.start() + sentence.start(), sentence[0]
