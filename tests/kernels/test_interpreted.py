@@ -74,6 +74,9 @@ EXTENSIONS = (
     Call("gru", "constant", [(3, 2, 4), (1, 24, 4), (1, 24, 8), *[None] * 3], STEPS, constants=WEIGHTS),
     Call("x.matmul_nbits", "row", [(1, 64), *PACKED], FOUR_BITS),
     Call("x.matmul_nbits", "rows", [(9, 64), *PACKED], FOUR_BITS),
+    Call("x.matmul_nbits", "row-constant", [(1, 64), *PACKED], FOUR_BITS, constants=WEIGHTS),
+    Call("x.matmul_nbits", "rows-constant", [(9, 64), *PACKED], FOUR_BITS, constants=WEIGHTS),
+    Call("matmul", "long-sums", [(3, 150), (150, 12)]),
 )
 
 LAST_BITS = 2.0**-20
@@ -139,7 +142,7 @@ def test_the_interpreter_computes_what_the_device_does(device: Device, call: Cal
         assert_alike(array, wanted[name], device.caps.is_software)
 
 
-@pytest.mark.parametrize("subgroup_size", [16, 32, 64])
+@pytest.mark.parametrize("subgroup_size", [8, 16, 32, 64])
 @pytest.mark.parametrize(("call", "variant"), cases(), ids=lambda value: str(value) or "chosen")
 def test_kernels_for_hardware_compute_what_the_reference_does(call: Call, variant: str, subgroup_size: int) -> None:
     caps = Caps(features=frozenset(WANTED_FEATURES), subgroup_size=subgroup_size, adapter_type="DiscreteGPU")

@@ -135,6 +135,29 @@ def test_grid_folds(device: Device, variant: str) -> None:
     np.testing.assert_array_equal(actual, interpret(graph, {"0": a, "1": b})["0"])
 
 
+@pytest.mark.parametrize("busy_invocations", [1, 1 << 20], ids=["wide", "narrow"])
+@pytest.mark.parametrize("subgroups", [True, False])
+def test_every_tile_of_few_rows(device: Device, subgroups: bool, busy_invocations: int) -> None:
+    caps = device.caps if subgroups else replace(device.caps, features=device.caps.features - {"subgroup"})
+    target = Target.of(caps)
+    products = replace(target.costs.products, busy_invocations=busy_invocations)
+    target = replace(target, costs=replace(target.costs, products=products))
+    rng = np.random.default_rng(8)
+    tiles: set[str] = set()
+    for M, K, N in ((1, 300, 70), (2, 7, 20), (3, 64, 130), (8, 30, 9), (11, 44, 36)):
+        for data_type in ("float32", "float16"):
+            a, b = whole_numbers(rng, data_type, M, K), whole_numbers(rng, data_type, K, N)
+            graph = op_graph("matmul", [a, b])
+            plan = make_plan(graph, target, {"matmul": "gemv"})
+            assert plan.dispatches[0].spec.param("subgroups") == subgroups
+            tiles.add(str(plan.dispatches[0].spec.param("tile")))
+            program = Program(device, plan)
+            actual = program.start({"0": a, "1": b}, ["0"]).result()["0"]
+            program.destroy()
+            np.testing.assert_array_equal(actual, interpret(graph, {"0": a, "1": b})["0"])
+    assert len(tiles) >= 4
+
+
 def test_more_workgroups_than_one_dimension_holds(device: Device) -> None:
     rng = np.random.default_rng(7)
     inputs = [whole_numbers(rng, "float32", 70000, 4), whole_numbers(rng, "float32", 4, 4)]

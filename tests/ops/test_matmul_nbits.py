@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -7,10 +8,13 @@ import pytest
 
 from tests.ops.movers import refusal, typed
 from tests.ops.rows import as_hardware, plan_of
-from tests.support import Sketch, assert_same, check_op, run_graph
+from tests.support import Sketch, assert_same, check_op, op_graph, run_graph
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ops.matmul_nbits import VARIANTS
+from webnn_wgpu.plan import make_plan
+from webnn_wgpu.runtime.program import Program
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,10 +105,33 @@ def test_bias_flat_parameters_and_vectors(device: Device, variant: str) -> None:
     assert np.allclose(vector, expected[1], atol=1e-5)
 
 
-def test_constants(device: Device) -> None:
-    inputs = factors((4,), 64, 24, 4, 32)
-    attrs = {"bits": 4, "block_size": 32}
-    check_op(device, "x.matmul_nbits", inputs, attrs, constants={1, 2}, atol=4e-5)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_constants(device: Device, variant: str) -> None:
+    # Constants have their columns beside each other in the kernels for hardware: columns that are no quads are padded.
+    for zeros in ("", "uint8", "float"):
+        for bits, size in ((2, 16), (4, 32), (8, 16)):
+            for rows, K, N in ((1, 256, 24), (3, 96, 23), (7, 35, 6), (9, 128, 5)):
+                inputs = factors((rows,), K, N, bits, size, zeros=zeros)
+                constants = {i for i in (1, 2, 3) if inputs[i] is not None}
+                attrs = {"bits": bits, "block_size": size}
+                forced = {"x.matmul_nbits": variant}
+                check_op(device, "x.matmul_nbits", inputs, attrs, constants=constants, forced=forced, atol=1e-4)
+
+
+@pytest.mark.parametrize("subgroups", [True, False])
+def test_constants_of_float16(device: Device, subgroups: bool) -> None:
+    caps = device.caps if subgroups else replace(device.caps, features=device.caps.features - {"subgroup"})
+    for rows in (1, 2, 5, 8):
+        inputs = factors((rows,), 256, 40, 4, 32, "float16", "uint8")
+        graph = op_graph("x.matmul_nbits", inputs, {"bits": 4, "block_size": 32}, {1, 2, 3})
+        plan = make_plan(graph, Target.of(as_hardware(caps)))
+        spec = plan.dispatches[0].spec
+        assert spec.template == "matmul_nbits.gemv"
+        assert (spec.param("packed"), spec.param("subgroups")) == (True, subgroups)
+        program = Program(device, plan)
+        result = program.start({"0": inputs[0]}, list(plan.outputs)).result()
+        program.destroy()
+        assert np.abs(next(iter(result.values())) - by_hand(inputs, 4, 32)).max() < ATOL["float16"]
 
 
 def test_epilogues(device: Device) -> None:
@@ -139,7 +166,9 @@ def test_choice_of_variant(device: Device) -> None:
     assert chosen(subgroups, 1).startswith("matmul_nbits.registers[lanes=8, rows=1,")
     assert chosen(software, 30).startswith("matmul_nbits.registers[lanes=0, rows=8,")
     assert chosen(hardware, 30).startswith("matmul_nbits.tiled[tile=32x64,")
-    assert chosen(hardware, 3).startswith("matmul_nbits.gemv[rows=4,")
+    assert chosen(hardware, 9).startswith("matmul_nbits.tiled[tile=32x64,")
+    assert chosen(hardware, 8).startswith("matmul_nbits.gemv[tile=8x32x8,")
+    assert chosen(hardware, 3).startswith("matmul_nbits.gemv[tile=4x64x4,")
     with pytest.raises(OperationError, match=r"ext\.matmul_nbits\('test'\): the forced kernel variant cannot be had"):
         chosen(software, 3, {"x.matmul_nbits": "subgroup"})
 

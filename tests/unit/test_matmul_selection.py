@@ -71,7 +71,7 @@ def lower(
 )
 def test_choice(device: str, few_rows: str, many_rows: str) -> None:
     caps = caps_of(device)
-    for M, wanted in ((1, few_rows), (4, few_rows), (5, many_rows), (512, many_rows)):
+    for M, wanted in ((1, few_rows), (8, few_rows), (9, many_rows), (512, many_rows)):
         assert choose(caps, ProductSize(M, 384, 384)).variant == wanted
 
 

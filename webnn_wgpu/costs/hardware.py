@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from ..core.caps import Caps
 from .attention import AttentionCosts
 from .convolutions import ConvolutionCosts
+from .few_rows import MOST_ROWS
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
 from .products import ProductCosts, SubgroupTimes
 from .recurrent import RecurrentCosts
@@ -166,7 +167,7 @@ def costs_of(caps: Caps) -> Costs:
         busy_invocations=40 * 4 * 2 * 32,
         # A compute unit of RDNA serves 128 bytes a clock, while it makes 128 multiply-adds.
         free_local_bytes=1.0,
-        gemv_rows=4,  # assumed; a tile would compute 32 rows to keep these
+        gemv_rows=MOST_ROWS,  # assumed; a tile would compute 32 rows to keep these
         kind="unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU",
     )
     return Costs(

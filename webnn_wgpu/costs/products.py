@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from .few_rows import MOST_ROWS, RowTile, row_tile
 from .tiles import BLOCK_TILES, HALF_QUADS, PLAIN_ROWS, TALL_ROWS, WIDE_QUADS, BlockTile, block_tile, common_tiles
 
 if TYPE_CHECKING:
@@ -83,6 +84,16 @@ class ProductCosts(ABC):
         busy = min(1, tiles * tile.invocations / self.busy_invocations)
         slowed = max(1, tile.local_bytes_per_multiply_add / self.free_local_bytes)
         return tiles * tile.rows * tile.columns * size.K * slowed / busy
+
+    def row_tile(self, size: ProductSize, *, steps: int, most_rows: int = MOST_ROWS) -> RowTile:
+        """Return the tile of the kernels for few rows.
+
+        Args:
+            size: sizes of the product.
+            steps: iterations that a sum takes.
+            most_rows: rows that a tile may have, so that what it touches can be bound.
+        """
+        return row_tile(size, most_rows=most_rows, steps=steps, busy_invocations=self.busy_invocations)
 
     def plain_rows(self, size: ProductSize) -> int:
         """Return the rows per invocation of the plain kernel."""

@@ -5,9 +5,16 @@ The shader side is `shaders/lib/nbits.wgsl.j2`.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from ..ir.graph import Array
+from ..kernels.element import QUAD, WORD_BYTES
+from ..kernels.spec import Packing
 from ._def import OpCall
 from ._rows import wide
 from .interfaces.documentation import Parameter
@@ -45,6 +52,68 @@ def zeros_of(zero_points: Array | None, rows: int, blocks: int, bits: int) -> Ar
     if zero_points.dtype == np.uint8:
         return unpacked(zero_points.reshape(rows, -1), bits)[:, :blocks].astype(np.float64)
     return wide(zero_points.reshape(rows, blocks))
+
+
+def _columns_beside_each_other(rows: Array) -> Array:
+    """Return the transpose of a matrix, whose rows are padded to whole quads with zeros."""
+    return np.pad(rows, ((0, -len(rows) % QUAD), (0, 0))).T
+
+
+@dataclass(frozen=True)
+class NbitsWords(Packing):
+    """The words of columns of numbers, [N, blocks, bytes], as quads of columns: [words of a column, N padded to quads].
+
+    Example:
+        >>> NbitsWords().pack(np.array([[[1, 0, 0, 0, 2, 0, 0, 0]]], np.uint8))
+        array([[1, 0, 0, 0],
+               [2, 0, 0, 0]], dtype=uint32)
+    """
+
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the words."""
+        return math.prod(shape[1:]) // WORD_BYTES, -(-shape[0] // QUAD) * QUAD
+
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of the words."""
+        return math.prod(self.packed_shape(shape)) * WORD_BYTES
+
+    def pack(self, array: Any) -> Any:
+        """Return the words."""
+        return _columns_beside_each_other(np.ascontiguousarray(array).reshape(len(array), -1).view(np.uint32))
+
+
+@dataclass(frozen=True)
+class NbitsBlocks(Packing):
+    """The scales or zero points of columns, [N, blocks], as quads of columns: [blocks, N padded to quads].
+
+    Attributes:
+        columns: N.
+        blocks: blocks of a column.
+        bits: the bits of zero points, of which a byte holds several; 0 for floats. Each becomes a byte.
+
+    Example:
+        >>> NbitsBlocks(2, 3, 4).pack(np.array([[0x21, 0x03], [0x54, 0x06]], np.uint8))
+        array([[1, 4, 0, 0],
+               [2, 5, 0, 0],
+               [3, 6, 0, 0]], dtype=uint8)
+    """
+
+    columns: int
+    blocks: int
+    bits: int = 0
+
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return the shape of the scales or zero points."""
+        return self.blocks, -(-self.columns // QUAD) * QUAD
+
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of the scales or zero points."""
+        return math.prod(self.packed_shape(shape)) * element_bytes
+
+    def pack(self, array: Any) -> Any:
+        """Return the scales or zero points."""
+        rows = np.reshape(array, (self.columns, -1))
+        return _columns_beside_each_other(unpacked(rows, self.bits)[:, : self.blocks] if self.bits else rows)
 
 
 def check_bits(call: OpCall) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
 from ..costs import Choice, ProductSize
+from ..costs.few_rows import MOST_ROWS
 from ..costs.tiles import BLOCK_TILES
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
@@ -34,7 +35,12 @@ from ._def import Lowering
 from ._factors import ColumnRange, Factor, columns_of, is_constant, packed, row_major, steps_of
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 
-_OWN_PARAMS = {"subgroup": ("lanes", "rows", "quads", "b_texture", "rest"), "tiled": ("tile",), "gemv": (), "plain": ("rows",)}
+_OWN_PARAMS = {
+    "subgroup": ("lanes", "rows", "quads", "b_texture", "rest"),
+    "tiled": ("tile",),
+    "gemv": ("tile", "subgroups"),
+    "plain": ("rows",),
+}
 _COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_reads", "block")
 _TEMPLATES = {v: KernelTemplate(f"matmul.{v}", (*_OWN_PARAMS[v], *_COMMON_PARAMS)) for v in select.VARIANTS}
 TEMPLATES = tuple(_TEMPLATES.values())
@@ -222,8 +228,7 @@ def _block_calls(
     packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
     reason += ", b packed in a texture" if packing else ""
     tile = _tile(kernel, low, a, own, choice, texture=packing is not None)
-    a_quads = K % QUAD == 0 and choice.variant != "gemv"
-    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=a_quads), a.value)
+    kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=K % QUAD == 0), a.value)
     if packing:
         whole = replace(packing, transposed=b.transposed)
         part = Chain(Columns(block.first, block.end, K, b.transposed), packing)
@@ -270,10 +275,20 @@ def _tile(
         kernel.params["tile"] = tile
         return tile.rows, tile.columns
     if choice.variant == "gemv":
-        return 1, 16 * QUAD
+        most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, size, rows))
+        kernel.params["tile"] = tile = low.target.costs.products.row_tile(size, steps=size.K // QUAD, most_rows=most)
+        declare_subgroups(kernel, low.caps)
+        return tile.rows, tile.columns
     rows = int(choice.tile[0]) if choice.tile else low.target.costs.products.plain_rows(size)
     kernel.params["rows"] = rows
     return 8 * rows, 8 * QUAD
+
+
+def declare_subgroups(kernel: ProductKernel, caps: Caps) -> None:
+    """Declare whether a kernel for few rows adds up sums by shuffles, which work for subgroups of any size."""
+    kernel.params["subgroups"] = "subgroup" in caps.features
+    if kernel.params["subgroups"]:
+        kernel.features.append("subgroup")
 
 
 def _subgroup_tile(low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, float]:

@@ -17,11 +17,11 @@ from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels import select
 from ..kernels.element import QUAD
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, grid_1d
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._nbits import BITS_PARAMETER, check_bits, unpacked, zero_point_bytes, zeros_of
-from ._product import FORCED, HIGHEST_BLOCK, Addend, ProductKernel, finish
+from ._nbits import BITS_PARAMETER, NbitsBlocks, NbitsWords, check_bits, unpacked, zero_point_bytes, zeros_of
+from ._product import FORCED, HIGHEST_BLOCK, Addend, ProductKernel, declare_subgroups, finish
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import Cost
@@ -35,8 +35,14 @@ VARIANTS = ("subgroup", "tiled", "gemv", "plain")
 
 _COMMON = ("bits", "c_read", "expression", "extra_reads")
 _REGISTERS = KernelTemplate("matmul_nbits.registers", ("lanes", "rows", *_COMMON))
-_TILED = KernelTemplate("matmul_nbits.tiled", ("tile", *_COMMON))
-_GEMV = KernelTemplate("matmul_nbits.gemv", ("rows", *_COMMON))
+_TILED = KernelTemplate("matmul_nbits.tiled", ("tile", "packed", "whole", *_COMMON))
+_GEMV = KernelTemplate("matmul_nbits.gemv", ("tile", "words", "packed", "whole", "subgroups", *_COMMON))
+
+_WORDS_AT_ONCE = 4
+"""Words of a column that the kernel for few rows reads at once, if its blocks are as large."""
+
+_ROWS_OF_MANY_WORDS = 4
+"""Rows up to which it does. For more rows, that takes so many registers that too few subgroups are resident."""
 
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
@@ -93,18 +99,18 @@ def _lower(low: Lowering) -> list[KernelCall]:
     choice = _choose(low, size)
     kernel = ProductKernel(params={"bits": bits})
     kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=K % QUAD == 0), low.value(0))
-    # Blocks are whole words.
-    kernel.bind(Binding(name="b", access="read", element="uint32"), low.value(1))
-    kernel.bind(Binding(name="scales", access="read", element=low.input(2).data_type), low.value(2))
-    if low.has(3):
-        kernel.bind(Binding(name="zero_points", access="read", element=low.input(3).data_type), low.value(3))
-        if low.input(3).data_type == "uint8":
-            kernel.uniforms(zero_bytes=zero_point_bytes(blocks, bits))
+    in_registers = choice.variant in ("subgroup", "plain")
+    (_bind_rows if in_registers or not _is_constant(low) else _bind_columns)(kernel, low)
     template, (rows, columns) = _tile(kernel, low, size, choice.variant)
     tiles = -(-size.M // rows), -(-N // columns)
     kernel.uniforms(M=size.M, N=N, K=K, blocks=tiles[0], panels=tiles[1], tiles=math.prod(tiles))
     words = block_size * bits // 32
-    kernel.uniforms(block_size=block_size, block_words=words, row_words=blocks * words, scale_blocks=blocks)
+    if in_registers:
+        del kernel.params["packed"]
+        kernel.uniforms(block_size=block_size, block_words=words, row_words=blocks * words, scale_blocks=blocks)
+    else:
+        kernel.params["whole"] = K % block_size == 0
+        kernel.uniforms(block_shift=block_size.bit_length() - 1, row_words=blocks * words, scale_blocks=blocks)
     addend = Addend(low.value(4), low.input(4).data_type, (N,), 1.0) if low.has(4) else None
 
     def read(shape: Sequence[int]) -> str:
@@ -113,6 +119,43 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
     finish(kernel, low, N % QUAD == 0, read, addend, row=N)
     return [kernel.call(template, grid_1d(math.prod(tiles), low.caps), choice.reason)]
+
+
+def _is_constant(low: Lowering) -> bool:
+    """Return whether the right factor can be packed at build time."""
+    return all(low.is_constant(low.value(i)) for i in (1, 2, 3) if low.has(i))
+
+
+def _bind_rows(kernel: ProductKernel, low: Lowering) -> None:
+    """Bind the right factor as it is."""
+    kernel.params["packed"] = False
+    # Blocks are whole words.
+    kernel.bind(Binding(name="b", access="read", element="uint32"), low.value(1))
+    kernel.bind(Binding(name="scales", access="read", element=low.input(2).data_type), low.value(2))
+    if low.has(3):
+        kernel.bind(Binding(name="zero_points", access="read", element=low.input(3).data_type), low.value(3))
+        if low.input(3).data_type == "uint8":
+            kernel.uniforms(zero_bytes=zero_point_bytes(low.input(1).shape[1], low.attrs["bits"]))
+
+
+def _bind_columns(kernel: ProductKernel, low: Lowering) -> None:
+    """Bind the right factor, a constant, with columns beside each other: invocations read quads of them at once."""
+    N, blocks, _ = low.input(1).shape
+    kernel.params["packed"] = True
+    kernel.uniforms(row_quads=-(-N // QUAD))
+    packed = Packed(low.value(1), NbitsWords())
+    kernel.bind(Binding(name="b", access="read", element="uint32", quad=True), packed)
+    kernel.bind(
+        Binding(name="scales", access="read", element=low.input(2).data_type, quad=True),
+        Packed(low.value(2), NbitsBlocks(N, blocks)),
+    )
+    if low.has(3):
+        data_type = low.input(3).data_type
+        bits = low.attrs["bits"] if data_type == "uint8" else 0
+        kernel.bind(
+            Binding(name="zero_points", access="read", element=data_type, quad=True),
+            Packed(low.value(3), NbitsBlocks(N, blocks, bits)),
+        )
 
 
 def _choose(low: Lowering, size: ProductSize) -> Choice:
@@ -143,8 +186,11 @@ def _tile(kernel: ProductKernel, low: Lowering, size: ProductSize, variant: str)
         kernel.params["tile"] = tile = costs.tile_of_workgroup(Choice(variant, ""), size, most_rows=HIGHEST_BLOCK)
         return _TILED, (tile.rows, tile.columns)
     if variant == "gemv":
-        kernel.params["rows"] = rows = min(costs.plain_rows(size), costs.gemv_rows)
-        return _GEMV, (rows, 16)
+        words = min(_WORDS_AT_ONCE if size.M <= _ROWS_OF_MANY_WORDS else 2, low.attrs["block_size"] * low.attrs["bits"] // 32)
+        steps = -(-size.K * low.attrs["bits"] // (32 * words))
+        kernel.params |= {"tile": (tile := costs.row_tile(size, steps=steps)), "words": words}
+        declare_subgroups(kernel, low.caps)
+        return _GEMV, (tile.rows, tile.columns)
     lanes = low.caps.subgroup_size if variant == "subgroup" else 0
     # More rows share the work of taking numbers out of words; without subgroups each reads elements of `a` of its own.
     most = 16 if lanes and low.attrs["bits"] > 2 else 8

@@ -1,0 +1,92 @@
+"""The tiles of the kernels for products of few rows, whose workgroups share the sums of a few columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .sizes import ProductSize
+
+MOST_ROWS = 8
+"""Rows of the highest tile."""
+
+_MOST_SUMS = 1024
+"""Quads of sums that a workgroup keeps: they take 16 KiB of workgroup memory, WebGPU's default limit."""
+
+_MOST_INVOCATIONS = 256
+"""Invocations of the largest workgroup, WebGPU's default limit."""
+
+_LEAST_INVOCATIONS = 64
+"""Invocations of the smallest workgroup, a subgroup of any GPU but Qualcomm's."""
+
+_LEAST_LANES = 4
+"""Invocations beside each other, at least. Four quads of float32 are 64 bytes, a cache line or half of one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowTile:
+    """The part of a matrix product that one workgroup of a kernel for few rows computes (`shaders/lib/shares.wgsl.j2`).
+
+    Attributes:
+        rows: rows of the tile. Each invocation keeps sums of all of them.
+        lanes: invocations beside each other, a power of two. Each takes a quad of columns.
+        shares: invocations that share each sum, a power of two.
+
+    Example:
+        >>> tile = RowTile(rows=2, lanes=8, shares=32)
+        >>> tile.columns, tile.invocations, str(tile)
+        (32, 256, '2x32x32')
+    """
+
+    rows: int
+    lanes: int
+    shares: int
+
+    @property
+    def columns(self) -> int:
+        """Columns of the tile."""
+        return self.lanes * 4
+
+    @property
+    def invocations(self) -> int:
+        """Invocations of the workgroup."""
+        return self.lanes * self.shares
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.columns}x{self.shares}"
+
+
+def row_tile(size: ProductSize, *, most_rows: int, steps: int, busy_invocations: int) -> RowTile:
+    """Return the widest tile whose workgroups keep the device busy, or else the narrowest.
+
+    Wide tiles leave less to add up in workgroup memory. Each share of a sum has a step to take, and there are shares for the
+    rows, whose results they store.
+
+    Args:
+        size: sizes of the product.
+        most_rows: rows of the tile at most; tiles have 1, 2, 4 or 8.
+        steps: iterations that a sum takes.
+        busy_invocations: invocations from which on the device is busy.
+
+    Example:
+        >>> from webnn_wgpu.costs import ProductSize
+        >>> str(row_tile(ProductSize(1, 4096, 4096), most_rows=8, steps=1024, busy_invocations=10240))
+        '1x64x16'
+    """
+    rows = next(n for n in (1, 2, 4, MOST_ROWS) if n >= min(size.M, most_rows, MOST_ROWS))
+    invocations = min(_MOST_INVOCATIONS, _MOST_SUMS // rows)
+    wanted = max(rows, 1 << max(0, steps - 1).bit_length())
+    tiles: list[RowTile] = []
+    lanes = invocations // rows
+    while lanes >= _LEAST_LANES:
+        tile = RowTile(rows=rows, lanes=lanes, shares=min(wanted, invocations // lanes))
+        if tile.invocations >= _LEAST_INVOCATIONS:
+            tiles.append(tile)
+        lanes //= 2
+
+    def keeps_busy(tile: RowTile) -> bool:
+        workgroups = size.matrices * -(-size.M // rows) * -(-size.N // tile.columns)
+        return workgroups * tile.invocations >= busy_invocations
+
+    return next((tile for tile in tiles if keeps_busy(tile)), tiles[-1])
