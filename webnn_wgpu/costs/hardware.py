@@ -191,7 +191,7 @@ def costs_of(caps: Caps) -> Costs:
             taps_in_texture=False,
         ),
         # Assumed, but for `few_elements` and `many_results`, which are estimated: a GPU has more invocations to keep busy.
-        rows=HardwareRows(short_row=32, many_rows=64, few_elements=1 << 12),
+        rows=HardwareRows(short_row=32, many_rows=64, combines_by_subgroups=True, few_elements=1 << 12),
         pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=9),
         attention=HardwareAttention(
             # Assumed: these four.

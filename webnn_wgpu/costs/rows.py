@@ -19,12 +19,15 @@ class RowCosts(ABC):
     Attributes:
         short_row: elements from which on a row is worth more than one invocation.
         many_rows: rows from which on one invocation takes each, where neighboring elements belong to different rows.
+        combines_by_subgroups: whether workgroups combine values by subgroup operations, which work for subgroups of any size,
+            before they do it in workgroup memory. That saves barriers.
         few_elements: elements that a single workgroup looks through for their range; for more a kernel of many workgroups
             goes first.
     """
 
     short_row: int
     many_rows: int
+    combines_by_subgroups: bool
     few_elements: int
 
     def choose(self, variants: Collection[str], rows: int, length: int, *, columns: bool) -> Choice:

@@ -221,16 +221,18 @@ class Variant:
         name: `subgroup` or `workgroup`, which share a row among their invocations, or `plain`: one invocation per row.
         lanes: invocations that share a row.
         reason: why it was chosen, for people.
+        by_subgroups: whether the subgroups of a workgroup, of whatever size, combine values before workgroup memory does.
     """
 
     name: str
     lanes: int
     reason: str
+    by_subgroups: bool = False
 
     @property
     def features(self) -> tuple[str, ...]:
         """The device features the variant needs."""
-        return ("subgroup",) if self.name == "subgroup" else ()
+        return ("subgroup",) if self.name == "subgroup" or self.by_subgroups else ()
 
     def shape(self, view: RowView, *, quads: bool) -> RowShape:
         """Return the shape of kernels that work on a view in this way, its rows read in quads or not."""
@@ -303,10 +305,9 @@ def variant_of(
             got=f"{low.node.op}={forced}" if lanes else f"{length} elements",
             allowed=", ".join(sorted(lanes)) or f"{most_items} per invocation",
         )
-    if forced is not None:
-        return Variant(forced, lanes[forced], "forced")
-    choice = low.measured(lanes) or choose(lanes)
-    return Variant(choice.variant, lanes[choice.variant], choice.reason)
+    choice = Choice(forced, "forced") if forced is not None else low.measured(lanes) or choose(lanes)
+    by_subgroups = choice.variant == "workgroup" and "subgroup" in lanes and low.target.costs.rows.combines_by_subgroups
+    return Variant(choice.variant, lanes[choice.variant], choice.reason, by_subgroups)
 
 
 def row_launch(

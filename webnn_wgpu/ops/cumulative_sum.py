@@ -84,7 +84,8 @@ def _scan_calls(
     step = arithmetic(operation, ELEMENTS[source.element].value)
     length, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
     view = view_rows(source.shape, (axis,))
-    variant = choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4)
+    # Its workgroups need the sums of all invocations before each, not those of all.
+    variant = replace(choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4), by_subgroups=False)
     # An item is four neighbours: of four rows, or of one.
     form = "single"
     # There are no vectors of pairs.
