@@ -143,7 +143,8 @@ def test_text_and_json() -> None:
         (
             "2 slots, 2.0 MiB (unshared 2.0 MiB), 3 dispatches, 1 pass",
             "   0 e: elementwise[rank=0, whole_quads=False] (1024, 1, 1) [input0=input 0, output=slot 0] - element-wise",
-            "   1 transpose_1: strided[rank=2, read=row] (1024, 1, 1) [input=slot 0, output=slot 1] - permutation [1, 0]",
+            "   1 transpose_1: strided[rank=0, read=tiled] (256, 1, 1) [input=slot 0, output=slot 1]"
+            " - permutation [1, 0], tiles in workgroup memory",
             "   2 relu_2: elementwise[rank=0, whole_quads=False] (1024, 1, 1) [input0=slot 1, output=output out]"
             " - element-wise",
         )

@@ -34,8 +34,8 @@ _PASSES = PassCosts(
     most_fused_steps=32,
 )
 
-# Estimated: more workgroups hide latency.
-_LAUNCHES = LaunchCosts(most_iterations=UNLIMITED, most_rounds=1, shared_quads=1, shared_rows=1)
+# Estimated: more workgroups hide latency. Half of a tile is to be used along each side.
+_LAUNCHES = LaunchCosts(most_iterations=UNLIMITED, most_rounds=1, shared_quads=1, shared_rows=1, least_transposed_side=16)
 
 # Assumed. The kernel is not chosen for GPUs, but it may be forced or measured.
 _SUBGROUP_TIMES = SubgroupTimes(

@@ -71,12 +71,14 @@ class LaunchCosts:
             where starting a workgroup costs as much as a little work.
         shared_quads: quads for each round that a kernel must have for each invocation to take several.
         shared_rows: rows for each round that a kernel must have for each workgroup to take several.
+        least_transposed_side: sides of matrices from which on transposes pass through workgroup memory.
     """
 
     most_iterations: int
     most_rounds: int
     shared_quads: int
     shared_rows: int
+    least_transposed_side: int
 
     def rounds_of_quads(self, quads: int, iterations: int) -> int:
         """Return how many quads an invocation takes, each in so many iterations, of as many as a kernel writes."""

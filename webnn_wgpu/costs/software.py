@@ -17,7 +17,7 @@ from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCo
 from .products import ProductCosts, SubgroupTimes
 from .recurrent import RecurrentCosts
 from .rows import PoolingCosts, RowCosts
-from .sizes import Choice, ConvolutionSize, ProductSize
+from .sizes import UNLIMITED, Choice, ConvolutionSize, ProductSize
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -34,7 +34,14 @@ _PASSES = PassCosts(
 )
 
 # A workgroup takes 0.1 us to start. With eight quads per invocation a copy of a large tensor runs at 10.6 instead of 8.9 GB/s.
-_LAUNCHES = LaunchCosts(most_iterations=PORTABLE_ITERATIONS, most_rounds=8, shared_quads=64 * 16, shared_rows=16)
+# No order of indices makes a vector load of a transpose's reads, and workgroup memory is read in a loop over the lanes too.
+_LAUNCHES = LaunchCosts(
+    most_iterations=PORTABLE_ITERATIONS,
+    most_rounds=8,
+    shared_quads=64 * 16,
+    shared_rows=16,
+    least_transposed_side=UNLIMITED,
+)
 
 # Drivers take up to a quarter of a second longer to compile the higher tile and those of half quads, and a twentieth of a
 # second longer for the wider one. Hundreds of runs win that back, or the runs of a network with several such products. The time
