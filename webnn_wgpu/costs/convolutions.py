@@ -31,8 +31,8 @@ class ConvolutionCosts(ABC):
             a loop.
         wide_taps: taps in a row from which on neighboring pixels share most of what they read, so that an invocation of the
             depthwise kernel may compute eight.
-        depthwise_shares_reads: whether an invocation of the depthwise kernel computes several pixels or rows that share what
-            they read.
+        depthwise_shared_items: invocations that the depthwise kernel must have for each to compute pixels of several rows, or
+            eight pixels of one, which share their reads.
         taps_in_texture: whether the depthwise kernel reads constant filters from a texture.
     """
 
@@ -44,7 +44,7 @@ class ConvolutionCosts(ABC):
     written_taps: int
     written_width: int
     wide_taps: int
-    depthwise_shares_reads: bool
+    depthwise_shared_items: int
     taps_in_texture: bool
 
     def choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:

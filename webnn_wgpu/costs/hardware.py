@@ -182,12 +182,13 @@ def costs_of(caps: Caps) -> Costs:
             # Estimated: a part is to have work for all cores, and to stay in the cache that they share.
             winograd_part_bytes=1 << 24,
             most_winograd_parts=UNLIMITED,
-            # Assumed: these three.
+            # Assumed: these two.
             written_taps=9,
             written_width=7,
-            wide_taps=7,
-            # Estimated: more invocations are better than more pixels for each.
-            depthwise_shares_reads=False,
+            # Eight pixels of two rows take 200 registers.
+            wide_taps=UNLIMITED,
+            # Estimated: 160 subgroups of 32, two for each SIMD of a GPU with 40 compute units.
+            depthwise_shared_items=160 * 32,
             taps_in_texture=False,
         ),
         # Assumed, but for `few_elements` and `many_results`, which are estimated: a GPU has more invocations to keep busy.

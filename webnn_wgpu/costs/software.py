@@ -231,7 +231,7 @@ def costs_of(caps: Caps) -> Costs:
             written_taps=9,
             written_width=7,
             wide_taps=7,
-            depthwise_shares_reads=True,
+            depthwise_shared_items=1,
             taps_in_texture=True,
         ),
         # For a second kernel the range of elements takes as long as some ten thousand loads.

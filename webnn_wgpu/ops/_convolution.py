@@ -381,9 +381,11 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
     height = size.kernel[0] if width and size.taps <= costs.written_taps else 0
     step = size.strides[1] if set(size.dilations) == {1} and not size.transposed else 0
     step = step if size.strides[0] == step <= (2 if width else 1) else 0
-    sharing = costs.depthwise_shares_reads and size.nhwc and step > 0
-    rows = 2 if sharing and out_height > 1 and width and step == 1 else 1
-    columns = 2 * QUAD if sharing and width >= costs.wide_taps and out_width > QUAD else QUAD
+    rows = 2 if out_height > 1 and width and step == 1 else 1
+    columns = 2 * QUAD if width >= costs.wide_taps and out_width > QUAD else QUAD
+    shared_items = size.images * -(-out_height // rows) * -(-out_width // columns) * -(-channels // QUAD)
+    if not size.nhwc or step == 0 or shared_items < costs.depthwise_shared_items:
+        rows, columns = 1, QUAD
     weights = _filter(low, size, "hwigo", calls)
     packing = _tap_texture(low, size) if size.nhwc and whole else None
     if packing:
