@@ -13,6 +13,7 @@ from tests.support import check_op
 from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import OperationError
+from webnn_wgpu.costs.attention import DECODE_ROWS, AttentionCosts, AttentionTile, attention_tiles
 from webnn_wgpu.ops.attention import VARIANTS
 
 if TYPE_CHECKING:
@@ -198,6 +199,44 @@ def test_wide_heads(device: Device, columns: int) -> None:
         assert np.abs(check(device, arrays, variant) - by_hand(arrays)).max() < 4e-6
 
 
+def shape_of(tile: AttentionTile) -> str:
+    return f"{tile}, {tile.column_groups} of {tile.quads} quads"
+
+
+@pytest.mark.parametrize("tile", [tile for columns in (8, 48, 64, 192) for tile in attention_tiles(columns)], ids=shape_of)
+@pytest.mark.parametrize("batch", [1, 8], ids=["parts of the keys", "whole keys"])
+def test_every_tile(device: Device, tile: AttentionTile, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(AttentionCosts, "tile", lambda *_, **__: tile)
+    columns = 4 * tile.column_groups * tile.quads - 4
+    # Rows of two heads, of which one tile has some of both; keys, elements and columns that do not fill the last block.
+    arrays = qkv((2, 1), 40, 150, (24, columns), batch)
+    plan = plan_of(device.caps, "x.attention", [*arrays, None, None], {}, {"x.attention": "tiled"})
+    assert plan.dispatches[0].spec.param("tile") == tile
+    assert len(plan.dispatches) == (2 if batch == 1 else 1)
+    check(device, arrays, "tiled", causal=True)
+
+
+@pytest.mark.parametrize("columns", [4, 40, 64, 128, 256])
+def test_tiles_fit_the_limits_of_every_device(columns: int) -> None:
+    tiles = attention_tiles(columns)
+    assert [tile.rows for tile in tiles] == sorted((tile.rows for tile in tiles), reverse=True)
+    for tile in tiles:
+        assert tile.invocations <= Caps().limit("max-compute-invocations-per-workgroup")
+        assert tile.local_bytes(4) <= Caps().limit("max-compute-workgroup-storage-size")
+        assert tile.column_groups * tile.quads * 4 >= columns
+        assert tile.shares * tile.column_groups == tile.across
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 8, 9])
+def test_rows_that_share_what_is_read(device: Device, rows: int) -> None:
+    arrays = qkv((3 * rows, 3), 1, 300, (40, 24), 2)
+    plan = plan_of(as_hardware(device.caps), "x.attention", [*arrays, None, None], {})
+    few = plan.dispatches[0].spec
+    assert few.template == ("attention.decode" if rows <= DECODE_ROWS else "attention.tiled")
+    assert rows > DECODE_ROWS or few.param("rows") == rows
+    assert_within(run_plan(device, plan, arrays), by_hand(arrays).astype(np.float32), "ATOL", 4e-6)
+
+
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("queries", [1, 33])
 def test_long_keys(device: Device, queries: int, variant: str) -> None:
@@ -258,16 +297,33 @@ def test_choice_of_variant(device: Device) -> None:
     assert kernels(subgroups, (12, 12), 128, 128, (64, 128)) == "subgroup"
     assert kernels(subgroups, (12, 12), 64, 64, (33, 32)) == kernels(subgroups, (1, 1), 9, 9, (8, 260)) == "plain"
     assert kernels(software, (12, 12), 64, 64, (32, 32)) == "plain"
-    assert kernels(hardware, (12, 12), 64, 64, (32, 32)) == "tiled"
-    assert kernels(hardware, (12, 12), 1, 200, (32, 32)) == "decode"
+    assert kernels(hardware, (12, 12), 64, 64, (32, 32)) == kernels(hardware, (12, 12), 128, 128, (32, 32)) == "tiled"
+    assert kernels(hardware, (12, 12), 1, 200, (32, 32)) == kernels(hardware, (32, 4), 1, 200, (32, 32)) == "decode"
     assert kernels(hardware, (12, 12), 1, 600, (32, 32)) == "decode, combine"
-    assert kernels(hardware, (32, 2), 1, 200, (32, 32)) == "tiled"
+    assert kernels(hardware, (32, 2), 1, 100, (32, 32)) == "tiled"
+    assert kernels(hardware, (32, 2), 1, 900, (32, 32)) == "tiled, combine"
     # One head and one query: the keys are shared, so that the device has something to do.
     assert kernels(subgroups, (1, 1), 1, 4000, (32, 32)) == "subgroup, combine"
     with pytest.raises(OperationError, match=r"ext\.attention\('test'\): the forced kernel variant cannot be had"):
         kernels(software, (1, 1), 4, 4, (32, 32), {"x.attention": "subgroup"})
     with pytest.raises(OperationError, match="heads of 30 and 32 elements; allowed: plain"):
         kernels(subgroups, (1, 1), 4, 4, (30, 32), {"x.attention": "tiled"})
+
+
+def test_workgroups_fill_the_device() -> None:
+    # 160 subgroups of 32 keep a GPU with 40 compute units busy.
+    for heads, queries, keys, size, tile in (
+        (12, 128, 128, 32, "16x128"),  # MiniLM
+        (3, 197, 197, 64, "32x64"),  # ViT-tiny
+        (6, 1500, 1500, 64, "64x64"),  # Whisper
+        (12, 1024, 1024, 64, "64x64"),  # GPT-2
+        (8, 64, 8192, 128, "32x64"),
+    ):
+        types = [typed("float32", 1, heads, n, size) for n in (queries, keys, keys)]
+        inputs = [np.broadcast_to(np.float32(0), t.shape) for t in types]
+        first, *_ = plan_of(as_hardware(Caps()), "x.attention", [*inputs, None, None]).dispatches
+        assert str(first.spec.param("tile")) == tile
+        assert 2 * math.prod(first.grid) >= 160
 
 
 def test_keys_at_once_fit_workgroup_memory() -> None:

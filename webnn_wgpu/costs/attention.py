@@ -13,18 +13,143 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AttentionTile:
+    """How a workgroup of the tiled kernel divides its work (`shaders/ops/attention.tiled.wgsl.j2`).
+
+    A block of keys takes two products: scores are queries times keys, and sums are weights times values. An invocation has 8
+    rows of both. The invocations of a row share the keys of its scores. For its sums some share the columns, and the others
+    have the same columns for other keys. Their sums are added at the end.
+
+    Attributes:
+        rows, keys: sides of a block of scores.
+        own_keys: keys whose scores an invocation computes, a multiple of 4.
+        depth: quads of queries and keys that are in workgroup memory at once.
+        column_groups: how many invocations share the columns of a row's sums.
+        quads: quads of columns that each of these has.
+
+    Example:
+        >>> tile = AttentionTile(rows=64, keys=64, own_keys=8, depth=4, column_groups=4, quads=2)
+        >>> tile.invocations, tile.across, tile.shares, tile.local_bytes(4), str(tile)
+        (64, 8, 2, 16896, '64x64')
+    """
+
+    rows: int
+    keys: int
+    own_keys: int
+    depth: int
+    column_groups: int
+    quads: int
+
+    @property
+    def invocations(self) -> int:
+        """Invocations of the workgroup."""
+        return self.down * self.across
+
+    @property
+    def down(self) -> int:
+        """How many invocations there are one below the other."""
+        return self.rows // OWN_ROWS
+
+    @property
+    def across(self) -> int:
+        """How many invocations share a row."""
+        return self.keys // self.own_keys
+
+    @property
+    def shares(self) -> int:
+        """How many shares of the keys are summed up apart."""
+        return self.across // self.column_groups
+
+    @property
+    def steps(self) -> int:
+        """Quads of values that an invocation takes from workgroup memory for each of its columns, until there are others."""
+        return min(self.column_groups, max(1, _VALUE_QUADS // (4 * self.across * self.quads)))
+
+    @property
+    def query_copies(self) -> int:
+        """Quads that each invocation copies of `depth` quads of the queries."""
+        return max(1, self.depth * self.rows // self.invocations)
+
+    @property
+    def key_copies(self) -> int:
+        """Quads that each invocation copies of `depth` quads of the keys."""
+        return self.depth * self.keys // self.invocations
+
+    @property
+    def copied_values(self) -> int:
+        """Keys whose values the workgroup copies at once, a power of two."""
+        return 1 << (self.invocations // (self.column_groups * self.quads)).bit_length() - 1
+
+    @property
+    def value_copies(self) -> int:
+        """Quads that each invocation copies of the values that are in workgroup memory at once."""
+        return 4 * self.shares * self.steps // self.copied_values
+
+    @property
+    def slices(self) -> int:
+        """Rows of `across` + 1 quads of workgroup memory for keys or values."""
+        return max(self.own_keys * self.depth, self.steps * 4 * self.quads)
+
+    def iterations(self, size: int) -> int:
+        """Return how many iterations of loops a block takes, with queries and keys of some size."""
+        return -(-size // (4 * self.depth)) + self.own_keys // 4 * self.column_groups // self.steps + 1
+
+    def local_bytes(self, element_bytes: int) -> int:
+        """Return the bytes of workgroup memory, with keys and values of some size."""
+        of_rows = self.rows * (self.across * (16 + 4) + 8 + 16)
+        return of_rows + 4 * element_bytes * self.slices * (self.across + 1)
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.keys}"
+
+
+OWN_ROWS = 8
+"""Rows of an invocation of the tiled kernel."""
+
+DECODE_ROWS = 8
+"""Most rows of a workgroup of the `decode` kernel."""
+
+_VALUE_QUADS = 256
+"""Quads of values that are in workgroup memory at once, about."""
+
+_BLOCKS = ((64, 64, 8, 4), (32, 64, 4, 4), (16, 128, 4, 2))
+"""Rows, keys, own keys and depth of the tiled kernel's blocks, larger ones first. All have 64 invocations."""
+
+
+def attention_tiles(columns: int) -> list[AttentionTile]:
+    """Return the tiles of the tiled kernel that have registers for a head's columns, larger ones first."""
+    tiles: list[AttentionTile] = []
+    for rows, keys, own_keys, depth in _BLOCKS:
+        across = keys // own_keys
+        groups = [1 << i for i in range(across.bit_length())]
+        # Three quads of 8 rows take 96 registers: as many have room beside 32 scores, but not beside 64.
+        most = 3 if own_keys == 4 and across < 32 else 2
+        fitting = [(n * quads, quads, n) for quads in range(2, most + 1) for n in groups if n * quads * 4 >= columns]
+        if fitting:
+            _, quads, column_groups = min(fitting)
+            tiles.append(
+                AttentionTile(
+                    rows=rows, keys=keys, own_keys=own_keys, depth=depth, column_groups=column_groups, quads=quads
+                )
+            )
+    return tiles
+
+
+@dataclass(frozen=True, kw_only=True)
 class AttentionCosts(ABC):
     """Costs of attention.
 
     Attributes:
         busy_units: units below which the keys are shared among several.
+        busy_workgroups: workgroups of the tiled kernel that keep the device busy.
         shortest_part: keys of a part at least: combining shorter ones costs more than is gained.
-        decode_keys: keys of a part of the `decode` kernel.
+        decode_keys: most keys of a part of the `decode` kernel.
         long_keys: keys from which on compiling a larger kernel pays.
         subgroup_barriers: whether kernels in subgroups synchronize them, where the device has such barriers.
     """
 
     busy_units: int
+    busy_workgroups: int
     shortest_part: int
     decode_keys: int
     long_keys: int
@@ -68,6 +193,47 @@ class AttentionCosts(ABC):
         wide = length >= self.long_keys and lanes <= 8
         return 64 if wide else min(32, 40, key=lambda keys: -(-length // keys) * keys)
 
+    def tile(self, rows: int, keys: int, columns: int, matrices: int) -> AttentionTile:
+        """Return the tile of the tiled kernel: the largest of which there are enough to keep the device busy.
+
+        Parts of the keys are a second choice, since another dispatch combines their results.
+
+        Args:
+            rows: rows of queries for each head of keys.
+            keys: how many keys.
+            columns: width of a head of values.
+            matrices: heads of keys of all batches.
+        """
+        tiles = attention_tiles(columns)
+        full = [tile for tile in tiles[:-1] if tile.rows < 2 * rows] + tiles[-1:]
+        for in_parts in (False, True):
+            for tile in full:
+                parts = -(-keys // tile.keys) if in_parts else 1
+                if -(-rows // tile.rows) * matrices * parts >= self.busy_workgroups:
+                    return tile
+        return full[-1]
+
+    def decode_part(self, rows: int, keys: int, units: int) -> tuple[int, int]:
+        """Return how many keys an invocation of the `decode` kernel has at once, and how many keys a part has.
+
+        Where the keys have several parts, these are so short that they keep the device busy.
+
+        Args:
+            rows: rows of a unit.
+            keys: how many keys.
+            units: how many units there are, if none has a part of the keys.
+        """
+        part = self.decode_keys
+        while keys > self.decode_keys and part > 64 and units * -(-keys // part) < self.busy_workgroups:
+            part //= 2
+        # As many products as two rows of 16 keys are in registers.
+        own_keys = next(own for own in (16, 8, 4) if own * rows <= 4 * DECODE_ROWS)
+        return min(own_keys, part // 16), part
+
     def parts_of_keys(self, units: int, keys: int) -> int:
         """Return how many invocations or workgroups are to share the keys of a unit, given how many units there are."""
         return min(-(-self.busy_units // units), keys // self.shortest_part) if units < self.busy_units else 1
+
+    def parts_of_tiles(self, tiles: int) -> int:
+        """Return how many workgroups of the tiled kernel are to share the keys of a tile, given how many tiles there are."""
+        return -(-self.busy_workgroups // tiles)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..core.caps import Caps
-from .attention import AttentionCosts
+from .attention import DECODE_ROWS, AttentionCosts
 from .convolutions import ConvolutionCosts
 from .few_rows import MOST_ROWS
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
@@ -114,10 +114,6 @@ class HardwarePooling(PoolingCosts):
         return Choice("workgroup", "large windows")
 
 
-_DECODE_ROWS = 4
-"""Most rows per head of keys for which the `decode` kernel is taken: a tile would compute 32 rows to keep these. Estimated."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class HardwareAttention(AttentionCosts):
     """Costs of attention on a GPU."""
@@ -126,7 +122,7 @@ class HardwareAttention(AttentionCosts):
         """Return the kernel of tiles in workgroup memory, or the one for few rows, if the heads allow."""
         if "tiled" not in possible:
             return Choice("plain", "heads that are wide or not whole quads")
-        if rows <= _DECODE_ROWS:
+        if rows <= DECODE_ROWS:
             return Choice("decode", f"hardware GPU, {rows} row(s) for each head of keys")
         return Choice("tiled", "hardware GPU: tiles in workgroup memory")
 
@@ -195,6 +191,8 @@ def costs_of(caps: Caps) -> Costs:
         rows=HardwareRows(short_row=32, many_rows=64, combines_by_subgroups=True, few_elements=1 << 12),
         pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=9),
         attention=HardwareAttention(
+            # Estimated: two subgroups of 32 on each SIMD of 40 compute units.
+            busy_workgroups=80,
             # Assumed: these four.
             busy_units=8,
             shortest_part=256,

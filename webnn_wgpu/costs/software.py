@@ -240,6 +240,7 @@ def costs_of(caps: Caps) -> Costs:
         attention=SoftwareAttention(
             lanes=caps.subgroup_size,
             busy_units=8,
+            busy_workgroups=8,
             shortest_part=256,
             decode_keys=256,
             long_keys=512,

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 from ..core.caps import Caps
 from ..costs import ProductSize, Tile
+from ..costs.attention import AttentionTile
 from ..costs.few_rows import RowTile
 from ..costs.tiles import BlockTile
 from .element import ELEMENTS, QUAD, WORD_BYTES
@@ -179,7 +180,9 @@ class KernelSpec:
     def __str__(self) -> str:
         if self.source:
             return self.template
-        simple = [f"{k}={v}" for k, v in self.params if isinstance(v, bool | int | float | str | BlockTile | RowTile)]
+        simple = [
+            f"{k}={v}" for k, v in self.params if isinstance(v, bool | int | float | str | BlockTile | RowTile | AttentionTile)
+        ]
         return f"{self.template}[{', '.join(simple)}]"
 
 

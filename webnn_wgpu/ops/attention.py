@@ -16,6 +16,7 @@ import numpy as np
 from ..core.data_types import FLOATS
 from ..core.errors import OperationError
 from ..costs import Choice
+from ..costs.attention import DECODE_ROWS, AttentionTile
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
 from ..kernels import select
@@ -35,8 +36,8 @@ from .softmax import SOFTMAX_OPERATIONS
 _PARAMS = {
     "subgroup": ("lanes", "rows", "key_quads", "quads", "whole"),
     "queries": ("lanes", "keys", "quads", "whole"),
-    "tiled": ("quads",),
-    "decode": (),
+    "tiled": ("tile", "one_mask"),
+    "decode": ("rows", "own_keys"),
     "plain": ("rows", "quads"),
 }
 VARIANTS = tuple(_PARAMS)
@@ -200,13 +201,23 @@ def _window(attrs: Attrs) -> tuple[int, int]:
 
 @dataclass(frozen=True, kw_only=True)
 class _Plan:
-    """How the work of a node is divided: rows per unit, columns in registers, keys per part."""
+    """How the work of a node is divided.
+
+    Attributes:
+        rows: rows of a unit.
+        part_keys: keys of a unit.
+        quads: quads of columns in registers, of the kernels that have no tile.
+        own_keys: keys that an invocation of the `decode` kernel has at once.
+        tile: the tile of the `tiled` kernel.
+    """
 
     variant: str
     reason: str
     rows: int
-    quads: int
     part_keys: int
+    quads: int = 0
+    own_keys: int = 0
+    tile: AttentionTile | None = None
 
 
 class _Lowering:
@@ -251,7 +262,11 @@ class _Lowering:
             rows = self.costs.plain_rows(self.rows)
             kernel.params["rows"] = rows
             workgroups = -(-units * panels * -(-self.rows // rows) // 64)
-        if plan.variant != "decode":
+        if plan.variant == "tiled":
+            kernel.params |= {"tile": plan.tile, "one_mask": self._has_one_mask()}
+        elif plan.variant == "decode":
+            kernel.params |= {"rows": plan.rows, "own_keys": plan.own_keys}
+        else:
             kernel.params["quads"] = plan.quads
         if plan.variant in _IN_SUBGROUPS:
             whole = not self.low.has(4) and (left, right) == (_UNBOUNDED, _UNBOUNDED)
@@ -333,7 +348,9 @@ class _Lowering:
         choice = self._choice(possible, forced)
         variant, reason = choice.variant, choice.reason
         if variant == "decode":
-            return _Plan(variant=variant, reason=reason, rows=1, quads=0, part_keys=self.costs.decode_keys)
+            rows = min(self.rows, DECODE_ROWS)
+            own_keys, part_keys = self.costs.decode_part(rows, self.k.length, self._units(rows))
+            return _Plan(variant=variant, reason=reason, rows=rows, part_keys=part_keys, own_keys=own_keys)
         if variant == "plain":
             quads = min(16, -(-self.v.size // QUAD))
             return _Plan(
@@ -341,40 +358,51 @@ class _Lowering:
                 reason=reason,
                 rows=self.rows,
                 quads=quads,
-                part_keys=self._part_keys(QUAD, self.q.size // QUAD + 5, self.rows),
+                part_keys=self._part_keys(QUAD, self.q.size // QUAD + 5, self._parts(self.rows)),
             )
         if variant == "tiled":
-            iterations = -(-self.q.size // 16) + 5
-            return _Plan(
-                variant=variant,
-                reason=reason,
-                rows=32,
-                quads=-(-self.v.size // 32),
-                part_keys=self._part_keys(32, iterations, 32),
-            )
+            tile = self.costs.tile(self.rows, self.k.length, self.v.size, self.k.heads * self.q.batch)
+            iterations = tile.iterations(self.q.size)
+            parts = self.costs.parts_of_tiles(self._units(tile.rows))
+            part_keys = self._part_keys(tile.keys, iterations, parts)
+            return _Plan(variant=variant, reason=reason, rows=tile.rows, part_keys=part_keys, tile=tile)
         lanes = caps.subgroup_size
         quads = -(-self.v.size // (QUAD * lanes))
         if variant == "queries":
             keys = self.costs.keys_at_once(self.k.length, lanes)
-            part_keys = self._part_keys(keys, self.q.size // QUAD + keys + 1, QUAD * lanes)
+            part_keys = self._part_keys(keys, self.q.size // QUAD + keys + 1, self._parts(QUAD * lanes))
             return _Plan(variant=variant, reason=reason, rows=QUAD * lanes, quads=quads, part_keys=part_keys)
         rows = self.costs.subgroup_rows(self.rows, quads)
         block = self.costs.key_quads(rows) * lanes
-        part_keys = self._part_keys(block * QUAD, self.q.size // QUAD + 2 * block + 3, rows)
+        part_keys = self._part_keys(block * QUAD, self.q.size // QUAD + 2 * block + 3, self._parts(rows))
         return _Plan(variant=variant, reason=reason, rows=rows, quads=quads, part_keys=part_keys)
 
-    def _part_keys(self, block: int, iterations: int, rows: int) -> int:
+    def _has_one_mask(self) -> bool:
+        """Return whether all rows of a unit have the same mask."""
+        if not self.low.has(3):
+            return False
+        full = (self.q.batch, self.q.heads, self.q.length, self.k.length)
+        _, head, row, _ = broadcast_strides(self.low.input(3).shape, full)
+        return (self.group == 1 or not head) and (self.q.length == 1 or not row)
+
+    def _units(self, rows: int) -> int:
+        """Return how many units of some rows there are, if none has a part of the keys."""
+        return -(-self.rows // rows) * self.k.heads * self.q.batch
+
+    def _parts(self, rows: int) -> int:
+        """Return how many parts of the keys units of some rows are to have."""
+        return self.costs.parts_of_keys(self._units(rows), self.k.length)
+
+    def _part_keys(self, block: int, iterations: int, parts: int) -> int:
         """Return how many keys one invocation takes.
 
         Args:
             block: keys that are taken at once.
             iterations: those of all loops together that one block takes.
-            rows: rows of a unit.
+            parts: how many parts of the keys there should be.
         """
-        length = self.k.length
         most = self.low.target.costs.launches.most_iterations // iterations * block
-        wanted = self.costs.parts_of_keys(-(-self.rows // rows) * self.k.heads * self.q.batch, length)
-        most = min(most, max(block, -(-length // max(1, wanted))))
+        most = min(most, max(block, -(-self.k.length // max(1, parts))))
         return -(-most // block) * block
 
     def _choice(self, possible: Sequence[str], forced: str | None) -> Choice:
