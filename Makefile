@@ -37,6 +37,9 @@ pytest = $(BIN)/python -m pytest $(in_processes)
 # package, name the ICD file of a SwiftShader of your own: make test-swiftshader SWIFTSHADER=/path/to/vk_swiftshader_icd.json
 SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
 
+# The software driver of the Mesa that `make hardware` unpacks beside the system's.
+NEWER_LAVAPIPE := $(VENV)/hardware/mesa-25/lvp_icd.json
+
 # Where the tests are that need no device, which `make test-quick` runs.
 QUICK := tests/checks tests/conformance tests/documentation tests/exporters tests/generation tests/golden tests/prose tests/unit
 
@@ -45,7 +48,7 @@ types = $(BIN)/pyright --pythonpath $(BIN)/python
 beside_types = @report=$$(mktemp); $(types) >$$report 2>&1 & checker=$$!; $(1); tests=$$?; \
 	wait $$checker; checked=$$?; cat $$report; rm -f $$report; exit $$((tests || checked))
 
-.PHONY: help demo test test-quick test-all test-swiftshader test-subgroups test-oldest hardware swiftshader lint style docs bench venv driver clean
+.PHONY: help demo test test-quick test-all test-swiftshader test-newer-mesa test-subgroups test-oldest hardware swiftshader lint style docs bench venv driver clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -67,6 +70,7 @@ test-all: lint $(VENV)/.weights ## everything: all device profiles, random graph
 	@$(ensure_driver)
 	$(pytest) --profiles=all -m "not bench" $(ARGS)
 	@$(MAKE) test-swiftshader ARGS=
+	@[ ! -e $(NEWER_LAVAPIPE) ] || $(MAKE) test-newer-mesa ARGS=
 	@$(MAKE) test-subgroups ARGS=
 	@$(MAKE) test-oldest ARGS=
 
@@ -78,7 +82,11 @@ test-oldest: $(VENV)/.installed-dev ## tests of what touches wgpu, and the confo
 
 test-swiftshader: $(VENV)/.installed-dev $(VENV)/.weights swiftshader ## conformance cases and tests of operators on SwiftShader
 	$(on_swiftshader) $(BIN)/webnn-wgpu doctor
-	$(on_swiftshader) $(pytest) $(or $(ARGS),tests/conformance tests/ops tests/kernels/test_math_library.py)
+	$(on_swiftshader) $(pytest) $(or $(ARGS),tests/conformance tests/ops tests/kernels/test_math_library.py tests/models/test_agreement.py)
+
+test-newer-mesa: $(VENV)/.installed-dev $(VENV)/.weights hardware ## the same on a newer Mesa's software driver
+	$(on_newer_lavapipe) $(BIN)/webnn-wgpu doctor
+	$(on_newer_lavapipe) $(pytest) $(or $(ARGS),tests/conformance tests/ops tests/models/test_agreement.py)
 
 # SwiftShader's subgroups have 4 invocations, llvmpipe's 8 unless it is told how many bits of them it computes at once. Of a
 # machine's drivers Vulkan's loader is shown Mesa's software driver alone.
@@ -117,6 +125,8 @@ clean: ## remove the environment and whatever tools leave behind
 
 # The loader takes drivers from its own list unless one of these, the second for older loaders, names others.
 on_swiftshader = VK_DRIVER_FILES=$(abspath $(SWIFTSHADER)) VK_ICD_FILENAMES=$(abspath $(SWIFTSHADER))
+on_newer_lavapipe = VK_DRIVER_FILES=$(abspath $(NEWER_LAVAPIPE)) VK_ICD_FILENAMES=$(abspath $(NEWER_LAVAPIPE)) \
+	LD_LIBRARY_PATH=$(abspath $(dir $(NEWER_LAVAPIPE)))/usr/lib/x86_64-linux-gnu
 
 # Of the package, of which it is a part, two files are taken, and nothing is installed.
 $(VENV)/swiftshader/vk_swiftshader_icd.json: | $(VENV)/.made

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import pytest
 
+import webnn_wgpu as wn
 from webnn_wgpu.accuracy.distance import assert_within
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.core.data_types import FLOATS
@@ -28,8 +30,12 @@ PROFILES: dict[str, tuple[str, ...] | None] = {
     "default-limits": (),
     "f16-only": ("shader-f16",),
     "subgroup-only": ("subgroup", "subgroup-barrier"),
+    "hardware": None,
 }
-"""Device profiles by name: the features to request, with WebGPU's default limits; None asks for all the adapter has."""
+"""Device profiles by name: the features to request, with WebGPU's default limits; None asks for all the adapter has.
+
+On the device of `hardware`, graphs are compiled as for a GPU.
+"""
 
 _profiles: dict[str, Device] = {}
 
@@ -38,7 +44,8 @@ def new_profile(name: str) -> Device:
     """Return a new device of a profile, which has compiled nothing yet; skip the test where the adapter lacks a feature."""
     features = PROFILES[name]
     if features is None:
-        return open_device()
+        with _settings_of(name):
+            return open_device()
     limits = {k: v for k, v in DEFAULT_LIMITS.items() if k != "max-bindings-per-bind-group"}
     adapter = adapters()[0]
     if missing := set(features) - adapter.features:
@@ -47,11 +54,26 @@ def new_profile(name: str) -> Device:
     return Device.of(gpu, owned=True)
 
 
+@contextmanager
+def _settings_of(name: str) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if name == "hardware":
+            patch.setenv("WEBNN_WGPU_TARGET", "hardware")
+        yield
+
+
 def open_profile(name: str) -> Device:
     """Return the device of a profile, opened once."""
     if name not in _profiles:
         _profiles[name] = new_profile(name)
     return _profiles[name]
+
+
+def profile_context(name: str) -> wn.MLContext:
+    """Return a new context on the device of a profile."""
+    gpu = open_profile(name).gpu
+    with _settings_of(name):  # the package forgets a device with its last context
+        return wn.ml.create_context(gpu)
 
 
 def type_of(array: Array) -> TensorType:

@@ -13,7 +13,7 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.conformance import sources
-from tests.support import open_profile
+from tests.support import profile_context
 from webnn_wgpu.testing import build_case
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ MODES = (
     Mode("constants as inputs", constants_as_inputs=True),
     Mode("default limits", backend="default-limits"),
     Mode("default limits, unfolded", backend="default-limits", disabled_passes=("fold_constants",)),
+    Mode("hardware", backend="hardware"),
+    Mode("hardware, unfolded", backend="hardware", disabled_passes=("fold_constants",)),
 )
 """The ways to run a case on a device."""
 
@@ -65,9 +67,12 @@ def _ways() -> Iterator[ParameterSet]:
 
 @pytest.fixture(scope="module")
 def contexts(context: wn.MLContext) -> Iterator[dict[str, wn.MLContext]]:
-    with wn.ml.create_context(open_profile("default-limits").gpu) as plain:
+    with (
+        profile_context("default-limits") as plain,
+        profile_context("hardware") as hardware,
+    ):
         assert not plain.caps.features
-        yield {"device": context, "default-limits": plain}
+        yield {"device": context, "default-limits": plain, "hardware": hardware}
 
 
 @pytest.fixture(scope="module")

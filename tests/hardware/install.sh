@@ -36,4 +36,6 @@ for package in "$apt"/*.deb; do dpkg -x "$package" "$folder/mesa-25"; done
 libraries=$folder/mesa-25/usr/lib/x86_64-linux-gnu
 printf '{"ICD": {"api_version": "1.4.305", "library_path": "%s"}, "file_format_version": "1.0.0"}\n' \
     "$libraries/libvulkan_radeon.so" >"$folder/mesa-25/radeon_icd.json"
+printf '{"ICD": {"api_version": "1.4.305", "library_path": "%s"}, "file_format_version": "1.0.0"}\n' \
+    "$libraries/libvulkan_lvp.so" >"$folder/mesa-25/lvp_icd.json"
 rm -r "$apt"

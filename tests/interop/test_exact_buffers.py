@@ -15,7 +15,7 @@ import wgpu
 import webnn_wgpu as wn
 from tests.kernels.large import limited
 from tests.runtime.counting import count_objects, counted, created
-from tests.support import PROFILES, open_profile
+from tests.support import PROFILES, profile_context
 from webnn_wgpu import debug
 from webnn_wgpu.api.backend import DeviceBackend
 from webnn_wgpu.core.data_types import DATA_TYPES
@@ -69,7 +69,7 @@ class Guarded:
 
 @pytest.fixture(params=PROFILES)
 def anywhere(request: pytest.FixtureRequest) -> wn.MLContext:
-    return wn.ml.create_context(open_profile(request.param).gpu)
+    return profile_context(request.param)
 
 
 @pytest.fixture(params=["raw", "plain"])

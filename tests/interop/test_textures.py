@@ -9,7 +9,7 @@ from PIL import Image
 
 import webnn_wgpu as wn
 from tests.runtime.counting import HOST_COPIES, counted
-from tests.support import PROFILES, open_profile
+from tests.support import PROFILES, profile_context
 
 WIDTH, HEIGHT = 40, 30
 PIXELS = np.random.default_rng(7).integers(0, 256, (HEIGHT, WIDTH, 4), dtype=np.uint8)
@@ -41,7 +41,7 @@ def resized(image: Any, size: tuple[int, int]) -> Any:
 
 @pytest.fixture(params=PROFILES)
 def anywhere(request: pytest.FixtureRequest) -> wn.MLContext:
-    return wn.ml.create_context(open_profile(request.param).gpu)
+    return profile_context(request.param)
 
 
 @pytest.mark.parametrize("data_type", ["float32", "float16"])

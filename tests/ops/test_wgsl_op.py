@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
-from tests.support import PROFILES, open_profile
+from tests.support import PROFILES, open_profile, profile_context
 from webnn_wgpu import debug
 from webnn_wgpu.testing import check_kernel
 
@@ -54,7 +54,7 @@ def scaled(builder: wn.MLGraphBuilder, x: wn.MLOperand, **options: Any) -> Any:
 
 @pytest.fixture(params=PROFILES)
 def anywhere(request: pytest.FixtureRequest) -> wn.MLContext:
-    return wn.ml.create_context(open_profile(request.param).gpu)
+    return profile_context(request.param)
 
 
 def test_in_the_middle_of_a_graph(anywhere: wn.MLContext) -> None:

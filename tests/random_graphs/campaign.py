@@ -25,6 +25,7 @@ from tests.runtime.counting import count_objects, resident_bytes
 from tests.spoiling import spoil_workgroup_memory
 from tests.support import PROFILES, open_profile
 from webnn_wgpu.core.errors import OutOfMemoryError
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.text import to_text
 from webnn_wgpu.plan.forced import forceable
 from webnn_wgpu.runtime.buffer import Buffer
@@ -34,7 +35,6 @@ from webnn_wgpu.runtime.program import Program
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webnn_wgpu.core.caps import Caps
     from webnn_wgpu.ir.graph import Array, Graph
     from webnn_wgpu.runtime.device import Device
 
@@ -133,12 +133,13 @@ class Pretence:
     hardware: bool = False
     binding_bytes: int = 0
 
-    def caps(self, device: Device) -> Caps:
-        """Return the capabilities to plan for."""
-        caps = replace(device.caps, adapter_type="DiscreteGPU") if self.hardware else device.caps
+    def target(self, device: Device) -> Target:
+        """Return the target to plan for."""
+        target = Target.of(device.caps, "hardware") if self.hardware else device.target
         if not self.binding_bytes:
-            return caps
-        return replace(caps, limits=(*caps.limits, ("max-storage-buffer-binding-size", self.binding_bytes)))
+            return target
+        limits = (*device.caps.limits, ("max-storage-buffer-binding-size", self.binding_bytes))
+        return replace(target, caps=replace(device.caps, limits=limits))
 
 
 def run_campaign(
@@ -208,7 +209,7 @@ def _run(seed: int, index: int, profile: str, pretence: Pretence, report: Report
     forced: dict[str, str] = {}
     try:
         graph, feeds, forced = case(seed, index)
-        check_graph(device, graph, feeds, report.tally, forced, pretence.caps(device))
+        check_graph(device, graph, feeds, report.tally, forced, pretence.target(device))
     # Whatever it is, the campaign goes on and reports it.
     except Exception as error:
         if pretence.binding_bytes and isinstance(error, OutOfMemoryError):
@@ -234,7 +235,7 @@ def smallest(
     def fails(candidate: Graph, given: Mapping[str, Array]) -> bool:
         nonlocal message
         try:
-            check_graph(device, candidate, given, forced=forced, caps=pretence.caps(device))
+            check_graph(device, candidate, given, forced=forced, target=pretence.target(device))
         except error as found:
             message = str(found)
             return True

@@ -17,7 +17,6 @@ from tests.support import assert_same
 from webnn_wgpu.accuracy.bounds import bounds
 from webnn_wgpu.accuracy.judging import differs, judge
 from webnn_wgpu.core.errors import OperationError
-from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes import PASSES, run_passes
@@ -29,7 +28,7 @@ from webnn_wgpu.runtime.program import Program
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from webnn_wgpu.core.caps import Caps
+    from webnn_wgpu.costs import Target
     from webnn_wgpu.ir.graph import Array, Graph, Node
     from webnn_wgpu.runtime.device import Device
 
@@ -78,7 +77,7 @@ def check_graph(
     feeds: Mapping[str, Array],
     tally: Tally | None = None,
     forced: Mapping[str, str] | None = None,
-    caps: Caps | None = None,
+    target: Target | None = None,
 ) -> None:
     """Run a graph on a device, operator by operator and as a whole, and compare; also as passes that are not exact made it.
 
@@ -88,21 +87,21 @@ def check_graph(
         feeds: its inputs.
         tally: counts what is compared.
         forced: kernel variants to take, where the device and the shapes allow them.
-        caps: what to plan for, where that is not all the device can.
+        target: what to plan for, if not for the device as it is.
 
     Raises:
         MismatchError: an operator's result is out of its bounds, or the whole graph's outputs differ from its operators'.
     """
     tally = tally if tally is not None else Tally()
-    caps = device.caps if caps is None else caps
-    _check(device, graph, feeds, tally, forced, caps)
+    target = device.target if target is None else target
+    _check(device, graph, feeds, tally, forced, target)
     narrow = any(value.type.data_type == "float16" for value in graph.values.values())
     for wide in (False, True) if narrow else (False,):
-        rewritten, reports = run_passes(replace(graph, wide=wide), Target.of(caps), _FUSING)
+        rewritten, reports = run_passes(replace(graph, wide=wide), target, _FUSING)
         if any(r.name in INEXACT and r.nodes_before != r.nodes_after for r in reports) and all(
             is_bounded(node.op) for node in rewritten.nodes
         ):
-            _check(device, rewritten, feeds, tally, forced, caps)
+            _check(device, rewritten, feeds, tally, forced, target)
 
 
 def _check(
@@ -111,16 +110,16 @@ def _check(
     feeds: Mapping[str, Array],
     tally: Tally,
     forced: Mapping[str, str] | None,
-    caps: Caps,
+    target: Target,
 ) -> None:
-    forced = {} if forced is None or not _possible(caps, graph, forced) else forced
-    simple, _ = run_passes(graph, Target.of(caps), _OTHERS)
+    forced = {} if forced is None or not _possible(target, graph, forced) else forced
+    simple, _ = run_passes(graph, target, _OTHERS)
     # Every result is an output, but for views: those are the memory of what they view.
     made = {str(o): o for node in simple.nodes if OPS[node.op].lower is not None for o in node.outputs}
     values: dict[int, Array] = dict(simple.constants)
     values |= {value: feeds[name] for name, value in simple.inputs.items()}
     if made:
-        (found,) = run(device, replace(simple, outputs=made), feeds, _OTHERS, forced, caps)
+        (found,) = run(device, replace(simple, outputs=made), feeds, _OTHERS, forced, target)
         values |= {made[name]: array for name, array in found.items()}
     for node in simple.nodes:
         operands = [None if i is None else values[i] for i in node.inputs]
@@ -133,18 +132,18 @@ def _check(
     tally.nodes.update(node.op for node in simple.nodes)
     wanted = {name: values[value] for name, value in simple.outputs.items()}
     # Twice, because the second run finds in the slots what the first has left there.
-    for when, whole in zip(("first", "second"), run(device, graph, feeds, INEXACT, forced, caps, times=2), strict=True):
+    for when, whole in zip(("first", "second"), run(device, graph, feeds, INEXACT, forced, target, times=2), strict=True):
         try:
             assert_same(whole, wanted)
         except AssertionError as error:
             raise MismatchError(f"the whole graph ({when} run) differs from its operators one by one: {error}") from error
 
 
-def _possible(caps: Caps, graph: Graph, forced: Mapping[str, str]) -> bool:
+def _possible(target: Target, graph: Graph, forced: Mapping[str, str]) -> bool:
     """Return whether variants can be taken for all of a graph's operators, as they are and fused."""
     try:
         for disabled in (_OTHERS, INEXACT):
-            make_plan(run_passes(graph, Target.of(caps), disabled)[0], Target.of(caps), forced)
+            make_plan(run_passes(graph, target, disabled)[0], target, forced)
     except OperationError:
         return False
     return True
@@ -189,12 +188,12 @@ def run(
     feeds: Mapping[str, Array],
     disabled_passes: Collection[str],
     forced: Mapping[str, str],
-    caps: Caps,
+    target: Target,
     times: int = 1,
 ) -> list[dict[str, Array]]:
     """Compile a graph, run it so many times and free it."""
-    optimized, _ = run_passes(graph, Target.of(caps), disabled_passes)
-    program = Program(device, make_plan(verify(optimized), Target.of(caps), forced))
+    optimized, _ = run_passes(graph, target, disabled_passes)
+    program = Program(device, make_plan(verify(optimized), target, forced))
     try:
         return [program.start(feeds, list(graph.outputs)).result() for _ in range(times)]
     finally:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,10 @@ import pytest
 
 from tests.support import Sketch
 from tests.targets import DEFAULT_TARGET
+from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.core.errors import MLTypeError
-from webnn_wgpu.core.settings import cache_enabled, dump_folder, forced_variants, recorder_name
+from webnn_wgpu.core.settings import TargetKind, cache_enabled, dump_folder, forced_target, forced_variants, recorder_name
+from webnn_wgpu.costs import Target
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.ops._def import Lowering
 from webnn_wgpu.plan import make_plan
@@ -57,6 +60,28 @@ def test_malformed_forced_variants(monkeypatch: pytest.MonkeyPatch, value: str) 
         forced_variants()
     item = value.rpartition(",")[2]
     assert str(raised.value) == (f"WEBNN_WGPU_FORCE must hold items operator=variant; got {item!r}; allowed: matmul=tiled")
+
+
+def test_forced_target(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WEBNN_WGPU_TARGET", raising=False)
+    assert forced_target() is None
+    for kind in ("hardware", "software"):
+        monkeypatch.setenv("WEBNN_WGPU_TARGET", f" {kind}")
+        assert forced_target() == kind
+    monkeypatch.setenv("WEBNN_WGPU_TARGET", "Hardware")
+    with pytest.raises(MLTypeError) as raised:
+        forced_target()
+    assert str(raised.value) == "WEBNN_WGPU_TARGET must name a kind of device; got 'Hardware'; allowed: hardware, software"
+
+
+@pytest.mark.parametrize("adapter_type", ["CPU", "DiscreteGPU"])
+def test_a_target_has_the_costs_of_its_kind_or_of_the_forced_one(adapter_type: str) -> None:
+    caps, other = Caps(adapter_type=adapter_type), Caps(adapter_type={"CPU": "DiscreteGPU"}.get(adapter_type, "CPU"))
+    own, others = Target.of(caps), Target.of(other)
+    assert own.costs != others.costs
+    kinds: dict[str, TargetKind] = {"CPU": "software", "DiscreteGPU": "hardware"}
+    assert Target.of(caps, kinds[caps.adapter_type]) == replace(own, forced=True)
+    assert Target.of(caps, kinds[other.adapter_type]) == Target(caps, others.costs, forced=True)
 
 
 def test_forced_variants_must_exist() -> None:

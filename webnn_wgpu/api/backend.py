@@ -198,8 +198,11 @@ class DeviceBackend:
         return make_plan(optimized, self.target, forced_variants(), self.measured(tuning)), reports
 
     def measured(self, tuning: Sources) -> Tuning | None:
-        """Return what is known of kernel variants: from the sources given, the context's, the user's files, the package's."""
-        if tuning is None or self.tuning is None:
+        """Return what is known of kernel variants: from the sources given, the context's, the user's files, the package's.
+
+        Nothing is, if graphs are compiled as for another kind of device.
+        """
+        if tuning is None or self.tuning is None or self.target.forced:
             return None
         return tuning_for(self.caps, [*tuning, *self.tuning, *tuning_files(self.caps)])
 

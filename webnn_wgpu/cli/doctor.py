@@ -19,7 +19,7 @@ from webnn_wgpu import WebNNError, __version__
 from webnn_wgpu.core.cache import cache_folder
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.core.data_types import DATA_TYPES
-from webnn_wgpu.core.settings import cache_enabled, forced_variants
+from webnn_wgpu.core.settings import cache_enabled, forced_target, forced_variants
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 from webnn_wgpu.kernels.templates import shader_root
 from webnn_wgpu.runtime import device as devices
@@ -227,10 +227,11 @@ def _version(distribution: str) -> str | None:
 
 
 def _settings(advice: list[str]) -> dict[str, str]:
-    try:
-        forced_variants()
-    except WebNNError as error:
-        advice.append(str(error))
+    for setting in (forced_variants, forced_target):
+        try:
+            setting()
+        except WebNNError as error:
+            advice.append(str(error))
     if sys.platform == "linux" and "XDG_RUNTIME_DIR" not in os.environ:
         advice.append("Mesa's drivers write errors that do no harm unless XDG_RUNTIME_DIR is set: export XDG_RUNTIME_DIR=/tmp")
     return {name: value for name, value in sorted(os.environ.items()) if name.startswith(SETTING_PREFIXES)}

@@ -4,14 +4,19 @@ WEBNN_WGPU_CACHE=off     no cache is read or written
 WEBNN_WGPU_DUMP=folder   the source of every kernel is written there when it is compiled
 WEBNN_WGPU_FORCE=a=b,..  kernel variants to take: operator=variant
 WEBNN_WGPU_RECORDER=..   `raw` or `plain`
+WEBNN_WGPU_TARGET=..     `hardware` or `software`: the kind of device that graphs are compiled for, on any device
 """
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal, TypeAlias, get_args
 
 from .errors import MLTypeError
+
+TargetKind: TypeAlias = Literal["hardware", "software"]
+"""A kind of device: GPUs, or drivers that run shaders on the CPU."""
 
 
 def cache_enabled() -> bool:
@@ -43,3 +48,20 @@ def forced_variants() -> dict[str, str]:
 def recorder_name() -> str:
     """Return the recorder that WEBNN_WGPU_RECORDER names, or an empty string."""
     return os.environ.get("WEBNN_WGPU_RECORDER", "")
+
+
+def forced_target() -> TargetKind | None:
+    """Return the kind of device that WEBNN_WGPU_TARGET names; None if it names none, and each device counts as what it is.
+
+    Raises:
+        MLTypeError: there is no such kind.
+    """
+    name = os.environ.get("WEBNN_WGPU_TARGET", "").strip()
+    for kind in get_args(TargetKind):
+        if name == kind:
+            return kind
+    if name:
+        raise MLTypeError(
+            "WEBNN_WGPU_TARGET must name a kind of device", got=repr(name), allowed=", ".join(get_args(TargetKind))
+        )
+    return None

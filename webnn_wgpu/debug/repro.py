@@ -49,6 +49,9 @@ data = np.load(HERE / {data!r})
 
 '''
 
+_SETTINGS = ("WEBNN_WGPU_FORCE", "WEBNN_WGPU_TARGET")
+"""Settings on which the kernels of a graph depend."""
+
 _TAIL = """
 results = [debug.compare(found[name], data[f"{{name}}.expected"], data[f"{{name}}.allowed"]) for name in {names}]
 for result in results:
@@ -88,7 +91,7 @@ class Repro:
         for behind, source in self.sources.items():
             (folder / f"{stem}{behind}").write_bytes(source.encode() if isinstance(source, str) else source)
         body = "".join(f"{line}\n" for line in self.lines).replace("{stem}", stem)
-        forced = os.environ.get("WEBNN_WGPU_FORCE", "")
+        forced = {name: os.environ[name] for name in _SETTINGS if os.environ.get(name)}
         modules = ["import os"] * bool(forced) + ["import sys", "from pathlib import Path", ""]
         modules += ["import ml_dtypes"] * ("ml_dtypes." in body) + ["import numpy as np"]
         head = _HEAD.format(
@@ -96,7 +99,7 @@ class Repro:
             device=self.device,
             data=f"{stem}.npz",
             imports="\n".join(modules),
-            settings=f'os.environ["WEBNN_WGPU_FORCE"] = {forced!r}\n' * bool(forced),
+            settings="".join(f'os.environ["{name}"] = {value!r}\n' for name, value in forced.items()),
             options='device_type="cpu"' if self.software else "",
         )
         path = folder / f"{stem}.py"

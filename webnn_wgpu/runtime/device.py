@@ -29,6 +29,7 @@ from ..core.errors import (
 )
 from ..core.garbage import Scarce
 from ..core.process import process_options
+from ..core.settings import forced_target
 from ..costs import Target
 from ..kernels.element import padded_bytes
 from .buffer import Buffer
@@ -65,13 +66,14 @@ class Device:
     Attributes:
         gpu: the `wgpu.GPUDevice`.
         caps: what it can do.
-        target: the same, and what work takes on it.
+        target: the same, and what work takes on it, or on the kind of device that `WEBNN_WGPU_TARGET` names.
         owned: whether it was opened here, rather than handed in by its owner.
         lock: held while the device's queue is used.
         users: contexts on it that have not ended.
     """
 
     def __init__(self, gpu: wgpu.GPUDevice, *, owned: bool, caps: Caps | None = None) -> None:
+        kind = forced_target()  # first, because it may raise
         self.gpu, self.owned = gpu, owned
         _watch_forks()
         if owned:
@@ -84,7 +86,7 @@ class Device:
         self.users = 0
         with self.translated("opening the device"):
             self.caps = caps or _caps_of(gpu)
-        self.target = Target.of(self.caps)
+        self.target = Target.of(self.caps, kind)
         self.shared: dict[str, Any] = {}
         """Caches of the other modules of this package, by module."""
 
