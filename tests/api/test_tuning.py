@@ -13,7 +13,7 @@ import pytest
 
 import webnn_wgpu as wn
 from examples.models import mlp
-from tests.support import new_profile, run_graph
+from tests.support import new_profile, profile_context, run_graph
 from tests.unit.test_tuning import GRAPHS, asked
 from webnn_wgpu import tuner
 from webnn_wgpu.core import cache
@@ -54,6 +54,17 @@ def reason(built: wn.MLGraph) -> str:
 
 def only(variant: str, context: wn.MLContext) -> Tuning:
     return Tuning.of(context.caps, {"softmax: float32[6, 64]; axis=1": Measured(variant, {variant: 0.25})})
+
+
+def test_files_decide_nothing_where_the_kind_of_device_is_forced(context: wn.MLContext, user: Path) -> None:
+    only("plain", context).save(tunings.tuning_files(context.caps)[0])
+    with profile_context("full") as usual, profile_context("hardware") as forced:
+        with graph(usual) as built:
+            assert reason(built).startswith("measured")
+        with graph(forced) as built:
+            assert not reason(built).startswith("measured")
+        with graph(forced, tuning=only("plain", context)) as built:
+            assert reason(built).startswith("measured")
 
 
 X = np.random.default_rng(1).standard_normal((6, 64)).astype(np.float32)

@@ -100,6 +100,24 @@ def test_a_chain_is_split_to_the_operator_that_is_wrong(
     assert (shown.returncode, shown.stderr) == (1, "")
 
 
+def test_the_program_has_the_settings_that_decide_about_kernels(
+    context: wn.MLContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"WEBNN_WGPU_FORCE": "softmax=plain", "WEBNN_WGPU_TARGET": "hardware"}
+    for setting, value in settings.items():
+        monkeypatch.setenv(setting, value)
+    graph = chain(context)
+    name, *_ = graph.kernels
+    graph.override(name, wrong_index(graph.kernels[name].wgsl))
+    first = debug.diff(graph, {"x": ROWS}, folder=tmp_path).first
+    assert first is not None
+    for setting in settings:
+        monkeypatch.delenv(setting)
+    program = (tmp_path / f"{first.label}.py").read_text(encoding="utf-8")
+    assert all(f'os.environ["{setting}"] = {value!r}\n' in program for setting, value in settings.items())
+    assert run(first.repro_path).returncode == 1
+
+
 def _twice(name: str) -> Any:
     from dataclasses import replace
 

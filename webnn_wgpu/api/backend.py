@@ -200,11 +200,12 @@ class DeviceBackend:
     def measured(self, tuning: Sources) -> Tuning | None:
         """Return what is known of kernel variants: from the sources given, the context's, the user's files, the package's.
 
-        Nothing is, if graphs are compiled as for another kind of device.
+        Files are not consulted if graphs are compiled as for a kind of device that was asked for.
         """
-        if tuning is None or self.tuning is None or self.target.forced:
+        if tuning is None or self.tuning is None:
             return None
-        return tuning_for(self.caps, [*tuning, *self.tuning, *tuning_files(self.caps)])
+        files = [] if self.target.forced else tuning_files(self.caps)
+        return tuning_for(self.caps, [*tuning, *self.tuning, *files])
 
     @property
     def textures(self) -> TextureKernels:

@@ -17,8 +17,8 @@ class Target:
     Attributes:
         caps: what it can do.
         costs: what work takes on it.
-        forced: whether the costs are those of a kind of device that was asked for. What was measured on the device decides
-            nothing then.
+        forced: whether the costs are those of a kind of device that was asked for. Results that earlier programs measured on
+            the device decide nothing then.
     """
 
     caps: Caps
