@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -32,8 +33,10 @@ from .models import (
     printed_file,
     shape_options,
     values,
+    written_file,
 )
 from .progress import loading
+from .suite import SUITE_SECONDS, bench_suite
 from .text import write_section
 
 PERCENTILES = (50, 90, 95, 99)
@@ -100,10 +103,18 @@ def _finite(_context: click.Context, parameter: click.Parameter, seconds: float)
 @click.option(
     "--compare", nargs=2, type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare two records instead."
 )
+@click.option("--suite", is_flag=True, help="Measure the built-in models instead of MODEL.")
+@click.option("--only", multiple=True, metavar="NAME", help="Of --suite: this model; may be given several times.")
+@click.option("--tune", is_flag=True, help="Of --suite: measure the kernel variants too, which takes minutes.")
+@click.option("--html", type=written_file, help="Of --suite: write the record as a page.")
 @options(compatible)
 @failing_well
 def bench(**given: Any) -> None:
     """Measure the ONNX file MODEL; with OUTPUT write the record there, as --json does.
+
+    With --suite, measure built-in models: networks of common architectures with random weights, which need no file. It prints
+    one table. The file of --json has all figures, the device and the versions, and no data of yours: send it with a report
+    about speed. -t is the time for each model, 2 seconds by default.
 
     The spellings of onnxruntime_perf_test (-r, -m, -t, -f NAME:SIZE, -I) and TFLite's benchmark_model (--graph=, --num_runs=,
     --warmup_runs=, --input_layer=, --input_layer_shape=) are taken; those of their options that mean nothing here are passed
@@ -116,8 +127,18 @@ def bench(**given: Any) -> None:
         compare(*given["compare"])
         return
     model: Path | None = given["graph"] or given["model"]
+    if given["suite"]:
+        if model is not None:
+            raise click.UsageError("--suite has models of its own: name no MODEL")
+        is_default = click.get_current_context().get_parameter_source("seconds") is ParameterSource.DEFAULT
+        seconds = SUITE_SECONDS if is_default else given["seconds"]
+        bench_suite(seconds=seconds, **{name: given[name] for name in ("device", "only", "tune", "json_path", "html")})
+        return
+    for option in ("only", "tune", "html"):
+        if given[option]:
+            raise click.UsageError(f"--{option} is an option of --suite")
     if model is None:
-        raise click.UsageError("name a MODEL, or two records to --compare")
+        raise click.UsageError("name a MODEL, give --suite, or two records to --compare")
     given["shapes"] = {**layer_shapes(given["input_layer"], given["input_layer_shape"]), **given["shapes"]}
     inputs = values(model, given)
     with open_context(given["device"]) as context:

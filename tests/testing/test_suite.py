@@ -1,0 +1,110 @@
+"""The benchmark of a device: its built-in models, its record and its page."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+import webnn_wgpu as wn
+from tests.golden.planning import planning_context
+from tests.golden.records import record as caps_record
+from webnn_wgpu.testing.suite import MODELS, Conformance, Job, PeerFigures, SuiteRecord, built_in, report, run_suite
+from webnn_wgpu.testing.suite.measuring import LoadedGraph, measure, relative_difference
+from webnn_wgpu.testing.suite.models import BuiltInModel
+
+if TYPE_CHECKING:
+    from webnn_wgpu.testing.suite.models import RandomNetwork
+
+MULTIPLY_ADDS = {"product": 1 << 30, "mobilenet_v2": 300e6, "resnet50": 4.1e9, "encoder": 1.4e9, "lstm": 105e6}
+"""Multiply-adds of the architectures, as their papers and simple counting give them."""
+
+
+def small(n: RandomNetwork) -> wn.MLOperand:
+    return n.builder.softmax(n.dense(n.input("x", 6, 64), 32), 1)
+
+
+SMALL = BuiltInModel("a dense layer", small)
+
+
+def job(context: wn.MLContext, model: BuiltInModel = SMALL) -> Job:
+    return Job("small", model.description, partial(LoadedGraph.of, model, context))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_built_in_models_are_the_architectures_they_name(name: str) -> None:
+    context, planning = planning_context(caps_record("amd"))
+    builder, output, feeds = MODELS[name].network(context)
+    plan = builder.plan({"output": output})
+    assert planning.plans
+    assert feeds
+    assert {array.dtype.name for array in feeds.values()} == {MODELS[name].data_type}
+    operations = {dispatch.node: dispatch.operations or 0 for dispatch in plan.dispatches}
+    if name in MULTIPLY_ADDS:
+        assert sum(operations.values()) / 2 == pytest.approx(MULTIPLY_ADDS[name], rel=0.1)
+
+
+def test_a_run_has_the_figures_of_its_models_and_their_tuning(context: wn.MLContext) -> None:
+    broken = BuiltInModel("fails", lambda n: n.builder.matmul(n.input("x", 2, 3), n.input("y", 2, 3)))
+    told: list[str] = []
+    jobs = [job(context), Job("broken", "", partial(LoadedGraph.of, broken, context))]
+    begun = SuiteRecord.begin(context)
+    found = run_suite(begun, jobs, seconds=0, tune_until=time.monotonic() + 60, tell=told.append)
+    assert told == ["small", "broken", "small: tuning"]
+    figures, failed = found.models
+    assert figures.runs >= 3
+    assert figures.best_ms <= figures.wall_ms
+    assert figures.dispatches >= figures.shaders >= 2
+    assert figures.operations >= 2 * 6 * 64 * 32
+    assert figures.device_bytes >= 4 * 64 * 32
+    assert figures.slowest
+    assert figures.tuned_ms is not None
+    assert "matmul" in "".join(found.variants)
+    assert all(ms > 0 for times in found.variants.values() for ms in times.values())
+    assert "matmul" in failed.error
+    assert SuiteRecord.from_json(found.to_json()) == found
+
+
+def test_tuning_ends_when_its_time_is_over(context: wn.MLContext) -> None:
+    found = run_suite(SuiteRecord.begin(context), [job(context)], seconds=0, tune_until=time.monotonic() - 1)
+    assert found.models[0].runs
+    assert found.models[0].tuned_ms is None
+    assert not found.variants
+
+
+def test_the_page_shows_the_record_and_carries_it(context: wn.MLContext) -> None:
+    figures = measure("small", "</script>", job(context).load, 0)
+    figures = replace(figures, peers={"another": PeerFigures(wall_ms=1234.5), "absent": PeerFigures(note="not there")})
+    record = replace(
+        SuiteRecord.begin(context).with_model(figures),
+        conformance=Conformance(passed=3, failed={"add: one": "2 is not 3"}, not_run=4, seconds=1),
+    )
+    page = report(record)
+    for text in ("1234.50", "not there", "add: one: 2 is not 3", "3 cases passed, 1 failed, 4 not run", "&lt;/script&gt;"):
+        assert text in page
+    carried = re.search(r'<script type="application/json" id="record">(.*)</script>', page, re.DOTALL)
+    assert carried is not None
+    assert SuiteRecord.from_json(carried[1].replace("<\\/", "</")) == record
+    assert "http" not in page.replace(carried[1], "")
+
+
+def test_what_is_no_record_is_refused() -> None:
+    for text in ("", "[]", "{}", json.dumps({"format": 0})):
+        with pytest.raises(wn.WebNNError, match="no record of a benchmark"):
+            SuiteRecord.from_json(text)
+
+
+def test_differences_are_parts_of_the_largest_number() -> None:
+    wanted = {"x": np.array([4.0, -8.0], np.float32), "n": np.array([1])}
+    assert relative_difference({"x": np.array([4.0, -6.0]), "n": np.array([7])}, wanted) == 0.25
+
+
+def test_models_are_chosen_by_name(context: wn.MLContext) -> None:
+    assert [each.name for each in built_in(context)] == list(MODELS)
+    assert [each.name for each in built_in(context, ["lstm"])] == ["lstm"]
