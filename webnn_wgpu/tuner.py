@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -102,11 +103,11 @@ class Tuner:
             total_us = total_us or sum(taken_us.values())
             ordered = sorted(operators, key=lambda name: -taken_us[name])
             for i, name in enumerate(ordered):
-                if progress is not None:
-                    progress(i, len(ordered), MEASURING + name)
+                tell = partial(progress or _tell_nobody, i, len(ordered), MEASURING + name)
+                tell()
                 self._done.add(name)
                 if taken_us[name] >= _NEGLIGIBLE * total_us:
-                    self._choose(name, operators[name])
+                    self._choose(name, operators[name], tell)
             if progress is not None:
                 progress(len(ordered), len(ordered), MEASURING)
 
@@ -132,12 +133,13 @@ class Tuner:
             running.microseconds()
             return running.microseconds()
 
-    def _choose(self, name: str, operator: _Operator) -> None:
-        """Measure the variants of an operator and note the choice, if it is one."""
+    def _choose(self, name: str, operator: _Operator, tell: Callable[[], None]) -> None:
+        """Measure the variants of an operator and note the choice, if it is one; `tell` is called before each variant."""
         plans, usual = self._plans(name, operator)
         running: dict[str, _Running] = {}
         try:
             for variant, plan in plans.items():
+                tell()  # may raise, to end the measurement
                 try:
                     running[variant] = _Running(self._device, plan, operator.graph)
                 except WebNNError as error:
@@ -189,6 +191,10 @@ class Tuner:
         if not chosen:
             plans[chosen] = usual
         return plans, chosen
+
+
+def _tell_nobody(_done: int, _total: int, _what: str) -> None:
+    pass
 
 
 def _essence(plan: ExecutionPlan) -> Hashable:

@@ -88,7 +88,8 @@ def test_what_is_measured_is_used_from_then_on(context: wn.MLContext, user: Path
     assert not reason(before).startswith("measured")
     told: list[tuple[int, int, str]] = []
     found = before.tune(progress=lambda *args: told.append(args))
-    assert told == [(0, 1, "measuring softmax: float32[6, 64]; axis=1"), (1, 1, "measuring ")]
+    # Once for the operator, and once for each of its variants.
+    assert list(dict.fromkeys(told)) == [(0, 1, "measuring softmax: float32[6, 64]; axis=1"), (1, 1, "measuring ")]
     (measured,) = found.choices.values()
     assert set(measured.milliseconds) <= {"plain", "subgroup", "workgroup"}
     assert all(ms > 0 for ms in measured.milliseconds.values())

@@ -128,9 +128,7 @@ def attention_tiles(columns: int) -> list[AttentionTile]:
         if fitting:
             _, quads, column_groups = min(fitting)
             tiles.append(
-                AttentionTile(
-                    rows=rows, keys=keys, own_keys=own_keys, depth=depth, column_groups=column_groups, quads=quads
-                )
+                AttentionTile(rows=rows, keys=keys, own_keys=own_keys, depth=depth, column_groups=column_groups, quads=quads)
             )
     return tiles
 

@@ -28,7 +28,8 @@ class RandomNetwork:
     """
 
     def __init__(self, context: MLContext, data_type: FloatType) -> None:
-        self.builder, self.data_type = MLGraphBuilder(context), data_type
+        self.builder = MLGraphBuilder(context)
+        self.data_type: FloatType = data_type
         self.feeds: dict[str, Array] = {}
         self._random = np.random.default_rng(0)
 
