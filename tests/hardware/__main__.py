@@ -57,7 +57,7 @@ def _is_faulty(row: Row) -> bool:
 
 def _rows(family: Family, models: Sequence[str]) -> list[Row]:
     with Compiler(family) as compiler:
-        caps = caps_of(compiler.adapter["features"], family.subgroup)
+        caps = caps_of(compiler.adapter, family.subgroup)
         return compile_all(compiler, dispatches(models, caps), _progress(family.name))
 
 

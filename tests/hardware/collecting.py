@@ -18,7 +18,7 @@ from webnn_wgpu.inspection.kernels import _workgroup_size
 from webnn_wgpu.kernels.templates import render
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 RECORD = "amd"
 """The record whose limits and features the plans are made for."""
@@ -58,10 +58,12 @@ class Dispatch:
         return self.workgroups * -(-self.invocations // size)
 
 
-def caps_of(features: Sequence[str], subgroup: int) -> Caps:
-    """Return the record of a GPU of AMD's with some features and a size of subgroups."""
+def caps_of(adapter: Mapping[str, Any], subgroup: int) -> Caps:
+    """Return the record of a GPU of AMD's with the features and the name of an adapter, and a size of subgroups."""
+    features: Sequence[str] = adapter["features"]
     caps = Caps.from_json(record(RECORD))
-    return replace(caps, features=frozenset(features) & caps.features, subgroup_size=subgroup if "subgroup" in features else 0)
+    size = subgroup if "subgroup" in features else 0
+    return replace(caps, features=frozenset(features) & caps.features, subgroup_size=size, device=adapter["device"])
 
 
 def dispatches(models: Sequence[str], caps: Caps) -> Iterator[Dispatch]:

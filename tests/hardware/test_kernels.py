@@ -44,14 +44,14 @@ def compiler(request: pytest.FixtureRequest) -> Iterator[Compiler]:
 
 
 def test_kernels_stay_within_their_budgets(compiler: Compiler) -> None:
-    caps = caps_of(compiler.adapter["features"], compiler.family.subgroup)
+    caps = caps_of(compiler.adapter, compiler.family.subgroup)
     rows = compile_all(compiler, dispatches(golden_models(), caps))
     assert len({row.dispatch.wgsl for row in rows}) > 300
     assert exceeded(compiler.family, rows) == []
 
 
 def test_a_kernel_over_its_budget_is_named(compiler: Compiler) -> None:
-    caps = caps_of(compiler.adapter["features"], compiler.family.subgroup)
+    caps = caps_of(compiler.adapter, compiler.family.subgroup)
     rows = compile_all(compiler, dispatches(["example/mlp"], caps))
     tight = {compiler.family.name: {name: {"registers": 1} for name in ("matmul.tiled", "elementwise")}}
     assert any("budget 1" in fault or "no budget" in fault for fault in exceeded(compiler.family, rows, tight))

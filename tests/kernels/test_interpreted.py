@@ -58,6 +58,7 @@ FOUR_BITS = {"bits": 4, "block_size": 32}
 PACKED = [RANDOM.integers(0, 256, (24, 2, 16), np.uint8), RANDOM.random((24, 2), np.float32), None, None]
 
 EXTENSIONS = (
+    Call("matmul", "long sums", [(5, 2048), (2048, 8)]),
     Call("x.attention", "short", [(1, 2, 5, 8), (1, 1, 9, 8), (1, 1, 9, 8), None, None]),
     Call("x.attention", "long", [*LONG, None, None]),
     Call("x.cache_update", "rows", [(2, 3, 8, 16), (2, 3, 2, 16), np.int32([1])], {"axis": 2}),
@@ -88,6 +89,11 @@ def cases() -> list[tuple[Call, str]]:
     known = {str(call): call for call in calls()}
     chosen = [*(known[name] for name in NAMES), *EXTENSIONS]
     return [(call, variant) for call in chosen for variant in ("", *forceable().get(call.name, ()))]
+
+
+def hardware(subgroup_size: int) -> Caps:
+    """Return the capabilities of a GPU."""
+    return Caps(features=frozenset(WANTED_FEATURES), subgroup_size=subgroup_size, adapter_type="DiscreteGPU")
 
 
 def graph_of(call: Call) -> Graph:
@@ -145,8 +151,7 @@ def test_the_interpreter_computes_what_the_device_does(device: Device, call: Cal
 @pytest.mark.parametrize("subgroup_size", [8, 16, 32, 64])
 @pytest.mark.parametrize(("call", "variant"), cases(), ids=lambda value: str(value) or "chosen")
 def test_kernels_for_hardware_compute_what_the_reference_does(call: Call, variant: str, subgroup_size: int) -> None:
-    caps = Caps(features=frozenset(WANTED_FEATURES), subgroup_size=subgroup_size, adapter_type="DiscreteGPU")
-    plan = plan_of(caps, call, variant)
+    plan = plan_of(hardware(subgroup_size), call, variant)
     if plan is None:
         return  # a variant that the call cannot have
     graph = graph_of(call)
@@ -157,6 +162,7 @@ def test_kernels_for_hardware_compute_what_the_reference_does(call: Call, varian
 
 
 def test_every_template_is_interpreted(device: Device) -> None:
-    plans = [plan for call, variant in cases() if (plan := plan_of(device.caps, call, variant)) is not None]
+    kinds = device.caps, hardware(32)
+    plans = [plan for call, variant in cases() for caps in kinds if (plan := plan_of(caps, call, variant)) is not None]
     ran = {dispatch.spec.template for plan in plans for dispatch in plan.dispatches}
     assert {file.name.removesuffix(".wgsl.j2") for file in (shader_root() / "ops").iterdir()} - ran == set()

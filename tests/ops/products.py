@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tests.support import run_graph, type_of
+from webnn_wgpu.costs.products import ProductCosts
+from webnn_wgpu.costs.tiles import block_tile
 from webnn_wgpu.ir.graph import Graph, Node, Value, frozen_array
 from webnn_wgpu.ir.verify import verify
 from webnn_wgpu.ops import OPS
@@ -15,6 +17,8 @@ from webnn_wgpu.passes import run_passes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import pytest
 
     from webnn_wgpu.ir.graph import Array
     from webnn_wgpu.runtime.device import Device
@@ -35,6 +39,12 @@ def assert_signed(actual: Array, a: Array, b: Array, a_transpose: bool = False, 
         bound += 2.0**-11 * np.abs(wanted) + 2.0**-25
     assert actual.shape == wanted.shape
     assert np.all(np.abs(actual - wanted) <= bound)
+
+
+def in_tiles(monkeypatch: pytest.MonkeyPatch, sides: Sequence[float], parts: int = 1) -> None:
+    """Have all products of the tiled kernel computed in one tile, and their sums in some parts."""
+    tile = block_tile(sides)
+    monkeypatch.setattr(ProductCosts, "tile_and_parts", lambda *_, **__: (tile, parts))
 
 
 class Chain:

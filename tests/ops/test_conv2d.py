@@ -21,14 +21,13 @@ from tests.ops.convolutions import (
     check_folded,
 )
 from tests.ops.movers import refusal, typed
-from tests.ops.products import Chain, check_fused
+from tests.ops.products import Chain, check_fused, in_tiles
 from tests.ops.rows import as_hardware, plan_of, run_plan
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
 from tests.targets import DEFAULT_TARGET
 from tests.unit.test_tuning import asked
 from webnn_wgpu.core.errors import MLTypeError, OperationError
 from webnn_wgpu.costs import Target
-from webnn_wgpu.costs.products import ProductCosts
 from webnn_wgpu.costs.tiles import BLOCK_TILES, BlockTile
 from webnn_wgpu.kernels.packing import Chain as PackingChain
 from webnn_wgpu.kernels.packing import PanelTexture
@@ -178,10 +177,27 @@ def test_grid_folds(device: Device, variant: str, layout: str) -> None:
     check_folded(device, "conv2d", case, layout, variant)
 
 
-@pytest.mark.parametrize("channels", [6, 8, 20], ids=["taps cut", "taps whole", "taps long"])
+@LAYOUT
+@pytest.mark.parametrize("kind", ["channels", "one_and_all", "cast"])
+def test_sums_in_parts_change_no_number(device: Device, layout: str, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_tiles(monkeypatch, (32, 32), 3)
+    rng = np.random.default_rng(10)
+    for data_type, case in (("float32", GENERAL[2]), ("float16", Case(2, 1, 3, 8, (7, 6), (3, 5), {"padding": (1, 1, 1, 1)}))):
+        chain = Chain()
+        x, weights, channels = (random_array(rng, data_type, shape, 1) for shape in case.shapes("conv2d", layout))
+        operands = [chain.input(x), chain.constant(weights), chain.constant(channels)]
+        result = chain.apply("conv2d", operands, **case.attrs(layout))
+        check_fused(device, chain, getattr(Ending(chain, result, layout, rng), kind)(), {"conv2d": "tiled"})
+        inputs = case.operands(rng, "conv2d", layout, data_type=data_type)
+        plan = make_plan(op_graph("conv2d", inputs, case.attrs(layout)), device.target, {"conv2d": "tiled"})
+        assert plan.dispatches[-1].spec.template == "partial_sums"
+        check_op(device, "conv2d", inputs, case.attrs(layout), forced={"conv2d": "tiled"})
+
+
+@pytest.mark.parametrize("channels", [6, 8, 16, 36], ids=["taps cut", "taps whole", "taps even", "taps long"])
 @pytest.mark.parametrize("tile", BLOCK_TILES, ids=str)
 def test_every_tile_of_workgroups(device: Device, tile: BlockTile, channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ProductCosts, "tile_of_workgroup", lambda *_, **__: tile)
+    in_tiles(monkeypatch, tile.sides)
     layout = "nchw" if tile.rows == 64 else "nhwc"
     case = Case(1, 1, channels, 70, (12, 15), (2, 3))
     inputs = case.operands(np.random.default_rng(11), "conv2d", layout)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ops.movers import refusal, typed
-from tests.ops.products import Chain, assert_signed, check_fused, whole_numbers
+from tests.ops.products import Chain, assert_signed, check_fused, in_tiles, whole_numbers
 from tests.support import check_op, op_graph, open_profile, random_array, run_graph
 from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.errors import OperationError
@@ -105,6 +105,18 @@ def test_epilogue_changes_no_number(device: Device, variant: str) -> None:
         # The epilogue has an alpha and a beta of its own.
         output = chain.apply("linear", [biased], alpha=1.5, beta=-0.25)
         check_fused(device, chain, output, {"gemm": variant})
+
+
+@pytest.mark.parametrize("profile", ["full", "subgroup-only"])
+def test_sums_in_parts_change_no_epilogue(profile: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_tiles(monkeypatch, (32, 32), 4)
+    device, rng = open_profile(profile), np.random.default_rng(4)
+    for data_type, N in itertools.product(("float32", "float16"), (8, 5)):
+        chain = Chain()
+        a, b = (chain.input(random_array(rng, data_type, shape, 1)) for shape in ((6, 88), (88, N)))
+        c, bias = (chain.constant(random_array(rng, data_type, (count, 1))) for count in (6, 1))
+        biased = chain.apply("add", [bias, chain.apply("gemm", [a, b, c], alpha=0.7, beta=0.3)])
+        check_fused(device, chain, chain.apply("linear", [biased], alpha=1.5, beta=-0.25), {"gemm": "tiled"})
 
 
 def test_shares_the_kernel_of_matmul(device: Device) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ops.movers import refusal, typed
-from tests.ops.products import Chain, assert_signed, check_fused, whole_numbers
+from tests.ops.products import Chain, assert_signed, check_fused, in_tiles, whole_numbers
 from tests.support import PROFILES, Sketch, check_op, op_graph, open_profile, random_array, run_graph
 from tests.targets import DEFAULT_TARGET
 from tests.unit.test_tuning import asked
@@ -283,3 +283,14 @@ def test_every_tile(device: Device, tile: str) -> None:
         known = Tuning.of(device.caps, {operator: Measured(tile, {tile: 1.0})})
         actual = run_graph(device, graph, {"0": a}, tuning=known)
         np.testing.assert_array_equal(actual["0"], interpret(graph, {"0": a})["0"])
+
+
+@pytest.mark.parametrize("sides", [(32, 32), (64, 64, 2), (16, 32, 8)], ids=lambda sides: "x".join(map(str, sides)))
+def test_sums_in_parts(device: Device, sides: Sequence[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    in_tiles(monkeypatch, sides, 3)
+    rng = np.random.default_rng(10)
+    for data_type, left, right, N in (("float32", (2, 1), (3,), 36), ("float16", (), (), 70), ("float32", (3,), (), 13)):
+        inputs = [whole_numbers(rng, data_type, *left, 37, 203), whole_numbers(rng, data_type, *right, 203, N)]
+        plan = make_plan(op_graph("matmul", inputs), device.target, {"matmul": "tiled"})
+        assert [d.spec.template for d in plan.dispatches] == ["matmul.tiled", "partial_sums"]
+        check_op(device, "matmul", inputs, forced={"matmul": "tiled"})

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..core.caps import Caps
+from .architectures import architecture_of
 from .attention import DECODE_ROWS, AttentionCosts
 from .convolutions import ConvolutionCosts
 from .few_rows import MOST_ROWS
@@ -54,6 +55,10 @@ _SHARING = SharingCosts(merges=True, worth_a_kernel_ns=100_000, certain_share=0.
 
 # Estimated: caches of GPUs may be larger than those of processors. Assumed: the bytes that are soon uploaded.
 _RUNTIME = RuntimeCosts(uncached_bytes=128 << 20, soon_uploaded_bytes=16 << 20)
+
+
+_CORES = {"DiscreteGPU": 40, "Unknown": 40, "IntegratedGPU": 10}
+"""Cores of a GPU in the middle of the range, by the type of its adapter, which does not tell."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,14 +160,17 @@ class HardwareRecurrent(RecurrentCosts):
 
 
 def costs_of(caps: Caps) -> Costs:
-    """Return the costs of a GPU. All GPUs share them so far: figures for a vendor or architecture are to be chosen here."""
+    """Return the costs of a GPU. `architectures.py` has the figures in which architectures differ."""
+    architecture = architecture_of(caps)
     products = HardwareProducts(
         lanes=caps.subgroup_size,
         subgroup=_SUBGROUP_TIMES,
-        # Estimated: two subgroups of 32 on each of the four SIMDs of 40 compute units: a GPU in the middle of the range.
-        busy_invocations=40 * 4 * 2 * 32,
-        # A compute unit of RDNA serves 128 bytes a clock, while it makes 128 multiply-adds.
-        free_local_bytes=1.0,
+        busy_invocations=_CORES.get(caps.adapter_type, _CORES["Unknown"]) * architecture.busy_invocations,
+        free_local_bytes=architecture.free_local_bytes,
+        most_results=architecture.most_results,
+        # Assumed: 5 us at 10 Tera multiply-adds per second, and 1 TB/s of a cache.
+        part_work=5e7,
+        part_result_work=80,
         gemv_rows=MOST_ROWS,  # assumed; a tile would compute 32 rows to keep these
         kind="unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU",
     )

@@ -14,6 +14,15 @@ if TYPE_CHECKING:
 
     from .sizes import Choice, ProductSize
 
+_SLICE_SLOTS = 25
+"""Issue slots of the tiled kernel for each slice, besides those of multiply-adds: AMD's compiler needs 18 to 30."""
+
+_WORTH_PARTS = 0.75
+"""The share of a product's time that sums in parts must take at most: they take one more dispatch, and memory."""
+
+_EXCHANGE_STEPS = 3
+"""Steps of the sum that take as long as exchanging a result between the groups of a workgroup."""
+
 Worth = tuple[float, float]
 """What a rare tile must save to be worth a longer compilation: a share of the product's time, and nanoseconds."""
 
@@ -48,6 +57,10 @@ class ProductCosts(ABC):
         subgroup: times of the subgroup kernel.
         busy_invocations: invocations of the tiled kernel from which on the device is busy.
         free_local_bytes: bytes of workgroup memory that an invocation reads for each multiply-add without being slowed down.
+        most_results: results that an invocation of the tiled kernel computes at most. More take more registers, so that fewer
+            subgroups are on the way at once.
+        part_work: multiply-adds that the device makes while a second dispatch starts, which adds parts of sums.
+        part_result_work: multiply-adds that it makes while a number is stored and read again.
         gemv_rows: rows that the `gemv` kernel is better for than tiles, at most.
     """
 
@@ -55,6 +68,9 @@ class ProductCosts(ABC):
     subgroup: SubgroupTimes
     busy_invocations: int
     free_local_bytes: float
+    most_results: int
+    part_work: float
+    part_result_work: float
     gemv_rows: int
 
     @abstractmethod
@@ -69,21 +85,44 @@ class ProductCosts(ABC):
             size: sizes of the product.
             most_rows: rows that a tile may have, so that what it touches can be bound.
         """
-        if choice.tile:
-            return block_tile(choice.tile)
-        tiles = [tile for tile in BLOCK_TILES if tile.rows <= most_rows]
-        return min(tiles, key=lambda tile: self.block_work(tile, size))
+        return self.tile_and_parts(choice, size, most_rows=most_rows, most_parts=1)[0]
 
-    def block_work(self, tile: BlockTile, size: ProductSize) -> float:
+    def tile_and_parts(self, choice: Choice, size: ProductSize, *, most_rows: int, most_parts: int) -> tuple[BlockTile, int]:
+        """Return the tile of the tiled kernel's workgroups, and the parts of the sums that workgroups of their own compute.
+
+        Args:
+            choice: the choice of the kernel, which may name a tile.
+            size: sizes of the product.
+            most_rows: rows that a tile may have, so that what it touches can be bound.
+            most_parts: parts that the sums may be divided into.
+        """
+        tiles = [tile for tile in BLOCK_TILES if tile.rows <= most_rows and tile.results <= self.most_results]
+        tiles = [block_tile(choice.tile)] if choice.tile else tiles
+
+        def work(candidate: tuple[BlockTile, int]) -> float:
+            return self.block_work(*candidate, size)
+
+        whole = min(((tile, 1) for tile in tiles), key=work)
+        counts = [parts for parts in (2, 4, 8, 16) if parts <= most_parts]
+        candidates = [(tile, parts) for tile in tiles for parts in counts if size.K >= parts * 4 * tile.depth]
+        parted = min(candidates, key=work, default=whole)
+        return parted if work(parted) < _WORTH_PARTS * work(whole) else whole
+
+    def block_work(self, tile: BlockTile, parts: int, size: ProductSize) -> float:
         """Return how long the tiled kernel takes, in multiply-adds at the peak rate of the whole device.
 
-        Large tiles read less from workgroup memory for each multiply-add. Small ones waste less at the edges of the result, and
-        give each part of the device something to do.
+        Large tiles read less from workgroup memory for each multiply-add. Small ones waste less at the edges of the result.
+        They also give each core of the device something to do, as do groups that share the sums, and parts of the sums.
         """
         tiles = size.matrices * -(-size.M // tile.rows) * -(-size.N // tile.columns)
-        busy = min(1, tiles * tile.invocations / self.busy_invocations)
-        slowed = max(1, tile.local_bytes_per_multiply_add / self.free_local_bytes)
-        return tiles * tile.rows * tile.columns * size.K * slowed / busy
+        iteration = 2 * tile.depth
+        steps = -(-size.K // (parts * iteration)) * iteration + (_EXCHANGE_STEPS * tile.splits if tile.splits > 1 else 0)
+        busy = min(1, parts * tiles * tile.invocations / self.busy_invocations)
+        slowed = max(1, tile.local_bytes_per_multiply_add / self.free_local_bytes) + _SLICE_SLOTS / (tile.results * tile.step)
+        work = parts * tiles * tile.rows * tile.columns * steps * slowed / busy
+        if parts == 1:
+            return work
+        return work + self.part_work + self.part_result_work * parts * size.matrices * size.M * size.N
 
     def row_tile(self, size: ProductSize, *, steps: int, most_rows: int = MOST_ROWS) -> RowTile:
         """Return the tile of the kernels for few rows.

@@ -213,7 +213,15 @@ class SoftwareRecurrent(RecurrentCosts):
 def costs_of(caps: Caps) -> Costs:
     """Return the costs of a software adapter."""
     products = SoftwareProducts(
-        lanes=caps.subgroup_size, subgroup=_SUBGROUP_TIMES, gemv_rows=4, busy_invocations=64, free_local_bytes=8
+        lanes=caps.subgroup_size,
+        subgroup=_SUBGROUP_TIMES,
+        gemv_rows=4,
+        busy_invocations=64,
+        free_local_bytes=8,
+        most_results=64,
+        # A second dispatch gains nothing on a few cores.
+        part_work=UNLIMITED,
+        part_result_work=0,
     )
     return Costs(
         passes=_PASSES,

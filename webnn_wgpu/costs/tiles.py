@@ -15,7 +15,8 @@ class BlockTile:
     Attributes:
         rows, columns: sides of the tile, in elements of the result.
         own_rows, own_columns: how many rows and columns of it each invocation computes.
-        step: how many elements of the sum are in workgroup memory at once, a multiple of 8.
+        step: how many elements of the sum each group of invocations has in workgroup memory at once, a multiple of 4.
+        splits: groups of invocations that share the sums. Each computes the whole tile for its part of every slice.
 
     Example:
         >>> tile = BlockTile(rows=128, columns=128, own_rows=8, own_columns=8, step=8)
@@ -28,33 +29,50 @@ class BlockTile:
     own_rows: int
     own_columns: int
     step: int
+    splits: int = 1
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """The numbers that name the tile: its sides, and the groups that share the sums if there are several."""
+        return (self.rows, self.columns, *((self.splits,) if self.splits > 1 else ()))
+
+    @property
+    def depth(self) -> int:
+        """Elements of the sum in a slice: those of all groups."""
+        return self.step * self.splits
+
+    @property
+    def results(self) -> int:
+        """Results that an invocation computes."""
+        return self.own_rows * self.own_columns
 
     @property
     def invocations(self) -> int:
         """Invocations of the workgroup."""
-        return self.rows * self.columns // (self.own_rows * self.own_columns)
+        return self.rows * self.columns // self.results * self.splits
 
     @property
     def copies_a(self) -> int:
-        """Quads that each invocation copies of a slice of the left factor."""
-        return self.rows * self.step // 4 // self.invocations
+        """Quads that each invocation copies of a slice of the left factor, at most."""
+        return -(-self.rows * self.depth // (4 * self.invocations))
 
     @property
     def copies_b(self) -> int:
-        """Quads that each invocation copies of a slice of the right factor."""
-        return self.columns * self.step // 4 // self.invocations
+        """Quads that each invocation copies of a slice of the right factor, at most."""
+        return -(-self.columns * self.depth // (4 * self.invocations))
 
     @property
     def local_bytes_per_multiply_add(self) -> float:
         """Bytes of float32 that an invocation reads from workgroup memory for each of its multiply-adds."""
-        return 4 * (self.own_rows + self.own_columns) / (self.own_rows * self.own_columns)
+        return 4 * (self.own_rows + self.own_columns) / self.results
 
     def local_bytes(self, element_bytes: int) -> int:
-        """Return the bytes of workgroup memory that two slices of both factors take."""
-        return 2 * self.step * (self.rows + self.columns) * element_bytes
+        """Return the bytes of workgroup memory that two slices of both factors take, and float32 sums beside float16."""
+        sums = 2 * self.depth * self.columns * 4 if self.splits > 1 and element_bytes < 4 else 0
+        return 2 * self.depth * (self.rows + self.columns) * element_bytes + sums
 
     def __str__(self) -> str:
-        return f"{self.rows}x{self.columns}"
+        return "x".join(map(str, self.sides))
 
 
 BLOCK_TILES = (
@@ -65,6 +83,9 @@ BLOCK_TILES = (
     BlockTile(rows=32, columns=64, own_rows=4, own_columns=4, step=16),
     BlockTile(rows=64, columns=32, own_rows=4, own_columns=4, step=16),
     BlockTile(rows=32, columns=32, own_rows=4, own_columns=4, step=8),
+    BlockTile(rows=64, columns=64, own_rows=4, own_columns=8, step=8, splits=2),
+    BlockTile(rows=32, columns=32, own_rows=4, own_columns=4, step=8, splits=4),
+    BlockTile(rows=16, columns=32, own_rows=4, own_columns=4, step=4, splits=8),
 )
 """The tiles of the tiled kernel, larger ones first. Each fits WebGPU's default limits.
 
@@ -73,17 +94,18 @@ These are 256 invocations, and 16 KiB of workgroup memory.
 
 
 def block_tile(sides: Iterable[float]) -> BlockTile:
-    """Return the tile of the tiled kernel that has some sides.
+    """Return the tile of the tiled kernel that has some sides, and some groups that share the sums behind them.
 
     Raises:
         MLTypeError: there is none.
     """
-    rows, columns = sides
+    sides = tuple(sides)
     for tile in BLOCK_TILES:
-        if (tile.rows, tile.columns) == (rows, columns):
+        if tile.sides == sides:
             return tile
     allowed = ", ".join(map(str, BLOCK_TILES))
-    raise MLTypeError("no tile of the tiled kernel has these sides", got=f"{rows:g}x{columns:g}", allowed=allowed)
+    got = "x".join(f"{side:g}" for side in sides)
+    raise MLTypeError("no tile of the tiled kernel has these sides", got=got, allowed=allowed)
 
 
 PLAIN_ROWS = (1, 2, 4, 8)

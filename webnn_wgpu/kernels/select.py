@@ -51,7 +51,7 @@ def with_tiles(variant: str, *, texture: bool) -> list[str]:
     if variant in ("subgroup", "implicit"):
         return [spelled(variant, tile) for tile in subgroup_tiles(texture=texture)]
     tiles: dict[str, list[Tile]] = {
-        "tiled": [(tile.rows, tile.columns) for tile in BLOCK_TILES],
+        "tiled": [tile.sides for tile in BLOCK_TILES],
         "plain": [(rows,) for rows in PLAIN_ROWS],
     }
     return [spelled(variant, tile) for tile in tiles.get(variant, ())] or [variant]

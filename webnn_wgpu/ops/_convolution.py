@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
-from ..costs import Choice, ConvolutionSize
+from ..costs import Choice, ConvolutionSize, ProductSize
 from ..kernels import select
 from ..kernels.element import QUAD, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture, Permuted
@@ -31,9 +31,11 @@ from ._large_convolution import (
     row_work,
     tile_work,
 )
+from ._partial_sums import PartialSums, most_parts
 from ._patches import patch_uniforms
-from ._product import FORCED, HIGHEST_TILE, Addend, ProductKernel, Read, finish, most_rows, product_calls
+from ._product import FORCED, HIGHEST_TILE, most_rows, product_calls
 from ._product import TEMPLATES as PRODUCTS
+from ._product_kernel import Addend, ProductKernel, Read, finish
 from ._shapes import strides_of
 from ._winograd import TEMPLATES as WINOGRAD
 from ._winograd import winograd_calls
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 
 _OWN_PARAMS = {
     "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row", "block"),
-    "tiled": ("tile", "taps", "depth", "width", "block"),
+    "tiled": ("tile", "parted", "taps", "depth", "width", "block"),
     "plain": ("rows", "block"),
     "depthwise": ("height", "width", "rows", "columns", "step", "multiplied", "b_texture"),
 }
@@ -215,10 +217,38 @@ def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCal
     return calls + [replace(call, reason=f"{reason}, {call.reason}") for call in products]
 
 
+def _runs_of_channels(size: ConvolutionSize) -> ConvolutionSize:
+    """Return the same convolution with one channel, if the channels under a row of taps are neighbors in an nhwc input.
+
+    The channels of an image's row then count as its pixels. Kernels that take steps of the sum one by one find each of them
+    with one coordinate less.
+    """
+    if size.transposed or size.groups > 1 or (size.dilations[1] > 1 and size.kernel[1] > 1):
+        return size
+
+    def widened(pair: tuple[int, int]) -> tuple[int, int]:
+        return pair[0], pair[1] * size.depth
+
+    return replace(
+        size,
+        depth=1,
+        input=widened(size.input),
+        kernel=widened(size.kernel),
+        strides=widened(size.strides),
+        padding=widened(size.padding),
+    )
+
+
 def _start(
-    low: Lowering, size: ConvolutionSize, source: KernelOperand, weights: KernelOperand, texture: bool, quad: bool
+    low: Lowering,
+    size: ConvolutionSize,
+    source: KernelOperand,
+    weights: KernelOperand,
+    texture: bool,
+    quad: bool,
+    patches: ConvolutionSize | None = None,
 ) -> ProductKernel:
-    """Return a kernel that reads the input and the filter and knows where patches lie."""
+    """Return a kernel that reads the input and the filter and knows where patches are: those of `patches`, if given."""
     data_type, weights_type = (low.input(i).data_type for i in range(2))
     kernel = ProductKernel()
     nhwc = size.nhwc and source != low.channels_first
@@ -231,7 +261,7 @@ def _start(
         weights,
     )
     kernel.params["transposed"] = size.transposed
-    patch_uniforms(kernel, size, nhwc=nhwc)
+    patch_uniforms(kernel, patches or size, nhwc=nhwc)
     return kernel
 
 
@@ -267,12 +297,13 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
         into = None if last else sums[number % 2]
         for block in blocks_of_columns(own, element_bytes, low.caps):
             weights, packing = _part_of_filter(low, size, choice, part, block, calls)
-            kernel = _product_call(low, own, choice, source, weights, packing, block, addend, into, lowest)
+            kernel, *adds = _product_call(low, own, choice, source, weights, packing, block, addend, into, lowest)
             if packing and not choice.tile:
                 tile, held = low.target.costs.products.tile_of(choice, size.product, texture=True), size.groups * size.taps
                 tiling = Tiling(tile=tile, size=size.product, depth=size.depth, held=held, convolution=True)
                 kernel = replace(kernel, tiling=tiling)
             calls.append(kernel if len(parts) == 1 else replace(kernel, reason=f"{kernel.reason}, part {number} of the sums"))
+            calls += adds
         addend = Addend(sums[number % 2], "float32", low.output().shape, 1)
     return calls
 
@@ -315,13 +346,18 @@ def _product_call(
     addend: Addend | None,
     into: Temp | None,
     lowest: bool,
-) -> KernelCall:
-    """Return the call of a kernel that computes a block of output channels of each group, in the `lowest` tiles if need be."""
+) -> list[KernelCall]:
+    """Return the calls that compute a block of output channels of each group, in the `lowest` tiles if need be.
+
+    There is one, or a second one that adds parts of the sums.
+    """
     first, end = block
     product, reason = replace(size.product, N=end - first), choice.reason
     M, N, K = product.M, product.N, product.K
     whole = N == size.columns
     own: dict[str, Hashable] = {}
+    partial: PartialSums | None = None
+    patches = size
     costs = low.target.costs.products
     if choice.variant == "implicit":
         lanes = low.caps.subgroup_size
@@ -332,33 +368,55 @@ def _product_call(
         one_row = packing is not None and packing.wraps(size.depth) == 1
         own |= {"rest": size.depth % QUAD, "short": size.depth < QUAD, "one_row": one_row}
     elif choice.variant == "tiled":
-        output_bytes = max(DATA_TYPES[low.output().data_type].size_bytes, _element_bytes(low))
-        most = most_rows(lambda rows: Images(size).fit(_element_bytes(low), output_bytes, rows, low.caps))
-        block_tile = costs.tile_of_workgroup(choice, product, most_rows=most)
-        tile = (block_tile.rows, block_tile.columns)
-        taps = "cut" if size.depth % QUAD else "long" if size.depth >= block_tile.step else "whole"
-        depth, width = (size.depth, size.kernel[1]) if taps == "cut" else (0, 0)
-        own = {"tile": block_tile, "taps": taps, "depth": depth, "width": width}
+        if size.depth % QUAD and size.nhwc and source != low.channels_first:
+            patches = _runs_of_channels(size)
+        own, tile, partial = _workgroup_tile(low, size, patches, choice, product)
     else:
         rows = 1 if lowest else int(choice.tile[0]) if choice.tile else costs.plain_rows(product)
         tile = (8 * rows, 8 * QUAD)
         own = {"rows": rows}
-    kernel = _start(low, size, source, weights, packing is not None, N % QUAD == 0)
+    kernel = _start(low, size, source, weights, packing is not None, N % QUAD == 0, patches)
     kernel.params |= own
     if choice.variant == "implicit":
         kernel.features.append("subgroup")
-    tiles = tile_uniforms(product, *tile)
+    tiles = tile_uniforms(replace(product, matrices=product.matrices * (partial.count if partial else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:
         kernel.uniforms(**texture_uniforms(packing, size.depth))
     if not whole:
         kernel.uniforms(first_column=first, width=size.columns)
         reason += f", channels {first} to {end} of {size.columns}"
-    kernel.params |= {"form": "nhwc" if size.nhwc else "nchw", "block": not whole}
+    form, read = "nhwc" if size.nhwc else "nchw", _read(size, "columns")
     quads = size.nhwc and N % QUAD == 0 and size.columns % QUAD == 0
-    finish(kernel, low, quads, _read(size, "columns"), addend, row=size.channels, into=into)
-    work = tile_work(kernel, size, tile[0], low.caps)
-    return kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason, work)
+    template, grid = _TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps)
+    kernel.params["block"] = not whole
+    if partial:
+        kernel.params["form"] = "matrix"
+        partial.declare(kernel, low, read)
+        computed = kernel.call(template, grid, f"{reason}, sums in {partial.count} parts")
+        half = low.input().data_type == "float16"
+        places = {"pixels": math.prod(size.output), "channels": size.channels}
+        added = partial.added(low, read, addend, half=half, whole=quads, row=size.channels, into=into, form=form, **places)
+        return [computed, added]
+    kernel.params["form"] = form
+    finish(kernel, low, quads, read, addend, row=size.channels, into=into)
+    return [kernel.call(template, grid, reason, tile_work(kernel, size, tile[0], low.caps))]
+
+
+def _workgroup_tile(
+    low: Lowering, size: ConvolutionSize, patches: ConvolutionSize, choice: Choice, product: ProductSize
+) -> tuple[dict[str, Hashable], tuple[int, int], PartialSums | None]:
+    """Return the parameters of the kernel of tiles in workgroup memory, the sides of its tiles, and the parts of its sums."""
+    output_bytes = max(DATA_TYPES[low.output().data_type].size_bytes, _element_bytes(low))
+    rows = most_rows(lambda rows: Images(size).fit(_element_bytes(low), output_bytes, rows, low.caps))
+    most = most_parts(low, product) if product.N == size.columns else 1
+    tile, count = low.target.costs.products.tile_and_parts(choice, product, most_rows=rows, most_parts=most)
+    partial = PartialSums.of(product, tile, count)
+    long = "long" if size.depth % tile.depth else "even"
+    taps = "cut" if size.depth % QUAD else long if size.depth >= tile.depth else "whole"
+    depth, width = (patches.depth, patches.kernel[1]) if taps == "cut" else (0, 0)
+    params: dict[str, Hashable] = {"tile": tile, "parted": partial is not None, "taps": taps, "depth": depth, "width": width}
+    return params, (tile.rows, tile.columns), partial
 
 
 def _panel_texture(low: Lowering, size: ConvolutionSize, choice: Choice) -> PanelTexture | None:

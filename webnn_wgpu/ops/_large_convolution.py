@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..costs import ConvolutionSize, Target
     from ..kernels.spec import Grid, Interval, KernelCall, Operand, Reach
     from ._def import Lowering
-    from ._product import ProductKernel, Read
+    from ._product_kernel import ProductKernel, Read
 
 NHWC = (0, 2, 3, 1)
 """The dimensions of an nchw image in the order nhwc."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ..costs import ConvolutionSize
-    from ._product import ProductKernel
+    from ._product_kernel import ProductKernel
 
 
 def patch_uniforms(kernel: ProductKernel, size: ConvolutionSize, *, nhwc: bool) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
@@ -15,36 +15,26 @@ from ..costs.tiles import BLOCK_TILES
 from ..kernels import select
 from ..kernels.element import QUAD, STORAGE_ALIGNMENT_BYTES, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture
-from ..kernels.spec import (
-    Binding,
-    Grid,
-    Interval,
-    KernelCall,
-    KernelTemplate,
-    Operand,
-    Temp,
-    Tiling,
-    UniformType,
-    Work,
-    grid_1d,
-)
-from ..kernels.terms import OPAQUE_ZERO
+from ..kernels.spec import Binding, Grid, Interval, KernelCall, KernelTemplate, Temp, Tiling, Work, grid_1d
 from ..kernels.tiles import rest_of, texture_uniforms, tile_uniforms
 from ..kernels.windows import strided_span
 from ._def import Lowering
 from ._factors import ColumnRange, Factor, columns_of, is_constant, packed, row_major, steps_of
+from ._partial_sums import TEMPLATES as PARTIAL_SUMS
+from ._partial_sums import PartialSums, most_parts
+from ._product_kernel import Addend, ProductKernel, Read, finish
 from ._shapes import broadcast, broadcast_strides, merge_dimensions, strides_of
 
 _OWN_PARAMS = {
     "subgroup": ("lanes", "rows", "quads", "b_texture", "rest"),
-    "tiled": ("tile",),
+    "tiled": ("tile", "parted"),
     "gemv": ("tile", "subgroups"),
     "plain": ("rows",),
 }
 _COMMON_PARAMS = ("batch_rank", "alpha", "c_read", "beta", "expression", "extra_reads", "block")
 _TEMPLATES = {v: KernelTemplate(f"matmul.{v}", (*_OWN_PARAMS[v], *_COMMON_PARAMS)) for v in select.VARIANTS}
-TEMPLATES = tuple(_TEMPLATES.values())
-"""The templates of the variants."""
+TEMPLATES = (*_TEMPLATES.values(), *PARTIAL_SUMS)
+"""The templates of the variants, and that of sums in parts."""
 
 FORCED = "forced"
 """Why a forced variant is taken."""
@@ -58,22 +48,6 @@ PANEL, HIGHEST_TILE = 128, 64
 HIGHEST_BLOCK = max(tile.rows for tile in BLOCK_TILES)
 """Rows of the tiled kernel's highest tile."""
 
-_Field = tuple[str, UniformType, int | float]
-
-
-@dataclass(frozen=True)
-class Addend:
-    """What is added to a single product: `beta` times a value that broadcasts to the matrix."""
-
-    value: Operand
-    data_type: str
-    shape: tuple[int, ...]
-    beta: float
-
-
-Read = Callable[[Sequence[int]], str]
-"""Where, for an element of a result, the element of an operand of some shape is found: see `shaders/lib/product.wgsl.j2`."""
-
 
 @dataclass(frozen=True)
 class _Steps:
@@ -82,46 +56,6 @@ class _Steps:
     dims: tuple[int, ...]
     a: tuple[int, ...]
     b: tuple[int, ...]
-
-
-@dataclass(kw_only=True)
-class ProductKernel:
-    """The parts of a kernel call while they are put together."""
-
-    bindings: list[Binding] = field(default_factory=list[Binding])
-    operands: list[Operand] = field(default_factory=list[Operand])
-    fields: list[_Field] = field(default_factory=list["_Field"])
-    params: dict[str, Hashable] = field(default_factory=dict[str, Hashable])
-    features: list[str] = field(default_factory=list[str])
-    reads: dict[str, str] = field(default_factory=dict[str, str])
-    """Where operands besides the factors are found, by binding."""
-
-    def bind(self, binding: Binding, operand: Operand) -> None:
-        """Add a binding and what it refers to."""
-        self.bindings.append(binding)
-        self.operands.append(operand)
-
-    def uniform(self, name: str, value: int | float, type_: UniformType = "u32") -> None:
-        """Add a uniform."""
-        self.fields.append((name, type_, value))
-
-    def uniforms(self, **values: int) -> None:
-        """Add unsigned uniforms."""
-        for name, value in values.items():
-            self.uniform(name, value)
-
-    def call(self, template: KernelTemplate, grid: Grid, reason: str, work: Work | None = None) -> KernelCall:
-        """Return the call."""
-        uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in self.fields]
-        spec = template.spec(self.bindings, uniforms, features=self.features, **self.params)
-        return KernelCall(
-            spec=spec,
-            operands=tuple(self.operands),
-            uniforms=tuple(value for _, _, value in self.fields),
-            grid=grid,
-            reason=reason,
-            work=work,
-        )
 
 
 def product_calls(
@@ -227,7 +161,9 @@ def _block_calls(
     kernel, calls = ProductKernel(), list[KernelCall]()
     packing = _panel_texture(low, b, own, choice) if choice.variant == "subgroup" else None
     reason += ", b packed in a texture" if packing else ""
-    tile = _tile(kernel, low, a, own, choice, texture=packing is not None)
+    factor_bytes = [math.prod(f.shape) * DATA_TYPES[f.data_type].size_bytes for f in (a, b)]
+    parts_at_most = most_parts(low, own, factor_bytes) if block.whole else 1
+    tile, parts = _tile(kernel, low, a, own, choice, texture=packing is not None, most=parts_at_most)
     kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=K % QUAD == 0), a.value)
     if packing:
         whole = replace(packing, transposed=b.transposed)
@@ -236,7 +172,7 @@ def _block_calls(
     else:
         operand = row_major(low, b, "b", calls) if block.whole else columns_of(low, b, block, calls)
         kernel.bind(Binding(name="b", access="read", element=b.data_type, quad=N % QUAD == 0), operand)
-    tiles = tile_uniforms(own, *tile)
+    tiles = tile_uniforms(replace(own, matrices=own.matrices * (parts.count if parts else 1)), *tile)
     kernel.uniforms(M=M, N=N, K=K, **tiles)
     if packing:
         kernel.uniforms(**texture_uniforms(packing, K))
@@ -246,6 +182,13 @@ def _block_calls(
         reason += f", columns {block.first} to {block.end}"
     steps = _number_batches(kernel, batch, (a.batch, M * K), (b.batch, packing.height(K, N, 1) if packing else K * N))
     quads = size.N % QUAD == 0
+    if parts:
+        reason += f", sums in {parts.count} parts"
+        parts.declare(kernel, low, read)
+        computed = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason)
+        half = a.data_type == "float16"
+        added = parts.added(low, read, addend, half=half, whole=quads, row=size.N, into=into, alpha=alpha)
+        return [*calls, computed, added]
     kernel.params |= {"alpha": alpha != 1, "beta": addend is not None and addend.beta != 1}
     if alpha != 1:
         kernel.uniform("alpha", alpha, "f32")
@@ -260,28 +203,39 @@ def _block_calls(
 
 
 def _tile(
-    kernel: ProductKernel, low: Lowering, a: Factor, size: ProductSize, choice: Choice, *, texture: bool
-) -> tuple[int, int]:
-    """Declare the parameters of a variant, and return the rows and columns of its tiles."""
+    kernel: ProductKernel, low: Lowering, a: Factor, size: ProductSize, choice: Choice, *, texture: bool, most: int
+) -> tuple[tuple[int, int], PartialSums | None]:
+    """Declare the parameters of a variant; return the rows and columns of its tiles, and the parts of its sums.
+
+    Args:
+        kernel: gets the parameters.
+        low: the node.
+        a: the left factor.
+        size: sizes of the product.
+        choice: the variant, and the tile that it may name.
+        texture: whether the right factor is in a texture.
+        most: how many parts there may be.
+    """
     if choice.variant == "subgroup":
         rows, quads = _subgroup_tile(low, size, choice, texture=texture)
         lanes = low.caps.subgroup_size
         kernel.params |= {"lanes": lanes, "rows": rows, "quads": quads, "b_texture": texture, "rest": rest_of(size.K, quads)}
         kernel.features.append("subgroup")
-        return rows, int(lanes * quads * QUAD)
+        return (rows, int(lanes * quads * QUAD)), None
     if choice.variant == "tiled":
-        most = most_rows(lambda rows: _rows_fit(low, a, size, rows))
-        tile = low.target.costs.products.tile_of_workgroup(choice, size, most_rows=most)
-        kernel.params["tile"] = tile
-        return tile.rows, tile.columns
+        rows = most_rows(lambda rows: _rows_fit(low, a, size, rows))
+        tile, count = low.target.costs.products.tile_and_parts(choice, size, most_rows=rows, most_parts=most)
+        parts = PartialSums.of(size, tile, count)
+        kernel.params |= {"tile": tile, "parted": parts is not None}
+        return (tile.rows, tile.columns), parts
     if choice.variant == "gemv":
         most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, size, rows))
         kernel.params["tile"] = tile = low.target.costs.products.row_tile(size, steps=size.K // QUAD, most_rows=most)
         declare_subgroups(kernel, low.caps)
-        return tile.rows, tile.columns
+        return (tile.rows, tile.columns), None
     rows = int(choice.tile[0]) if choice.tile else low.target.costs.products.plain_rows(size)
     kernel.params["rows"] = rows
-    return 8 * rows, 8 * QUAD
+    return (8 * rows, 8 * QUAD), None
 
 
 def declare_subgroups(kernel: ProductKernel, caps: Caps) -> None:
@@ -423,70 +377,6 @@ def _number_batches(kernel: ProductKernel, batch: Sequence[int], *factors: tuple
         for name, own in zip("ab", merged, strict=True):
             kernel.uniform(f"{name}_stride_{d}", own[d])
     return _Steps(dims, *merged)
-
-
-def finish(
-    kernel: ProductKernel,
-    low: Lowering,
-    whole: bool,
-    read: Read,
-    addend: Addend | None,
-    *,
-    row: int,
-    scaled: bool = False,
-    into: Temp | None = None,
-) -> None:
-    """Declare what happens to a sum before it is stored, and where it goes.
-
-    Args:
-        kernel: the kernel, which gets the parameters `c_read`, `expression` and `extra_reads`.
-        low: the node, with its epilogue.
-        whole: whether the result is stored in whole quads.
-        read: where the addend and the epilogue's operands are found.
-        addend: what is added.
-        row: columns of the whole result.
-        scaled: whether the sum is scaled before.
-        into: scratch memory for a float32 result, which gets no epilogue.
-    """
-    part = None if into else low.part
-    kernel.uniforms(row=part.row if part else row, start=part.start if part else 0)
-    # Factors of 1 are left out: the product then shares its pipeline with all others that have none.
-    kernel.params["c_read"] = c_read = read(addend.shape) if addend else ""
-    if addend:
-        kernel.reads["c"] = c_read
-        kernel.bind(
-            Binding(name="c", access="read", element=addend.data_type, quad=whole and c_read in ("full", "columns")),
-            addend.value,
-        )
-        if addend.beta != 1:
-            kernel.uniform("beta", addend.beta, "f32")
-    epilogue = None if into else low.epilogue
-    reads: list[str] = []
-    if epilogue:
-        for i, value in enumerate(epilogue.operands):
-            own = low.graph.type(value)
-            reads.append(read(own.shape))
-            kernel.reads[f"extra{i}"] = reads[-1]
-            kernel.bind(
-                Binding(
-                    name=f"extra{i}", access="read", element=own.data_type, quad=whole and reads[-1] not in ("rows", "one")
-                ),
-                value,
-            )
-        kernel.fields += epilogue.uniforms
-        if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (scaled or addend):
-            kernel.uniform(OPAQUE_ZERO, 0)
-        kernel.features += epilogue.expression.features
-    kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
-    kernel.reads["output"] = "part" if part else "full"
-    if into:
-        kernel.bind(Binding(name="output", access="write", element="float32", quad=whole), into)
-        return
-    output = epilogue.output if epilogue else low.node.outputs[0]
-    kernel.bind(
-        Binding(name="output", access="write", element=low.graph.type(output).data_type, quad=whole),
-        part.value if part else output,
-    )
 
 
 def _read(shape: Sequence[int], size: ProductSize) -> str:

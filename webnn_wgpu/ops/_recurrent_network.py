@@ -16,7 +16,8 @@ from ..kernels.terms import Symbol, Term
 from ._cells import ACTIVATIONS, is_forward
 from ._def import Lowering
 from ._factors import Factor
-from ._product import Addend, product_calls
+from ._product import product_calls
+from ._product_kernel import Addend
 
 Field = tuple[str, UniformType, int | float]
 """A uniform: its name, type and value."""

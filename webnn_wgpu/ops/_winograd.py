@@ -12,7 +12,8 @@ from ..kernels.packing import Chain, WinogradFilter
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
 from ._factors import Factor
 from ._patches import patch_uniforms
-from ._product import Addend, ProductKernel, Read, finish, product_calls
+from ._product import product_calls
+from ._product_kernel import Addend, ProductKernel, Read, finish
 
 if TYPE_CHECKING:
     from ..costs import ConvolutionSize, Target

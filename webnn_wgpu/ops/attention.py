@@ -25,7 +25,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
 from . import _attention_documentation as _documentation
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._product import ProductKernel
+from ._product_kernel import ProductKernel
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
 from .interfaces.bounds import CONDITIONED

@@ -11,7 +11,7 @@ from ..core.data_types import ANY, DATA_TYPES
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, grid_1d
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._product import ProductKernel
+from ._product_kernel import ProductKernel
 from ._units import WORD_BYTES, units_of
 from .interfaces.bounds import EXACT
 from .interfaces.cost import UPDATED

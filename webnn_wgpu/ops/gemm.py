@@ -13,7 +13,8 @@ from ..kernels.spec import KernelCall
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._factors import Factor
-from ._product import TEMPLATES, Addend, product_calls
+from ._product import TEMPLATES, product_calls
+from ._product_kernel import Addend
 from ._rows import to_type, wide
 from ._shapes import unidirectional
 from .interfaces.bounds import sums

@@ -21,7 +21,8 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, grid_1d
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._nbits import BITS_PARAMETER, NbitsBlocks, NbitsWords, check_bits, unpacked, zero_point_bytes, zeros_of
-from ._product import FORCED, HIGHEST_BLOCK, Addend, ProductKernel, declare_subgroups, finish
+from ._product import FORCED, HIGHEST_BLOCK, declare_subgroups
+from ._product_kernel import Addend, ProductKernel, finish
 from ._rows import to_type, wide
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import Cost

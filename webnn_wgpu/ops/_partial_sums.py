@@ -1,0 +1,120 @@
+"""Sums of products that several workgroups share: each computes a part of them, and a second kernel adds the parts.
+
+A small result with long sums has too few tiles for a GPU. Its tiles are then computed several times, each time from another
+part of the sums. The parts are float32 numbers in scratch memory, and are always added in the same order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ..kernels.element import QUAD, padded_bytes
+from ..kernels.spec import Binding, KernelCall, KernelTemplate, Temp, grid_1d
+from ._product_kernel import Addend, ProductKernel, Read, finish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ..costs import ProductSize
+    from ..costs.tiles import BlockTile
+    from ._def import Lowering
+
+_ADD = KernelTemplate("partial_sums", ("form", "half", "alpha", "c_read", "beta", "expression", "extra_reads"))
+TEMPLATES = (_ADD,)
+"""The templates of products whose sums are computed in parts, besides that of the product."""
+
+_SCRATCH_BYTES = 64 << 20
+"""Most scratch memory that the parts of a product may take."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartialSums:
+    """The parts of a product's sums.
+
+    Attributes:
+        size: sizes of the product.
+        count: how many parts there are.
+        steps: elements of the sum of each part; the last one may have fewer.
+    """
+
+    size: ProductSize
+    count: int
+    steps: int
+
+    @classmethod
+    def of(cls, size: ProductSize, tile: BlockTile, parts: int) -> PartialSums | None:
+        """Return about so many parts, each of whole iterations of the kernel's loop; None for one part."""
+        iteration = 2 * tile.depth
+        steps = -(-size.K // (parts * iteration)) * iteration
+        count = -(-size.K // steps)
+        return cls(size=size, count=count, steps=steps) if count > 1 else None
+
+    @property
+    def scratch(self) -> Temp:
+        """The memory of the parts: all matrices of the first part, then those of the others."""
+        return Temp("partial sums", self.count * self.size.matrices * self.size.M * self.size.N * 4)
+
+    def declare(self, kernel: ProductKernel, low: Lowering, read: Read) -> None:
+        """Declare the uniforms of the kernel that computes the parts, and that it stores them; it has no epilogue."""
+        kernel.uniforms(matrices=self.size.matrices, part_steps=self.steps)
+        kernel.params |= {"alpha": False, "beta": False} if "alpha" in kernel.params else {}
+        finish(kernel, low, self.size.N % QUAD == 0, read, None, row=self.size.N, into=self.scratch)
+
+    def added(
+        self,
+        low: Lowering,
+        read: Read,
+        addend: Addend | None,
+        *,
+        half: bool,
+        whole: bool,
+        row: int,
+        into: Temp | None,
+        alpha: float = 1,
+        form: str = "matrix",
+        **uniforms: int,
+    ) -> KernelCall:
+        """Return the call that adds the parts and gives the result its epilogue.
+
+        Args:
+            low: the node, with its epilogue.
+            read: where the addend and the epilogue's operands are found.
+            addend: what is added to the product.
+            half: whether the factors are float16, so that the product is rounded to it before the epilogue.
+            whole: whether the result is stored in whole quads.
+            row: columns of the whole result.
+            into: scratch memory for a float32 result, which gets no epilogue.
+            alpha: a factor of every element.
+            form: where an element is stored (`shaders/lib/product.wgsl.j2`).
+            uniforms: what the form needs besides.
+        """
+        size, kernel = self.size, ProductKernel()
+        kernel.bind(Binding(name="partial", access="read", quad=size.N % QUAD == 0), self.scratch)
+        items = size.matrices * size.M * -(-size.N // QUAD)
+        part = size.matrices * size.M * size.N
+        kernel.uniforms(M=size.M, N=size.N, items=items, parts=self.count, part=part, **uniforms)
+        kernel.params |= {"form": form, "half": half, "alpha": alpha != 1, "beta": addend is not None and addend.beta != 1}
+        if alpha != 1:
+            kernel.uniform("alpha", alpha, "f32")
+        finish(kernel, low, whole, read, addend, row=row, scaled=alpha != 1, into=into)
+        return kernel.call(_ADD, grid_1d(-(-items // 64), low.caps), f"adds {self.count} parts of the sums")
+
+
+def most_parts(low: Lowering, size: ProductSize, factor_bytes: Iterable[int] = ()) -> int:
+    """Return into how many parts the sums of a product may be divided; 1 where an operand does not fit a binding.
+
+    Args:
+        low: the node, with its epilogue.
+        size: sizes of the product.
+        factor_bytes: bytes of factors that are no operands of the node.
+    """
+    limit = low.caps.limit("max-storage-buffer-binding-size")
+    epilogue = [*low.epilogue.operands, low.epilogue.output] if low.epilogue else []
+    values = [value for value in (*low.node.inputs, *low.node.outputs, *epilogue) if value is not None]
+    result = 4 * math.prod((size.matrices, size.M, size.N))
+    operands = [low.graph.type(value).size_bytes for value in values]
+    if max(padded_bytes(n) for n in (*operands, *factor_bytes, result)) > limit:
+        return 1
+    return max(1, min(limit, _SCRATCH_BYTES) // padded_bytes(result))

@@ -1,0 +1,130 @@
+"""Calls of the kernels of matrix products while they are put together, and the ends that all these kernels share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+
+from ..kernels.spec import Binding, Grid, KernelCall, KernelTemplate, Operand, Temp, UniformType, Work
+from ..kernels.terms import OPAQUE_ZERO
+from ._def import Lowering
+
+_Field = tuple[str, UniformType, int | float]
+
+
+@dataclass(frozen=True)
+class Addend:
+    """What is added to a single product: `beta` times a value that broadcasts to the matrix."""
+
+    value: Operand
+    data_type: str
+    shape: tuple[int, ...]
+    beta: float
+
+
+Read = Callable[[Sequence[int]], str]
+"""Where, for an element of a result, the element of an operand of some shape is found: see `shaders/lib/product.wgsl.j2`."""
+
+
+@dataclass(kw_only=True)
+class ProductKernel:
+    """The parts of a kernel call while they are put together."""
+
+    bindings: list[Binding] = field(default_factory=list[Binding])
+    operands: list[Operand] = field(default_factory=list[Operand])
+    fields: list[_Field] = field(default_factory=list["_Field"])
+    params: dict[str, Hashable] = field(default_factory=dict[str, Hashable])
+    features: list[str] = field(default_factory=list[str])
+    reads: dict[str, str] = field(default_factory=dict[str, str])
+    """Where operands besides the factors are found, by binding."""
+
+    def bind(self, binding: Binding, operand: Operand) -> None:
+        """Add a binding and what it refers to."""
+        self.bindings.append(binding)
+        self.operands.append(operand)
+
+    def uniform(self, name: str, value: int | float, type_: UniformType = "u32") -> None:
+        """Add a uniform."""
+        self.fields.append((name, type_, value))
+
+    def uniforms(self, **values: int) -> None:
+        """Add unsigned uniforms."""
+        for name, value in values.items():
+            self.uniform(name, value)
+
+    def call(self, template: KernelTemplate, grid: Grid, reason: str, work: Work | None = None) -> KernelCall:
+        """Return the call."""
+        uniforms: list[tuple[str, UniformType]] = [(name, type_) for name, type_, _ in self.fields]
+        spec = template.spec(self.bindings, uniforms, features=self.features, **self.params)
+        return KernelCall(
+            spec=spec,
+            operands=tuple(self.operands),
+            uniforms=tuple(value for _, _, value in self.fields),
+            grid=grid,
+            reason=reason,
+            work=work,
+        )
+
+
+def finish(
+    kernel: ProductKernel,
+    low: Lowering,
+    whole: bool,
+    read: Read,
+    addend: Addend | None,
+    *,
+    row: int,
+    scaled: bool = False,
+    into: Temp | None = None,
+) -> None:
+    """Declare what happens to a sum before it is stored, and where it goes.
+
+    Args:
+        kernel: the kernel, which gets the parameters `c_read`, `expression` and `extra_reads`.
+        low: the node, with its epilogue.
+        whole: whether the result is stored in whole quads.
+        read: where the addend and the epilogue's operands are found.
+        addend: what is added.
+        row: columns of the whole result.
+        scaled: whether the sum is scaled before.
+        into: scratch memory for a float32 result, which gets no epilogue.
+    """
+    part = None if into else low.part
+    kernel.uniforms(row=part.row if part else row, start=part.start if part else 0)
+    # Factors of 1 are left out: the product then shares its pipeline with all others that have none.
+    kernel.params["c_read"] = c_read = read(addend.shape) if addend else ""
+    if addend:
+        kernel.reads["c"] = c_read
+        kernel.bind(
+            Binding(name="c", access="read", element=addend.data_type, quad=whole and c_read in ("full", "columns")),
+            addend.value,
+        )
+        if addend.beta != 1:
+            kernel.uniform("beta", addend.beta, "f32")
+    epilogue = None if into else low.epilogue
+    reads: list[str] = []
+    if epilogue:
+        for i, value in enumerate(epilogue.operands):
+            own = low.graph.type(value)
+            reads.append(read(own.shape))
+            kernel.reads[f"extra{i}"] = reads[-1]
+            kernel.bind(
+                Binding(
+                    name=f"extra{i}", access="read", element=own.data_type, quad=whole and reads[-1] not in ("rows", "one")
+                ),
+                value,
+            )
+        kernel.fields += epilogue.uniforms
+        if OPAQUE_ZERO not in {name for name, _, _ in epilogue.uniforms} and (scaled or addend):
+            kernel.uniform(OPAQUE_ZERO, 0)
+        kernel.features += epilogue.expression.features
+    kernel.params |= {"expression": epilogue.expression if epilogue else None, "extra_reads": tuple(reads)}
+    kernel.reads["output"] = "part" if part else "full"
+    if into:
+        kernel.bind(Binding(name="output", access="write", element="float32", quad=whole), into)
+        return
+    output = epilogue.output if epilogue else low.node.outputs[0]
+    kernel.bind(
+        Binding(name="output", access="write", element=low.graph.type(output).data_type, quad=whole),
+        part.value if part else output,
+    )
