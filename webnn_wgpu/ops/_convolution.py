@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 _OWN_PARAMS = {
     "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row", "block"),
-    "tiled": ("tile", "parted", "taps", "depth", "width", "block"),
+    "tiled": ("tile", "parted", "rest", "taps", "depth", "width", "block"),
     "plain": ("rows", "block"),
     "depthwise": ("height", "width", "rows", "columns", "step", "multiplied", "b_texture"),
 }
@@ -415,7 +415,8 @@ def _workgroup_tile(
     long = "long" if size.depth % tile.depth else "even"
     taps = "cut" if size.depth % QUAD else long if size.depth >= tile.depth else "whole"
     depth, width = (patches.depth, patches.kernel[1]) if taps == "cut" else (0, 0)
-    params: dict[str, Hashable] = {"tile": tile, "parted": partial is not None, "taps": taps, "depth": depth, "width": width}
+    params: dict[str, Hashable] = {"tile": tile, "parted": partial is not None, "rest": product.K % (2 * tile.depth) > 0}
+    params |= {"taps": taps, "depth": depth, "width": width}
     return params, (tile.rows, tile.columns), partial
 
 
