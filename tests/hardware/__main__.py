@@ -3,6 +3,7 @@
 python -m tests.hardware MODEL.onnx --family navi21       a table of the model's dispatches
 python -m tests.hardware --golden --family navi31         all kernels of the golden graphs: refused ones and spills
 python -m tests.hardware MODEL.onnx --isa FOLDER          the instructions of each kernel, a file for each
+python -m tests.hardware MODEL.onnx --occupancy           the dispatches with too few subgroups for a GPU of 40 compute units
 python -m tests.hardware --update                         rewrite the budgets that the tests compare with
 """
 
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from tests.hardware.collecting import caps_of, dispatches, golden_models
 from tests.hardware.compiler import Compiler
 from tests.hardware.families import FAMILIES, Family
+from tests.hardware.occupancy import SUBGROUPS, filling_share, narrow_dispatches
 from tests.hardware.report import BUDGETS, Row, compile_all, exceeded, shares_of_work, worst
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--golden", action="store_true", help="all golden models")
     parser.add_argument("--family", action="append", choices=sorted(FAMILIES), help="default: navi21; may be repeated")
     parser.add_argument("--top", type=int, default=20, help="how many dispatches to list, those with most work first")
+    parser.add_argument("--occupancy", action="store_true", help="list the dispatches that do not fill a GPU instead")
     parser.add_argument("--isa", type=Path, metavar="FOLDER", help="write the instructions of each kernel there")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there")
     parser.add_argument("--update", action="store_true", help="rewrite the budgets from the golden graphs")
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("name a model, or give --golden")
     rows = {name: _rows(FAMILIES[name], models) for name in options.family or ["navi21"]}
     for name, own in rows.items():
-        _print(FAMILIES[name], own, options.top)
+        _print(FAMILIES[name], own, options.top, occupancy=options.occupancy)
         if options.isa:
             _write_instructions(options.isa / name, own)
     if options.json:
@@ -69,17 +72,21 @@ def _progress(name: str) -> Callable[[int], None]:
     return show
 
 
-def _print(family: Family, rows: Sequence[Row], top: int) -> None:
+def _print(family: Family, rows: Sequence[Row], top: int, *, occupancy: bool) -> None:
     kernels = {row.dispatch.wgsl: row for row in rows}
     faulty = [row for row in kernels.values() if _is_faulty(row)]
     print(
         f"{family.name} ({family.architecture}): {len(rows)} dispatches, {len(kernels)} kernels, "
         f"{len(faulty)} refused or spilling"
     )
-    shares = shares_of_work(rows)
-    wide = sum(s for s, row in zip(shares, rows, strict=True) if row.compiled and row.dispatch.subgroups(32) >= 160)
-    print(f"dispatches with at least 160 subgroups of 32 make {wide:.0%} of the operations")
-    for share, row in sorted(zip(shares, rows, strict=True), key=lambda pair: -pair[0])[:top]:
+    if occupancy:
+        for model in dict.fromkeys(row.dispatch.model for row in rows):
+            own = [row for row in rows if row.dispatch.model == model]
+            share = filling_share(own)
+            print(f"{model}: dispatches with at least {SUBGROUPS} subgroups of 32 make {share:.0%} of the operations")
+            print("".join(f"{line}\n" for line in narrow_dispatches(own)), end="")
+        return
+    for share, row in sorted(zip(shares_of_work(rows), rows, strict=True), key=lambda pair: -pair[0])[:top]:
         print(row.text(share))
     for row in faulty:
         print(f"fault: {row.text(0)}")
