@@ -48,7 +48,7 @@ types = $(BIN)/pyright --pythonpath $(BIN)/python
 beside_types = @report=$$(mktemp); $(types) >$$report 2>&1 & checker=$$!; $(1); tests=$$?; \
 	wait $$checker; checked=$$?; cat $$report; rm -f $$report; exit $$((tests || checked))
 
-.PHONY: help demo test test-quick test-all test-swiftshader test-newer-mesa test-subgroups test-oldest hardware swiftshader lint style docs bench venv driver clean
+.PHONY: help demo test test-quick test-all test-swiftshader test-newer-mesa test-subgroups test-oldest hardware translators swiftshader lint style docs bench venv driver clean
 .NOTPARALLEL:
 
 help: ## list the targets
@@ -61,6 +61,7 @@ demo: $(VENV)/.installed $(VENV)/.weights ## run the main job: sentence similari
 test: style $(VENV)/.weights ## linters, type checker, import rules, and pytest: the full device profile, a share of the others
 	@$(ensure_driver)
 	@$(MAKE) --no-print-directory hardware || echo "Tests that read the instructions of AMD's compiler are skipped"
+	@$(MAKE) --no-print-directory translators || echo "Tests that translate kernels to HLSL and Metal's language are skipped"
 	$(call beside_types,$(pytest) --profiles=rotate $(ARGS))
 
 test-quick: style ## linters, type checker, import rules, and the tests that need no device: in less than a minute
@@ -95,6 +96,8 @@ test-subgroups: $(VENV)/.installed-dev $(VENV)/.weights ## conformance cases, te
 	VK_LOADER_DRIVERS_SELECT='*lvp*' LP_NATIVE_VECTOR_WIDTH=512 $(pytest) $(or $(ARGS),tests/conformance tests/ops tests/kernels)
 
 hardware: $(VENV)/hardware/.installed ## AMD's compilers without an AMD GPU: see python -m tests.hardware --help
+
+translators: $(VENV)/translators/.installed ## naga, which translates kernels to HLSL and Metal's language
 
 swiftshader: $(SWIFTSHADER) ## fetch the software Vulkan driver SwiftShader
 
@@ -141,6 +144,10 @@ $(VENV)/swiftshader/vk_swiftshader_icd.json: | $(VENV)/.made
 
 $(VENV)/hardware/.installed: tests/hardware/install.sh tests/hardware/layer/null_gpu.c | $(VENV)/.made
 	@SUDO="$(SUDO)" sh $< $(@D)
+	@touch $@
+
+$(VENV)/translators/.installed: webnn_wgpu/debug/translation/naga.py | $(VENV)/.installed-dev
+	@$(BIN)/python -m webnn_wgpu.debug.translation
 	@touch $@
 
 # The first Python that is new enough. Debian keeps the venv module's other half in a package of its own.

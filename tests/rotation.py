@@ -35,14 +35,14 @@ def in_turn(test: str, profile: str | None, share: int | None) -> bool:
     return profile in (None, "full") or (share is not None and zlib.crc32(test.encode()) % SHARES == share - 1)
 
 
-def share_of_today(repository: Path) -> tuple[int, str]:
-    """Return the share that has its turn, and what picked it: the commit that is checked out, or else the day."""
+def share_of_today(repository: Path, shares: int = SHARES) -> tuple[int, str]:
+    """Return the share that has its turn, 1 to `shares`, and what picked it: the commit checked out, or else the day."""
     git = shutil.which("git")
     if git is not None:
         command = [git, "-C", str(repository), "rev-parse", "HEAD"]
         found = subprocess.run(command, capture_output=True, text=True, check=False)
         if found.returncode == 0:
             commit = found.stdout.strip()
-            return int(commit[:8], 16) % SHARES + 1, f"commit {commit[:8]}"
+            return int(commit[:8], 16) % shares + 1, f"commit {commit[:8]}"
     day = datetime.date.today()
-    return day.toordinal() % SHARES + 1, f"day {day}"
+    return day.toordinal() % shares + 1, f"day {day}"

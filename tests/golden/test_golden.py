@@ -27,7 +27,7 @@ from webnn_wgpu.ops import OPS
 if TYPE_CHECKING:
     from pathlib import Path
 
-HARDWARE = ("nvidia", "amd", "intel", "apple", "qualcomm", "webgpu-default")
+HARDWARE = ("nvidia", "amd", "intel", "apple", "qualcomm", "d3d12", "webgpu-default")
 
 GIT = pytest.mark.skipif(not (trees.REPOSITORY / ".git").exists(), reason="the tool compares revisions of a git checkout")
 

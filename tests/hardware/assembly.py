@@ -29,6 +29,7 @@ class Loop:
     """An innermost loop of a kernel. Counts are those of one invocation in one iteration, as if every branch were taken.
 
     Attributes:
+        label: the listing's name of its first block.
         multiply_adds: multiply-adds of float32 or float16 numbers, and products of packed integers.
         slots: vector instructions that the loop issues; two in one (`v_dual_...`) take one slot.
         local_bytes, global_bytes: bytes read from workgroup memory and from buffers.
@@ -36,6 +37,7 @@ class Loop:
         instructions: how often each instruction occurs.
     """
 
+    label: str
     multiply_adds: int
     slots: int
     local_bytes: int
@@ -70,7 +72,7 @@ def loops(text: str) -> list[Loop]:
     Args:
         text: what RADV prints of a pipeline. A loop is a run of blocks that ends with a branch to its first.
     """
-    blocks = _blocks(text[text.rfind("==== Assembly") :])
+    blocks = _blocks(assembly(text))
     number = {name: i for i, (name, _) in enumerate(blocks)}
     spans: set[tuple[int, int]] = set()
     for i, (_, lines) in enumerate(blocks):
@@ -79,7 +81,15 @@ def loops(text: str) -> list[Loop]:
             if branch and number.get(branch[1], i + 1) <= i:
                 spans.add((number[branch[1]], i))
     inner = [s for s in spans if not any(o != s and s[0] <= o[0] and o[1] <= s[1] for o in spans)]
-    return [_count([line for _, lines in blocks[first : last + 1] for line in lines]) for first, last in sorted(inner)]
+    return [
+        _count(blocks[first][0], [line for _, lines in blocks[first : last + 1] for line in lines])
+        for first, last in sorted(inner)
+    ]
+
+
+def assembly(text: str) -> str:
+    """Return the instructions of a pipeline, the last part of what RADV prints."""
+    return text[text.rfind("==== Assembly") :]
 
 
 def hot_loop(text: str) -> Loop | None:
@@ -99,7 +109,7 @@ def _blocks(text: str) -> list[tuple[str, list[str]]]:
     return blocks
 
 
-def _count(lines: list[str]) -> Loop:
+def _count(label: str, lines: list[str]) -> Loop:
     slots = multiply_adds = local = read = barriers = 0
     instructions: Counter[str] = Counter()
     for line in lines:
@@ -113,6 +123,7 @@ def _count(lines: list[str]) -> Loop:
             read += _global_bytes(name)
             barriers += name.startswith("s_barrier")
     return Loop(
+        label=label,
         multiply_adds=multiply_adds,
         slots=slots,
         local_bytes=local,

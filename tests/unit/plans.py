@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from webnn_wgpu.plan import ExecutionPlan
 
 RECORDS = Path(__file__).resolve().parents[1] / "data" / "caps"
-DEVICES = ("lavapipe", "webgpu-default", "nvidia", "amd", "intel", "apple", "qualcomm")
+DEVICES = ("lavapipe", "webgpu-default", "nvidia", "amd", "intel", "apple", "qualcomm", "d3d12")
 
 
 def caps_of(device: str) -> Caps:

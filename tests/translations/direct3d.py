@@ -1,0 +1,52 @@
+"""What HLSL must not contain for FXC, the compiler that wgpu takes on Direct3D 12 where a program names no other."""
+
+from __future__ import annotations
+
+import math
+import re
+
+SHARED_BYTES = 32768
+"""The most workgroup memory of a shader."""
+
+_NEWER = re.compile(r"\b(?:u?int64_t\w*|half\d?|float16_t\w*|Wave[A-Z]\w+|dot4add\w+)\b")
+_SHARED = re.compile(r"^groupshared (?P<type>\w+) (?P<name>\w+)(?P<sides>(?:\[\d+\])*);", re.MULTILINE)
+_VECTOR = re.compile(r"^\s+(?:float|int|uint|bool)[2-4] (?P<name>\w+)(?P<sides>(?:\[\d+\])*)(?: =|;)", re.MULTILINE)
+_STORE = re.compile(r"^\s+(?P<name>[A-Za-z_]\w*)(?P<places>\[[^\n=]*\]) = ", re.MULTILINE)
+_TYPED_LOAD = re.compile(r"\bRWTexture\w+<")
+
+
+def faults(hlsl: str) -> list[str]:
+    """Return a sentence for each thing that FXC refuses."""
+    found = [f"shader model 5.1 does not have {name}" for name in dict.fromkeys(_NEWER.findall(hlsl))]
+    if _TYPED_LOAD.search(hlsl):
+        found.append("not every device of Direct3D 12 loads texels of writable textures")
+    shared = {match["name"]: _bytes(match["type"], match["sides"]) for match in _SHARED.finditer(hlsl)}
+    if sum(shared.values()) > SHARED_BYTES:
+        found.append(f"workgroup memory has {sum(shared.values())} bytes; at most {SHARED_BYTES} are possible")
+    # Variables of functions alone: FXC stores components of vectors in workgroup memory at any index.
+    vectors = {match["name"]: match["sides"].count("[") for match in _VECTOR.finditer(hlsl)}
+    for store in _STORE.finditer(hlsl):
+        places = _places(store["places"])
+        if vectors.get(store["name"]) == len(places) - 1 and not re.fullmatch(r"\d+u?", places[-1]):
+            found.append(f"FXC stores components of vectors at literal indices alone: {store[0].strip()}")
+    return found
+
+
+def _places(text: str) -> list[str]:
+    """Return the indices in text such as `[i][min(uint(j), 3u)]`."""
+    places: list[str] = []
+    depth = start = 0
+    for at, sign in enumerate(text):
+        depth += (sign == "[") - (sign == "]")
+        if sign == "[" and depth == 1:
+            start = at + 1
+        elif sign == "]" and depth == 0:
+            places.append(text[start:at])
+    return places
+
+
+def _bytes(type_: str, sides: str) -> int:
+    """Return the size of a variable of scalars or vectors of 4 bytes per component."""
+    match = re.fullmatch(r"(?:float|int|uint|bool)(\d?)", type_)
+    assert match, f"{type_} has no size here"
+    return 4 * int(match[1] or 1) * math.prod(map(int, re.findall(r"\d+", sides)))
