@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from ...api.kernels import Kernel
 from ...core.errors import MLTypeError
+from ...inspection.kernels import Kernel
 from .amd import AmdCompiler
 from .naga import HLSL, MSL, Naga
 

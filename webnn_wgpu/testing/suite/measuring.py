@@ -11,9 +11,9 @@ import numpy as np
 
 from webnn_wgpu import MLContext, MLGraph, Tuning, WebNNError
 
-from ...api.profile import GraphProfile
-from ...api.progress import Progress
 from ...core.data_types import Array
+from ...core.progress import Progress
+from ...inspection import GraphProfile
 from .figures import ModelFigures, SlowKernel
 from .models import BuiltInModel
 
