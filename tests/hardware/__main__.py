@@ -4,6 +4,7 @@ python -m tests.hardware MODEL.onnx --family navi21       a table of the model's
 python -m tests.hardware --golden --family navi31         all kernels of the golden graphs: refused ones and spills
 python -m tests.hardware MODEL.onnx --isa FOLDER          the instructions of each kernel, a file for each
 python -m tests.hardware MODEL.onnx --occupancy           the dispatches with too few subgroups for a GPU of 40 compute units
+python -m tests.hardware MODEL.onnx --beside onnxruntime  the same beside the kernels of onnxruntime's WebGPU provider
 python -m tests.hardware --update                         rewrite the budgets that the tests compare with
 """
 
@@ -11,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.hardware.beside import VARIABLE, side_by_side, their_rows
 from tests.hardware.collecting import caps_of, dispatches, golden_models
 from tests.hardware.compiler import Compiler
 from tests.hardware.families import FAMILIES, Family
@@ -37,6 +40,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--occupancy", action="store_true", help="list the dispatches that do not fill a GPU instead")
     parser.add_argument("--isa", type=Path, metavar="FOLDER", help="write the instructions of each kernel there")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there")
+    parser.add_argument(
+        "--beside",
+        choices=["onnxruntime"],
+        help=f"compare with the kernels of its WebGPU provider; {VARIABLE} names a Python that has onnxruntime-webgpu",
+    )
     parser.add_argument("--update", action="store_true", help="rewrite the budgets from the golden graphs")
     options = parser.parse_args(arguments)
     if options.update:
@@ -44,9 +52,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     models = [*options.models, *(golden_models() if options.golden else [])]
     if not models:
         parser.error("name a model, or give --golden")
+    if options.beside and not all(model.endswith(".onnx") for model in models):
+        parser.error("--beside takes ONNX files")
     rows = {name: _rows(FAMILIES[name], models) for name in options.family or ["navi21"]}
     for name, own in rows.items():
-        _print(FAMILIES[name], own, options.top, occupancy=options.occupancy)
+        if options.beside:
+            _print_beside(FAMILIES[name], own, models, options.top)
+        else:
+            _print(FAMILIES[name], own, options.top, occupancy=options.occupancy)
         if options.isa:
             _write_instructions(options.isa / name, own)
     if options.json:
@@ -90,6 +103,15 @@ def _print(family: Family, rows: Sequence[Row], top: int, *, occupancy: bool) ->
         print(row.text(share))
     for row in faulty:
         print(f"fault: {row.text(0)}")
+
+
+def _print_beside(family: Family, rows: Sequence[Row], models: Sequence[str], top: int) -> None:
+    python = os.environ.get(VARIABLE, sys.executable)
+    for model in models:
+        ours = [row for row in rows if row.dispatch.model == Path(model).stem]
+        print(f"{Path(model).stem} on {family.name} ({family.architecture})")
+        for line in side_by_side(family, ours, their_rows(family, Path(model).resolve(), python), top):
+            print(line)
 
 
 def _write_instructions(folder: Path, rows: Sequence[Row]) -> None:

@@ -15,6 +15,7 @@ from tests.hardware.assembly import Loop, hot_loop
 from tests.hardware.families import LAYER, NEWER_LIBRARIES, REPOSITORY, Family
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
 _MANIFEST = Path(__file__).parent / "layer" / "null_gpu.json"
@@ -49,6 +50,46 @@ class CompileError(RuntimeError):
     """The driver, or wgpu before it, refuses a kernel."""
 
 
+def environment_of(family: Family, folder: Path) -> dict[str, str]:
+    """Return the environment variables that give a process a device of a family; the layer writes to the folder.
+
+    Statistics go to the file `statistics`, a line for each pipeline, and instructions to the folder `isa`.
+    """
+    (folder / "isa").mkdir()
+    manifest = json.loads(_MANIFEST.read_text())
+    manifest["layer"]["library_path"] = str(LAYER)
+    (folder / "null_gpu.json").write_text(json.dumps(manifest))
+    libraries = [str(NEWER_LIBRARIES)] if family.newer else []
+    libraries += [path for path in [os.environ.get("LD_LIBRARY_PATH")] if path]
+    return {
+        "RADV_FORCE_FAMILY": family.name,
+        "VK_DRIVER_FILES": str(family.driver),
+        "VK_ICD_FILENAMES": str(family.driver),
+        "VK_LAYER_PATH": str(folder),
+        "VK_INSTANCE_LAYERS": "VK_LAYER_WEBNN_null_gpu",
+        "NULL_GPU_STATS": str(folder / "statistics"),
+        "NULL_GPU_ISA": str(folder / "isa"),
+        "MESA_SHADER_CACHE_DISABLE": "true",
+        "XDG_RUNTIME_DIR": str(folder),
+        "LD_LIBRARY_PATH": ":".join(libraries),
+    }
+
+
+def compiled_of(found: Mapping[str, Any], family: Family) -> Compiled:
+    """Return what a line of the layer's statistics says, with the listing of the pipeline as `text`."""
+    text: str = found["text"]
+    return Compiled(
+        registers=found["VGPRs"],
+        spills=found["Spilled VGPRs"] + found["Spilled SGPRs"],
+        scratch_bytes=found["Scratch size"],
+        local_bytes=found["LDS size"],
+        subgroup=found["subgroup"],
+        waves=found["Subgroups per SIMD"],
+        loop=hot_loop(text) if family.listed else None,
+        text=text,
+    )
+
+
 class Compiler:
     """A process with a device of one family. A context manager: leaving it ends the process."""
 
@@ -63,24 +104,7 @@ class Compiler:
         self.family = family
         self._folder = tempfile.TemporaryDirectory(prefix="hardware-")
         folder = Path(self._folder.name)
-        (folder / "isa").mkdir()
-        manifest = json.loads(_MANIFEST.read_text())
-        manifest["layer"]["library_path"] = str(LAYER)
-        (folder / "null_gpu.json").write_text(json.dumps(manifest))
-        libraries = [str(NEWER_LIBRARIES)] if family.newer else []
-        libraries += [path for path in [os.environ.get("LD_LIBRARY_PATH")] if path]
-        environment = os.environ | {
-            "RADV_FORCE_FAMILY": family.name,
-            "VK_DRIVER_FILES": str(family.driver),
-            "VK_ICD_FILENAMES": str(family.driver),
-            "VK_LAYER_PATH": str(folder),
-            "VK_INSTANCE_LAYERS": "VK_LAYER_WEBNN_null_gpu",
-            "NULL_GPU_STATS": str(folder / "statistics"),
-            "NULL_GPU_ISA": str(folder / "isa"),
-            "MESA_SHADER_CACHE_DISABLE": "true",
-            "XDG_RUNTIME_DIR": str(folder),
-            "LD_LIBRARY_PATH": ":".join(libraries),
-        }
+        environment = os.environ | environment_of(family, folder)
         self._errors = (folder / "errors").open("w+")
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.hardware.worker"],
@@ -106,17 +130,7 @@ class Compiler:
         found = self._read()
         if "error" in found:
             raise CompileError(found["error"])
-        text: str = found["text"]
-        return Compiled(
-            registers=found["VGPRs"],
-            spills=found["Spilled VGPRs"] + found["Spilled SGPRs"],
-            scratch_bytes=found["Scratch size"],
-            local_bytes=found["LDS size"],
-            subgroup=found["subgroup"],
-            waves=found["Subgroups per SIMD"],
-            loop=hot_loop(text) if self.family.listed else None,
-            text=text,
-        )
+        return compiled_of(found, self.family)
 
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout
