@@ -75,6 +75,23 @@ def test_sizes_and_options(device: Device, variant: str, layout: str, data_type:
         check_op(device, NAME, inputs, case.attrs(layout), constants={1} if constant else (), forced={NAME: variant})
 
 
+@pytest.mark.parametrize("depth", [3, 4, 8, 12])
+def test_phases_have_their_own_taps(device: Device, depth: int) -> None:
+    rng = np.random.default_rng(5)
+    for taps, options in (
+        ((2, 2), {"strides": (2, 2)}),
+        ((3, 3), {"strides": (2, 2), "padding": (1, 1, 1, 1), "output_padding": (1, 1)}),
+        ((4, 5), {"strides": (3, 2), "padding": (4, 0, 3, 1)}),
+        ((1, 2), {"strides": (2, 3), "output_padding": (1, 2)}),
+    ):
+        case = Case(2, 1, depth, 12, (5, 6), taps, options)
+        inputs = case.operands(rng, NAME, "nhwc")
+        graph = op_graph(NAME, inputs, case.attrs("nhwc"), constants={1})
+        (dispatch,) = make_plan(graph, device.target, {NAME: "tiled"}).dispatches
+        assert dispatch.spec.param("phased")
+        check_op(device, NAME, inputs, case.attrs("nhwc"), constants={1}, forced={NAME: "tiled"})
+
+
 @LAYOUT
 @pytest.mark.parametrize("filter_layout", FILTER_LAYOUTS[NAME])
 @pytest.mark.parametrize("constant", [False, True], ids=["dynamic", "constant"])

@@ -320,6 +320,51 @@ class Permuted(Packing):
 
 
 @dataclass(frozen=True)
+class PhasedFilter(Packing):
+    """The filter of a transposed convolution in phases: for each, the taps that are whole strides apart, and 0 past the last.
+
+    Attributes:
+        kernel: rows and columns of taps.
+        strides: distances of the taps of one phase.
+
+    Example:
+        >>> PhasedFilter((1, 3), (1, 2)).pack(np.array([1, 2, 3]).reshape(1, 3, 1, 1)).reshape(2, 2)
+        array([[1, 3],
+               [2, 0]])
+    """
+
+    kernel: tuple[int, int]
+    strides: tuple[int, int]
+
+    @property
+    def taps(self) -> tuple[int, int]:
+        """Rows and columns of a phase's taps."""
+        rows, columns = (-(-k // s) for k, s in zip(self.kernel, self.strides, strict=True))
+        return rows, columns
+
+    def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return [phases, rows of taps, columns of taps, channels, output channels]."""
+        return math.prod(self.strides), *self.taps, *shape[-2:]
+
+    def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
+        """Return the bytes of the taps of all phases."""
+        return math.prod(self.packed_shape(shape)) * element_bytes
+
+    def pack(self, array: Any) -> Any:
+        """Return the taps of all phases.
+
+        Args:
+            array: the filter, [..., rows of taps, columns of taps, channels, output channels]; leading dimensions are 1.
+        """
+        shape, (rows, columns), (down, right) = np.shape(array), self.taps, self.strides
+        taps = np.reshape(array, (*self.kernel, *shape[-2:]))
+        padded = np.zeros((rows * down, columns * right, *shape[-2:]), taps.dtype)
+        padded[: self.kernel[0], : self.kernel[1]] = taps
+        phases = padded.reshape(rows, down, columns, right, *shape[-2:]).transpose(1, 3, 0, 2, 4, 5)
+        return phases.reshape(self.packed_shape(shape))
+
+
+@dataclass(frozen=True)
 class Chain(Packing):
     """Two packings one after the other: the second packs what the first returns."""
 

@@ -31,8 +31,9 @@ from ._large_convolution import (
     row_work,
     tile_work,
 )
-from ._partial_sums import PartialSums, most_parts
+from ._partial_sums import PartialSums, most_parts, operands_fit
 from ._patches import patch_uniforms
+from ._phases import Phases, phases_of
 from ._product import FORCED, HIGHEST_TILE, most_rows, product_calls
 from ._product import TEMPLATES as PRODUCTS
 from ._product_kernel import Addend, ProductKernel, Read, finish
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
 
 _OWN_PARAMS = {
     "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row", "block"),
-    "tiled": ("tile", "parted", "rest", "taps", "depth", "width", "block"),
+    "tiled": ("tile", "parted", "phased", "rest", "taps", "depth", "width", "block"),
     "plain": ("rows", "block"),
     "depthwise": ("height", "width", "rows", "columns", "step", "multiplied", "b_texture"),
 }
@@ -285,6 +286,9 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
     parts = parts_of_sums(
         low.target, size, element_bytes, LOWEST_TILE if lowest and choice.variant == "plain" else HIGHEST_TILE
     )
+    phases = phases_of(size) if choice.variant == "tiled" and len(parts) == 1 else None
+    if phases and low.is_constant(low.value(1)) and _phases_fit(low, phases):
+        return [_phased_call(low, phases, choice)]
     addend = _bias(low)
     sums = [Temp(f"sums {i}", low.output().num_elements * 4) for i in range(2)]
 
@@ -370,7 +374,8 @@ def _product_call(
     elif choice.variant == "tiled":
         if size.depth % QUAD and size.nhwc and source != low.channels_first:
             patches = _runs_of_channels(size)
-        own, tile, partial = _workgroup_tile(low, size, patches, choice, product)
+        most = most_parts(low, product) if whole else 1
+        own, tile, partial = _workgroup_tile(low, size, patches, choice, product, most)
     else:
         rows = 1 if lowest else int(choice.tile[0]) if choice.tile else costs.plain_rows(product)
         tile = (8 * rows, 8 * QUAD)
@@ -404,20 +409,52 @@ def _product_call(
 
 
 def _workgroup_tile(
-    low: Lowering, size: ConvolutionSize, patches: ConvolutionSize, choice: Choice, product: ProductSize
+    low: Lowering, size: ConvolutionSize, patches: ConvolutionSize, choice: Choice, product: ProductSize, most: int
 ) -> tuple[dict[str, Hashable], tuple[int, int], PartialSums | None]:
-    """Return the parameters of the kernel of tiles in workgroup memory, the sides of its tiles, and the parts of its sums."""
+    """Return the parameters of the kernel of tiles in workgroup memory, the sides of its tiles, and the parts of its sums.
+
+    Args:
+        low: the node.
+        size: its sizes.
+        patches: the sizes by which the kernel finds input pixels.
+        choice: the variant, and the tile that it may name.
+        product: sizes of the product.
+        most: parts that the sums may have.
+    """
     output_bytes = max(DATA_TYPES[low.output().data_type].size_bytes, _element_bytes(low))
     rows = most_rows(lambda rows: Images(size).fit(_element_bytes(low), output_bytes, rows, low.caps))
-    most = most_parts(low, product) if product.N == size.columns else 1
     tile, count = low.target.costs.products.tile_and_parts(choice, product, most_rows=rows, most_parts=most)
     partial = PartialSums.of(product, tile, count)
     long = "long" if size.depth % tile.depth else "even"
     taps = "cut" if size.depth % QUAD else long if size.depth >= tile.depth else "whole"
     depth, width = (patches.depth, patches.kernel[1]) if taps == "cut" else (0, 0)
-    params: dict[str, Hashable] = {"tile": tile, "parted": partial is not None, "rest": product.K % (2 * tile.depth) > 0}
-    params |= {"taps": taps, "depth": depth, "width": width}
+    params: dict[str, Hashable] = {"tile": tile, "parted": partial is not None, "phased": False, "taps": taps}
+    params |= {"rest": product.K % (2 * tile.depth) > 0, "depth": depth, "width": width}
     return params, (tile.rows, tile.columns), partial
+
+
+def _phases_fit(low: Lowering, phases: Phases) -> bool:
+    """Return whether a binding holds each operand of a convolution in phases."""
+    size = phases.product
+    sizes = size.matrices * size.K * size.N, size.matrices * size.M * size.N
+    return operands_fit(low, (n * 4 for n in sizes))
+
+
+def _phased_call(low: Lowering, phases: Phases, choice: Choice) -> KernelCall:
+    """Return the call of the kernel that computes a transposed convolution in phases."""
+    size, product = phases.forward, phases.product
+    filter_order = _FilterOrder.of(low, phases.size).packing("ghwio")
+    source = low.value(0) if low.channels_first is None else low.channels_first
+    weights = Packed(low.value(1), Chain(filter_order, phases.packing))
+    whole = product.N % QUAD == 0
+    kernel = _start(low, size, source, weights, False, whole)
+    params, tile, _ = _workgroup_tile(low, size, size, choice, product, most=1)
+    kernel.params |= params | {"phased": True, "block": False, "form": "nhwc"}
+    tiles = tile_uniforms(product, *tile)
+    kernel.uniforms(M=product.M, N=product.N, K=product.K, **tiles, **phases.uniforms)
+    finish(kernel, low, whole, _read(phases.size, "columns"), _bias(low), row=size.channels)
+    reason = f"{choice.reason}, {phases.count} phases of pixels with taps of their own"
+    return kernel.call(_TEMPLATES["tiled"], grid_1d(tiles["tiles"], low.caps), reason)
 
 
 def _panel_texture(low: Lowering, size: ConvolutionSize, choice: Choice) -> PanelTexture | None:

@@ -59,7 +59,6 @@ class PartialSums:
     def declare(self, kernel: ProductKernel, low: Lowering, read: Read) -> None:
         """Declare the uniforms of the kernel that computes the parts, and that it stores them; it has no epilogue."""
         kernel.uniforms(matrices=self.size.matrices, part_steps=self.steps)
-        kernel.params |= {"alpha": False, "beta": False} if "alpha" in kernel.params else {}
         finish(kernel, low, self.size.N % QUAD == 0, read, None, row=self.size.N, into=self.scratch)
 
     def added(
@@ -102,6 +101,14 @@ class PartialSums:
         return kernel.call(_ADD, grid_1d(-(-items // 64), low.caps), f"adds {self.count} parts of the sums")
 
 
+def operands_fit(low: Lowering, other_bytes: Iterable[int]) -> bool:
+    """Return whether all operands of a node and its epilogue fit a binding, and so do buffers of some other sizes."""
+    epilogue = [*low.epilogue.operands, low.epilogue.output] if low.epilogue else []
+    values = [value for value in (*low.node.inputs, *low.node.outputs, *epilogue) if value is not None]
+    sizes = [*other_bytes, *(low.graph.type(value).size_bytes for value in values)]
+    return max(map(padded_bytes, sizes)) <= low.caps.limit("max-storage-buffer-binding-size")
+
+
 def most_parts(low: Lowering, size: ProductSize, factor_bytes: Iterable[int] = ()) -> int:
     """Return into how many parts the sums of a product may be divided; 1 where an operand does not fit a binding.
 
@@ -111,10 +118,7 @@ def most_parts(low: Lowering, size: ProductSize, factor_bytes: Iterable[int] = (
         factor_bytes: bytes of factors that are no operands of the node.
     """
     limit = low.caps.limit("max-storage-buffer-binding-size")
-    epilogue = [*low.epilogue.operands, low.epilogue.output] if low.epilogue else []
-    values = [value for value in (*low.node.inputs, *low.node.outputs, *epilogue) if value is not None]
     result = 4 * math.prod((size.matrices, size.M, size.N))
-    operands = [low.graph.type(value).size_bytes for value in values]
-    if max(padded_bytes(n) for n in (*operands, *factor_bytes, result)) > limit:
+    if not operands_fit(low, (*factor_bytes, result)):
         return 1
     return max(1, min(limit, _SCRATCH_BYTES) // padded_bytes(result))

@@ -184,6 +184,7 @@ def _block_calls(
     quads = size.N % QUAD == 0
     if parts:
         reason += f", sums in {parts.count} parts"
+        kernel.params |= {"alpha": False, "beta": False}
         parts.declare(kernel, low, read)
         computed = kernel.call(_TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps), reason)
         half = a.data_type == "float16"
