@@ -91,7 +91,7 @@ ARCHITECTURES = (
         register_bytes=256 << 10,
         local_bytes=64 << 10,
         local_rate_bytes=128,
-        latency_subgroups=16,
+        latency_subgroups=12,
     ),
     Architecture(
         name="NVIDIA Turing or later",
