@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ..core.data_types import DATA_TYPES
@@ -12,11 +12,12 @@ from ..core.errors import OperationError
 from ..costs import Choice, ConvolutionSize, ProductSize
 from ..kernels import select
 from ..kernels.element import QUAD, padded_bytes
-from ..kernels.packing import Chain, Columns, PanelTexture, Permuted
+from ..kernels.packing import Chain, Columns, PanelTexture
 from ..kernels.select_convolution import obstacle, possible
-from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, Tiling, grid_1d
+from ..kernels.spec import KernelCall, KernelTemplate, Packed, Temp, Tiling, grid_1d
 from ..kernels.spec import Operand as KernelOperand
 from ..kernels.tiles import texture_uniforms, tile_uniforms
+from ._convolution_operands import FilterOrder, bias_of, element_bytes_of, filter_in, read_at, start_kernel
 from ._convolution_options import sizes_of
 from ._factors import Factor
 from ._large_convolution import (
@@ -32,19 +33,15 @@ from ._large_convolution import (
     tile_work,
 )
 from ._partial_sums import PartialSums, most_parts, operands_fit
-from ._patches import patch_uniforms
 from ._phases import Phases, phases_of
 from ._product import FORCED, HIGHEST_TILE, most_rows, product_calls
 from ._product import TEMPLATES as PRODUCTS
-from ._product_kernel import Addend, ProductKernel, Read, finish
-from ._shapes import strides_of
+from ._product_kernel import Addend, finish
 from ._winograd import TEMPLATES as WINOGRAD
 from ._winograd import winograd_calls
 from .strided import STRIDED, strided_call
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ..ir.types import TensorType
     from ._def import Lowering
 
@@ -100,18 +97,18 @@ def convolution_calls(low: Lowering, *, transposed: bool) -> list[KernelCall]:
     if choice.variant == "depthwise" and choice.reason != FORCED and not depthwise_fits(low, size, output):
         choice = Choice("plain", "one input channel per group, too large for the kernel of those")
     if choice.variant in _OWN_PARAMS and choice.variant != "depthwise" and not size.nhwc:
-        longer = len(parts_of_sums(low.target, size, _element_bytes(low), HIGHEST_TILE)) > 1
+        longer = len(parts_of_sums(low.target, size, element_bytes_of(low), HIGHEST_TILE)) > 1
         if longer or not nchw_fits(low, size, output):
-            read = _read(size, "columns")
+            read = read_at(size, "columns")
             return in_nhwc(low, output, read, lambda inner: convolution_calls(inner, transposed=transposed))
     calls: list[KernelCall] = []
     match choice.variant:
         case "pointwise":
             return _pointwise_calls(low, size, calls, choice.reason)
         case "winograd":
-            weights = _filter(low, size, "ghwio", calls)
+            weights = filter_in(low, size, "ghwio", calls)
             assert isinstance(weights, Packed)
-            return winograd_calls(low, size, weights, _bias(low), _read(size, "columns"), choice.reason)
+            return winograd_calls(low, size, weights, bias_of(low), read_at(size, "columns"), choice.reason)
         case "depthwise":
             calls.append(_depthwise_call(low, size, calls, choice.reason))
             return calls
@@ -138,83 +135,18 @@ def _choose(low: Lowering, size: ConvolutionSize) -> Choice:
     return Choice(forced, FORCED)
 
 
-def _filter(low: Lowering, size: ConvolutionSize, order: str, calls: list[KernelCall]) -> KernelOperand:
-    """Return the filter in another order: permuted at build time if it is a constant, else by a copy.
-
-    Args:
-        low: the node.
-        size: its sizes.
-        order: the letters g (groups), h, w, i (input channels of a group), o (output channels of a group).
-        calls: gets the copy.
-    """
-    value, type_, held = low.value(1), low.input(1), _FilterOrder.of(low, size)
-    packing = held.packing(order)
-    moving = [axis for axis in packing.axes if packing.dims[axis] > 1]
-    if low.is_constant(value):
-        return Packed(value, packing)
-    if moving == sorted(moving):
-        return value
-    temp = Temp("filter", type_.num_elements * DATA_TYPES[type_.data_type].size_bytes)
-    space, strides = [packing.dims[axis] for axis in packing.axes], [held.strides()[letter] for letter in order]
-    reason = f"filter from {low.attrs['filter_layout']} to {order}"
-    calls.append(strided_call(value, type_.data_type, 0, space, strides, temp, low.target, reason))
-    return temp
-
-
-@dataclass(frozen=True)
-class _FilterOrder:
-    """The order in which a filter is held: the letters of its dimensions, as `_filter` names them, and their sizes."""
-
-    letters: str
-    dims: tuple[int, ...]
-
-    @classmethod
-    def of(cls, low: Lowering, size: ConvolutionSize) -> _FilterOrder:
-        """Return the order of a node's filter."""
-        layout: str = low.attrs["filter_layout"]
-        letters = layout.replace("i", "gi") if size.transposed else layout.replace("o", "go")
-        sizes = sizes_of(low.input(1).shape, layout) | {"g": size.groups, "i": size.depth, "o": size.columns}
-        return cls(letters, tuple(sizes[letter] for letter in letters))
-
-    def packing(self, order: str) -> Permuted:
-        """Return the packing that puts it into another order."""
-        return Permuted(self.dims, tuple(self.letters.index(letter) for letter in order))
-
-    def strides(self) -> dict[str, int]:
-        """Return the steps along the dimensions, by letter."""
-        return dict(zip(self.letters, strides_of(self.dims), strict=True))
-
-
-def _element_bytes(low: Lowering) -> int:
-    return DATA_TYPES[low.input().data_type].size_bytes
-
-
-def _bias(low: Lowering, shape: tuple[int, ...] | None = None) -> Addend | None:
-    return Addend(low.value(2), low.input(2).data_type, shape or low.input(2).shape, 1) if low.has(2) else None
-
-
-def _read(size: ConvolutionSize, vector: str) -> Read:
-    """Return where the bias and an epilogue's operands are found: a vector lies along the channels."""
-
-    def read(shape: Sequence[int]) -> str:
-        count = math.prod(shape)
-        return "one" if count == 1 else vector if count == size.channels else "full"
-
-    return read
-
-
 def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCall], reason: str) -> list[KernelCall]:
     """Return the matrix products of a convolution with one tap: nhwc pixels x filter, nchw filter x pixels."""
     (data_type, weights_type), pixels = (low.input(i).data_type for i in range(2)), math.prod(size.output)
     if size.nhwc:
         a = Factor(low.value(0), data_type, (size.images * pixels, size.depth))
-        b = Factor(_filter(low, size, "ghwio", calls), weights_type, (size.depth, size.columns))
+        b = Factor(filter_in(low, size, "ghwio", calls), weights_type, (size.depth, size.columns))
         vector = "columns"
     else:
-        a = Factor(_filter(low, size, "goihw", calls), weights_type, (size.columns, size.depth))
+        a = Factor(filter_in(low, size, "goihw", calls), weights_type, (size.columns, size.depth))
         b = Factor(low.value(0), data_type, (size.images, size.depth, pixels))
         vector = "rows"
-    products = product_calls(low, a, b, addend=_bias(low), read=_read(size, vector))
+    products = product_calls(low, a, b, addend=bias_of(low), read=read_at(size, vector))
     return calls + [replace(call, reason=f"{reason}, {call.reason}") for call in products]
 
 
@@ -240,32 +172,6 @@ def _runs_of_channels(size: ConvolutionSize) -> ConvolutionSize:
     )
 
 
-def _start(
-    low: Lowering,
-    size: ConvolutionSize,
-    source: KernelOperand,
-    weights: KernelOperand,
-    texture: bool,
-    quad: bool,
-    patches: ConvolutionSize | None = None,
-) -> ProductKernel:
-    """Return a kernel that reads the input and the filter and knows where patches are: those of `patches`, if given."""
-    data_type, weights_type = (low.input(i).data_type for i in range(2))
-    kernel = ProductKernel()
-    nhwc = size.nhwc and source != low.channels_first
-    # A quad of channels lies in one piece, and in one group.
-    kernel.bind(Binding(name="input", access="read", element=data_type, quad=nhwc and size.depth % QUAD == 0), source)
-    kernel.bind(
-        Binding(name="weights", access="texture")
-        if texture
-        else Binding(name="weights", access="read", element=weights_type, quad=quad),
-        weights,
-    )
-    kernel.params["transposed"] = size.transposed
-    patch_uniforms(kernel, patches or size, nhwc=nhwc)
-    return kernel
-
-
 def _whole_bound(low: Lowering) -> bool:
     """Return whether the input fits a binding, so that kernels never see a part of it."""
     return padded_bytes(low.input().size_bytes) <= low.caps.limit("max-storage-buffer-binding-size")
@@ -278,7 +184,7 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
     output channels. Those of a later part of the sums add to what those of the part before have made.
     """
     calls: list[KernelCall] = []
-    element_bytes = _element_bytes(low)
+    element_bytes = element_bytes_of(low)
     output_bytes = max(DATA_TYPES[output.data_type].size_bytes, element_bytes)
     lowest = not Images(size).fit(element_bytes, output_bytes, HIGHEST_TILE, low.caps)
     if lowest and choice.reason != FORCED:
@@ -289,7 +195,7 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
     phases = phases_of(size) if choice.variant == "tiled" and len(parts) == 1 else None
     if phases and low.is_constant(low.value(1)) and _phases_fit(low, phases):
         return [_phased_call(low, phases, choice)]
-    addend = _bias(low)
+    addend = bias_of(low)
     sums = [Temp(f"sums {i}", low.output().num_elements * 4) for i in range(2)]
 
     for number, part in enumerate(parts):
@@ -319,13 +225,13 @@ def _part_of_filter(
     own = part.of(size)
     columns = block[1] - block[0]
     if own.product == size.product and columns == size.columns:
-        weights = _filter(low, size, "ghwio", calls)
+        weights = filter_in(low, size, "ghwio", calls)
         packing = _panel_texture(low, size, choice) if choice.variant == "implicit" else None
         if packing:
             assert isinstance(weights, Packed)
             return Packed(weights.value, Chain(weights.packing, packing)), packing
         return weights, None
-    order = _FilterOrder.of(low, size)
+    order = FilterOrder.of(low, size)
     if low.is_constant(low.value(1)) and size.groups == 1 and own.product == size.product:
         return Packed(low.value(1), Chain(order.packing("ghwio"), Columns(*block, size.product.K))), None
     starts = {"h": part.rows[0], "w": part.columns[0], "i": part.channels[0], "o": block[0]}
@@ -380,7 +286,7 @@ def _product_call(
         rows = 1 if lowest else int(choice.tile[0]) if choice.tile else costs.plain_rows(product)
         tile = (8 * rows, 8 * QUAD)
         own = {"rows": rows}
-    kernel = _start(low, size, source, weights, packing is not None, N % QUAD == 0, patches)
+    kernel = start_kernel(low, size, source, weights, packing is not None, N % QUAD == 0, patches)
     kernel.params |= own
     if choice.variant == "implicit":
         kernel.features.append("subgroup")
@@ -391,7 +297,7 @@ def _product_call(
     if not whole:
         kernel.uniforms(first_column=first, width=size.columns)
         reason += f", channels {first} to {end} of {size.columns}"
-    form, read = "nhwc" if size.nhwc else "nchw", _read(size, "columns")
+    form, read = "nhwc" if size.nhwc else "nchw", read_at(size, "columns")
     quads = size.nhwc and N % QUAD == 0 and size.columns % QUAD == 0
     template, grid = _TEMPLATES[choice.variant], grid_1d(tiles["tiles"], low.caps)
     kernel.params["block"] = not whole
@@ -421,8 +327,8 @@ def _workgroup_tile(
         product: sizes of the product.
         most: parts that the sums may have.
     """
-    output_bytes = max(DATA_TYPES[low.output().data_type].size_bytes, _element_bytes(low))
-    rows = most_rows(lambda rows: Images(size).fit(_element_bytes(low), output_bytes, rows, low.caps))
+    output_bytes = max(DATA_TYPES[low.output().data_type].size_bytes, element_bytes_of(low))
+    rows = most_rows(lambda rows: Images(size).fit(element_bytes_of(low), output_bytes, rows, low.caps))
     tile, count = low.target.costs.products.tile_and_parts(choice, product, most_rows=rows, most_parts=most)
     partial = PartialSums.of(product, tile, count)
     long = "long" if size.depth % tile.depth else "even"
@@ -443,16 +349,16 @@ def _phases_fit(low: Lowering, phases: Phases) -> bool:
 def _phased_call(low: Lowering, phases: Phases, choice: Choice) -> KernelCall:
     """Return the call of the kernel that computes a transposed convolution in phases."""
     size, product = phases.forward, phases.product
-    filter_order = _FilterOrder.of(low, phases.size).packing("ghwio")
+    filter_order = FilterOrder.of(low, phases.size).packing("ghwio")
     source = low.value(0) if low.channels_first is None else low.channels_first
     weights = Packed(low.value(1), Chain(filter_order, phases.packing))
     whole = product.N % QUAD == 0
-    kernel = _start(low, size, source, weights, False, whole)
+    kernel = start_kernel(low, size, source, weights, False, whole)
     params, tile, _ = _workgroup_tile(low, size, size, choice, product, most=1)
     kernel.params |= params | {"phased": True, "block": False, "form": "nhwc"}
     tiles = tile_uniforms(product, *tile)
     kernel.uniforms(M=product.M, N=product.N, K=product.K, **tiles, **phases.uniforms)
-    finish(kernel, low, whole, _read(phases.size, "columns"), _bias(low), row=size.channels)
+    finish(kernel, low, whole, read_at(phases.size, "columns"), bias_of(low), row=size.channels)
     reason = f"{choice.reason}, {phases.count} phases of pixels with taps of their own"
     return kernel.call(_TEMPLATES["tiled"], grid_1d(tiles["tiles"], low.caps), reason)
 
@@ -482,14 +388,14 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
     shared_items = size.images * -(-out_height // rows) * -(-out_width // columns) * -(-channels // QUAD)
     if not size.nhwc or step == 0 or shared_items < costs.depthwise_shared_items:
         rows, columns = 1, QUAD
-    weights = _filter(low, size, "hwigo", calls)
+    weights = filter_in(low, size, "hwigo", calls)
     packing = _tap_texture(low, size) if size.nhwc and whole else None
     if packing:
         assert isinstance(weights, Packed)
         matrix = Columns(0, channels, size.taps)
         weights = Packed(weights.value, Chain(Chain(weights.packing, matrix), packing))
         reason += ", filter packed in a texture"
-    kernel = _start(low, size, low.value(0), weights, packing is not None, size.nhwc and whole)
+    kernel = start_kernel(low, size, low.value(0), weights, packing is not None, size.nhwc and whole)
     kernel.bindings[0] = replace(kernel.bindings[0], quad=size.nhwc and whole and not multiplied)
     row_steps, row_blocks, channel_quads = -(-out_width // columns), -(-out_height // rows), -(-channels // QUAD)
     per_row = row_steps * (channel_quads if size.nhwc else 1)
@@ -504,7 +410,7 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
     kernel.params |= {"form": form, "height": height, "width": width, "rows": rows, "columns": columns, "step": step}
     kernel.params |= {"multiplied": multiplied, "b_texture": packing is not None}
     row = channels if size.nhwc else out_height * out_width
-    finish(kernel, low, whole, _read(size, vector), _bias(low), row=row)
+    finish(kernel, low, whole, read_at(size, vector), bias_of(low), row=row)
     work = row_work(kernel, size, per_row, rows, 64, low.caps)
     return kernel.call(_TEMPLATES["depthwise"], grid_1d(-(-items // 64), low.caps), reason, work)
 

@@ -54,7 +54,8 @@ class PartialSums:
     @property
     def scratch(self) -> Temp:
         """The memory of the parts: all matrices of the first part, then those of the others."""
-        return Temp("partial sums", self.count * self.size.matrices * self.size.M * self.size.N * 4)
+        size_bytes = self.count * self.size.matrices * self.size.M * self.size.N * 4
+        return Temp(f"partial sums, {size_bytes} bytes", size_bytes)
 
     def declare(self, kernel: ProductKernel, low: Lowering, read: Read) -> None:
         """Declare the uniforms of the kernel that computes the parts, and that it stores them; it has no epilogue."""
