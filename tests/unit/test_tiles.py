@@ -10,7 +10,9 @@ import pytest
 
 from tests.support import op_graph
 from tests.unit.plans import caps_of
+from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.costs import Choice, Target
+from webnn_wgpu.costs.tiles import BLOCK_TILES, BlockTile, block_tile
 from webnn_wgpu.kernels.select import spelled, unspelled, with_tiles
 from webnn_wgpu.kernels.tiles import retiled
 from webnn_wgpu.ops import OPS
@@ -112,3 +114,14 @@ def test_tiles_whose_panels_fit_no_texture_are_refused(graph: Graph) -> None:
         else:
             assert found.spec == wanted.spec
     assert 0 < refused < len(TILES)
+
+
+@pytest.mark.parametrize("tile", BLOCK_TILES, ids=str)
+def test_tiles_of_workgroups_fit_default_limits(tile: BlockTile) -> None:
+    assert block_tile(tile.sides) is tile
+    assert tile.invocations <= DEFAULT_LIMITS["max-compute-invocations-per-workgroup"]
+    for element_bytes in (2, 4):
+        assert tile.local_bytes(element_bytes) <= DEFAULT_LIMITS["max-compute-workgroup-storage-size"]
+    # The exchange of sums needs room for two quads of each invocation, in two slices.
+    quads = 2 * tile.step * tile.columns // 4
+    assert tile.splits == 1 or quads // (tile.invocations // tile.splits) >= 2
