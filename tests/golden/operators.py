@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from tests.checks.calls import ALIASES, BASES, Activation, Operand, t
 from tests.golden.graphs import packed
-from tests.kernels.operators import calls
+from tests.kernels.operators import Call, calls
 from webnn_wgpu.core.names import snake_case
 from webnn_wgpu.ops import OPS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from tests.kernels.operators import Call
 
 INTERNAL = ("fused", "quantizeDequantize", "quantizeCentred")
 """Operators that no program can call. Passes make nodes of them, in the golden plans of other models."""
@@ -101,13 +99,34 @@ _OWN = {
 }
 
 
+def _network(name: str, what: str, batch: int, hidden: int, attrs: Mapping[str, Any], data_type: str = "float32") -> Call:
+    """Return a call of lstm or gru with all operands that are given to every network of its kind."""
+    columns = hidden * (4 if name == "lstm" else 3)
+    shapes = [(3, batch, 16), (1, columns, 16), (1, columns, hidden), (1, columns), (1, columns)]
+    absent = [None] * (3 if name == "lstm" else 1)
+    return Call(name, what, [*shapes, *absent], {"steps": 3, "hidden_size": hidden} | attrs, data_type)
+
+
+NETWORKS = (
+    _network("lstm", "all-weights-held", 1, 64, {"return_sequence": True}),
+    _network("lstm", "some-weights-held", 1, 256, {"return_sequence": True}),
+    _network("lstm", "several-rows", 40, 256, {}),
+    _network("lstm", "a-dispatch-per-step", 1, 512, {}),
+    _network("gru", "some-weights-held", 2, 256, {}),
+    _network("gru", "some-halves-held", 2, 256, {}, "float16"),
+    _network("gru", "two-phases", 2, 160, {"reset_after": False}),
+    _network("gru", "two-phases-of-several-rows", 40, 160, {"reset_after": False}),
+)
+"""Recurrent networks as large as models have them: GPUs get other forms of the kernels for them than for small ones."""
+
+
 @cache
 def graphs() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Return operator -> its golden graphs: small calls by Python names, and calls on larger tensors."""
     found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in OPS if name not in INTERNAL}
     for name, arguments in (*CALLS.items(), ("wgslOp", _OWN)):
         found[ALIASES.get(name, name)].append({"method": snake_case(name), "arguments": _data(arguments)})
-    for call in calls():
+    for call in (*calls(), *NETWORKS):
         found[call.name].append(_graph(call))
     return found
 

@@ -120,6 +120,15 @@ def test_sizes_beyond_one_tile(device: Device, way: tuple[str, str], reset_after
     check(device, "gru", operands("gru", sizes), attributes("gru", sizes, reset_after=reset_after), way=way)
 
 
+@RESET_AFTER
+@pytest.mark.parametrize(("batch", "invocations"), [(11, 512), (37, 256)])
+def test_workgroups_of_several_batch_rows(device: Device, reset_after: bool, batch: int, invocations: int) -> None:
+    sizes = Sizes(2, batch, 3, 152, both=True)
+    limits = {"max-compute-invocations-per-workgroup": invocations}
+    given, attrs = operands("gru", sizes), attributes("gru", sizes, reset_after=reset_after)
+    check(device, "gru", given, attrs, way=("sequence", "DiscreteGPU"), limits=limits)
+
+
 @EACH_WAY
 def test_a_row_with_nan_leaves_the_others(device: Device, way: tuple[str, str]) -> None:
     given = operands("gru", Sizes())

@@ -136,6 +136,14 @@ def test_sizes_beyond_one_tile(device: Device, way: tuple[str, str], sizes: Size
     check(device, "lstm", operands("lstm", sizes), attributes("lstm", sizes), way=way)
 
 
+@pytest.mark.parametrize(("batch", "invocations"), [(11, 512), (37, 256)])
+def test_workgroups_of_several_batch_rows(device: Device, batch: int, invocations: int) -> None:
+    sizes = Sizes(2, batch, 3, 150, both=True)
+    limits = {"max-compute-invocations-per-workgroup": invocations}
+    given, attrs = operands("lstm", sizes), attributes("lstm", sizes)
+    check(device, "lstm", given, attrs, way=("sequence", "DiscreteGPU"), limits=limits)
+
+
 @EACH_WAY
 def test_a_row_with_nan_leaves_the_others(device: Device, way: tuple[str, str]) -> None:
     given = operands("lstm", Sizes())

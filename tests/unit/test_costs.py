@@ -10,7 +10,7 @@ import pytest
 
 import webnn_wgpu
 from webnn_wgpu.core.caps import Caps
-from webnn_wgpu.costs import ConvolutionSize, ProductSize, Target
+from webnn_wgpu.costs import ConvolutionSize, ProductSize, RecurrentSize, Target
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -131,7 +131,8 @@ def test_nothing_is_taken_that_is_not_possible() -> None:
         assert costs.pooling.choose(("workgroup",), 1 << 20, 4).variant == "workgroup"
         assert costs.attention.choose(("plain",), 64, 64, 64).variant == "plain"
         in_way = dict.fromkeys(("sequence", "persistent", "subgroup_sequence", "subgroup_steps"), "missing")
-        assert costs.recurrent.choose(steps=20, weights=100, several=False, in_way=in_way).variant == "steps"
+        network = RecurrentSize(steps=20, directions=1, rows=1, weights=100, element_bytes=4, step_dispatches=1)
+        assert costs.recurrent.choose(network, several=False, in_way=in_way).variant == "steps"
 
 
 @pytest.mark.parametrize("kind", ["CPU", "DiscreteGPU"])

@@ -2,7 +2,7 @@
 
 from .model import PORTABLE_ITERATIONS, Costs, PassCosts, SharingCosts
 from .products import ProductCosts
-from .recurrent import RecurrentCosts
+from .recurrent import RecurrentCosts, RecurrentSize
 from .sizes import Choice, ConvolutionSize, ProductSize, Tile
 from .target import Target
 
@@ -15,6 +15,7 @@ __all__ = [
     "ProductCosts",
     "ProductSize",
     "RecurrentCosts",
+    "RecurrentSize",
     "SharingCosts",
     "Target",
     "Tile",

@@ -16,7 +16,7 @@ from .convolutions import ConvolutionCosts
 from .few_rows import MOST_ROWS
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
 from .products import ProductCosts, SubgroupTimes
-from .recurrent import RecurrentCosts
+from .recurrent import RecurrentCosts, RecurrentSize
 from .rows import PoolingCosts, RowCosts
 from .sizes import UNLIMITED, Choice, ConvolutionSize, ProductSize
 
@@ -136,27 +136,84 @@ class HardwareAttention(AttentionCosts):
         return 1
 
 
-_SEQUENCE_WEIGHTS = 2**17
-"""Recurrent weights of a direction up to which one workgroup makes all steps.
+_CORES = 40
+"""Cores of a GPU in the middle of the range: compute units of AMD, multiprocessors of NVIDIA."""
 
-It reads them all in every step, at some 100 GB/s. Beyond half a megabyte that takes longer than starting a dispatch. This is
-an estimate, not a measurement.
+_CORE_BYTES_PER_NS = 115.0
+"""Bytes that one core reads per ns from the cache that cores share: 64 a clock, as AMD and NVIDIA state, at 1.8 GHz."""
+
+_DEVICE_BYTES_PER_NS = 1000.0
+"""Bytes that all cores together read per ns from that cache. Assumed."""
+
+_DEPENDENT_DISPATCH_NS = 10_000.0
+"""Time of a dispatch that reads what the dispatch before it wrote. Assumed.
+
+The host records it in 1.5 us. The device waits for the preceding dispatch, makes its writes visible, starts workgroups, and
+reads the uniforms, the state and the first weights one after the other. For programs that create their bind groups in each
+run, 24 to 71 us of the API's time were measured (arXiv 2604.02344).
 """
+
+_SEQUENCE_STEP_NS = 1500.0
+"""Time of a step of the `sequence` kernel besides reading weights: barriers and dependent arithmetic. Assumed."""
+
+_LONGEST_DISPATCH_NS = 500_000_000.0
+"""Time that a dispatch may take. Windows ends one after 2 s, and a small GPU may take several times what is estimated."""
+
+_STEP_ROWS = 2
+"""Batch rows for which the `steps` kernel reads the weights once."""
+
+_MOST_SEQUENCE_ROWS = 4
+"""Most batch rows of a workgroup of the `sequence` kernel. For more, a core would multiply for longer than it reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class HardwareRecurrent(RecurrentCosts):
-    """Costs of recurrent networks on a GPU."""
+    """Costs of recurrent networks on a GPU.
 
-    def choose(self, *, steps: int, weights: int, several: bool, in_way: Mapping[str, str]) -> Choice:
+    One workgroup makes all steps on one core, and reads what its registers do not hold of the weights in every step. A dispatch
+    per step reads them with all cores, but waits for the preceding dispatch. For one batch row, both are estimated to take as
+    long at 1.15 MB of weights: 268 units of lstm and 312 of gru in float32, 380 and 440 in float16. Where gru resets before the
+    product, a step takes two dispatches, so the limit is 2.45 MB.
+    """
+
+    def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
         """Return the kernel that makes all steps in one dispatch, or the one that makes each in a dispatch of its own."""
-        if steps == 1:
+        if size.steps == 1:
             return Choice("steps", "a single step")
         if in_way.get("sequence"):
             return Choice("steps", in_way["sequence"])
-        if weights > _SEQUENCE_WEIGHTS:
-            return Choice("steps", f"{weights} recurrent weights: a dispatch per step, over the whole device")
-        return Choice("sequence", f"{weights} recurrent weights: all {steps} steps in one dispatch")
+        sequence_ns, steps_ns = self._sequence_step_ns(size), self._steps_step_ns(size)
+        if size.steps * sequence_ns > _LONGEST_DISPATCH_NS:
+            return Choice(
+                "steps", f"one dispatch would take about {size.steps * sequence_ns / 1e9:.1f} s, and drivers end long ones"
+            )
+        estimates = f"about {sequence_ns / 1000:.0f} us a step in one dispatch, {steps_ns / 1000:.0f} us in a dispatch per step"
+        variant = "sequence" if sequence_ns <= steps_ns else "steps"
+        return Choice(variant, f"{size.weights} recurrent weights, {estimates}")
+
+    def sequence_rows(self, directions: int, rows: int) -> int:
+        """Return one, unless the workgroups of all batch rows together read more weights than the shared cache delivers."""
+        taken = 1
+        busy = _DEVICE_BYTES_PER_NS / _CORE_BYTES_PER_NS
+        while taken < _MOST_SEQUENCE_ROWS and directions * -(-rows // taken) > busy:
+            taken *= 2
+        return taken
+
+    def _sequence_step_ns(self, size: RecurrentSize) -> float:
+        """Return the time of a step if all steps are one dispatch."""
+        register_bytes = 4 * self.sequence_registers * self.sequence_invocations
+        # A half of the registers is for the weights that are read.
+        streamed_bytes = 0 if size.weight_bytes <= register_bytes else size.weight_bytes - register_bytes // 2
+        own_rows = self.sequence_rows(size.directions, size.rows) if streamed_bytes else 1
+        workgroups = size.directions * -(-size.rows // own_rows)
+        rounds = -(-workgroups // _CORES)
+        reading_ns = max(rounds / _CORE_BYTES_PER_NS, workgroups / _DEVICE_BYTES_PER_NS) * streamed_bytes
+        return rounds * _SEQUENCE_STEP_NS + reading_ns
+
+    def _steps_step_ns(self, size: RecurrentSize) -> float:
+        """Return the time of a step that is a dispatch, or two."""
+        read_bytes = size.directions * -(-size.rows // _STEP_ROWS) * size.weight_bytes
+        return size.step_dispatches * _DEPENDENT_DISPATCH_NS + read_bytes / _DEVICE_BYTES_PER_NS
 
 
 def costs_of(caps: Caps) -> Costs:
@@ -213,7 +270,10 @@ def costs_of(caps: Caps) -> Costs:
             keeps_without_subgroups=False,
             subgroup_rows=4,  # assumed
             most_step_iterations=PORTABLE_ITERATIONS // 2,  # assumed
-            sequence_invocations=256,  # estimated
+            # AMD's compiler takes some 40 registers besides. A core of RDNA 2, of NVIDIA's, and of Apple's has 128, 128 and 104
+            # for each of 512 invocations.
+            sequence_invocations=min(512, caps.limit("max-compute-invocations-per-workgroup")),
+            sequence_registers=64,
             # Estimated: there are invocations to spare, which share each sum.
             shares_of_sums=8,
         ),

@@ -12,6 +12,32 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RecurrentSize:
+    """The sizes of a recurrent network on which the choice of its kernel depends.
+
+    Attributes:
+        steps: time steps.
+        directions: 1 or 2.
+        rows: batch rows.
+        weights: recurrent weights of a direction.
+        element_bytes: the size of a weight, in bytes.
+        step_dispatches: the dispatches of a step, if each step has its own: 2 if gru resets before the product.
+    """
+
+    steps: int
+    directions: int
+    rows: int
+    weights: int
+    element_bytes: int
+    step_dispatches: int
+
+    @property
+    def weight_bytes(self) -> int:
+        """The size of the recurrent weights of a direction, in bytes."""
+        return self.weights * self.element_bytes
+
+
+@dataclass(frozen=True, kw_only=True)
 class RecurrentCosts(ABC):
     """Costs of gru, lstm and their cells.
 
@@ -21,7 +47,9 @@ class RecurrentCosts(ABC):
         keeps_without_subgroups: whether the `persistent` kernel is taken on a device without subgroups too.
         subgroup_rows: batch rows of a workgroup of the subgroup kernel, where there are several.
         most_step_iterations: iterations of all loops that an invocation of the subgroup kernel may make in a dispatch.
-        sequence_invocations: invocations of a workgroup of the `sequence` kernel, if the device can run as many.
+        sequence_invocations: invocations of a workgroup of the `sequence` kernel at most, if the device can run as many.
+        sequence_registers: registers of 32 bits that an invocation of the `sequence` kernel has for recurrent weights, those
+            that it holds for all steps and those that it reads: a multiple of 16.
         shares_of_sums: invocations that share a sum of the `steps` kernel.
     """
 
@@ -30,15 +58,24 @@ class RecurrentCosts(ABC):
     subgroup_rows: int
     most_step_iterations: int
     sequence_invocations: int
+    sequence_registers: int
     shares_of_sums: int
 
     @abstractmethod
-    def choose(self, *, steps: int, weights: int, several: bool, in_way: Mapping[str, str]) -> Choice:
+    def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
         """Return the kernel variant.
 
         Args:
-            steps: how many steps.
-            weights: recurrent weights of a direction.
+            size: the network.
             several: whether directions and batch rows make up several workgroups.
             in_way: why a variant cannot be had, by variant.
         """
+
+    def sequence_rows(self, directions: int, rows: int) -> int:
+        """Return how many batch rows a workgroup of the `sequence` kernel takes, where registers do not hold all weights.
+
+        Args:
+            directions: 1 or 2.
+            rows: batch rows.
+        """
+        return 1

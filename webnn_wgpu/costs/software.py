@@ -15,7 +15,7 @@ from .attention import AttentionCosts
 from .convolutions import ConvolutionCosts
 from .model import PORTABLE_ITERATIONS, Costs, LaunchCosts, PassCosts, RuntimeCosts, ScatterCosts, SharingCosts
 from .products import ProductCosts, SubgroupTimes
-from .recurrent import RecurrentCosts
+from .recurrent import RecurrentCosts, RecurrentSize
 from .rows import PoolingCosts, RowCosts
 from .sizes import UNLIMITED, Choice, ConvolutionSize, ProductSize
 
@@ -191,8 +191,9 @@ _SEVERAL_WORKGROUPS = 5
 class SoftwareRecurrent(RecurrentCosts):
     """Costs of recurrent networks on a software adapter."""
 
-    def choose(self, *, steps: int, weights: int, several: bool, in_way: Mapping[str, str]) -> Choice:
+    def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
         """Return a kernel that keeps the weights, or one in subgroups, where that is possible."""
+        steps, weights = size.steps, size.weights
         no_subgroup = in_way.get("subgroup_sequence")
         if steps >= _KEPT_STEPS and not in_way.get("persistent"):
             return Choice("persistent", f"software adapter, {steps} steps: the weights are loaded once for all of them")
@@ -264,6 +265,8 @@ def costs_of(caps: Caps) -> Costs:
             most_step_iterations=PORTABLE_ITERATIONS // 2,
             # Few, as each barrier costs by their number.
             sequence_invocations=64,
+            # What lives across a barrier is kept in memory, not in registers.
+            sequence_registers=0,
             # Each weight is reused for more rows instead.
             shares_of_sums=1,
         ),

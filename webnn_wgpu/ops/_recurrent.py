@@ -1,9 +1,9 @@
 """Lowering of gru, lstm and their cells: the product of all steps' inputs at once, then the steps in one of several ways.
 
 What the inputs of all steps contribute does not depend on the state, so it is one matrix product, kept in float32. The steps
-follow: `sequence` and `steps` run on any device (`_recurrent_loops.py`), the others suit software adapters: `persistent`
-(`_recurrent_persistent.py`), `subgroup_sequence` and `subgroup_steps` (`_recurrent_subgroup.py`). What leaves the operator is
-rounded once.
+follow: `sequence` (`_recurrent_sequence.py`) and `steps` (`_recurrent_steps.py`) run on any device, the others suit software
+adapters: `persistent` (`_recurrent_persistent.py`), `subgroup_sequence` and `subgroup_steps` (`_recurrent_subgroup.py`). What
+leaves the operator is rounded once.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
-from ..costs import Choice, Target
+from ..costs import Choice, RecurrentSize, Target
 from ..kernels.spec import KernelCall
 from ._def import Lowering
 from ._product import FORCED
 from ._product import TEMPLATES as PRODUCTS
-from ._recurrent_loops import SEQUENCE, STEPS, sequence_calls, sequence_fits, sequence_iterations, sequence_memory, steps_calls
-from ._recurrent_loops import bindings_besides as bindings_of_loops
 from ._recurrent_network import Sizes, make_network, sizes_of
 from ._recurrent_persistent import PERSISTENT, persistent_calls
 from ._recurrent_persistent import bindings_besides as bindings_of_persistent
 from ._recurrent_persistent import obstacle as persistent_obstacle
+from ._recurrent_sequence import SEQUENCE, sequence_calls
+from ._recurrent_sequence import bindings_besides as bindings_of_sequence
+from ._recurrent_sequence import obstacle as sequence_obstacle
+from ._recurrent_steps import STEPS, steps_calls
+from ._recurrent_steps import bindings_besides as bindings_of_steps
 from ._recurrent_subgroup import SUBGROUP, most_steps, row_blocks, subgroup_calls
 from ._recurrent_subgroup import bindings_besides as bindings_of_subgroup
 from ._recurrent_subgroup import obstacle as subgroup_obstacle
@@ -54,9 +58,10 @@ def recurrent_calls(low: Lowering) -> list[KernelCall]:
     elif variant in SUBGROUP_VARIANTS:
         network = make_network(low, sizes, bindings_of_subgroup(low), calls)
         subgroup_calls(network, most_steps(low, sizes) if variant == "subgroup_sequence" else 1, reason, calls)
+    elif variant == "sequence":
+        sequence_calls(make_network(low, sizes, bindings_of_sequence(low), calls), reason, calls)
     else:
-        network = make_network(low, sizes, bindings_of_loops(low, variant, sizes.S), calls)
-        (sequence_calls if variant == "sequence" else steps_calls)(network, reason, calls)
+        steps_calls(make_network(low, sizes, bindings_of_steps(low, sizes.S), calls), reason, calls)
     return calls
 
 
@@ -65,7 +70,13 @@ def _choose(low: Lowering, sizes: Sizes) -> Choice:
     op, forced = low.ops[low.node.op], low.forced_variant
     in_way = {variant: _obstacle(low, sizes, variant) for variant in ([forced] if forced else VARIANTS)}
     if forced is None:
-        return low.measured([variant for variant in VARIANTS if not in_way[variant]]) or choose(low.target, sizes, in_way)
+        return low.measured([variant for variant in VARIANTS if not in_way[variant]]) or choose(
+            low.target,
+            sizes,
+            in_way,
+            element_bytes=DATA_TYPES[low.input(2).data_type].size_bytes,
+            step_dispatches=1 if low.attrs.get("reset_after", True) else 2,
+        )
     if in_way[forced]:
         raise OperationError(
             "the forced kernel variant cannot be had",
@@ -83,27 +94,25 @@ def _obstacle(low: Lowering, sizes: Sizes, variant: str) -> str:
         return persistent_obstacle(low, sizes)
     if variant in SUBGROUP_VARIANTS:
         return subgroup_obstacle(low, sizes)
-    return _sequence_obstacle(low, sizes) if variant == "sequence" else ""
+    return sequence_obstacle(low, sizes) if variant == "sequence" else ""
 
 
-def _sequence_obstacle(low: Lowering, sizes: Sizes) -> str:
-    """Return why the `sequence` kernel cannot be had, or nothing."""
-    memory, limit = sequence_memory(low, sizes), low.caps.limit("max-compute-workgroup-storage-size")
-    if memory > limit:
-        return f"the state does not fit workgroup memory: {memory} bytes of {limit}"
-    if not sequence_fits(low, sizes):
-        return "the parts of tensors that a step touches fit a binding, the tensors do not"
-    iterations, most = sequence_iterations(low, sizes), low.target.costs.launches.most_iterations
-    return f"{iterations} iterations of {most}" if iterations > most else ""
-
-
-def choose(target: Target, sizes: Sizes, in_way: Mapping[str, str] = MappingProxyType({})) -> Choice:
+def choose(
+    target: Target,
+    sizes: Sizes,
+    in_way: Mapping[str, str] = MappingProxyType({}),
+    *,
+    element_bytes: int = 4,
+    step_dispatches: int = 1,
+) -> Choice:
     """Return the variant that is estimated to be the fastest.
 
     Args:
         target: the device.
         sizes: the network's sizes.
         in_way: why a variant cannot be had, by variant.
+        element_bytes: the size of a recurrent weight, in bytes.
+        step_dispatches: the dispatches of a step, if each step has its own.
 
     Example:
         >>> from webnn_wgpu.core.caps import Caps
@@ -111,5 +120,12 @@ def choose(target: Target, sizes: Sizes, in_way: Mapping[str, str] = MappingProx
         'sequence'
     """
     costs = target.costs.recurrent
-    several = sizes.D * row_blocks(sizes, costs) > 1
-    return costs.choose(steps=sizes.S, weights=sizes.H * sizes.N, several=several, in_way=in_way)
+    size = RecurrentSize(
+        steps=sizes.S,
+        directions=sizes.D,
+        rows=sizes.B,
+        weights=sizes.H * sizes.N,
+        element_bytes=element_bytes,
+        step_dispatches=step_dispatches,
+    )
+    return costs.choose(size, several=sizes.D * row_blocks(sizes, costs) > 1, in_way=in_way)

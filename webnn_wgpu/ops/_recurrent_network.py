@@ -94,6 +94,11 @@ class BoundOperand:
     operand: Operand
 
 
+def with_quads(bound: BoundOperand, quad: bool) -> BoundOperand:
+    """Return a bound operand whose elements are read in quads, or one by one."""
+    return replace(bound, binding=replace(bound.binding, quad=quad))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Network:
     """One node's parts, as all variants need them.

@@ -14,7 +14,7 @@ from ..kernels.element import QUAD, padded_bytes
 from ..kernels.packing import UnitTexture
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp
 from ._def import Lowering
-from ._recurrent_network import BoundOperand, Field, Network, Sizes, initial_states
+from ._recurrent_network import BoundOperand, Field, Network, Sizes, initial_states, with_quads
 
 SUBGROUP = KernelTemplate("recurrent.subgroup", ("cell", "lanes", "rows", "phases"))
 
@@ -59,8 +59,8 @@ def subgroup_calls(network: Network, steps: int, reason: str, calls: list[Kernel
     weights = BoundOperand(Binding(name="recurrent_weight", access="texture"), Packed(low.value(2), packing))
     states = BoundOperand(Binding(name="states", access="write", quad=True), Temp("states", _states_bytes(low, sizes)))
     quad = sizes.H % QUAD == 0
-    projection = _with_quads(network.projection, quad)
-    outputs = [_with_quads(b, quad) for b in network.outputs]
+    projection = with_quads(network.projection, quad)
+    outputs = [with_quads(b, quad) for b in network.outputs]
     bound = (projection, weights, *network.vectors, *network.initial.values(), states, *outputs)
     blocks = row_blocks(sizes, costs)
     phases = _phases(network)
@@ -117,9 +117,3 @@ def _states_bytes(low: Lowering, sizes: Sizes) -> int:
     """Return the size of the `states` buffer, as the template describes it."""
     third = sizes.gates == 4 or not low.attrs.get("reset_after", True)
     return 4 * (3 if third else 2) * sizes.D * sizes.B * unit_texture(low, sizes).units
-
-
-def _with_quads(bound: BoundOperand, quad: bool) -> BoundOperand:
-    return BoundOperand(
-        Binding(name=bound.binding.name, access=bound.binding.access, element=bound.binding.element, quad=quad), bound.operand
-    )

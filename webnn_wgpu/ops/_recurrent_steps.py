@@ -1,8 +1,7 @@
-"""gru, lstm and their cells on any device: all steps in one dispatch, or a dispatch per step.
+"""gru, lstm and their cells in a dispatch per step, which is spread over the whole device.
 
-`sequence` is one dispatch: a workgroup per direction and batch row goes through all the steps with its state in workgroup
-memory. `steps` is a dispatch per step (two where gru resets before the product), spread over the whole device. The states are
-kept in float32 between steps.
+Where gru resets before the product, a step takes two dispatches: WebGPU lets workgroups wait for each other only between
+dispatches. The states are kept in float32 between steps.
 """
 
 from __future__ import annotations
@@ -19,7 +18,6 @@ from ._factors import Factor, row_major
 from ._recurrent_network import BoundOperand, Field, Network, Sizes, initial_states
 from .strided import strided_call
 
-SEQUENCE = KernelTemplate("recurrent.sequence", ("cell", "width", "capacity", "invocations"))
 STEPS = KernelTemplate("recurrent.steps", ("cell", "width", "sources", "rows", "shares"))
 
 _STATES = ("hidden", "cell", "reset", "new_hidden", "new_cell", "new_reset")
@@ -62,72 +60,15 @@ def _blocks(low: Lowering, sizes: Sizes, calls: list[KernelCall]) -> tuple[_Bloc
     return tuple(blocks)
 
 
-def bindings_besides(low: Lowering, variant: str, steps: int) -> int:
+def bindings_besides(low: Lowering, steps: int) -> int:
     """Return how many bindings the kernel with the most of them has besides its vectors."""
     states = len(initial_states(low))
-    if variant == "steps" and steps > 1:
+    if steps > 1:
         # From the second step on there is a state, also where none was given.
         states = 1 if len(low.attrs["layout"]) == 3 else 2
-    reset = variant == "steps" and not low.attrs.get("reset_after", True)
+    reset = not low.attrs.get("reset_after", True)
     # Projection and recurrent weights; the states before, r * h, the states after and the sequence.
     return 2 + states + int(reset) + len(low.node.outputs)
-
-
-# all steps in one dispatch ------------------------------------------------------------------------------------------------
-
-
-def _capacity(hidden: int) -> int:
-    """Return for how many units a kernel reserves workgroup memory: a power of two, so that few kernels serve all sizes."""
-    return max(64, 1 << (hidden - 1).bit_length())
-
-
-def _invocations(low: Lowering) -> int:
-    """Return the invocations of a workgroup of the `sequence` kernel."""
-    return min(low.target.costs.recurrent.sequence_invocations, low.caps.limit("max-compute-invocations-per-workgroup"))
-
-
-def sequence_memory(low: Lowering, sizes: Sizes) -> int:
-    """Return the bytes of workgroup memory that the `sequence` kernel needs; the template declares as much."""
-    gates = sizes.gates
-    states = {3: 1, 4: 2}[gates] if low.attrs.get("reset_after", True) else 3
-    return 4 * (max(4 * _invocations(low), gates * _capacity(sizes.H)) + states * _capacity(sizes.H))
-
-
-def sequence_iterations(low: Lowering, sizes: Sizes) -> int:
-    """Return how many iterations the loops of an invocation of the `sequence` kernel make."""
-    columns = -(-sizes.N // (_invocations(low) * (QUAD if sizes.H % QUAD == 0 else 1)))
-    units = -(-sizes.H // _invocations(low))
-    # Of a step: products, units, and the sums of what invocations share.
-    return sizes.S * (1 + columns * (1 + sizes.H + QUAD) + 2 * units * (1 + sizes.gates * QUAD)) + 2 * units
-
-
-def sequence_fits(low: Lowering, sizes: Sizes) -> bool:
-    """Return whether all that the `sequence` kernel binds can be bound."""
-    weights = DATA_TYPES[low.input().data_type].size_bytes * sizes.D * sizes.H * sizes.N
-    return sizes.rows_fit(low) and padded_bytes(weights) <= low.caps.limit("max-storage-buffer-binding-size")
-
-
-def sequence_calls(network: Network, reason: str, calls: list[KernelCall]) -> None:
-    """Add the call that makes all steps."""
-    sizes = network.sizes
-    (block,) = _blocks(network.low, sizes, calls)
-    bound = (network.projection, block.weights, *network.vectors, *network.initial.values(), *network.outputs)
-    call = network.call(
-        SEQUENCE,
-        bound,
-        (),
-        sizes.D * sizes.B,
-        reason,
-        {
-            "width": QUAD if sizes.H % QUAD == 0 else 1,
-            "capacity": _capacity(sizes.H),
-            "invocations": _invocations(network.low),
-        },
-    )
-    calls.append(call)
-
-
-# a dispatch per step ------------------------------------------------------------------------------------------------------
 
 
 def steps_calls(network: Network, reason: str, calls: list[KernelCall]) -> None:
