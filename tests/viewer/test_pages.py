@@ -154,3 +154,16 @@ def test_every_family_of_operators_has_a_color(repository: Path) -> None:
     style = (repository / "webnn_wgpu/debug/viewer/page/page.css").read_text(encoding="utf-8")
     for family in Family:
         assert style.count(f"--{family}:") == 2, family
+
+
+def test_kernels_are_shown_in_other_languages(graph: wn.MLGraph) -> None:
+    (shown,) = data(debug.view(graph))["graphs"]
+    assert shown["translations"] == [{} for _ in shown["sources"]]
+    try:
+        page = debug.view(graph, languages=["hlsl", "msl"])
+    except wn.NotSupportedError as error:
+        pytest.skip(str(error))
+    (shown,) = data(page)["graphs"]
+    assert [list(texts) for texts in shown["translations"]] == [["hlsl", "msl"] for _ in shown["sources"]]
+    for wgsl, texts in zip(shown["sources"], shown["translations"], strict=True):
+        assert texts["msl"] == debug.translate(wgsl, "msl")

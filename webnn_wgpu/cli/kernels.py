@@ -1,9 +1,9 @@
-"""`webnn-wgpu kernels`: the kernels that a model runs, and their sources."""
+"""`webnn-wgpu kernels`: the kernels that a model runs, and their sources, in WGSL and in the languages below WebGPU."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -13,6 +13,7 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
+    language_option,
     model_argument,
     open_context,
     options,
@@ -21,15 +22,35 @@ from .models import (
 )
 from .progress import loading
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webnn_wgpu import MLGraph
+    from webnn_wgpu.debug import Kernel
+    from webnn_wgpu.debug.translation import Translator
+
 
 @click.command()
 @options(model_argument, input_options, shape_options, fallback_option, device_option)
 @click.option("--show", metavar="NAME_OR_LABEL", help="Print a kernel, or all that compute an operator, with their sources.")
 @click.option("--dump", type=click.Path(file_okay=False, path_type=Path), help="Write all sources into this folder.")
+@language_option
 @failing_well
-def kernels(model: Path, show: str | None, dump: Path | None, fallback: Any, device: str, simplify: Any, **rest: Any) -> None:
+def kernels(
+    model: Path,
+    show: str | None,
+    dump: Path | None,
+    languages: tuple[str, ...],
+    fallback: Any,
+    device: str,
+    simplify: Any,
+    **rest: Any,
+) -> None:
     """List the kernels that a run of the ONNX file MODEL starts, in order, with the operators they compute."""
+    if languages and show is None and dump is None:
+        raise click.UsageError("--as translates what --show prints or --dump writes: give one of them")
     from webnn_wgpu import load_onnx
+    from webnn_wgpu.debug.translation import Translator
     from webnn_wgpu.frontends.onnx.timing import watched
 
     given = values(model, rest)
@@ -39,12 +60,17 @@ def kernels(model: Path, show: str | None, dump: Path | None, fallback: Any, dev
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
         graphs = list(dict.fromkeys(graph for _, graph in watch.runs))
+    with Translator(languages) as translator:
+        _write(graphs, show, dump, translator)
+
+
+def _write(graphs: Sequence[MLGraph], show: str | None, dump: Path | None, translator: Translator) -> None:
     if show is not None:
         found = [kernel for graph in graphs for kernel in graph.kernels.matching(show)]
         if not found:
             raise click.BadParameter(f"{show!r} is the name of no kernel and the label of no operator", param_hint="--show")
         for kernel in found:
-            click.echo(f"{kernel}\n\n{kernel.wgsl}")
+            click.echo("\n\n".join([str(kernel), kernel.wgsl, *_translations(kernel, translator).values()]))
     elif dump is None:
         console = Console()
         if not console.is_terminal:
@@ -54,4 +80,13 @@ def kernels(model: Path, show: str | None, dump: Path | None, fallback: Any, dev
     if dump is not None:
         for i, graph in enumerate(graphs):
             folder = dump / f"graph{i}" if len(graphs) > 1 else dump
-            click.echo(f"written: {len(graph.kernels.dump(folder))} kernels in {folder}")
+            files = graph.kernels.dump(folder)
+            for file, kernel in zip(files, graph.kernels.values(), strict=True):
+                for suffix, text in _translations(kernel, translator).items():
+                    file.with_suffix(f".{suffix}").write_text(text, encoding="utf-8")
+            click.echo(f"written: {len(files)} kernels in {folder}")
+
+
+def _translations(kernel: Kernel, translator: Translator) -> dict[str, str]:
+    """Return the kernel in each language of a translator, by the suffix of the language's files."""
+    return {language.suffix: translator.translate(kernel.wgsl, language) for language in translator.languages}

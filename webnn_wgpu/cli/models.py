@@ -64,6 +64,13 @@ device_option = click.option(
     help="Best adapter, the software adapter, or numpy.",
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+language_option = click.option(
+    "--as",
+    "languages",
+    multiple=True,
+    metavar="LANGUAGE",
+    help="Show kernels in this language, too: hlsl, msl, or with the hardware instrument amd:FAMILY, such as amd:navi21.",
+)
 fallback_option = click.option(
     "--fallback",
     type=click.Choice(["warn", "host", "error"]),

@@ -15,6 +15,7 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
+    language_option,
     model_argument,
     open_context,
     options,
@@ -43,6 +44,7 @@ class _ModelRun:
 @click.option("--profile", is_flag=True, help="Time every kernel, and color the operators by it.")
 @click.option("--diff", "compared", is_flag=True, help="Compare every operator with numpy, and color them by their error.")
 @click.option("--export-dot", type=written_file, help="Write the graph for Graphviz, too.")
+@language_option
 @click.option("--open", "opened", is_flag=True, help="Open the page in the browser.")
 @failing_well
 def view(
@@ -51,6 +53,7 @@ def view(
     profile: bool,
     compared: bool,
     export_dot: Path | None,
+    languages: tuple[str, ...],
     opened: bool,
     fallback: Any,
     device: str,
@@ -74,7 +77,7 @@ def view(
             shown = _ModelRun(loaded.name, graphs, loaded.placement)
             profiles = [graph.profile(watch.inputs[graph], runs=3) for graph in graphs] if profile else None
             diffs = [debug.diff(graph, watch.inputs[graph]) for graph in graphs] if compared else None
-            debug.view(shown, target, profile=profiles, diff=diffs)
+            debug.view(shown, target, profile=profiles, diff=diffs, languages=languages)
             dots = [to_dot(graph) for graph in graphs] if export_dot else []
     click.echo(f"written: {target}")
     for i, dot in enumerate(dots):

@@ -10,6 +10,7 @@ from .launch import Bound, Launch, launch
 from .report import GraphDiff, OperatorDiff
 from .stops import Prompt, Stop
 from .trace import Trace, TracedValue, trace, trace_wgsl
+from .translation import translate
 from .trial import KernelTrial, ResultError, try_kernel
 from .values import GraphValues, ValueStatistics, values
 from .viewer import Page, view
@@ -50,6 +51,7 @@ __all__ = [
     "launch",
     "trace",
     "trace_wgsl",
+    "translate",
     "try_kernel",
     "values",
     "view",

@@ -19,6 +19,7 @@ from ...api.graph import MLGraph
 from ...core.errors import MLTypeError
 from ...inspection import GraphProfile
 from ..diff import GraphDiff
+from ..translation import Translator
 from .scene import Record, scene
 
 _SCRIPTS = ("state.js", "graph.js", "memory.js", "panel.js", "main.js")
@@ -70,6 +71,7 @@ def view(
     *,
     profile: GraphProfile | Sequence[GraphProfile] | None = None,
     diff: GraphDiff | Sequence[GraphDiff] | None = None,
+    languages: Sequence[str] = (),
     title: str = "",
 ) -> Page:
     """Return a page that shows a graph, or all graphs of a model, as it was built and as it runs.
@@ -82,10 +84,12 @@ def view(
         path: file to write the page to.
         profile: what `graph.profile` returned, to color the operators by their time; of a model a list, one for each graph.
         diff: what `debug.diff` returned, to color them by their error in terms of what it may be; of a model a list, too.
+        languages: languages besides WGSL that kernels are shown in, as in `translate`: `hlsl`, `msl`, `amd:navi21`.
         title: what the page is called.
 
     Raises:
-        MLTypeError: the model has no graph yet, or there are not as many profiles as graphs.
+        MLTypeError: the model has no graph yet, there are not as many profiles as graphs, or a language is unknown.
+        NotSupportedError: the compiler of a language is not installed.
         OSError: the file cannot be written.
 
     Example:
@@ -108,7 +112,8 @@ def view(
             raise MLTypeError(
                 f"there must be a {name} for each graph", operator="view", got=str(len(given)), allowed=str(len(graphs))
             )
-    data = _data(graph, graphs, profiles, diffs, title)
+    with Translator(languages) as translator:
+        data = _data(graph, graphs, profiles, diffs, translator, title)
     text = _template().render(
         title=data["title"],
         version=__version__,
@@ -125,12 +130,15 @@ def _data(
     graphs: Sequence[MLGraph],
     profiles: Sequence[GraphProfile],
     diffs: Sequence[GraphDiff],
+    translator: Translator,
     title: str,
 ) -> Record:
     scenes: list[Record] = []
     for i, each in enumerate(graphs):
         profile = profiles[i] if profiles else None
-        scenes.append(scene(each, f"Graph {i + 1} of {len(graphs)}", profile, diffs[i] if diffs else None))
+        found = scene(each, f"Graph {i + 1} of {len(graphs)}", profile, diffs[i] if diffs else None)
+        found["translations"] = [_translations(wgsl, translator) for wgsl in found["sources"]]
+        scenes.append(found)
     of_model = not isinstance(graph, MLGraph)
     return {
         "title": title or (graph.name if of_model else "MLGraph"),
@@ -140,6 +148,10 @@ def _data(
         "profile": "; ".join(each.summary() for each in profiles),
         "diff": "; ".join(each.summary() for each in diffs),
     }
+
+
+def _translations(wgsl: str, translator: Translator) -> dict[str, str]:
+    return {str(language): translator.translate(wgsl, language) for language in translator.languages}
 
 
 @cache

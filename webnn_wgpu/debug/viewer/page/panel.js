@@ -218,8 +218,36 @@ function kernelCard(index, alone) {
     ),
   );
   if (kernel.overridden) parts.push(note("A source of the program's own stands in for it.", "warn"));
-  parts.push(source(scene().sources[kernel.source]));
+  const texts = { wgsl: scene().sources[kernel.source], ...scene().translations[kernel.source] };
+  if (!(language in texts)) language = "wgsl";
+  parts.push(...languages(Object.keys(texts)), language === "wgsl" ? source(texts.wgsl) : plain(texts[language]));
   return parts;
+}
+
+// The language that sources are shown in; it stays from kernel to kernel.
+let language = "wgsl";
+
+function languages(names) {
+  if (names.length < 2) return [];
+  const buttons = names.map((name) =>
+    element("button", {
+      ariaSelected: String(name === language),
+      textContent: name,
+      onclick: () => {
+        language = name;
+        showPanel();
+      },
+    }),
+  );
+  return [element("nav", {}, ...buttons)];
+}
+
+function plain(text) {
+  const listing = element("pre", { className: "wgsl" });
+  text.split("\n").forEach((line, number) => {
+    listing.append(element("span", { className: "row", data: { line: number + 1 }, textContent: line || " " }));
+  });
+  return listing;
 }
 
 const WGSL =
