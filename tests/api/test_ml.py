@@ -25,8 +25,11 @@ class FakeAdapter:
     """An adapter of another kind that gives the devices of a real one."""
 
     def __init__(self, kind: str) -> None:
+        """`kind` is a type of adapter, with its backend behind a slash where that matters."""
         self._real: Any = device_module.adapters()[0]
-        self.info: dict[str, Any] = {**self._real.info, "adapter_type": kind}
+        type_, _, backend = kind.partition("/")
+        self.info: dict[str, Any] = {**self._real.info, "adapter_type": type_}
+        self.info |= {"backend_type": backend} if backend else {}
         self.features, self.limits = self._real.features, self._real.limits
         self.kind = kind
 
@@ -68,6 +71,19 @@ def test_which_adapter_is_taken(adapters: Any, options: dict[str, Any], expected
     adapters("CPU", "IntegratedGPU", "DiscreteGPU")
     with wn.ml.create_context(**options):
         assert chosen == [expected]
+
+
+@pytest.mark.parametrize("kinds", [("DiscreteGPU/D3D12", "DiscreteGPU/Vulkan"), ("DiscreteGPU/Vulkan", "DiscreteGPU/D3D12")])
+def test_vulkan_is_preferred_to_direct3d_on_one_gpu(adapters: Any, kinds: tuple[str, ...]) -> None:
+    adapters(*kinds, "IntegratedGPU/Vulkan")
+    with wn.ml.create_context():
+        assert chosen == ["DiscreteGPU/Vulkan"]
+
+
+def test_a_discrete_gpu_is_preferred_whatever_its_backend_is(adapters: Any) -> None:
+    adapters("IntegratedGPU/Vulkan", "DiscreteGPU/D3D12")
+    with wn.ml.create_context():
+        assert chosen == ["DiscreteGPU/D3D12"]
 
 
 def test_one_warning_for_a_software_adapter(adapters: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -91,6 +92,14 @@ def test_a_device_that_does_not_open(monkeypatch: pytest.MonkeyPatch) -> None:
     found = report(exit_code=1)
     assert "the device could not be opened: the driver refuses" in found["advice"]
     assert not any(adapter["taken"] for adapter in found["adapters"])
+
+
+def test_a_device_of_direct3d_without_float16_gets_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    device = devices.open_device()
+    assert not any("FXC" in advice for advice in report()["advice"])
+    device.caps = replace(device.caps, backend="D3D12", features=frozenset())
+    monkeypatch.setattr(devices, "open_device", lambda: device)
+    assert any("dx12_compiler='Dxc'" in advice for advice in report()["advice"])
 
 
 def test_missing_weights(monkeypatch: pytest.MonkeyPatch) -> None:

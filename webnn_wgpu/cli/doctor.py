@@ -35,6 +35,12 @@ COLLECTIONS = ("all", "dev")
 SETTING_PREFIXES = ("WEBNN_WGPU_", "WGPU", "VK_", "MESA_", "LP_", "XDG_RUNTIME_DIR")
 """Beginnings of the names of environment variables that this package, wgpu, the Vulkan loader or Mesa look at."""
 
+_FXC_ADVICE = (
+    "Direct3D 12 compiles with FXC, so kernels do without float16, 64-bit integers and subgroups: install the GPU's Vulkan"
+    " driver, or before the first context call"
+    " wgpu.backends.wgpu_native.extras.set_instance_extras(dx12_compiler='Dxc', dxc_path=...)"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class AdapterReport:
@@ -133,7 +139,10 @@ def examine() -> Report:
 
 def _device(advice: list[str]) -> devices.Device | None:
     try:
-        return devices.open_device()
+        device = devices.open_device()
+        if device.caps.backend == "D3D12" and not device.caps.has_native("float16"):
+            advice.append(_FXC_ADVICE)
+        return device
     except WebNNError as error:
         advice.append(f"{error.rule}: {error.hint}")
     except RuntimeError as error:

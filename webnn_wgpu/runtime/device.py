@@ -359,7 +359,12 @@ def _choose_adapter(power_preference: PowerPreference, prefer_software: bool) ->
         order |= {"IntegratedGPU": 0, "DiscreteGPU": 1}
     if prefer_software:
         order = {"CPU": 0}
-    found = sorted(adapters(), key=lambda a: order.get(a.info["adapter_type"], 5))
+
+    def rank(adapter: wgpu.GPUAdapter) -> tuple[int, bool]:
+        # Windows offers most GPUs twice. wgpu compiles for Direct3D with FXC, which lacks float16, wide integers and subgroups.
+        return order.get(adapter.info["adapter_type"], 5), adapter.info["backend_type"] == "D3D12"
+
+    found = sorted(adapters(), key=rank)
     if prefer_software:
         found = [a for a in found if a.info["adapter_type"] == "CPU"]
     return found[0] if found else None
