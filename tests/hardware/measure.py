@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from webnn_wgpu.inspection import joined
 
 import webnn_wgpu as wn
 from examples.models import MODELS
@@ -36,6 +35,7 @@ from webnn_wgpu.cli.inputs import made_up
 from webnn_wgpu.cli.suite import write_suite
 from webnn_wgpu.frontends.onnx import settle
 from webnn_wgpu.frontends.onnx.timing import watched
+from webnn_wgpu.inspection import joined
 from webnn_wgpu.testing import build_case
 from webnn_wgpu.testing.suite import (
     Conformance,
@@ -52,9 +52,8 @@ from webnn_wgpu.testing.suite import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webnn_wgpu.inspection import GraphProfile
-
     from webnn_wgpu.frontends.onnx import Model
+    from webnn_wgpu.inspection import GraphProfile
     from webnn_wgpu.ir.graph import Array
     from webnn_wgpu.testing import Case
 
