@@ -13,6 +13,7 @@ import pytest
 import wgpu
 from click.testing import CliRunner
 
+from webnn_wgpu.cli import doctor
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.demos import sentence_encoder
@@ -48,6 +49,15 @@ def test_the_report_is_about_the_device_that_contexts_get(device: devices.Device
     assert found["caches"]["webnn_wgpu"]["path"] == platformdirs.user_cache_dir("webnn_wgpu")
 
 
+def test_the_first_line_says_whether_all_is_well(device: devices.Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    complete = replace(doctor.examine(), advice=[])
+    assert doctor.verdict(complete).startswith(f"All is well: the device is {device.description}")
+    assert doctor.verdict(replace(complete, advice=["a", "b"])).endswith('See 2 line(s) under "To do".')
+    assert doctor.verdict(replace(complete, device=None)).startswith("Graphs cannot run")
+    monkeypatch.setattr(doctor, "examine", lambda: complete)
+    assert text().splitlines()[0].startswith("All is well")
+
+
 def test_every_adapter_is_taken_or_not_for_a_reason() -> None:
     found = report()["adapters"]
     assert len(found) == len(wgpu.gpu.enumerate_adapters_sync())
@@ -65,7 +75,7 @@ def test_a_driver_that_tells_no_version_is_named() -> None:
 
 def test_the_text_has_the_same_sections(device: devices.Device) -> None:
     written = text()
-    headings = [line for line in written.splitlines() if line and not line.startswith(" ")]
+    headings = [line for line in written.splitlines()[1:] if line and not line.startswith(" ")]
     expected = ["Adapters", "Device", "Limits", "Versions", "Caches", "Files", "Optional libraries", "Environment", "To do"]
     assert [heading for heading in headings if heading != "Optional libraries"] == [
         heading for heading in expected if heading != "Optional libraries"

@@ -246,8 +246,19 @@ def _settings(advice: list[str]) -> dict[str, str]:
     return {name: value for name, value in sorted(os.environ.items()) if name.startswith(SETTING_PREFIXES)}
 
 
+def verdict(report: Report) -> str:
+    """Return one sentence that says whether graphs can run, and where, and how many things are left to do."""
+    left = f" See {len(report.advice)} line(s) under \"To do\"." if report.advice else ""
+    if report.device is None:
+        return f"Graphs cannot run: there is no usable adapter.{left}"
+    adapter = next((adapter for adapter in report.adapters if adapter.taken), None)
+    kind = ", a software adapter" if adapter is not None and adapter.type == "CPU" else ""
+    return f"{'All is well' if not left else 'Graphs run'}: the device is {report.device.description}{kind}.{left}"
+
+
 def _write(report: Report) -> None:
     console = Console()
+    click.echo(verdict(report))
     adapters = [
         (adapter.name, f"{adapter.driver}, {adapter.backend}, {adapter.type}: {adapter.reason}") for adapter in report.adapters
     ]
