@@ -81,6 +81,23 @@ EXTENSIONS: dict[str, Mapping[str, Any]] = {
 CALLS = BASES | EXTENSIONS
 """A small call of every operator but `wgslOp`."""
 
+
+def _attention(heads: int, queries: int, keys: int, size: int, data_type: str = "float32", **more: Any) -> Mapping[str, Any]:
+    kv_heads = more.pop("kv_heads", heads)
+    key = t(f"{data_type}[1, {kv_heads}, {keys}, {size}]")
+    return {"query": t(f"{data_type}[1, {heads}, {queries}, {size}]"), "key": key, "value": key, **more}
+
+
+LARGER = (
+    ("x.attention", _attention(12, 128, 128, 32, mask=t("uint8[1, 1, 1, 128]"))),  # MiniLM
+    ("x.attention", _attention(3, 197, 197, 64)),  # ViT-tiny
+    ("x.attention", _attention(12, 1024, 1024, 64, causal=True)),  # GPT-2
+    ("x.attention", _attention(12, 512, 512, 64, "float16", mask=t("float16[12, 512, 512]"))),
+    ("x.attention", _attention(8, 1024, 1024, 96)),
+    ("x.attention", _attention(32, 1, 2048, 128, "float16", kv_heads=8)),  # Llama
+)
+"""Calls on tensors as large as those of models, for which devices get other kernels than for small ones."""
+
 _OWN_KERNEL = """
 @group(0) @binding(0) var<storage, read> x: array<f32>;
 @group(0) @binding(1) var<storage, read_write> y: array<f32>;
@@ -124,7 +141,7 @@ NETWORKS = (
 def graphs() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Return operator -> its golden graphs: small calls by Python names, and calls on larger tensors."""
     found: dict[str, list[Mapping[str, Any]]] = {name: [] for name in OPS if name not in INTERNAL}
-    for name, arguments in (*CALLS.items(), ("wgslOp", _OWN)):
+    for name, arguments in (*CALLS.items(), *LARGER, ("wgslOp", _OWN)):
         found[ALIASES.get(name, name)].append({"method": snake_case(name), "arguments": _data(arguments)})
     for call in (*calls(), *NETWORKS):
         found[call.name].append(_graph(call))

@@ -30,7 +30,7 @@ class AttentionTile:
     Example:
         >>> tile = AttentionTile(rows=64, keys=64, own_keys=8, depth=4, column_groups=4, quads=2)
         >>> tile.invocations, tile.across, tile.shares, tile.local_bytes(4), str(tile)
-        (64, 8, 2, 16896, '64x64')
+        (64, 8, 2, 16384, '64x64')
     """
 
     rows: int
@@ -110,7 +110,7 @@ DECODE_ROWS = 8
 """Most rows of a workgroup of the `decode` kernel."""
 
 _VALUE_QUADS = 256
-"""Quads of values that are in workgroup memory at once, about."""
+"""Most quads of values in workgroup memory at once, unless one step takes more."""
 
 _BLOCKS = ((64, 64, 8, 4), (32, 64, 4, 4), (16, 128, 4, 2))
 """Rows, keys, own keys and depth of the tiled kernel's blocks, larger ones first. All have 64 invocations."""
