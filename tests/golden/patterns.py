@@ -32,6 +32,7 @@ MODULES = (
     "channels_last",
     "composites",
     "in_place",
+    "integer_products",
     "integers",
     "movement_patterns",
     "near_misses",

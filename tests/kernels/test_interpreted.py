@@ -57,6 +57,8 @@ WEIGHTS = frozenset({1, 2})
 FOUR_BITS = {"bits": 4, "block_size": 32}
 PACKED = [RANDOM.integers(0, 256, (24, 2, 16), np.uint8), RANDOM.random((24, 2), np.float32), None, None]
 
+BYTES_WHOLE = RANDOM.integers(-128, 128, (64, 23)).astype(np.float32)
+
 EXTENSIONS = (
     Call("matmul", "long sums", [(5, 2048), (2048, 8)]),
     Call("x.attention", "short", [(1, 2, 5, 8), (1, 1, 9, 8), (1, 1, 9, 8), None, None]),
@@ -77,6 +79,8 @@ EXTENSIONS = (
     Call("x.matmul_nbits", "rows", [(9, 64), *PACKED], FOUR_BITS),
     Call("x.matmul_nbits", "row-constant", [(1, 64), *PACKED], FOUR_BITS, constants=WEIGHTS),
     Call("x.matmul_nbits", "rows-constant", [(9, 64), *PACKED], FOUR_BITS, constants=WEIGHTS),
+    Call("integerProduct", "signed", [(1, 64), BYTES_WHOLE, np.int8([-3])], {}, "int8", constants=frozenset({1})),
+    Call("integerProduct", "unsigned", [(5, 64), BYTES_WHOLE, np.uint8([131])], {}, "uint8", constants=frozenset({1})),
     Call("matmul", "long-sums", [(3, 150), (150, 12)]),
 )
 

@@ -229,6 +229,7 @@ def costs_of(caps: Caps) -> Costs:
         part_work=5e7,
         part_result_work=80,
         gemv_rows=MOST_ROWS,  # assumed; a tile would compute 32 rows to keep these
+        integer_rows=MOST_ROWS,  # assumed
         kind="unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU",
     )
     return Costs(

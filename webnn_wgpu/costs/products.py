@@ -62,6 +62,7 @@ class ProductCosts(ABC):
         part_work: multiply-adds that the device makes while a second dispatch starts, which adds parts of sums.
         part_result_work: multiply-adds that it makes while a number is stored and read again.
         gemv_rows: rows that the `gemv` kernel is better for than tiles, at most.
+        integer_rows: rows of quantized numbers that are multiplied as integers, at most; 0 for none.
     """
 
     lanes: int
@@ -72,6 +73,7 @@ class ProductCosts(ABC):
     part_work: float
     part_result_work: float
     gemv_rows: int
+    integer_rows: int
 
     @abstractmethod
     def choose(self, size: ProductSize, possible: Collection[str]) -> Choice:

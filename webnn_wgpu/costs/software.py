@@ -217,6 +217,7 @@ def costs_of(caps: Caps) -> Costs:
         lanes=caps.subgroup_size,
         subgroup=_SUBGROUP_TIMES,
         gemv_rows=4,
+        integer_rows=0,
         busy_invocations=64,
         free_local_bytes=8,
         most_results=64,

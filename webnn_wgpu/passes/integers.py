@@ -136,11 +136,21 @@ def _fits(numbers: _Range) -> bool:
     return -_MOST < numbers[0] and numbers[1] < _MOST
 
 
+def sums_are_exact(r: Rewriter, product: Node) -> bool:
+    """Return whether a product is one of whole numbers, and float32 holds each of its sums exactly."""
+    numbers = _range_of_product(r, product)
+    return numbers is not None and _fits(numbers)
+
+
 def _range_of_sums(r: Rewriter, value: int) -> _Range | None:
     """Return the range of sums of products of whole numbers; None if they are something else, or may be anything."""
     value, _ = _unmoved(r, value)
     node = r.made(value, MATMUL.name, CONV2D.name)
-    if node is None or r.type(value).data_type != "float32" or given(node, 2) is not None:
+    return None if node is None else _range_of_product(r, node)
+
+
+def _range_of_product(r: Rewriter, node: Node) -> _Range | None:
+    if r.type(node.outputs[0]).data_type != "float32" or given(node, 2) is not None:
         return None
     x, weights = node.operands
     numbers, shape = _range(r, x), r.shape(weights)

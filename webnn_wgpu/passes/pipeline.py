@@ -14,6 +14,7 @@ from .attention import recognize_attention
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
 from .fold import fold_constants
 from .fuse import fuse_elementwise, fuse_epilogues, fuse_transposes
+from .integer_products import multiply_integers
 from .integers import keep_integers_as_floats
 from .layout import keep_channels_last
 from .movement import merge_movement
@@ -170,6 +171,12 @@ PASSES = (
         by_cost=True,
     ),
     Pass(name="merge_movement", run=merge_movement, reason="what moves twice can move once, and sizes of 1 need no moving"),
+    Pass(
+        name="multiply_integers",
+        run=multiply_integers,
+        reason="few rows of quantized numbers read weights of 8 bits as bytes, and multiply four at once",
+        by_cost=True,
+    ),
     Pass(
         name="take_numbers_along",
         run=numbers.take_numbers_along,
