@@ -15,6 +15,7 @@ from tests.golden.models import SIZES
 from tests.support import profile_context
 from webnn_wgpu.cli.inputs import made_up
 from webnn_wgpu.frontends.onnx import settle
+from webnn_wgpu.testing.suite import relative_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,10 +23,14 @@ if TYPE_CHECKING:
     from webnn_wgpu.frontends.onnx import Model
     from webnn_wgpu.ir.graph import Array
 
-TOLERANCES = {"float32": 2e-5, "float16": 1e-2, "integers": 5e-2}
-"""The largest difference by what a model computes with, as a part of the largest number of an output.
+TOLERANCES = {"float32": 2e-5, "float16": 1e-2}
+"""The largest difference by what a model computes with, as a part of the largest number of an output."""
 
-Where a model rounds to integers of 8 bits, the order of a sum decides to which of two neighbors.
+ROUNDED = 1.5
+"""The same for models that round to integers of 8 bits, as a multiple of what onnxruntime's own optimizations change.
+
+There the order of a sum decides to which of two neighbors a number is rounded. onnxruntime's results with and without
+optimizations differ by 0.09 to 0.11 for networks of 50 layers.
 """
 
 PROFILE = pytest.mark.parametrize("profile", ["hardware"])
@@ -43,25 +48,36 @@ def feeds_of(model: Model, sizes: Mapping[str, int]) -> dict[str, Array]:
     return {info.name: made_up(info, settle(info.shape, sizes), rng) for info in model.inputs}
 
 
-def check(model: Model, source: bytes | str, feeds: Mapping[str, Any], tolerance: float) -> None:
-    """Run a model and compare its outputs with onnxruntime's."""
+def expected_of(source: bytes | str, feeds: Mapping[str, Any], *, optimized: bool) -> dict[str, Array]:
+    """Return the results of onnxruntime on the CPU."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     # Some optimizations round activations to 8 bits.
-    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimized else levels.ORT_DISABLE_ALL
     session = onnxruntime.InferenceSession(source, options, ["CPUExecutionProvider"])
-    expected = dict(zip([o.name for o in session.get_outputs()], session.run(None, dict(feeds)), strict=True))
-    actual = model.run(dict(feeds))
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, dict(feeds)), strict=True))
+
+
+def check(model: Model, source: bytes | str, feeds: Mapping[str, Any], tolerance: float | None) -> None:
+    """Run a model and compare its outputs with onnxruntime's.
+
+    Args:
+        model: the model.
+        source: its file.
+        feeds: its inputs.
+        tolerance: the largest difference; None for models that round to integers.
+    """
+    expected = expected_of(source, feeds, optimized=False)
+    if tolerance is None:
+        tolerance = ROUNDED * relative_difference(expected_of(source, feeds, optimized=True), expected)
+    actual = {name: np.asarray(array) for name, array in model.run(dict(feeds)).items()}
     assert set(actual) == set(expected)
     for name, wanted in expected.items():
-        found = np.asarray(actual[name])
-        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        assert (actual[name].dtype, actual[name].shape) == (wanted.dtype, wanted.shape)
         if wanted.dtype.kind != "f":
-            np.testing.assert_array_equal(found, wanted, err_msg=name)
-        elif wanted.size:
-            wide = wanted.astype(np.float64)
-            difference = float(np.abs(found - wide).max() / (np.abs(wide).max() or 1))
-            assert difference <= tolerance, f"{name}: {difference:.2g}"
+            np.testing.assert_array_equal(actual[name], wanted, err_msg=name)
+    assert relative_difference(actual, expected) <= tolerance
 
 
 @PROFILE
@@ -70,7 +86,7 @@ def test_examples(name: str, context: wn.MLContext) -> None:
     source = MODELS[name]().SerializeToString()
     for sizes in SIZES[name]:
         with wn.load_onnx(source, context, fallback="host", override_dims=sizes, tuning=False) as model:
-            check(model, source, feeds_of(model, sizes), TOLERANCES["integers" if name == "quantized_8bit" else "float32"])
+            check(model, source, feeds_of(model, sizes), None if name == "quantized_8bit" else TOLERANCES["float32"])
 
 
 if bench.names():
@@ -81,9 +97,9 @@ if bench.names():
     def test_models_of_the_benchmark(name: str, context: wn.MLContext) -> None:
         path = bench.path(name)
         feeds = dict(np.load(path.with_suffix(".npz")))
-        kind = next((kind for end, kind in (("_fp16", "float16"), ("8", "integers")) if name.endswith(end)), "float32")
         with wn.load_onnx(path, context, fallback="host", tuning=False) as model:
-            check(model, str(path), feeds, TOLERANCES[kind])
+            tolerance = TOLERANCES["float16" if name.endswith("_fp16") else "float32"]
+            check(model, str(path), feeds, None if name.endswith("8") else tolerance)
 
 
 @PROFILE
