@@ -11,7 +11,7 @@ from ..costs import Target
 from ..ir.graph import Graph, Node
 from ..ops.integer_product import INTEGER_PRODUCT, STEP
 from ..ops.matmul import MATMUL
-from ..ops.quantization import QUANTIZE_CENTRED, QUANTIZE_DEQUANTIZE, QUANTIZE_LINEAR
+from ..ops.quantization import QUANTIZE_CENTERED, QUANTIZE_DEQUANTIZE, QUANTIZE_LINEAR
 from .integers import sums_are_exact
 from .rewriting import Rewriter, rewrite
 
@@ -29,25 +29,25 @@ def _product(most_rows: int, r: Rewriter, node: Node) -> bool:
     shape, weights = r.shape(left), r.constants.get(right)
     if weights is None or weights.ndim != 2 or shape[-1] % STEP or math.prod(shape[:-1]) > most_rows:
         return False
-    centred = r.made(left, QUANTIZE_CENTRED.name, QUANTIZE_DEQUANTIZE.name)
-    if centred is None or not sums_are_exact(r, node) or weights.min() < _RANGE.min or weights.max() > _RANGE.max:
+    centered = r.made(left, QUANTIZE_CENTERED.name, QUANTIZE_DEQUANTIZE.name)
+    if centered is None or not sums_are_exact(r, node) or weights.min() < _RANGE.min or weights.max() > _RANGE.max:
         return False
-    quantized, zero = _quantized(r, centred)
-    r.add(INTEGER_PRODUCT.name, (quantized, right, zero), {}, (centred, node), node.outputs[0])
+    quantized, zero = _quantized(r, centered)
+    r.add(INTEGER_PRODUCT.name, (quantized, right, zero), {}, (centered, node), node.outputs[0])
     return True
 
 
-def _quantized(r: Rewriter, centred: Node) -> tuple[int, int]:
+def _quantized(r: Rewriter, centered: Node) -> tuple[int, int]:
     """Return the integers of which a node subtracts the zero point, and that; once for all products that read them."""
-    key = QUANTIZE_LINEAR.name, centred.outputs[0]
-    x = centred.operands[0]
+    key = QUANTIZE_LINEAR.name, centered.outputs[0]
+    x = centered.operands[0]
     ones = (1,) * len(r.shape(x))
-    if centred.op == QUANTIZE_CENTRED.name:
-        scale, zero = (r.reshaped(value, ones, (centred,)) for value in centred.operands[1:])
+    if centered.op == QUANTIZE_CENTERED.name:
+        scale, zero = (r.reshaped(value, ones, (centered,)) for value in centered.operands[1:])
     else:
-        data_type = centred.attrs["data_type"]
-        scale = r.constant(np.full(ones, centred.attrs["scale"], np.float32), x)
-        zero = r.constant(np.full(ones, centred.attrs["zero_point"], data_type), x, data_type)
+        data_type = centered.attrs["data_type"]
+        scale = r.constant(np.full(ones, centered.attrs["scale"], np.float32), x)
+        zero = r.constant(np.full(ones, centered.attrs["zero_point"], data_type), x, data_type)
     if key not in r.remembered:
-        r.remembered[key] = r.add(QUANTIZE_LINEAR.name, (x, scale, zero), {}, (centred,))
+        r.remembered[key] = r.add(QUANTIZE_LINEAR.name, (x, scale, zero), {}, (centered,))
     return r.remembered[key], zero
