@@ -140,7 +140,9 @@ def test_wider_tiles_are_filled(size: ProductSize, tile: tuple[int, int]) -> Non
 
 def test_tiles_of_hardware_shrink_for_small_results() -> None:
     def tile(size: ProductSize, most_rows: int = 128) -> str:
-        return str(products_of("nvidia").tile_of_workgroup(Choice("tiled", ""), size, most_rows=most_rows))
+        found, parts = products_of("nvidia").tile_and_parts(Choice("tiled", ""), size, most_rows=most_rows, most_parts=1)
+        assert parts == 1
+        return str(found)
 
     assert tile(ProductSize(1024, 1024, 1024)) == "128x128"
     assert tile(ProductSize(128, 128, 64, 64)) == "128x128"

@@ -58,7 +58,10 @@ _RUNTIME = RuntimeCosts(uncached_bytes=128 << 20, soon_uploaded_bytes=16 << 20)
 
 
 _CORES = {"DiscreteGPU": 40, "Unknown": 40, "IntegratedGPU": 10}
-"""Cores of a GPU in the middle of the range, by the type of its adapter, which does not tell."""
+"""Cores of a GPU in the middle of the range, by the type of its adapter: compute units of AMD, multiprocessors of NVIDIA.
+
+Adapters do not state their number.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,9 +139,6 @@ class HardwareAttention(AttentionCosts):
         return 1
 
 
-_CORES = 40
-"""Cores of a GPU in the middle of the range: compute units of AMD, multiprocessors of NVIDIA."""
-
 _CORE_BYTES_PER_NS = 115.0
 """Bytes that one core reads per ns from the cache that cores share: 64 a clock, as AMD and NVIDIA state, at 1.8 GHz."""
 
@@ -174,7 +174,12 @@ class HardwareRecurrent(RecurrentCosts):
     per step reads them with all cores, but waits for the preceding dispatch. For one batch row, both are estimated to take as
     long at 1.15 MB of weights: 268 units of lstm and 312 of gru in float32, 380 and 440 in float16. Where gru resets before the
     product, a step takes two dispatches, so the limit is 2.45 MB.
+
+    Attributes:
+        cores: cores of the GPU.
     """
+
+    cores: int
 
     def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
         """Return the kernel that makes all steps in one dispatch, or the one that makes each in a dispatch of its own."""
@@ -206,7 +211,7 @@ class HardwareRecurrent(RecurrentCosts):
         streamed_bytes = 0 if size.weight_bytes <= register_bytes else size.weight_bytes - register_bytes // 2
         own_rows = self.sequence_rows(size.directions, size.rows) if streamed_bytes else 1
         workgroups = size.directions * -(-size.rows // own_rows)
-        rounds = -(-workgroups // _CORES)
+        rounds = -(-workgroups // self.cores)
         reading_ns = max(rounds / _CORE_BYTES_PER_NS, workgroups / _DEVICE_BYTES_PER_NS) * streamed_bytes
         return rounds * _SEQUENCE_STEP_NS + reading_ns
 
@@ -219,10 +224,11 @@ class HardwareRecurrent(RecurrentCosts):
 def costs_of(caps: Caps) -> Costs:
     """Return the costs of a GPU. `architectures.py` has the figures in which architectures differ."""
     architecture = architecture_of(caps)
+    cores = _CORES.get(caps.adapter_type, _CORES["Unknown"])
     products = HardwareProducts(
         lanes=caps.subgroup_size,
         subgroup=_SUBGROUP_TIMES,
-        busy_invocations=_CORES.get(caps.adapter_type, _CORES["Unknown"]) * architecture.busy_invocations,
+        busy_invocations=cores * architecture.busy_invocations,
         free_local_bytes=architecture.free_local_bytes,
         most_results=architecture.most_results,
         # Assumed: 5 us at 10 Tera multiply-adds per second, and 1 TB/s of a cache.
@@ -267,6 +273,7 @@ def costs_of(caps: Caps) -> Costs:
             subgroup_barriers=False,
         ),
         recurrent=HardwareRecurrent(
+            cores=cores,
             most_kept_weights=1536,  # assumed
             keeps_without_subgroups=False,
             subgroup_rows=4,  # assumed

@@ -80,14 +80,22 @@ class ProductCosts(ABC):
         """Return the kernel variant for a product, one of those that are possible on the device."""
 
     def tile_of_workgroup(self, choice: Choice, size: ProductSize, *, most_rows: int) -> BlockTile:
-        """Return the tile of the tiled kernel's workgroups: the choice's, or the one that takes the least time.
+        """Return the tile of workgroups whose invocations share no sums: the choice's, or the one that takes the least time.
+
+        It is for kernels to which an element of a slice is much work: groups that share sums read many small slices.
 
         Args:
             choice: the choice of the kernel, which may name a tile.
             size: sizes of the product.
             most_rows: rows that a tile may have, so that what it touches can be bound.
         """
-        return self.tile_and_parts(choice, size, most_rows=most_rows, most_parts=1)[0]
+        if choice.tile:
+            return block_tile(choice.tile)
+        tiles = [tile for tile in self._tiles(most_rows) if tile.splits == 1]
+        return min(tiles, key=lambda tile: self.block_work(tile, 1, size))
+
+    def _tiles(self, most_rows: int) -> list[BlockTile]:
+        return [tile for tile in BLOCK_TILES if tile.rows <= most_rows and tile.results <= self.most_results]
 
     def tile_and_parts(self, choice: Choice, size: ProductSize, *, most_rows: int, most_parts: int) -> tuple[BlockTile, int]:
         """Return the tile of the tiled kernel's workgroups, and the parts of the sums that workgroups of their own compute.
@@ -98,8 +106,7 @@ class ProductCosts(ABC):
             most_rows: rows that a tile may have, so that what it touches can be bound.
             most_parts: parts that the sums may be divided into.
         """
-        tiles = [tile for tile in BLOCK_TILES if tile.rows <= most_rows and tile.results <= self.most_results]
-        tiles = [block_tile(choice.tile)] if choice.tile else tiles
+        tiles = [block_tile(choice.tile)] if choice.tile else self._tiles(most_rows)
 
         def work(candidate: tuple[BlockTile, int]) -> float:
             return self.block_work(*candidate, size)
