@@ -15,10 +15,15 @@ _STORE = re.compile(r"^\s+(?P<name>[A-Za-z_]\w*)(?P<places>\[[^\n=]*\]) = ", re.
 _TYPED_LOAD = re.compile(r"\bRWTexture\w+<")
 
 
-def faults(hlsl: str) -> list[str]:
-    """Return a sentence for each thing that FXC refuses."""
+def faults(hlsl: str, *, typed_loads: bool = False) -> list[str]:
+    """Return a sentence for each thing that FXC refuses, or that devices of Direct3D 12 need not have.
+
+    Args:
+        hlsl: the shader.
+        typed_loads: whether the device loads texels of writable textures, as its software adapter does.
+    """
     found = [f"shader model 5.1 does not have {name}" for name in dict.fromkeys(_NEWER.findall(hlsl))]
-    if _TYPED_LOAD.search(hlsl):
+    if not typed_loads and _TYPED_LOAD.search(hlsl):
         found.append("not every device of Direct3D 12 loads texels of writable textures")
     shared = {match["name"]: _bytes(match["type"], match["sides"]) for match in _SHARED.finditer(hlsl)}
     if sum(shared.values()) > SHARED_BYTES:
