@@ -20,6 +20,9 @@ _MOST_INVOCATIONS = 256
 _LEAST_INVOCATIONS = 64
 """Invocations of the smallest workgroup, a subgroup of any GPU but Qualcomm's."""
 
+_MOST_LANES = 32
+"""Invocations beside each other, at most, unless sums are short: a subgroup then reads 512 bytes of float32 in one piece."""
+
 _LEAST_LANES = 4
 """Invocations beside each other, at least. Four quads of float32 are 64 bytes, a cache line or half of one."""
 
@@ -78,7 +81,7 @@ def row_tile(size: ProductSize, *, most_rows: int, steps: int, busy_invocations:
     invocations = min(_MOST_INVOCATIONS, _MOST_SUMS // rows)
     wanted = max(rows, 1 << max(0, steps - 1).bit_length())
     tiles: list[RowTile] = []
-    lanes = invocations // rows
+    lanes = min(invocations // rows, max(_MOST_LANES, _LEAST_INVOCATIONS // wanted))
     while lanes >= _LEAST_LANES:
         tile = RowTile(rows=rows, lanes=lanes, shares=min(wanted, invocations // lanes))
         if tile.invocations >= _LEAST_INVOCATIONS:
