@@ -248,7 +248,7 @@ def _settings(advice: list[str]) -> dict[str, str]:
 
 def verdict(report: Report) -> str:
     """Return one sentence that says whether graphs can run, and where, and how many things are left to do."""
-    left = f" See {len(report.advice)} line(s) under \"To do\"." if report.advice else ""
+    left = f' See {len(report.advice)} line(s) under "To do".' if report.advice else ""
     if report.device is None:
         return f"Graphs cannot run: there is no usable adapter.{left}"
     adapter = next((adapter for adapter in report.adapters if adapter.taken), None)
