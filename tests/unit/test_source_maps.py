@@ -33,7 +33,7 @@ F32, I32, U8 = np.float32, np.int32, np.uint8
 
 
 def extension_calls() -> list[Call]:
-    """Calls of the extension operators, which `calls` leaves out, and of recurrent networks with constant weights."""
+    """Calls that `calls` leaves out: extension operators, recurrent networks with constant weights, and long sums."""
     heads, pages = (1, 2, 9, 32), (2, 1, 4, 16)
     turned = [(1, 2, 6, 8), np.zeros((1, 6, 4), F32), np.zeros((1, 6, 4), F32), None]
     codes, scales = np.zeros((40, 2, 16), U8), np.ones((40, 2), F32)
@@ -57,6 +57,7 @@ def extension_calls() -> list[Call]:
         Call("x.cache_update", "all", [pages, (2, 1, 2, 16), np.zeros(1, I32)]),
         Call("x.scatter_elements", "all", [(5, 7), np.zeros((9, 7), I32), (9, 7)], {"reduction": "add"}),
         Call("gru", "constant", gru, {"steps": 5, "hidden_size": 8}, constants=frozenset({1, 2})),
+        Call("matmul", "sums in parts", [(5, 2048), (2048, 8)]),
     ]
 
 
