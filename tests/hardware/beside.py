@@ -43,9 +43,9 @@ _DISPATCH = re.compile(r'Starting program "(.*)" \((\d+), (\d+), (\d+)\)$', re.M
 _SIZES = re.compile(r"^const workgroup_size_[xyz]: u32 = (\d+);$", re.M)
 _COMPILED_SIZES = re.compile(r"^workgroup[-_]size: (\d+), (\d+), (\d+)$", re.M)
 _USES = {
-    "subgroup matrices": r"subgroup_matrix|subgroupMatrix",
+    "subgroup matrices": r"\bsubgroupMatrix\w+\(",
     "packed integer products": r"dot4[IU]8Packed",
-    "subgroup operations": r"\bsubgroup[A-Z]\w*\(",
+    "subgroup operations": r"\bsubgroup(?!Matrix)[A-Z]\w*\(",
     "float16": r"\bf16\b(?!;)",
 }
 """Features of WGSL by the text of a shader that uses them."""
@@ -171,8 +171,9 @@ def source_name(label: str) -> str:
         >>> source_name("/f/f.0/Conv_token_1"), source_name("/f/f.0/Conv.2")
         ('/f/f.0/Conv', '/f/f.0/Conv')
     """
+    theirs = re.sub(r"(/\w+Fusion\w*?)?(_token_\d+)?$", "", label)
     # Names of the package's builder calls end with a number after a point; so do names of modules, but not of operators.
-    return re.sub(r"((?:^|/)[A-Z]\w*?)\.\d+$", r"\1", re.sub(r"_token_\d+$", "", label))
+    return re.sub(r"((?:^|/)[A-Z]\w*?)\.\d+$", r"\1", theirs)
 
 
 def _made_up_inputs(model: Path, folder: Path) -> Path:

@@ -98,6 +98,7 @@ def test_nodes_have_the_operations_of_their_weights(tmp_path: Path) -> None:
 def test_names_of_both_sides_stand_for_the_same_node() -> None:
     assert {source_name(name) for name in ("/f/f.0/Conv", "/f/f.0/Conv_token_12", "/f/f.0/Conv.3")} == {"/f/f.0/Conv"}
     assert source_name("/f/f.0") == "/f/f.0"
+    assert source_name("/dense/MatMul/MatMulAddFusion") == source_name("/dense/MatMul.1") == "/dense/MatMul"
 
 
 def test_loops_are_compared_by_issue_slots_and_local_bytes() -> None:

@@ -4,7 +4,7 @@ WEBNN_WGPU_CACHE=off     no cache is read or written
 WEBNN_WGPU_DUMP=folder   the source of every kernel is written there when it is compiled
 WEBNN_WGPU_FORCE=a=b,..  kernel variants to take: operator=variant
 WEBNN_WGPU_RECORDER=..   `raw` or `plain`
-WEBNN_WGPU_TARGET=..     `hardware` or `software`: the kind of device that graphs are compiled for, on any device
+WEBNN_WGPU_TARGET=..     `hardware` or `software`: the kind of device that graphs are compiled for, read when a device is opened
 """
 
 from __future__ import annotations
