@@ -58,6 +58,15 @@ def extension_calls() -> list[Call]:
         Call("x.scatter_elements", "all", [(5, 7), np.zeros((9, 7), I32), (9, 7)], {"reduction": "add"}),
         Call("gru", "constant", gru, {"steps": 5, "hidden_size": 8}, constants=frozenset({1, 2})),
         Call("matmul", "sums in parts", [(5, 2048), (2048, 8)]),
+        Call("matmul", "sums in parts of workgroups", [(16, 1 << 16), (1 << 16, 16)]),
+        Call(
+            "integerProduct",
+            "signed",
+            [(1, 64), np.zeros((64, 8), F32), np.zeros(1, np.int8)],
+            {},
+            "int8",
+            constants=frozenset({1}),
+        ),
     ]
 
 

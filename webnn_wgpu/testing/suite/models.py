@@ -203,6 +203,6 @@ MODELS: Mapping[str, BuiltInModel] = {
     "encoder": BuiltInModel("an encoder of 6 layers of 384, 128 tokens", _encoder),
     "encoder_fp16": BuiltInModel("the same in float16", _encoder, "float16"),
     "decoder_fp16": BuiltInModel("a decoder of 6 layers of 768 in float16, one token after 256", _decoder, "float16"),
-    "lstm": BuiltInModel("two LSTM layers of 256, 100 time steps", _recurrent),
+    "recurrent": BuiltInModel("two LSTM layers of 256, 100 time steps", _recurrent),
 }
 """The built-in models by name."""
