@@ -1,12 +1,12 @@
-"""Bounce buffers: memory of a program's own between a caller's tensor and kernels that need more room than the tensor has.
+"""Bounce buffers: the package's memory between a caller's tensor and kernels that need more padding than the tensor has.
 
-Kernels read and write quads of elements, and 8-bit elements in whole words. Buffers of the package's own have room for that
-behind the last element (`padded_bytes`). Bytes behind a tensor in a caller's buffer belong to somebody else. They may be read,
-because no result depends on them, but they are never written.
+Kernels read and write quads of elements, and 8-bit elements in whole words. The package's own buffers have padding for that
+behind the last element (`padded_bytes`). In a caller's buffer, the bytes behind a tensor belong to the caller. Kernels may read
+these bytes, because no result depends on them. Kernels never write them.
 
-So a tensor whose size is a multiple of what a kernel writes at once is bound exactly. Where that is not so, a run begins with a
-copy of the tensor into a bounce buffer, and ends with a copy out of it if the run has written it. That copy leaves the other
-bytes of the tensor's last word as they are. All copies are dispatches of the run's compute pass.
+A tensor whose size is a multiple of the unit that a kernel stores is therefore bound directly. For any other tensor, a run
+begins with a copy of the tensor into a bounce buffer. If the run writes the tensor, the run ends with a copy back. The copy
+back preserves the other bytes of the tensor's last word. All copies are dispatches of the run's compute pass.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ def bound_bytes(binding: Binding, resource: Resource, buffer: Buffer) -> int | N
 
 
 def bounce_buffers(plan: ExecutionPlan, ends: Ends, own: Callable[[Key], Buffer]) -> dict[Key, Buffer]:
-    """Return the memory of the program's own to bind in place of those tensors that some kernel cannot be bound to.
+    """Return the package's own buffers to bind in place of the tensors that some kernel cannot bind.
 
     Args:
         plan: the program's plan.
         ends: the caller's tensors.
-        own: returns the program's own buffer of an end; of an output that is an alias the input's.
+        own: returns the program's own buffer of a graph input or output. For an output that is an alias, that is the buffer of
+            the input.
     """
     if all(buffer.data_bytes % STORAGE_ALIGNMENT_BYTES == 0 for buffer in ends.values()):
         return {}

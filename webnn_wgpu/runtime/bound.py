@@ -44,7 +44,7 @@ class BoundSets:
 
 
 class _Bound:
-    """A program's dispatches over one set of tensors; forgotten when one of them goes."""
+    """The dispatches of a program over one set of tensors, kept while all these tensors exist."""
 
     def __init__(
         self, recorder: Recorder, buffers: Iterable[Buffer], table: OrderedDict[tuple[int, ...], _Bound], key: tuple[int, ...]

@@ -20,19 +20,22 @@ FREED = "_webnn_wgpu_freed"
 
 
 class Buffer:
-    """A storage buffer, or a part of one; knows whether it was destroyed, because using it then would end the process.
+    """A storage buffer, or a part of one, that knows whether it was destroyed.
+
+    The use of a destroyed buffer would end the process.
 
     Args:
-        device: where it lies.
-        gpu: the buffer.
-        offset_bytes: where the part begins.
-        size_bytes: how long it is; default all.
-        borrowed: whether the buffer is the caller's, who may also destroy or map it, and whose it stays.
+        device: the device of the buffer.
+        gpu: the wgpu buffer.
+        offset_bytes: the offset of the part in the buffer, in bytes.
+        size_bytes: the size of the part in bytes. None extends the part to the end of the buffer.
+        borrowed: whether the buffer is a caller's buffer, which the caller may destroy or map.
 
     Attributes:
-        data_bytes: how many of the part's bytes may change. Only a caller's buffer may have others, in its last word.
-        reach_bytes: how many bytes from the part's beginning a binding that only reads may reach.
-        in_doubt: whether `check` may find something; so not of a buffer that nobody else has and that is not destroyed.
+        data_bytes: the number of the part's bytes that may change. Only a caller's buffer may have other bytes, in its last
+            word.
+        reach_bytes: the number of bytes, from the offset of the part, that a read-only binding may reach.
+        in_doubt: whether `check` can fail. It cannot fail for a buffer that is private to the package and not destroyed.
     """
 
     def __init__(
@@ -70,13 +73,16 @@ class Buffer:
 
     @property
     def memory(self) -> Any:
-        """What several tensors may lie in together: the whole buffer."""
+        """The memory that several tensors can share: the whole buffer."""
         return self.gpu
 
     def write(self, data: Array, at: int = 0) -> None:
-        """Queue a write of a C-contiguous array to a byte of the buffer, a multiple of 4; the array may be reused at once."""
+        """Queue a write of a C-contiguous array at a byte offset that is a multiple of 4.
+
+        The caller may change the array at once.
+        """
         flat = data.reshape(-1).view(np.uint8)
-        if flat.nbytes % 4:  # the queue writes whole words; the buffer is padded, so the extra bytes are nobody's
+        if flat.nbytes % 4:  # The queue writes whole words. The extra bytes are padding of the buffer.
             flat = np.concatenate([flat, np.zeros(-flat.nbytes % 4, np.uint8)])
         with self.device.lock:
             self.check()
@@ -88,7 +94,7 @@ class Buffer:
         self._lent = True
 
     def hand_out(self) -> wgpu.GPUBuffer:
-        """Return the wgpu buffer for others to use; if they destroy it, this object knows."""
+        """Return the wgpu buffer to the caller, and observe whether the caller destroys it."""
         self.lend()
         if self._freed is None:
             self.in_doubt = True
@@ -103,9 +109,10 @@ class Buffer:
             raise InvalidStateError("the buffer is mapped", got=f"map_state '{self.gpu.map_state}'", allowed="'unmapped'")
 
     def destroy(self) -> None:
-        """Free the memory once queued work is done; idempotent.
+        """Free the memory after the queued work. The method is idempotent.
 
-        What others may yet submit work over is let go of instead: the memory goes with their last reference to it.
+        If the application can still submit work over the buffer, its memory is freed with the application's last reference
+        instead.
         """
         with self.device.lock:
             if not self._destroyed:
@@ -115,7 +122,7 @@ class Buffer:
 
 
 def watched(gpu: Any, lock: Any) -> threading.Event:
-    """Return what is set once a buffer is destroyed: wgpu itself does not tell."""
+    """Return an event that is set when a buffer is destroyed. wgpu itself does not report the destruction."""
     with lock:
         known: threading.Event | None = gpu.__dict__.get(FREED)
         if known is not None:

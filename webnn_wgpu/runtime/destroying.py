@@ -1,4 +1,4 @@
-"""Destroying devices and buffers, which others may do at any time, while nobody uses them."""
+"""The destruction of devices and buffers while no run uses them, although the application may destroy them at any time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _TIMEOUT_S = 5.0
 
 
 def destroy_under(lock: Any, thing: Any, first: Callable[[], None] = lambda: None) -> None:
-    """Have a device or a buffer not be destroyed by anybody while a lock is held, and something be called right before that.
+    """Delay the destruction of a device or buffer while a lock is held, and call a function right before the destruction.
 
-    A submit of what was destroyed since it was recorded ends the process inside wgpu-native.
+    A submit of recorded work over a destroyed object ends the process inside wgpu-native.
     """
     weak = weakref.ref(thing)
 

@@ -57,16 +57,16 @@ WANTED_FEATURES = (
 """Features the kernels and the profiler use, requested where the adapter has them."""
 
 BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
-"""What the buffers of tensors, slots and constants are for."""
+"""The usage of the buffers of tensors, slots and constants."""
 
 
 class Device:
-    """One wgpu device with its capabilities; every context on the same `wgpu.GPUDevice` shares one of these.
+    """One wgpu device with its caps. Every context on the same `wgpu.GPUDevice` shares one of these objects.
 
     Attributes:
         gpu: the `wgpu.GPUDevice`.
-        caps: what it can do.
-        target: the same, and what work takes on it, or on the kind of device that `WEBNN_WGPU_TARGET` names.
+        caps: the features, limits and identity of the device.
+        target: the caps with the costs of the device, or of the kind of device that `WEBNN_WGPU_TARGET` names.
         owned: whether it was opened here, rather than handed in by its owner.
         lock: held while the device's queue is used.
         users: contexts on it that have not ended.
@@ -105,7 +105,7 @@ class Device:
                 operator="create_context",
             )
         with _of_lock:
-            # Kept on the GPUDevice, so that both live equally long: a table of devices would keep them for ever.
+            # Kept on the GPUDevice, so that both live equally long. A table of devices would keep the devices alive.
             if _is_destroyed(gpu):
                 raise DeviceLostError("the wgpu.GPUDevice was destroyed", operator="create_context")
             found: Device | None = gpu.__dict__.get("_webnn_wgpu")
@@ -125,10 +125,11 @@ class Device:
         return DeviceLostError(_FORKED, hint=_FORK_HINT) if _forked.is_set() else DeviceLostError("the device is lost")
 
     def check(self) -> None:
-        """Raise DeviceLostError if the device is gone, also where only the driver knows it; asking takes microseconds.
+        """Raise DeviceLostError if the device is lost, even if only the driver knows of the loss.
 
-        Nobody is told when a driver gives up on a device, for example because a kernel has kept it busy for too long. So this
-        is asked before calls that wgpu-native ends the process for then.
+        wgpu sends no notice when a driver gives up a device, for example because a kernel kept it busy for too long. Calls on a
+        lost device end the process inside wgpu-native, so the package makes this check before such calls. It takes
+        microseconds.
         """
         if self.lost:
             raise self.loss()
@@ -144,7 +145,7 @@ class Device:
         """Raise wgpu's errors as the specification's kinds.
 
         Args:
-            doing: what fails, for the message: "a run".
+            doing: the operation that can fail, for the message: "a run".
         """
         return _Translated(self, doing)
 
@@ -182,11 +183,11 @@ class Device:
         return Buffer(self, self.create_gpu_buffer(padded_bytes(size_bytes), BUFFER_USAGE, label))
 
     def create_staging(self, size_bytes: int) -> wgpu.GPUBuffer:
-        """Return a buffer that results are copied into and read from; raises like `create_buffer`."""
+        """Return a buffer for readback. The method raises the exceptions of `create_buffer`."""
         return self.create_gpu_buffer(size_bytes, wgpu.BufferUsage.MAP_READ | wgpu.BufferUsage.COPY_DST, "what is read back")
 
     def create_gpu_buffer(self, size_bytes: int, usage: int, label: str) -> wgpu.GPUBuffer:
-        """Return a buffer of a size and usage; raises like `create_buffer`."""
+        """Return a buffer of a size and usage. The method raises the exceptions of `create_buffer`."""
         limit = self.caps.limit("max-buffer-size")
         if size_bytes > limit:
             raise OutOfMemoryError(
@@ -199,24 +200,24 @@ class Device:
             return self.gpu.create_buffer(label=label, size=size_bytes, usage=usage)
 
     def submit(self, encoder: wgpu.GPUCommandEncoder, buffers: Iterable[Buffer], staging: wgpu.GPUBuffer | None = None) -> None:
-        """Finish an encoder and submit it at once; checks and raises as `submit_by` does."""
+        """Finish an encoder and submit it at once. Checks and exceptions are those of `submit_by`."""
         self.submit_by(lambda: self.gpu.queue.submit([encoder.finish()]), buffers, staging)
 
     def submit_by(self, submit: Callable[[], None], buffers: Iterable[Buffer], staging: wgpu.GPUBuffer | None = None) -> None:
-        """Have something finish an encoder and submit it.
+        """Check the buffers and the device, then call a function that finishes an encoder and submits it.
 
-        A submit that fails validation ends the whole process inside wgpu-native, so everything that could make it fail is
-        proved here: no buffer is destroyed or mapped, and the command buffer is fresh because it never leaves `submit`.
-        That the device itself is still there is proved by finishing the encoder.
+        A submit that fails validation ends the whole process inside wgpu-native. The method therefore rules out all causes of
+        such a failure. No buffer is destroyed or mapped, and the command buffer is fresh because it never leaves `submit`. The
+        finish of the encoder proves that the device still exists.
 
         Args:
-            submit: what finishes and submits; what was recorded before must not have been submitted.
-            buffers: the storage buffers that are used.
-            staging: the buffer that results are copied into.
+            submit: finishes an encoder and submits it. The encoder must not have been submitted before.
+            buffers: the storage buffers of the recorded work.
+            staging: the destination of a readback.
 
         Raises:
-            InvalidStateError: a buffer was destroyed or is mapped; nothing is submitted.
-            DeviceLostError: the device is gone; nothing is submitted.
+            InvalidStateError: a buffer was destroyed or is mapped. Nothing is submitted.
+            DeviceLostError: the device is lost. Nothing is submitted.
         """
         with self.lock:
             for buffer in buffers:
@@ -230,7 +231,10 @@ class Device:
                 raise self._failed(error, "a submission") from error
 
     def close(self) -> None:
-        """Note that a context has ended; with the last a device that was opened here forgets its caches, so that it goes."""
+        """Count the end of a context. The last one clears the caches of a device that the package opened.
+
+        The device can be freed then.
+        """
         with self.lock:
             self.users -= 1
             if self.owned and self.users <= 0:
@@ -238,7 +242,7 @@ class Device:
                 self.gpu.__dict__.pop("_webnn_wgpu", None)
 
     def release(self) -> None:
-        """Free a device that nobody else has, now: it and its queue refer to each other, for the garbage collector to find."""
+        """Free a device that no other object uses. It and its queue refer to each other, which delays their collection."""
         self.gpu.destroy()
         self._native._release()
 
@@ -247,12 +251,15 @@ class Device:
         self._native._poll_wait()
 
     def poll(self) -> None:
-        """Have what is done be told, and return at once."""
+        """Let wgpu deliver the callbacks of finished work, and return at once."""
         self._native._poll()
 
 
 class _Translated:
-    """Raises wgpu's errors as the specification's kinds; no generator, which would take longer than much of what is in it."""
+    """A context manager that raises wgpu's errors as the specification's kinds.
+
+    It is no generator function, because a generator would take longer than many of the calls that it surrounds.
+    """
 
     __slots__ = ("_device", "_doing")
 
@@ -275,14 +282,14 @@ def open_device(
     """Open the device that options ask for.
 
     Args:
-        power_preference: which of several adapters.
-        prefer_software: take a software adapter even where there is hardware.
+        power_preference: the preference among several adapters.
+        prefer_software: whether a software adapter is preferred to hardware.
 
     Returns:
         A device with every feature and the limits that kernels use, as far as the adapter has them.
 
     Raises:
-        NotSupportedError: there is no adapter; the message says what to install.
+        NotSupportedError: no adapter exists. The message names the packages to install.
     """
     adapter = _choose_adapter(power_preference, prefer_software)
     if adapter is None:
@@ -344,7 +351,7 @@ def driver_of(info: Mapping[str, Any]) -> str:
 
 
 def tested_wgpu() -> bool:
-    """Return whether what lies beneath wgpu's public API is known for the installed version."""
+    """Return whether the package knows the internals of the installed version of wgpu."""
     return wgpu.__version__.startswith(("0.31.", "0.32."))
 
 
@@ -406,12 +413,12 @@ def _destroy_at_exit() -> None:
         for gpu in list(_opened.alive):
             gpu.destroy()
 
-    # Once there is a device: what is registered last is called first, so before wgpu waits for such threads no longer.
+    # Registered after the first device exists: atexit calls handlers in reverse order, so this one runs before wgpu's own.
     atexit.register(destroy)
 
 
 def _is_destroyed(gpu: Any) -> bool:
-    # wgpu has no attribute for it; what it does have is the thread that polls the device until it is destroyed.
+    # wgpu has no attribute for it. The thread that polls a device exists until the device is destroyed.
     return getattr(gpu, "_poller", gpu) is None
 
 

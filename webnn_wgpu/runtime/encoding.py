@@ -1,4 +1,4 @@
-"""What the caller's command encoders and passes are checked for before anything is recorded into them."""
+"""The checks of a caller's command encoders and passes before the package records into them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def check_encoder(device: Device, given: Any, kind: type[Any], what: str) -> Non
 
 @contextmanager
 def recording(what: str, why: str) -> Generator[None]:
-    """Raise what wgpu says of an encoder or pass that takes nothing any more as InvalidStateError."""
+    """Raise wgpu's errors about an encoder or pass that has ended as InvalidStateError."""
     try:
         yield
     except wgpu.GPUError as error:

@@ -1,4 +1,4 @@
-"""What Mesa's software driver llvmpipe is told when it is loaded, where the program allows that."""
+"""Settings that the package makes before Mesa's software driver llvmpipe is loaded, if the program allows that."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SPARE_THREADS = 2
 """Measured on two processors, where one was not enough."""
 
 _asked = threading.Event()
-"""Set once adapters were looked for: what is loaded stays loaded."""
+"""Set once adapters were listed. A loaded driver stays loaded."""
 
 
 def processors() -> int:
@@ -27,12 +27,12 @@ def processors() -> int:
 
 @contextmanager
 def spare_threads() -> Generator[None]:
-    """Have llvmpipe, if it is loaded within, compute with two threads more than processors, where the program allows that.
+    """Let llvmpipe, if it is loaded within, compute with two threads more than processors, if the program allows that.
 
-    By itself it takes one for each. It wakes all of them for every kernel, and where Linux puts two on one processor, they stay
-    there run after run while another is idle: runs of some 50 ms and more take 1.2 to 1.4 times as long. With two more
-    that was not seen; runs of many small kernels take up to 15% longer. What the user has set stays. On a single processor
-    llvmpipe computes without threads of its own.
+    By default llvmpipe starts one thread for each processor and wakes all of them for every kernel. If Linux puts two threads
+    on one processor, they stay there run after run while another processor is idle. Runs of 50 ms and more then take 1.2 to 1.4
+    times as long. With two more threads the measurements did not show this, but runs of many small kernels take up to 15%
+    longer. The function does not change a user's setting. On a single processor llvmpipe computes without threads of its own.
     """
     wanted = process_options().driver_threads and sys.platform.startswith("linux") and processors() > 1
     ours = wanted and not _asked.is_set() and THREADS not in os.environ

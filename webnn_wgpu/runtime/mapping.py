@@ -1,8 +1,8 @@
-"""Mapping a staging buffer to be read, in two ways that do the same.
+"""Two equivalent ways to map a staging buffer for reading.
 
-`PlainMap` uses wgpu's public API: a promise, which a thread of wgpu's keeps by polling the device. `RawMap` calls the C
-function beneath, and whoever wants the data polls the device himself: to make a promise and wake that thread for it takes a
-third of the CPU time of a small graph. It is taken where `RawRecorder` is.
+`PlainMap` uses wgpu's public API: a promise, which a thread of wgpu resolves by polling the device. `RawMap` calls the
+underlying C function, and the consumer of the data polls the device. The promise and the wake-up of that thread take a third of
+the CPU time of a small graph. The package uses `RawMap` with the same versions of wgpu as `RawRecorder`.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class PendingMap(Protocol):
     """A staging buffer that is being mapped."""
 
     def arrived(self) -> bool:
-        """Return whether the buffer is mapped, or could not be; never waits, except with a wgpu that cannot tell."""
+        """Return whether the mapping has succeeded or failed, without a wait unless wgpu cannot tell."""
         ...
 
     def wait(self) -> bool:
-        """Wait for that and return True, or False if the device goes before: nobody would tell."""
+        """Wait for the mapping and return True, or False if the device is lost before. wgpu does not report the loss."""
         ...
 
     def finish(self) -> None:
@@ -66,7 +66,7 @@ class PlainMap:
         self._event: threading.Event | None = getattr(self._promise, "_thread_event", None)
 
     def arrived(self) -> bool:
-        """Return whether the buffer is mapped, or could not be; waits where wgpu cannot tell."""
+        """Return whether the mapping has succeeded or failed. The method waits if wgpu cannot tell."""
         if self._event is None:
             with suppress(RuntimeError, wgpu.GPUError):  # `finish` raises it again
                 self._promise.sync_wait()
@@ -91,7 +91,7 @@ class PlainMap:
 
 
 class RawMap:
-    """Maps through wgpu-native's C function, and keeps what wgpu's buffer knows of its own state as wgpu would."""
+    """A mapping by wgpu-native's C function, which updates the state of wgpu's buffer object as wgpu does."""
 
     def __init__(self, device: Device, staging: wgpu.GPUBuffer) -> None:
         self._device = device
@@ -100,11 +100,11 @@ class RawMap:
         _native().map(self, self._staging)
 
     def told(self, status: int, message: str) -> None:
-        """Note what has become of it."""
+        """Store the outcome of the mapping."""
         self._outcome = status, message
 
     def arrived(self) -> bool:
-        """Return whether the buffer is mapped, or could not be; never waits."""
+        """Return whether the mapping has succeeded or failed, without a wait."""
         if self._outcome is None and not self._device.lost:
             self._device.poll()
             _native().raise_interrupt()
@@ -137,7 +137,7 @@ class RawMap:
 
 
 class _NativeMapping:
-    """What lies beneath wgpu's public API.
+    """The internals of wgpu that `RawMap` uses.
 
     Attributes:
         success: the status of a buffer that is mapped.
@@ -154,7 +154,7 @@ class _NativeMapping:
         self._numbers = itertools.count(1)
         self._under_way: WeakValueDictionary[int, RawMap] = WeakValueDictionary()
         self._interrupted: BaseException | None = None
-        # One for all, for as long as the process runs: wgpu-native may call it when nobody wants the data any more.
+        # One callback for the whole process: wgpu-native may call it after the last consumer of the data is gone.
         signature = "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)"
         self._told = self._ffi.callback(signature, self._tell, onerror=self._interrupt)
 
@@ -178,13 +178,13 @@ class _NativeMapping:
             mapping.told(status, text.decode(errors="replace"))
 
     def _interrupt(self, _kind: type[BaseException], error: BaseException, trace: TracebackType) -> None:
-        """Tell after all, and keep an interrupt for whoever polls: what comes while he does is raised in the callback."""
+        """Deliver the outcome, and keep an interrupt for the next poll. Python raises interrupts of a poll in the callback."""
         arguments = trace.tb_frame.f_locals
         self._interrupted = error
         self._tell(*(arguments[name] for name in ("status", "message", "number", "_")))
 
     def raise_interrupt(self) -> None:
-        """Raise what a poll was interrupted by."""
+        """Raise the exception that interrupted a poll."""
         if self._interrupted is not None:
             error, self._interrupted = self._interrupted, None
             raise error

@@ -1,4 +1,4 @@
-"""What wgpu's compiler says of a shader, as this package says it: where in the template or source, and what is wrong."""
+"""Messages of wgpu's compiler about a shader in the form of this package: the position in template or source, and the fault."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..kernels.source_map import SourceMap
 from ..plan.execution_plan import PlannedDispatch
 
 _FRAME = re.compile(r".*┌─|.*naga::| *(\d+ *│|In wgpu|Caused by:$|Validation Error$)")
-"""Lines of a compiler's message that only frame or repeat what it says."""
+"""Lines of a compiler's message that only frame or repeat its statement."""
 
 _HEAD = re.compile(r"┌─ .*?:(\d+):(\d+)$", re.MULTILINE)
 _WITHIN = re.compile(r"^ *(\d+) │ [│╭] .*\n *│ │( +)\^", re.MULTILINE)
@@ -20,11 +20,12 @@ _SITES = 3
 
 
 def compiler_message(text: str, source: SourceMap) -> str:
-    r"""Return what wgpu says of a shader in one line: where, what is wrong, and how that line reads.
+    r"""Return wgpu's message about a shader as one line: the position, the fault and the text of the source line.
 
     Args:
         text: the message, with drawings of the lines.
-        source: the shader. What it calls its file stands before the line; if that is "", the line stands alone.
+        source: the source map of the shader. Its file name precedes the line number. An empty file name leaves the number
+            alone.
 
     >>> from webnn_wgpu.kernels.source_map import map_of_source
     >>> message = "Shader 'a' parsing error: no such name: `foo`\n  ┌─ wgsl:2:5\n  │\n2 │   foo();\n  │   ^^^ unknown\n"
@@ -45,7 +46,7 @@ def compiler_message(text: str, source: SourceMap) -> str:
 
 
 def _position(text: str, source: SourceMap) -> tuple[int, int] | None:
-    """Return the line and column of the source that a message names; one behind its end is its last line."""
+    """Return the line and column that a message names. The line behind the end of the source becomes its last line."""
     head = _HEAD.search(text)
     if head is None or not len(source):
         return None
@@ -55,7 +56,7 @@ def _position(text: str, source: SourceMap) -> tuple[int, int] | None:
 
 
 def made_at(text: str, source: SourceMap, planned: PlannedDispatch | None) -> str:
-    """Return where a program made the operators that a message is about, as a sentence; "" where that is not known.
+    """Return a sentence with the place where a program created the operators of a message. "" if that place is unknown.
 
     Args:
         text: the message.

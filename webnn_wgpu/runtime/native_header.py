@@ -1,12 +1,12 @@
-"""Imports wgpu's native binding, where the program allows it without having its C header parsed.
+"""Imports wgpu's native binding without a parse of its C header, if the program allows that.
 
-As it is imported, wgpu hands the C header of its native library to cffi, whose parser is Python: that takes 0.15 to 0.2 s in
-every process, and some more for each name of a type that is met for the first time. cffi can also write down what it parsed, as
-tables that load in a millisecond and that know every name; its documentation calls that the out-of-line ABI mode. The tables of
-one version of the header lie beside this module; those of others are made once and kept on disk.
+On import, wgpu passes the C header of its native library to cffi. cffi's parser is written in Python and takes 0.15 to 0.2 s in
+every process, and more for each new type name. cffi can also store the parsed declarations as tables, which load in a
+millisecond and contain every name. Its documentation calls that the out-of-line ABI mode. The package contains the tables of
+one version of the header. The tables of other versions are generated once and cached on disk.
 
-Others who use wgpu in the process then use the tables too, so this is done only after `optimize_process`. Otherwise wgpu
-imports its binding in its own way, and `native_types` spares it the names of types.
+All users of wgpu in the process then use the tables too, so the package does this only after `optimize_process`. Otherwise wgpu
+imports its binding in its own way, and `native_types` supplies the names of types.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def import_native() -> None:
                 with uncollected(), _cffi_takes_tables():
                     import_module(_BINDING)
             except Exception as error:
-                # wgpu's own way is left. It takes longer, or raises what is to be raised.
+                # wgpu's own way remains. It takes longer, or it raises the proper error.
                 logger.info("wgpu's C header is parsed, for its tables do not serve: %s", error)
         with uncollected():
             binding = import_module(_BINDING)
@@ -76,7 +76,7 @@ def _cffi_takes_tables() -> Generator[None]:
 
 def _ffi_of_tables() -> Any:
     """Return an FFI object that takes a header's tables when it is given the header."""
-    # cffi's type of such objects; its stubs take it for one that cannot be derived from.
+    # cffi's type of such objects. Its stubs declare it as a type without subclasses.
     tables_ffi: Any = import_module("_cffi_backend").FFI
 
     class HeaderFFI(tables_ffi):
@@ -93,7 +93,7 @@ def _ffi_of_tables() -> Any:
 
 
 def tables_of(header: str) -> dict[str, Any]:
-    """Return what cffi's FFI objects take for a C header: the tables shipped with the package, kept on disk, or made now."""
+    """Return the tables that cffi's FFI objects use for a C header: from the package, from the cache on disk, or generated."""
     digest = hashlib.sha256(header.encode()).hexdigest()
     shipped = json.loads(_SHIPPED.read_text(encoding="ascii"))
     if shipped["header"] == digest:

@@ -1,10 +1,10 @@
-"""Enters wgpu's C types in the memo where cffi looks them up.
+"""Enters wgpu's C types in the memo in which cffi looks them up.
 
-wgpu names a C type, such as "WGPUBufferDescriptor *", for every struct that it passes to the native library. When cffi meets a
-name for the first time, it has a C parser read all type names of webgpu.h: 15 ms on a fast machine, for each of the fifty names
-that a first graph needs. Then cffi remembers the type. The types of these names follow from the declarations that cffi has
-parsed already, so the package enters them itself: the memo then holds what cffi would have put there, at the same calls of
-wgpu, and nothing of wgpu or cffi is replaced.
+wgpu names a C type, such as "WGPUBufferDescriptor *", for every struct that it passes to the native library. For a new name,
+cffi has a C parser read all type names of webgpu.h. That takes 15 ms on a fast machine, for each of the fifty names of a first
+graph. Then cffi remembers the type. The types of these names follow from the declarations that cffi has parsed already, so the
+package enters them itself. The memo then has the content that cffi would have stored, at the same calls of wgpu. The package
+replaces nothing of wgpu or cffi.
 """
 
 from __future__ import annotations
@@ -115,11 +115,11 @@ class _Declared:
         self._declarations, self._pointer_to, self._model = parser._declarations, parser._get_type_pointer, model
 
     def type_of(self, text: str) -> Any:
-        """Return cffi's model of a type; None where this does not follow from the declarations."""
+        """Return cffi's model of a type, or None if the type does not follow from the declarations."""
         return self._simple(text) or self._function(text)
 
     def _simple(self, text: str) -> Any:
-        """Return a named type, a pointer to one or an array of one; None for others."""
+        """Return a named type, a pointer to one or an array of one. Other texts give None."""
         match = _SIMPLE.fullmatch(text)
         found = match and self._named(match["name"])
         if not match or not found:
@@ -132,7 +132,7 @@ class _Declared:
         return self._model.ArrayType(type_, None) if match["suffix"] else type_
 
     def _function(self, text: str) -> Any:
-        """Return the type of a function of simple types; None for others."""
+        """Return the type of a function of simple types. Other texts give None."""
         match = _FUNCTION.fullmatch(text)
         if not match:
             return None
@@ -143,7 +143,7 @@ class _Declared:
         return self._model.RawFunctionType(tuple(arguments), result[0], False)
 
     def _named(self, name: str) -> Any:
-        """Return a primitive or declared type and its qualifiers; None for others."""
+        """Return a primitive or declared type and its qualifiers. Other names give None."""
         if name == "void":
             return self._model.void_type, 0
         if name in self._model.PrimitiveType.ALL_PRIMITIVE_TYPES:

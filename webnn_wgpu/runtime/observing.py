@@ -17,18 +17,22 @@ if TYPE_CHECKING:
     from .program import Program
 
 Observer: TypeAlias = Callable[[int | None, Mapping[int, Array]], None]
-"""Called with None and the inputs before a run, then with the position in the plan's graph of each node that has run and its
-results; arrays by value."""
+"""A function that a run calls with None and the inputs, then with each finished node and its results as arrays by value.
+
+The node is its position in the plan's graph.
+"""
 
 
 def run_observed(program: Program, recorder: Recorder, ends: Ends, observer: Observer) -> None:
-    """Submit a run node by node, and show the inputs and what each node has made; not what buffers hold that let nobody read.
+    """Submit a run node by node, and pass the inputs and the results of each node to an observer.
+
+    The observer does not get values in buffers that forbid reading.
 
     Args:
-        program: what to run; its device's lock is held.
+        program: the program to run. The caller holds the lock of its device.
         recorder: its dispatches over `ends`.
         ends: the buffers of its inputs and outputs.
-        observer: what is shown the values.
+        observer: the function that gets the values.
     """
     graph = program.plan.graph
     observer(None, _read(program, ends, list(graph.inputs.values())))
@@ -40,10 +44,10 @@ def run_observed(program: Program, recorder: Recorder, ends: Ends, observer: Obs
 
 
 def run_node(program: Program, recorder: Recorder, ends: Ends, node: int, operands: Mapping[int, Array]) -> dict[int, Array]:
-    """Run one node of a program on other operands than it would find, and return its results.
+    """Run one node of a program on other operands than those of a run, and return its results.
 
     Args:
-        program: what has the node; its device's lock is held.
+        program: the program of the node. The caller holds the lock of its device.
         recorder: its dispatches over `ends`.
         ends: the buffers of its inputs and outputs.
         node: position of the node in the plan's graph.
@@ -81,7 +85,7 @@ def _read(program: Program, ends: Ends, values: Sequence[int]) -> dict[int, Arra
 
 
 def _write(program: Program, ends: Ends, value: int, array: Array) -> None:
-    """Put a value where it lies; of what it is a part of, the rest stays as it is."""
+    """Store a value at its allocation. A value that is a part of a larger one leaves the other elements unchanged."""
     plan = program.plan
     part = plan.parts.get(value)
     if part:

@@ -47,18 +47,18 @@ def run_spec(source: str, arguments: Sequence[RunArgument]) -> KernelSpec:
 def run_kernel(
     device: Device, source: str, arguments: Sequence[RunArgument], grid: Grid, tracer: Tracer | None = None
 ) -> PendingRead | None:
-    """Submit a run of a kernel; the arrays that it writes come back, by the names of its bindings.
+    """Submit a run of a kernel, and return the pending arrays that it writes, by the names of its bindings.
 
     Args:
-        device: where.
-        source: its WGSL.
-        arguments: what it is bound to.
-        grid: workgroups.
+        device: the device of the run.
+        source: the WGSL of the kernel.
+        arguments: the resources of its bindings.
+        grid: the number of workgroups.
         tracer: the same kernel, if its `dbg` statements are to run.
 
     Raises:
         MLTypeError: a buffer of another device or without the usage STORAGE, or one buffer twice where it is written.
-        OperationError: the kernel does not compile, or a buffer is too small for what it declares.
+        OperationError: the kernel does not compile, or a buffer is smaller than its declaration.
         InvalidStateError: a buffer was destroyed or is mapped.
         OutOfMemoryError: the device cannot hold the arrays.
     """

@@ -1,4 +1,4 @@
-"""The most that a device can do, measured: what kernels are held against."""
+"""The measured peak rates of a device, to which profiles compare kernels."""
 
 from __future__ import annotations
 
@@ -33,13 +33,14 @@ _ROUNDS = 15
 
 @dataclass(frozen=True)
 class Peak:
-    """The most that a device was seen to do.
+    """The highest rates that the package measured on a device.
 
     Attributes:
-        flops: float32 operations per second, a multiply-add taken as two.
-        bytes_per_second: what a copy of a large storage buffer reads and writes, taken together. What lies in a cache may be
-            read faster, and weights in a texture on software adapters.
-        timestamps: whether the device's own clock took the times; else the host's, with what submitting costs.
+        flops: the float32 operations per second. A multiply-add counts as two.
+        bytes_per_second: the bytes that a copy of a large storage buffer reads and writes. Reads from a cache may be faster,
+            and so may reads of weights in a texture on software adapters.
+        timestamps: whether the device's own clock took the times. Otherwise the host's clock took them, and they include the
+            submit.
     """
 
     flops: float
@@ -148,7 +149,8 @@ class _Probe:
         try:
             told_us = max(float(timestamps.microseconds()[0]), 1e-3)
             wall_us = (time.perf_counter() - start) * 1e6
-            # A driver that tells next to nothing of a run that took long tells nothing: runs would be made longer for ever.
+            # Reject the timestamps of a driver that reports almost no time for a long run: each attempt would lengthen the run
+            # again.
             return told_us if told_us > wall_us / 4 or wall_us < _LONG_ENOUGH_US else wall_us
         finally:
             timestamps.destroy()

@@ -31,7 +31,7 @@ logger = logging.getLogger("webnn_wgpu")
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A compiled kernel: its pipeline, the layout of its one bind group, and what the driver has compiled it for."""
+    """A compiled kernel: its pipeline, the layout of its one bind group, and the uses that the driver has compiled it for."""
 
     spec: KernelSpec
     pipeline: wgpu.GPUComputePipeline
@@ -47,9 +47,9 @@ KEPT = 256
 
 
 class PipelineCache:
-    """The pipelines of one device; contexts on the same device share them.
+    """The pipelines of one device, which all contexts on the device share.
 
-    Those that live graphs use are all found, of the others the `KEPT` newest.
+    The cache keeps all pipelines of live graphs, and the `KEPT` newest of the others.
     """
 
     def __init__(self, device: Device) -> None:
@@ -80,7 +80,7 @@ class PipelineCache:
             planned: a dispatch of it, for messages.
 
         Raises:
-            OperationError: the shader does not compile; the message names template, line and column, and the file with its
+            OperationError: the shader does not compile. The message names template, line and column, and the file with its
                 source.
         """
         with self.device.lock:
@@ -121,7 +121,7 @@ class PipelineCache:
             source: WGSL with the entry point `main`.
 
         Raises:
-            OperationError: it does not compile, or binds something else; the message names file, line and column.
+            OperationError: the source does not compile, or its bindings differ. The message names file, line and column.
         """
         with self.device.lock:
             try:
@@ -171,8 +171,8 @@ class PipelineCache:
         return self._layout(spec)[0]
 
     def _layout(self, spec: KernelSpec) -> tuple[wgpu.GPUBindGroupLayout, wgpu.GPUPipelineLayout]:
-        # wgpu 0.31 holds what is bound by one layout against the most that any kernel before, with this layout, expects.
-        # So kernels share one only where they have as many uniforms; nobody knows what those of one's own expect.
+        # wgpu 0.31 compares bound buffers with the largest expectation of any earlier kernel with this layout. So kernels share
+        # a layout only if they have as many uniforms. The expectations of a caller's own kernels are unknown.
         if spec.source:
             return self._make_layout(spec)
         key = tuple(b.access for b in spec.bindings), spec.uniform_bytes
@@ -207,7 +207,7 @@ def _keep_source(source: str, spec: KernelSpec, folder: Path) -> Path:
 
 
 def _write_source(source: str, spec: KernelSpec, folder: Path) -> Path:
-    """Write a shader's source under a name that tells what it is, and return the file."""
+    """Write a shader's source to a file that its template and digest name, and return the file."""
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{spec.template}-{hashlib.sha256(source.encode()).hexdigest()[:12]}.wgsl"
     file.write_text(source, encoding="utf-8")

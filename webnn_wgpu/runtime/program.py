@@ -37,12 +37,12 @@ class Program:
     """A plan on a device.
 
     Attributes:
-        device: where it runs.
-        plan: what it runs.
+        device: the device of the program.
+        plan: the execution plan.
         memory: its buffers and textures.
 
     Raises:
-        OutOfMemoryError: the device cannot hold it; what was allocated is freed.
+        OutOfMemoryError: the device cannot hold the program. Its allocations are freed.
         OperationError: a kernel does not compile.
         DeviceLostError: the device is gone.
     """
@@ -57,7 +57,7 @@ class Program:
         self._pending: PendingRead | None = None
         self._bound = BoundSets()
         self.observer: Observer | None = None
-        """What is shown every value of later runs, one by one; for looking into a graph."""
+        """A function that gets every value of later runs, one by one, for debugging."""
         self._pipelines: dict[KernelSpec, Pipeline] = {}
         self._overrides: dict[str, Pipeline] = {}
         self._groups: list[wgpu.GPUBindGroup | None] = []
@@ -90,10 +90,10 @@ class Program:
         return self._bind(self.memory.ends)
 
     def _make(self, progress: Progress | None) -> None:
-        """Make everything.
+        """Create the memory and the pipelines.
 
-        Weights are uploaded while kernels are compiled; few of them, which takes no time, when lanes have given memory back, or
-        while one is still at a long kernel.
+        Weights are uploaded while kernels are compiled. A small amount of weights, whose upload takes almost no time, is
+        uploaded after lanes have freed their memory, or while a lane still compiles a long kernel.
         """
         plan, cache = self.plan, PipelineCache.of(self.device)
         self.memory.write_uniforms()
@@ -127,7 +127,7 @@ class Program:
                 self.try_kernel(d, self._pipelines[d.spec], map_of_source(d.spec.source, ""))
 
     def try_kernel(self, planned: PlannedDispatch, kernel: Pipeline, source: SourceMap) -> None:
-        """Run a kernel from a caller's source once over the program's own buffers; see `warming.try_kernel`."""
+        """Run a kernel from a caller's source once over the program's own buffers, see `warming.try_kernel`."""
         try_kernel(
             PipelineCache.of(self.device), kernel, self.memory.resources(planned, self.memory.ends), source, planned.label
         )
@@ -147,7 +147,7 @@ class Program:
         return make_recorder(with_copies(self.device, self.plan, ends, bounces, dispatches) if bounces else dispatches)
 
     def dispatches_over(self, ends: Ends) -> list[Dispatch]:
-        """Return the dispatches over a set of buffers; only what touches inputs or outputs needs bind groups of its own."""
+        """Return the dispatches over a set of buffers. Only those that bind graph inputs or outputs need new bind groups."""
         return [
             Dispatch(
                 pipeline=(self._overrides.get(d.label) or self._pipelines[d.spec]).pipeline,
@@ -165,7 +165,7 @@ class Program:
             source: WGSL with the entry point `main`.
 
         Raises:
-            OperationError: it does not compile, or wants larger buffers; what was installed stays.
+            OperationError: the source does not compile, or needs larger buffers. The installed kernel stays.
             InvalidStateError: the program was destroyed, or a run in steps has not finished.
             DeviceLostError: the device is gone.
         """
@@ -228,10 +228,10 @@ class Program:
             return self._pending
 
     def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
-        """Run once with a clock at each dispatch, wait, and return what each took on the device, in microseconds.
+        """Run once with a clock at each dispatch, wait, and return the device time of each dispatch in microseconds.
 
         Returns:
-            One number for each of the plan's dispatches; None if the device was made without the feature "timestamp-query".
+            One number for each of the plan's dispatches. None if the device was created without the feature "timestamp-query".
 
         Raises:
             InvalidStateError: the program was destroyed.
@@ -282,7 +282,7 @@ class Program:
             self._run(recorder, ends)
 
     def steps(self, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float) -> Iterator[tuple[int, int]]:
-        """Submit a run over the caller's buffers part by part; see `run_in_steps`."""
+        """Submit a run over the caller's buffers part by part, see `run_in_steps`."""
         return run_in_steps(self, inputs, outputs, max_ms)
 
     def encode(
@@ -335,7 +335,7 @@ class Program:
             buffer.check()
 
     def _run(self, recorder: Recorder, ends: Ends, copies: Sequence[Copy] = (), staging: wgpu.GPUBuffer | None = None) -> None:
-        """Submit a run, and copies of what it makes; of one that is observed, and so is over by then, the copies alone."""
+        """Submit a run and copies of its results. An observed run is already complete, so only its copies are submitted."""
         if self.observer is not None:
             run_observed(self, recorder, ends, self.observer)
             recorder = recorder.part(0, 0)
@@ -348,7 +348,7 @@ class Program:
         self.device.submit_by(partial(recorder.submit, self.device.gpu, copies), self.memory.buffers(ends), staging)
 
     def run_node(self, node: int, operands: Mapping[int, Array]) -> dict[int, Array]:
-        """Run one node of the plan's graph on operands of the caller's, by value, and return its results; see `run_node`.
+        """Run one node of the plan's graph on operands of the caller, by value, and return its results, see `run_node`.
 
         Raises:
             InvalidStateError: the program was destroyed, or a run in steps has not finished.
@@ -389,7 +389,7 @@ class Program:
             raise InvalidStateError("the graph was destroyed")
 
     def destroy(self) -> None:
-        """Free everything on the device once queued work is done; a run in flight keeps its results. Idempotent."""
+        """Free everything on the device after the queued work. A run in flight keeps its results. The method is idempotent."""
         with self.device.lock:
             self._destroyed = True
             self._bound.clear()

@@ -19,11 +19,11 @@ from .weights import Weight, WeightStore
 
 
 class ProgramMemory:
-    """Slots, constants and uniforms of a plan, and buffers of the program's own for inputs, outputs and readback.
+    """The slots, constants and uniforms of a plan, and the program's own buffers for inputs, outputs and readback.
 
     Attributes:
-        ends: the program's own buffers of inputs and outputs, as far as they exist.
-        staging: the buffer through which outputs are read; None until `allocate_ends`.
+        ends: the program's own buffers of inputs and outputs that are allocated.
+        staging: the buffer for the readback of outputs. None until `allocate_ends`.
         read_offsets: output name -> offset in the staging buffer, in bytes.
         weights: the constants, which other programs may share.
     """
@@ -134,7 +134,7 @@ class ProgramMemory:
 
     @property
     def held(self) -> dict[str, int]:
-        """The sizes of what no other program shares, in bytes by owner."""
+        """The sizes of the memory that no other program shares, in bytes by owner."""
         return {
             "slots": sum(slot.size_bytes for slot in self._slots),
             "inputs and outputs": sum(end.size_bytes for end in self.ends.values()),

@@ -16,26 +16,26 @@ from .mapping import map_staging
 
 _SMALLEST = 4096
 _KEPT = 2
-"""Idle staging buffers of a size that are kept: what reading two tensors in turn needs."""
+"""The number of idle staging buffers of a size that the pool keeps: enough to read two tensors in turn."""
 
 _OVERLONG = (
     "Drivers give up on a device that a kernel keeps busy for too long. `dispatch_steps` divides a run, and names such a kernel"
 )
 
 Windows: TypeAlias = Mapping[str, tuple[int, Array]]
-"""What lies in a staging buffer: name -> offset in bytes, and the array to fill."""
+"""The content of a staging buffer: name -> offset in bytes, and the array to fill."""
 
 
 class PendingRead:
     """Data on its way to the host: a copy into a staging buffer has been submitted.
 
-    It holds the staging buffer alone, so what was copied from may be destroyed meanwhile.
+    The object holds the staging buffer alone, so the application may destroy the source of the copy meanwhile.
 
     Args:
-        device: where the copy runs.
-        staging: the buffer that is copied into; not mapped.
-        windows: what will lie in it.
-        taken: called once the data was taken and the staging buffer is free again.
+        device: the device of the copy.
+        staging: the destination of the copy, which is not mapped.
+        windows: the content of the staging buffer after the copy.
+        taken: a function that is called when the data was read and the staging buffer is free again.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class PendingRead:
         self._mapping = map_staging(device, staging)
 
     def done(self) -> bool:
-        """Return whether the data has arrived; never waits, except with a wgpu that cannot tell."""
+        """Return whether the data has arrived, without a wait unless wgpu cannot tell."""
         return self._outcome is not None or self._device.lost or self._mapping.arrived()
 
     def result(self) -> dict[str, Array]:
@@ -62,7 +62,7 @@ class PendingRead:
         return dict(self._outcome or {})
 
     def settle(self) -> None:
-        """Wait for the data and take it out of the staging buffer; a failure is kept for `result`."""
+        """Wait for the data and read it from the staging buffer. `result` raises a failure."""
         if self._outcome is not None:
             return
         if not self._mapping.wait():
@@ -92,13 +92,13 @@ class PendingRead:
         try:
             self._staging.unmap()
         except wgpu.GPUError:
-            return  # the device is gone; the data is here
+            return  # The device is lost, but the data has arrived.
         if self._taken is not None:
             self._taken()
 
 
 class StagingPool:
-    """The staging buffers of one device, by size; each is used again once what it held was taken."""
+    """The staging buffers of one device by size. The pool reuses a buffer after its data was read."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -116,7 +116,7 @@ class StagingPool:
         return sum(size * len(waiting) for size, waiting in self._free.items())
 
     def read(self, buffer: Buffer, into: Array) -> PendingRead:
-        """Submit a copy of a buffer; the result, under the name "data", is `into`, a C-contiguous array, filled.
+        """Submit a copy of a buffer. The result, under the name "data", is `into`, a C-contiguous array, filled.
 
         Raises:
             InvalidStateError: the buffer was destroyed.

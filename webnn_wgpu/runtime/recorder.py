@@ -21,7 +21,7 @@ from .device import tested_wgpu
 
 @dataclass(frozen=True, kw_only=True)
 class Dispatch:
-    """One dispatch on the device: pipeline, bind group, workgroups; and those that are always recorded with it."""
+    """One dispatch on the device: its pipeline, bind group, workgroups, and the dispatches that are always recorded with it."""
 
     pipeline: wgpu.GPUComputePipeline
     bind_group: wgpu.GPUBindGroup
@@ -59,7 +59,7 @@ class Recorder(Protocol):
         ...
 
     def part(self, first: int, end: int) -> Recorder:
-        """Return what records the dispatches first..end-1 alone."""
+        """Return a recorder of the dispatches first..end-1 alone."""
         ...
 
 
@@ -87,7 +87,7 @@ class PlainRecorder:
         gpu.queue.submit([encoder.finish()])
 
     def part(self, first: int, end: int) -> PlainRecorder:
-        """Return what records the dispatches first..end-1 alone."""
+        """Return a recorder of the dispatches first..end-1 alone."""
         return PlainRecorder(self._dispatches[first:end])
 
 
@@ -150,19 +150,19 @@ class RawRecorder:
             lib.wgpuCommandEncoderRelease(encoder)
 
     def part(self, first: int, end: int) -> RawRecorder:
-        """Return what records the dispatches first..end-1 alone."""
+        """Return a recorder of the dispatches first..end-1 alone."""
         return RawRecorder(self._owners[first:end])
 
 
 class _NativeRecorder:
-    """What lies beneath wgpu's public API.
+    """The internals of wgpu that `RawRecorder` uses.
 
     Attributes:
         lib: wgpu-native's C functions.
         checked: the same functions, which here raise wgpu's errors.
-        encode: `RawRecorder.encode`, which here raises wgpu's errors. wgpu collects the errors of every single C call, which
-            takes longer than most of them; here that is done once for a run.
-        new: makes C data, `new(type, content)`.
+        encode: `RawRecorder.encode` with wgpu's errors. wgpu collects the errors of every single C call, which takes longer
+            than most calls. This function collects them once for a run.
+        new: returns new C data, `new(type, content)`.
         null: the C null pointer.
     """
 

@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 def run_in_steps(
     program: Program, inputs: Mapping[str, Buffer], outputs: Mapping[str, Buffer], max_ms: float
 ) -> Iterator[tuple[int, int]]:
-    """Submit a run part by part, the next one each time the iterator is asked.
+    """Submit a run part by part, one part for each request of the iterator.
 
-    How long each dispatch takes is measured once, in the program's first run of this kind: there every dispatch is a part of
-    its own, and is waited for. No other run may begin meanwhile, for it would use the same slots.
+    The program's first run in steps measures the time of each dispatch. In that run, every dispatch is a part of its own, and
+    the host waits for it. No other run may begin before the last part, because it would use the same slots.
 
     Args:
-        program: what to run.
+        program: the program to run.
         inputs: its inputs.
         outputs: its outputs.
-        max_ms: how long a part may take, in milliseconds; a dispatch that takes longer is a part of its own.
+        max_ms: the maximum time of a part in milliseconds. A dispatch that takes longer is a part of its own.
 
     Yields:
-        How many dispatches are submitted, and how many there are.
+        The number of submitted dispatches, and the number of all dispatches.
 
     Raises:
         InvalidStateError: the program or a buffer was destroyed, or another run in steps has not finished.
-        DeviceLostError: the device is gone. The error names the part's kernels: in the first run of this kind the one that ran.
+        DeviceLostError: the device is lost. The error names the part's kernels, in the first run in steps the single kernel.
     """
     device, total = program.device, len(program.plan.dispatches)
     program.begin_steps()

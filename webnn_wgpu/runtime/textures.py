@@ -33,16 +33,16 @@ Fields = Mapping[str, tuple[UniformType, int | float]]
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """How the elements of a tensor are those of a picture.
+    """The correspondence between the elements of a tensor and the pixels of a picture.
 
     Attributes:
-        data_type: the tensor's.
-        height, width: the picture's.
-        components: which component of a color (0: red) each channel is.
-        channels_last: whether the channels of a pixel lie together.
-        scale, offset: element = component * scale + offset, by channel; the other way round for `draw`.
-        linear: whether the elements are light, and not the numbers that sRGB stores for it.
-        nearest: whether the nearest pixel is taken instead of a mean of several.
+        data_type: the data type of the tensor.
+        height, width: the size of the picture in pixels.
+        components: the color component (0: red) of each channel.
+        channels_last: whether the channels of a pixel are adjacent.
+        scale, offset: the factors of element = component * scale + offset, by channel. `draw` inverts the formula.
+        linear: whether the elements are linear light, not the numbers that sRGB stores for it.
+        nearest: whether an element is the nearest pixel instead of a mean of several pixels.
     """
 
     data_type: str
@@ -119,11 +119,11 @@ class TextureKernels:
             return device.shared.setdefault("textures", cls(device))
 
     def read(self, texture: Any, crop: Crop, buffer: Buffer, picture: Picture, antialias: bool, encoder: Any = None) -> None:
-        """Submit, or record into an encoder of the caller's, what makes a tensor of a part of a texture.
+        """Submit the conversion of a part of a texture to a tensor, or record it into a caller's encoder.
 
         Raises:
-            MLTypeError: the encoder is none of the device.
-            InvalidStateError: texture or buffer was destroyed, or nothing can be recorded into the encoder.
+            MLTypeError: the encoder belongs to another device.
+            InvalidStateError: texture or buffer was destroyed, or the encoder has ended.
         """
         device = self._device
         quads = -(-picture.height * picture.width * len(picture.components) // QUAD)
@@ -161,14 +161,14 @@ class TextureKernels:
             self._run(record, buffer, encoder)
 
     def draw(self, buffer: Buffer, picture: Picture, texture: Any, colors: Array, encoder: Any = None) -> None:
-        """Submit, or record into an encoder of the caller's, what draws a tensor over a texture; raises like `read`.
+        """Submit the drawing of a tensor over a texture, or record it into a caller's encoder. Exceptions are those of `read`.
 
         Args:
             buffer: the tensor.
-            picture: how its elements are those of a picture.
-            texture: what to draw over.
-            colors: [n, 4], the colors that one channel's 0 to 1 stand for; [1, 4] for shades of grey.
-            encoder: where to record.
+            picture: the correspondence between elements and pixels.
+            texture: the texture to draw over.
+            colors: [n, 4], the colors that one channel's 0 to 1 stand for. [1, 4] for shades of gray.
+            encoder: the encoder to record into. None submits the drawing.
         """
         device = self._device
         width, height, _ = texture.size

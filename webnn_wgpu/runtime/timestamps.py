@@ -1,7 +1,7 @@
-"""When compute passes begin and end on the device, by timestamps that the device itself takes.
+"""The begin and end of compute passes on the device, by timestamps of the device's own clock.
 
-What is to be timed runs in a compute pass of its own: that is what WebGPU's feature "timestamp-query" offers on every backend.
-Drivers take both timestamps once all work recorded before them is done, so passes that follow each other do not share time.
+Timed work runs in a compute pass of its own, because WebGPU's feature "timestamp-query" offers only that on every backend.
+Drivers take both timestamps after all work recorded before them, so consecutive passes do not share time.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _QUERY_BYTES = 8
 
 
 class Timestamps:
-    """Times of a fixed number of compute passes; to be used again for later runs of as many.
+    """Times of a fixed number of compute passes. Later runs with as many passes can use the object again.
 
     Args:
-        device: one with `FEATURE`.
-        passes: how many, at least one.
+        device: a device with `FEATURE`.
+        passes: the number of passes, at least one.
     """
 
     def __init__(self, device: Device, passes: int) -> None:
@@ -53,12 +53,12 @@ class Timestamps:
         )
 
     def resolve(self, encoder: wgpu.GPUCommandEncoder) -> None:
-        """Record, behind all passes, what makes their timestamps readable."""
+        """Record, behind all passes, the commands that make their timestamps readable."""
         for i, queries in enumerate(self._sets):
             encoder.resolve_query_set(queries, 0, queries.count, self._resolved.gpu, i * _SET_QUERIES * _QUERY_BYTES)
 
     def ticks(self) -> Array:
-        """Wait for what was submitted and return each pass's begin and end, [passes, 2], in steps of the device's clock.
+        """Wait for the submitted work, and return each pass's begin and end, [passes, 2], in ticks of the device's clock.
 
         Raises:
             OperationError, DeviceLostError: as `PendingRead.result` does.
@@ -68,9 +68,9 @@ class Timestamps:
         return found
 
     def microseconds(self) -> Array:
-        """Wait for what was submitted and return how long each pass took; raises like `ticks`."""
+        """Wait for the submitted work, and return the time of each pass. Exceptions are those of `ticks`."""
         begin, end = self.ticks().T
-        # The specification allows clocks that step back. The difference of unsigned numbers tells it as a negative one.
+        # The specification allows clocks that step back. The difference of the unsigned numbers is negative then.
         return np.maximum((end - begin).view(np.int64), 0) * (_tick_ns(self._device.gpu) / 1e3)
 
     def destroy(self) -> None:

@@ -1,4 +1,4 @@
-"""Running one kernel with its `dbg` statements, which write what they are given to a buffer."""
+"""The run of one kernel with its `dbg` statements, which write their arguments to a buffer."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _WORD_BYTES = 4
 
 @dataclass(frozen=True)
 class Records:
-    """What a traced kernel has written.
+    """The records that a traced kernel has written.
 
     Attributes:
         statements: the `dbg` statements of its source.
         types: the types of their values.
         words: the records, [records, RECORD_WORDS].
-        total: how many values there were; more than records where the buffer was too small.
+        total: the number of values. It exceeds the number of records if the buffer was too small.
     """
 
     statements: Sequence[DbgStatement]
@@ -41,14 +41,14 @@ class Records:
 
 
 class Tracer:
-    """A kernel that is compiled with its `dbg` statements, and the buffer they write to; for one run.
+    """A kernel that is compiled with its `dbg` statements, and the buffer that they write to, for one run.
 
     Args:
-        device: where it runs.
-        spec: what it is bound to.
-        source: its source, with the statements.
-        condition: WGSL that says which invocations are traced.
-        limit: most values that are kept.
+        device: the device of the run.
+        spec: the kernel, whose bindings the traced kernel has.
+        source: the source of the kernel, with the statements.
+        condition: a WGSL condition that selects the traced invocations.
+        limit: the maximum number of values that the buffer holds.
 
     Raises:
         OperationError: the source does not compile, a value's type cannot be shown, or the device allows no further buffer.
@@ -127,7 +127,7 @@ class Tracer:
         compute.end()
 
     def records(self) -> Records:
-        """Wait for the run and return what was written, and free the buffer."""
+        """Wait for the run, free the buffer and return the records."""
         words = np.empty(self._buffer.size_bytes // _WORD_BYTES, np.uint32)
         StagingPool.of(self._device).read(self._buffer, words).result()
         self._buffer.destroy()

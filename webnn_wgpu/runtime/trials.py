@@ -23,7 +23,7 @@ from .tracing import Records, Tracer
 
 
 def _begin(program: Program, number: int, inputs: Mapping[str, Array]) -> tuple[wgpu.GPUCommandEncoder, list[Dispatch]]:
-    """Write a program's inputs, record what runs before one of its dispatches, and return that and those behind it."""
+    """Write a program's inputs, record the dispatches before one, and return the encoder and the other dispatches."""
     program.check()
     program.check_no_steps()
     own = program.over_own()
@@ -40,7 +40,7 @@ def _number(program: Program, label: str) -> int:
 def trace_kernel(
     program: Program, label: str, source: SourceMap, inputs: Mapping[str, Array], condition: str, limit: int
 ) -> Records:
-    """Run a program up to one dispatch, that with a traced source, and return what it has written.
+    """Run a program up to one dispatch, which uses a traced source, and return the records of that dispatch.
 
     Raises:
         OperationError: as `Tracer` says, or the device failed to run it.
@@ -58,11 +58,11 @@ def trace_kernel(
 
 
 def found_by(program: Program, position: int, inputs: Mapping[str, Array]) -> dict[int, Array]:
-    """Run the dispatches before one and return the bytes of what it is bound to, but for constants, by binding.
+    """Run the dispatches before one, and return the bytes of its resources by binding, except constants.
 
     Args:
-        program: the program, with the kernels that are installed in it.
-        position: number of the dispatch in the plan.
+        program: the program, with its installed kernels.
+        position: the number of the dispatch in the plan.
         inputs: the inputs by name.
 
     Raises:
@@ -87,12 +87,13 @@ def found_by(program: Program, position: int, inputs: Mapping[str, Array]) -> di
 
 @dataclass(frozen=True)
 class Tried:
-    """What a dispatch computes by the plan's own kernel and by another, on the same inputs.
+    """The results of a dispatch by the plan's own kernel and by another kernel, on the same inputs.
 
     Attributes:
-        expected: the results of the plan's own; they are those of the whole operator, where that takes several dispatches.
-        actual: the other's.
-        microseconds: of each run of both in turn, [runs, 2]; None where the device takes no timestamps.
+        expected: the results of the plan's own kernel. If the operator takes several dispatches, they are those of the whole
+            operator.
+        actual: the results of the other kernel.
+        microseconds: the time of each run of both kernels in turn, [runs, 2]. None if the device takes no timestamps.
     """
 
     expected: list[Array]
@@ -101,7 +102,7 @@ class Tried:
 
 
 def try_source(program: Program, label: str, source: SourceMap, inputs: Mapping[str, Array], runs: int) -> Tried:
-    """Compare a source for one dispatch with the plan's own kernel; what is installed stays.
+    """Compare a source for one dispatch with the plan's own kernel. The installed kernel stays.
 
     Raises:
         OperationError: it does not compile or fit its buffers, or the device failed to run it.
@@ -147,7 +148,7 @@ def _made(program: Program, planned: PlannedDispatch) -> list[tuple[Buffer, Arra
 
 
 def _timed(program: Program, number: int, kernels: Sequence[Pipeline], inputs: Mapping[str, Array], runs: int) -> Array:
-    """Run kernels in the place of a dispatch, in turn, and return what each run took on the device, [runs, kernels]."""
+    """Run several kernels in turn for one dispatch, and return the device time of each run, [runs, kernels]."""
     encoder, (dispatch, *_) = _begin(program, number, inputs)
     timestamps = Timestamps(program.device, runs * len(kernels))
     try:

@@ -1,8 +1,8 @@
-"""Having a driver compile kernels before they are first run.
+"""Warm-up: a driver compiles kernels before their first run.
 
-Drivers that compile when a kernel is first dispatched do so too where it is dispatched for nothing. llvmpipe compiles one
-kernel after the other on a device, but what another device has compiled it finds in its cache on disk: there kernels are
-compiled on devices of their own, side by side, and on the program's, which takes what none of them has begun.
+Drivers that compile a kernel at its first dispatch do so for a dispatch of no workgroups too. On one device, llvmpipe compiles
+kernels one after the other, but a device reads the kernels of other devices from the driver's cache on disk. There the package
+compiles kernels on several devices side by side. The program's own device compiles the kernels that none of them has begun.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _FEWEST_KERNELS = 3
 """New kernels of a program from which on lanes pay: to open a device takes as long as to compile a small kernel."""
 
 _MOST_LANES = 8
-"""Devices that compile side by side: each takes memory of its own for what it compiles."""
+"""The maximum number of devices that compile side by side. Each one takes memory for its compiler."""
 
 
 _READ_SECONDS = 0.07
@@ -53,11 +53,11 @@ _MARKS, _MOST_MARKS_BYTES = "compiled", 64 * 1024
 
 @dataclass(frozen=True)
 class Use:
-    """What tells two uses of a kernel apart for a driver: llvmpipe compiles it anew for some values and sizes.
+    """The facts by which a driver distinguishes uses of a kernel: llvmpipe compiles it anew for some values and sizes.
 
     Attributes:
         uniforms: the uniform data.
-        textures: binding, width and height of each texture.
+        textures: the binding, width and height of each texture.
     """
 
     uniforms: bytes = b""
@@ -85,9 +85,9 @@ class WarmUp:
         self._cache = PipelineCache.of(device)
         new = sum(spec not in self._cache for spec in kernels)
         self._mark = _mark(device, plan) if new >= _FEWEST_KERNELS and _compiles_side_by_side(device) else ""
-        # What an earlier process had compiled the driver still has, in all likelihood: lanes would cost more than they save.
+        # The driver very likely still has the kernels of an earlier process. Lanes would cost more than they save.
         self._lanes = _Lanes(device) if self._mark and cache.read(self._mark) is None else None
-        # What takes much longer to compile than all else is begun first.
+        # The kernels that take longest to compile are begun first.
         longest_first = sorted(kernels.items(), key=lambda used: not used[0].is_long)
         self._uses = {spec: {_use(plan, planned): planned for planned in dispatches} for spec, dispatches in longest_first}
         self._jobs: dict[KernelSpec, _Job] = {}
@@ -104,7 +104,7 @@ class WarmUp:
         return any(not job.compiled.done() for job in self._jobs.values())
 
     def __enter__(self) -> WarmUp:
-        """Have lanes, where there are any, begin with what is new."""
+        """Let the lanes, if any exist, begin with the new kernels."""
         if self._lanes is not None:
             try:
                 for spec in self._uses:
@@ -127,8 +127,8 @@ class WarmUp:
     def order(self) -> Iterator[KernelSpec]:
         """Yield the kernels in the order in which the program should make their pipelines.
 
-        Of those that lanes were given, it takes what they have compiled, or else takes the longest back that none has begun.
-        What they are still compiling comes last: a pipeline takes memory twice while a lane has one of the same kernel.
+        Of the kernels in the lanes, the compiled ones come first, then the longest one that no lane has begun. Kernels that a
+        lane is still compiling come last: a pipeline takes memory twice while a lane has a pipeline of the same kernel.
         """
         yield from (spec for spec in self._uses if spec not in self._jobs)
         left = sorted(self._jobs.values(), key=lambda job: job.length, reverse=True)
@@ -139,7 +139,7 @@ class WarmUp:
             yield job.spec
 
     def compile(self, kernel: Pipeline) -> None:
-        """Have the driver compile a kernel, of which the program now has a pipeline, for what is new in its uses."""
+        """Let the driver compile a kernel, of which the program now has a pipeline, for its new uses."""
         if kernel.spec.source:
             return
         uses = {use: planned for use, planned in self._uses[kernel.spec].items() if use not in kernel.warm}
@@ -156,7 +156,7 @@ class WarmUp:
             _return_freed_memory()
 
     def finish_lanes(self) -> None:
-        """Wait for lanes, have them give back their memory, and let the program's device find what they have compiled."""
+        """Wait for the lanes, free their memory, and let the program's device load the kernels that they have compiled."""
         if self._lanes is not None:
             self._lanes.close()
         for kernel, uses in self._later:
@@ -190,9 +190,9 @@ class _Job:
 
     Attributes:
         spec: the kernel.
-        uses: what it is compiled for.
-        length: characters of its source, about in proportion to the time that a driver compiles it in.
-        compiled: tells when it is in the driver's cache; what is cancelled in time no lane begins.
+        uses: the uses that the kernel is compiled for.
+        length: the number of characters of its source, roughly proportional to its compile time.
+        compiled: a future that completes when the driver's cache has the kernel. No lane begins a job that was canceled before.
     """
 
     spec: KernelSpec
@@ -229,7 +229,7 @@ class _Lanes:
         return job
 
     def close(self) -> None:
-        """Leave what was not begun, wait for the rest, and give the memory back."""
+        """Drop the waiting jobs, wait for the others, and free the memory."""
         with self._lock:
             self._waiting.clear()
         self._pool.shutdown(cancel_futures=True)
@@ -240,7 +240,7 @@ class _Lanes:
         _return_freed_memory()
 
     def _compile_longest(self) -> None:
-        """Compile the longest kernel that waits, if nobody has taken it back."""
+        """Compile the longest waiting kernel, unless the program has taken it back."""
         while (job := self._take_longest()) is not None:
             if job.compiled.set_running_or_notify_cancel():
                 self._compile(job.spec, job.uses)
@@ -276,7 +276,10 @@ class _Lanes:
 
 @contextmanager
 def _logged(failed: str, *names: object) -> Generator[None]:
-    """Note what kept a lane from compiling: the program's device will compile, and fail where that is for good."""
+    """Log the error that kept a lane from compiling.
+
+    The program's device compiles the kernel itself and raises a lasting error.
+    """
     try:
         yield
     except (WebNNError, wgpu.GPUError, RuntimeError) as error:
@@ -285,7 +288,7 @@ def _logged(failed: str, *names: object) -> Generator[None]:
 
 def _compile_on(lane: Device, spec: KernelSpec, uses: Sequence[Use]) -> None:
     """Have a lane's driver compile a kernel, and let go of all that it made before memory is given back."""
-    cache = PipelineCache(lane)  # of its own, for what the driver has made would take memory
+    cache = PipelineCache(lane)  # A cache of its own, because the driver's compiled kernels take memory.
     kernel = cache.get(spec)
     resources = [_no_textures(cache, use) for use in uses]
     for given, use in zip(resources, uses, strict=True):
@@ -303,7 +306,7 @@ def _no_textures(cache: PipelineCache, use: Use) -> dict[int, Any]:
 
 
 def _wait_for_compiler(device: Device) -> None:
-    """Wait until a device has compiled its kernels, and on the way, where allowed, give back what it has freed by then."""
+    """Wait until a device has compiled its kernels, and return freed memory to the system if the program allows that."""
     if not process_options().heap_trimming:
         device.wait()
         return
@@ -317,10 +320,10 @@ def _wait_for_compiler(device: Device) -> None:
 
 
 def _return_freed_memory() -> None:
-    """Where the program allows it, have glibc give back what was freed: see `optimize_process`.
+    """If the program allows it, let glibc return freed memory to the system: see `optimize_process`.
 
-    glibc keeps what a compiler has allocated, tens of MB, for the compiler's thread. If it is given back, the peaks of
-    compilers on several threads do not add up.
+    glibc keeps the memory of a compiler, tens of MB, for the compiler's thread. The return of that memory prevents that the
+    peaks of compilers on several threads add up.
     """
     if not process_options().heap_trimming:
         return
@@ -335,7 +338,7 @@ def dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapp
     Args:
         cache: that of the device.
         kernel: the kernel, of this cache.
-        uses: for each use, the resources of some bindings; the others get a buffer that nothing is read from.
+        uses: the resources of some bindings for each use. The other bindings get a buffer that the kernel does not read.
     """
     gpu = cache.device.gpu
     count = len(kernel.spec.bindings) + bool(kernel.spec.uniforms)
@@ -383,7 +386,7 @@ def _mark(device: Device, plan: ExecutionPlan) -> str:
 
 
 def _compiles_side_by_side(device: Device) -> bool:
-    """Whether the driver compiles when a kernel is first dispatched, and what it compiles for one device serves another."""
+    """Return whether the driver compiles a kernel at its first dispatch and shares compiled kernels between devices."""
     switch = os.environ.get("MESA_SHADER_CACHE_DISABLE", os.environ.get("MESA_GLSL_CACHE_DISABLE", ""))
     cached = switch.lower() not in ("1", "true", "yes", "y", "on")
     return device.caps.device.startswith("llvmpipe") and cached and processors() > 1

@@ -16,7 +16,7 @@ from .buffer import Buffer
 from .device import Device
 
 _STAGED_BYTES = 8 * 1024 * 1024
-"""Bytes that may wait in staging memory: what is uploaded takes as much again until the queue has copied it."""
+"""The maximum number of bytes in staging memory: an upload takes that much again until the queue has copied it."""
 
 TEXTURE_USAGE = wgpu.TextureUsage.STORAGE_BINDING | wgpu.TextureUsage.TEXTURE_BINDING
 """How kernels read textures: one each way, as a rule."""

@@ -1,4 +1,4 @@
-"""Buffers of the caller's as memory of tensors: what may be wrapped, and how the bytes around the tensor stay as they are."""
+"""A caller's buffers as memory of tensors: the checks, and the preservation of the bytes around the tensor."""
 
 from __future__ import annotations
 
@@ -76,9 +76,11 @@ class WrappedBuffer(Buffer):
         return made
 
     def write(self, data: Array, at: int = 0) -> None:
-        """Queue a write of a C-contiguous array to a byte of the buffer, a multiple of 4; the array may be reused at once.
+        """Queue a write of a C-contiguous array at a byte offset that is a multiple of 4.
 
-        The queue writes whole words. Bytes that begin the last word of the tensor without filling it are put there by a kernel.
+        The caller may change the array at once.
+
+        The queue writes whole words. A kernel writes the bytes at the beginning of a last word that the tensor does not fill.
         """
         flat = data.reshape(-1).view(np.uint8)
         rest = flat.nbytes % WORD_BYTES
