@@ -30,7 +30,7 @@ _LENGTH_FIRST = (2, 0, 1, 3)
 weights = Operator("softmax")(Variable("scores"))
 is_nan = Operator("isNaN")(weights)
 GUARDED = Operator("where")(is_nan, 0, weights)
-"""What softmax makes of rows all of whose keys are hidden is NaN; attention makes 0 of them."""
+"""The weights, with 0 instead of NaN: softmax of a row with no visible key is NaN, but attention returns 0."""
 
 
 def recognize_attention(graph: Graph, target: Target) -> Graph:
@@ -42,13 +42,13 @@ def recognize_attention(graph: Graph, target: Target) -> Graph:
 
 @dataclass(frozen=True)
 class _End:
-    """The product with the values, and what brings its heads behind its rows, if anything does.
+    """The product with the values, and the nodes that move its heads behind its rows, if there are any.
 
     Attributes:
         product: the product.
-        view: what tells batch and heads apart in it, if they are one dimension.
+        view: the reshape that separates batch and heads, if they are one dimension of the product.
         apart: the transpose.
-        length_first: whether rows are [length, batch] then, not [batch, length].
+        length_first: whether the transpose produces [length, batch] rows instead of [batch, length].
     """
 
     product: Node
@@ -58,7 +58,7 @@ class _End:
 
     @property
     def behind(self) -> tuple[Node, ...]:
-        """What follows the product."""
+        """The nodes behind the product."""
         return tuple(node for node in (self.view, self.apart) if node is not None)
 
 
@@ -102,7 +102,7 @@ def _attention(r: Rewriter, node: Node) -> bool:
 
 
 def _end_at(r: Rewriter, node: Node) -> _End | None:
-    """Return the end of what may be attention, where this node is the last of it."""
+    """Return the end of a possible attention whose last node is this one."""
     if node.op == "matmul":
         return _End(node) if _behind(r, node) is None else None
     if node.op != "transpose":
@@ -114,7 +114,7 @@ def _end_at(r: Rewriter, node: Node) -> _End | None:
 
 
 def _behind(r: Rewriter, product: Node) -> _End | None:
-    """Return the end of what may be attention, if heads are brought behind rows there."""
+    """Return the end of a possible attention that moves heads behind rows after this product."""
     shape = r.shape(product.outputs[0])
     view = reader = _only_reader(r, product)
     if view is not None and view.op == "reshape" and len(shape) == 3:
@@ -139,7 +139,7 @@ def _only_reader(r: Rewriter, node: Node) -> Node | None:
 def _end_by_head(
     r: Rewriter, end: _End, operands: tuple[int | None, ...], attrs: dict[str, Any], nodes: tuple[Node, ...]
 ) -> None:
-    """Add attention whose result is by head, and what follows it."""
+    """Add an attention whose result is by head, and the nodes behind it."""
     last = end.product if end.apart is None else end.apart
     output, shape = last.outputs[0], r.shape(end.product.outputs[0])
     query = operands[0]
@@ -227,7 +227,7 @@ def _by_head(r: Rewriter, heads: Heads, nodes: tuple[Node, ...]) -> int:
 
 
 def _weights(r: Rewriter, value: int) -> tuple[Node | None, tuple[Node, ...]]:
-    """Return the softmax that made a value, and what is behind it: NaN becomes 0, or batch and heads one dimension."""
+    """Return the softmax of a value, and the nodes behind it: one that replaces NaN by 0, or one that joins batch and heads."""
     view = r.made_for_one(value, "reshape")
     if view is not None and len(r.shape(value)) == 3 and r.shape(view.operands[0])[2:] == r.shape(value)[1:]:
         softmax, guard = _weights(r, view.operands[0])

@@ -64,5 +64,5 @@ RULES = (
 
 
 def merge_casts(graph: Graph) -> Graph:
-    """Cast what a cast was made of, where that cast loses nothing."""
+    """Cast the operand of an earlier cast directly, if the earlier cast loses nothing."""
     return apply_rules(graph, *RULES)

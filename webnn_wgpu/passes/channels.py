@@ -1,4 +1,4 @@
-"""What is done to whole channels by constants: each is multiplied by a factor, and an addend is added to it."""
+"""Operators that multiply whole channels by constant factors and add constant addends to them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def normalization_of(pattern: Pattern) -> Apply:
 
 
 def factor_and_addend(m: Match, normalization: Node) -> tuple[Array, Array]:
-    """Return what a batch normalization multiplies every channel by and then adds to it, in float64."""
+    """Return the factor and the addend of each channel for a batch normalization, in float64."""
     arrays = {v: m.r.constants[m[v]].astype(np.float64) for v in (mean, variance, scale, shift) if v in m}
     with np.errstate(all="ignore"):
         factors = 1 / np.sqrt(arrays[variance] + cast_number(normalization.attrs["epsilon"], "float32"))
@@ -38,13 +38,13 @@ def factor_and_addend(m: Match, normalization: Node) -> tuple[Array, Array]:
 
 
 def per_channel(r: Rewriter, value: int, axis: int, shape: tuple[int, ...]) -> Array | None:
-    """Return a constant that varies along the channels alone, in float64; None if it does not.
+    """Return a constant that varies along the channels alone, in float64. None if it varies along another dimension.
 
     Args:
         r: the graph.
         value: the constant.
         axis: the dimension of channels.
-        shape: of what the constant broadcasts to.
+        shape: the shape that the constant broadcasts to.
     """
     array = r.constants[value]
     if array.ndim > len(shape):
@@ -61,7 +61,7 @@ normalized = normalization_of(x).of("float32")
 
 
 def _is_fused(m: Match) -> bool:
-    """Return whether what is next to a batch normalization is fused with operators that work element by element."""
+    """Return whether a producer or consumer of a batch normalization can fuse element-wise operators."""
     before, value = m.r.made_for_one(m[x], *_PRODUCTS, *_ELEMENTWISE), m.value(normalized)
     return before is not None or (m.r.inner(value) and m.r.readers(value)[0].op in _ELEMENTWISE)
 
@@ -90,5 +90,5 @@ RULES = (
 
 
 def decompose_batch_normalization(graph: Graph) -> Graph:
-    """Multiply and add instead of a batch normalization by constants, where that can be fused with what is next to it."""
+    """Replace a batch normalization by constants with a product and a sum, if a neighbor can fuse them."""
     return apply_rules(graph, *RULES)

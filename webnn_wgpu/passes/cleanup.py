@@ -36,7 +36,7 @@ def drop_identities(graph: Graph) -> Graph:
 
 
 def merge_identical_nodes(graph: Graph) -> Graph:
-    """Compute the same operator on the same operands once; the survivor carries all origins."""
+    """Compute the same operator on the same operands once. The remaining node has all origins."""
     replaced: dict[int, int] = {}
     first: dict[Hashable, int] = {}
     kept: list[Node] = []
@@ -57,7 +57,7 @@ def merge_identical_nodes(graph: Graph) -> Graph:
 
 
 def _without(graph: Graph, kept: list[Node], replaced: Mapping[int, int], origins: Mapping[int, tuple[Origin, ...]]) -> Graph:
-    """Return the graph of the kept nodes; a value that stands in for another one takes on the origins given for that."""
+    """Return the graph of the kept nodes. A value that replaces another one gets the given origins of that value."""
     if not replaced:
         return graph
     values = dict(graph.values)

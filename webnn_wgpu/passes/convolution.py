@@ -1,4 +1,4 @@
-"""What stands around a convolution goes into it: factors and addends of channels behind it, zeros around its input."""
+"""Folds the neighbors of a convolution into it: factors and addends of channels behind it, zeros around its input."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _fold(m: Match, node: Node, factor: Array | None, addend: Array | None) -> b
         shape = [factor.size if d == axis else 1 for d in range(4)]
         with np.errstate(all="ignore"):
             scaled: Any = (array * factor.reshape(shape)).astype(np.float32)
-        # A weight must stay what it is: no overflow, and nothing that a device would take for zero.
+        # Scaling must not make a weight infinite, or so small that a device takes it for zero.
         ordinary = np.isfinite(scaled) & ((np.abs(scaled) >= np.finfo(np.float32).tiny) | (array == 0))
         if not np.all(ordinary):
             return False
@@ -68,7 +68,7 @@ def _fold(m: Match, node: Node, factor: Array | None, addend: Array | None) -> b
 
 
 def _folding(factors: Callable[[Array], tuple[Array | None, Array | None]]) -> Callable[[Match, Node], bool]:
-    """Return what makes the result of a rule, given the factors and the addends that c stands for."""
+    """Return a function that builds the result of a rule from the factors and the addends of c."""
 
     def build(m: Match, node: Node) -> bool:
         array = _by_channel(m)
@@ -129,7 +129,7 @@ def fold_into_convolutions(graph: Graph) -> Graph:
 
 
 def _rows_and_columns(m: Match, padded: Apply, layout: str) -> tuple[int, int, int, int] | None:
-    """Return the rows added above and below, and the columns before and behind; None if channels or batches are added too."""
+    """Return the added rows above and below, and columns left and right. None if the padding adds channels or batches."""
     before, after = m[padded].attrs["beginning_padding"], m[padded].attrs["ending_padding"]
     h, w = layout.index("h"), layout.index("w")
     if any(before[d] or after[d] for d in range(4) if d not in (h, w)):

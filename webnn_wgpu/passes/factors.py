@@ -14,7 +14,7 @@ SCALED = multiplied | x / divisor
 
 
 def unscaled(r: Rewriter, node: Node | None) -> tuple[int, float] | None:
-    """Return what a node multiplies by a constant number, and that number, if it does."""
+    """Return the operand that a node multiplies by a constant number, and that number, or None for another node."""
     match = match_of(r, SCALED, node)
     if match is None:
         return None

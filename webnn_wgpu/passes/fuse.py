@@ -108,7 +108,7 @@ def _followers(graph: Graph, readers: Mapping[int, set[int]], outputs: Collectio
     found: list[Node] = []
     waiting = set(readers.get(value, ()))
     while waiting and len(found) < most:
-        # In the order of the graph, so that whatever a node reads of the group has been found before.
+        # In the order of the graph, so that the group already has every producer of the node's operands that belongs to it.
         at = min(waiting)
         waiting.remove(at)
         node = graph.nodes[at]
@@ -168,7 +168,7 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
 
 
 def _fused(graph: Graph, group: Sequence[Node], inner: Mapping[int, Value] = MappingProxyType({})) -> Node:
-    """Return the node that a group becomes; `inner` are values of a group fused before, which the graph has no more."""
+    """Return the fused node of a group. `inner` are values of an earlier group, which the graph no longer has."""
     reads = _reads(group)
     known = {**graph.values, **inner}
     values = {v: known[v] for node in group for v in (*node.operands, *node.outputs)}

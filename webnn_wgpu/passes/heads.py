@@ -39,11 +39,11 @@ class Heads:
     """A matrix for each head, [batch, count, length, size].
 
     Attributes:
-        view: their elements.
-        given: a value that is these matrices, or holds each several times for the queries that share it.
-        swapped: whether it holds them transposed.
-        sources: what it was moved from, itself first.
-        rows: where rows of heads lie, if they do.
+        view: the elements of the matrices.
+        given: a value with these matrices, which may repeat each one for the queries that share it.
+        swapped: whether that value has the matrices transposed.
+        sources: the values that movements produced `given` from, `given` first.
+        rows: the location of the heads in rows, if the matrices are columns of rows.
     """
 
     view: View
@@ -88,20 +88,20 @@ class Heads:
 
 
 def heads_of(r: Rewriter, value: int, shape: Sequence[int], *, swapped: bool = False, shared: bool = False) -> Heads | None:
-    """Return what holds a value's matrices by head.
+    """Return the value that has the matrices of another value by head, with their arrangement.
 
     Args:
         r: the graph.
-        value: matrices by head.
-        shape: [batch, heads, length, size], whatever the value's shape is.
-        swapped: whether the value has them transposed.
-        shared: whether heads that are the same matrix are one.
+        value: the value of matrices by head.
+        shape: [batch, heads, length, size], independent of the value's shape.
+        swapped: whether the value has the matrices transposed.
+        shared: whether repetitions of a matrix count as one head.
     """
     view = _over(view_of(r, value), shape, swapped=swapped)
     if view is None:
         return None
     sources = tuple(moved_from(r, value))
-    # What it was moved from may be these matrices already.
+    # A source of the value may have these matrices already.
     if (source := next((s for s in reversed(sources) if view_of(r, s).same(view)), None)) is not None:
         value, swapped = source, False
     batch, count, length, size = shape
@@ -158,5 +158,5 @@ def _cuts(node: Node) -> bool:
 
 
 def _step(steps: Steps, single: int) -> int:
-    """Return the distance of neighbours, or what it would be if there were more than one."""
+    """Return the distance between neighbors, or a given one for a dimension of size 1."""
     return steps[0][1] if steps else single

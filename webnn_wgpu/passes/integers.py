@@ -34,7 +34,7 @@ _AT_ONCE = 64
 
 
 def keep_integers_as_floats(graph: Graph) -> Graph:
-    """Take what was quantized less its zero point, and sums of its products, as the floats that they are computed in."""
+    """Keep centered quantized values, and the sums of their products, as the floats in which they are computed."""
     found = rewrite(rewrite(graph, _centered, _from_zero), _sums)
     return graph if found is graph else drop_identities(found)
 
@@ -77,7 +77,7 @@ def _from_zero(r: Rewriter, node: Node) -> bool:
 
 
 def _as_float(r: Rewriter, value: int, zero: int) -> tuple[Node, ...] | None:
-    """Return what makes a float of a zero point, which a value is; None if it is something else."""
+    """Return the nodes that turn a zero point into the float value. None if the value is another one."""
     if (number := r.number(value)) is not None:
         return () if number == r.number(zero) else None
     source, views = _unviewed(r, value)
@@ -89,7 +89,7 @@ def _as_float(r: Rewriter, value: int, zero: int) -> tuple[Node, ...] | None:
 
 
 def _unviewed(r: Rewriter, value: int) -> tuple[int, tuple[Node, ...]]:
-    """Return what a value is a view of, and its views, the first first."""
+    """Return the source of a chain of views and the views, the first one first."""
     views: list[Node] = []
     while (view := r.made(value, RESHAPE.name)) is not None:
         value = view.operands[0]
@@ -119,7 +119,7 @@ def _sums(r: Rewriter, node: Node) -> bool:
 
 
 def _taken_apart(r: Rewriter, value: int) -> tuple[int, list[int], tuple[Node, ...]]:
-    """Return what a value was before constants were added to it, those, and what added them, the first first."""
+    """Return the value before constants were added to it, these constants, and the additions, the first one first."""
     addends: list[int] = []
     nodes: list[Node] = []
     while (made := r.made(value, ADD.name)) is not None:
@@ -143,7 +143,7 @@ def sums_are_exact(r: Rewriter, product: Node) -> bool:
 
 
 def _range_of_sums(r: Rewriter, value: int) -> _Range | None:
-    """Return the range of sums of products of whole numbers; None if they are something else, or may be anything."""
+    """Return the range of sums of products of whole numbers. None for other values, and for an unknown range."""
     value, _ = _unmoved(r, value)
     node = r.made(value, MATMUL.name, CONV2D.name)
     return None if node is None else _range_of_product(r, node)
@@ -180,7 +180,7 @@ def _range(r: Rewriter, value: int) -> _Range | None:
 
 
 def _unmoved(r: Rewriter, value: int) -> tuple[int, bool]:
-    """Return what a value was before it was moved, and whether it was padded with zeros since."""
+    """Return the value before its movements, and whether it was padded with zeros since then."""
     padded = False
     while (node := r.made(value, *MOVEMENTS, IDENTITY.name, PAD.name)) is not None:
         if node.op == PAD.name:
@@ -212,7 +212,7 @@ def _range_of_quantized(r: Rewriter, value: int) -> _Range | None:
 
 
 def _most(array: Array, kept: int, reduced: tuple[int, ...]) -> float:
-    """Return the most that magnitudes of whole numbers add up to along dimensions; infinity if they are not whole."""
+    """Return the largest sum of magnitudes of whole numbers along dimensions. Infinity if the numbers are not whole."""
     most = 0.0
     for columns in _columns(array, kept):
         if not np.array_equal(columns, np.rint(columns)):

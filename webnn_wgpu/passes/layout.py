@@ -1,7 +1,8 @@
-"""Values between convolutions are kept with their channels last: there four neighbours of a pixel are read at once.
+"""Keeps values between convolutions channels-last, so that kernels read four neighbors of a pixel at once.
 
-A convolution over channels-first values is made one over channels-last values, and what follows it works on these as long as it
-can: element-wise operators, pools, concatenations and the like. A value is transposed where it enters or leaves such a region.
+The pass makes a channels-first convolution a channels-last one. The operators behind it use the channels-last values as long as
+they can: element-wise operators, pools, concatenations and the like. The pass transposes a value that enters or leaves such a
+region.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from .rewriting import Rewriter, merged
 
 
 def keep_channels_last(graph: Graph, target: Target) -> Graph:
-    """Have convolutions and what stands between them work on channels-last values, if that saves more than it costs."""
+    """Make convolutions and the operators between them channels-last, if that saves more time than it costs."""
     if not any(_is_channels_first(node) for node in graph.nodes):
         return graph
     regions = _Regions(graph, target.costs.passes)
@@ -62,7 +63,7 @@ class _Regions:
             try:
                 done = _rewritten(self, node)
             except MLTypeError:
-                # An operator that can do in one order what it cannot in the other.
+                # An operator may support one layout and not the other.
                 done = False
             if not done:
                 self.keep(node)
@@ -81,7 +82,7 @@ class _Regions:
         return self._named(value) in self._twins and value not in self._r.constants
 
     def twin(self, value: int, rank: int = 0) -> int | None:
-        """Return a value with its channels last, if that costs nothing; broadcast to a rank if it is a constant."""
+        """Return a value with its channels last, if that needs no kernel. A constant is broadcast to a rank."""
         value = self._named(value)
         if value in self._twins:
             return self._twins[value]
@@ -102,7 +103,7 @@ class _Regions:
     # making -------------------------------------------------------------------------------------------------------
 
     def last(self, node: Node, inputs: Sequence[int | None], attrs: Mapping[str, Any] = MappingProxyType({})) -> bool:
-        """Put an operator over channels-last values in a node's place; its results have their channels last, too."""
+        """Replace a node by an operator over channels-last values, whose results are channels-last too."""
         results = self._r.add_all(node.op, inputs, merged(node, **attrs), (node,))
         self._twins.update(zip(node.outputs, results, strict=True))
         self._unmade.update(dict.fromkeys(node.outputs, node))
@@ -132,7 +133,7 @@ class _Regions:
         return value
 
     def convolved(self, results: int, products: int) -> None:
-        """Count what a convolution saves that so many results of so many products each are computed by."""
+        """Add the time that a convolution saves, by the number of its results and of the products of each."""
         self.saved += self._costs.channels_last_gain_ns(results, products)
 
     def transposed(self, value: int) -> int:
@@ -207,7 +208,7 @@ def _convolution(regions: _Regions, node: Node) -> bool:
 
 
 def _inputs(regions: _Regions, node: Node, layout: Layout) -> list[int | None] | None:
-    """Return an operator's operands with their channels last; None if one of them cannot be had so for nothing."""
+    """Return an operator's operands with their channels last. None if one of them needs a transpose."""
     if layout.others == "kept":
         return [regions.twin(node.operands[0]), *regions.others(node)]
     if layout.others == "moved":

@@ -18,7 +18,7 @@ from .rewriting import Rewriter
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """What a pattern was found to be in a graph.
+    """An assignment of the nodes and values of a graph to all parts of a pattern.
 
     Attributes:
         r: the graph.
@@ -55,7 +55,7 @@ class Match:
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The nodes of all operators, operands before what consumes them."""
+        """The nodes of all operators, producers before consumers."""
         return self.nodes_of(*(pattern for pattern in self.found if isinstance(pattern, Apply)))
 
     def nodes_of(self, *patterns: Apply) -> tuple[Node, ...]:
@@ -64,13 +64,13 @@ class Match:
 
 
 def matches(r: Rewriter, pattern: Pattern, node: Node) -> Iterator[Match]:
-    """Find a pattern whose last operator is a certain node.
+    """Yield the matches of a pattern whose last operator is a certain node.
 
-    The pattern bounds the number of steps, whatever the graph is: there are as many paths as it has alternatives and orders of
-    operands, and each looks at as many values as it has operands.
+    The pattern bounds the number of steps for every graph. The search has as many paths as the pattern has alternatives and
+    orders of operands. Each path visits as many values as it has operands.
 
     Yields:
-        Every way in which the node is the pattern, the first alternatives first.
+        Every match of the pattern with the node, in the order of the alternatives.
     """
     for found in _solved(r, pattern, node.outputs[0], {}, node):
         match = Match(r, found)
@@ -79,7 +79,7 @@ def matches(r: Rewriter, pattern: Pattern, node: Node) -> Iterator[Match]:
 
 
 def match_of(r: Rewriter, pattern: Pattern, node: Node | None) -> Match | None:
-    """Return the first way in which a node is a pattern; None if there is none."""
+    """Return the first match of a pattern with a node. None if there is none."""
     return None if node is None else next(matches(r, pattern, node), None)
 
 
@@ -98,7 +98,10 @@ _Found: TypeAlias = dict[object, Any]
 def _solved(
     r: Rewriter, pattern: Pattern | None, value: int | None, found: _Found, node: Node | None = None
 ) -> Iterator[_Found]:
-    """Find a pattern in a value, given what other patterns were found to be. `node` makes the value, if it is the last node."""
+    """Yield the ways to match a pattern with a value, given other matched patterns.
+
+    `node` is the producer, for the last node.
+    """
     match pattern:
         case OneOf():
             for choice in pattern.choices:

@@ -1,6 +1,6 @@
-"""Movements that follow each other become one: transposes, reshapes, splits that are joined again, slices of what is joined.
+"""Merges consecutive movements: transposes, reshapes, splits before concatenations, slices of concatenations.
 
-Transposes that leave memory as it is become views, and nothing is expanded that operators broadcast.
+Transposes that leave memory as it is become views. The pass drops expansions that operators can broadcast.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ _Cut: TypeAlias = tuple[int, int, int]
 
 
 def merge_movement(graph: Graph) -> Graph:
-    """Merge transposes, reshapes, splits and slices with concatenations; make views of transposes that only move sizes of 1."""
+    """Return the graph without the movements that other movements, views or broadcasts make unnecessary.
+
+    The pass merges transposes, reshapes, splits and slices with concatenations, and turns transposes of size 1 into views.
+    """
     merged = rewrite(
         rewrite(graph, _moved_once, _in_any_order, _concatenated_splits, _slices_of_concatenation, _expanded),
         _partly_read_splits,
@@ -37,7 +40,7 @@ def merge_movement(graph: Graph) -> Graph:
 
 
 def _moved_once(r: Rewriter, node: Node) -> bool:
-    """Move with one transpose what several move, or with none; reshape only before it, where that is enough."""
+    """Replace several movements by one transpose or none, with a reshape before it if that is enough."""
     if node.op not in PERMUTATIONS:
         return False
     output, shape = node.outputs[0], r.shape(node.outputs[0])
@@ -84,7 +87,7 @@ def _in_any_order(r: Rewriter, node: Node) -> bool:
 
 
 def _concatenated_splits(r: Rewriter, node: Node) -> bool:
-    """Put what was split in the place of all of its parts, one after the other, in a concatenation along the same dimension."""
+    """Replace all parts of a split in a concatenation along the same dimension by the source of the split."""
     if node.op != CONCAT.name:
         return False
     joined, sources = list(node.operands), [node]
@@ -119,7 +122,7 @@ def _slices_of_concatenation(r: Rewriter, node: Node) -> bool:
         return False
     value = node.operands[0]
     others = [_cut_of(r, reader) for reader in r.readers(value)]
-    # Otherwise what is cut would be joined whole as well.
+    # Otherwise the concatenation would still be needed for the other consumers.
     if not all(other is not None and _cuts(r, value, *other) for other in others) or not r.inner(value, len(others)):
         return False
     part, gone = _cut(r, value, *cut, node)
@@ -128,7 +131,7 @@ def _slices_of_concatenation(r: Rewriter, node: Node) -> bool:
 
 
 def _expanded(r: Rewriter, node: Node) -> bool:
-    """Let element-wise operators broadcast what was expanded for them."""
+    """Let element-wise operators broadcast the sources of expansions."""
     made = [r.made(value, EXPAND.name) for value in node.operands]
     if OPS[node.op].elementwise is None or not any(made) or len(node.operands) < max(2, len(node.inputs)):
         return False
@@ -141,7 +144,7 @@ def _expanded(r: Rewriter, node: Node) -> bool:
 
 
 def _cut_of(r: Rewriter, node: Node) -> _Cut | None:
-    """Return what a slice takes, if it is one along one dimension without steps."""
+    """Return the range of a slice along a single dimension without steps. None for other nodes."""
     if node.op != SLICE.name or set(node.attrs["strides"]) != {1}:
         return None
     shape, sizes = r.shape(node.operands[0]), node.attrs["sizes"]
@@ -168,13 +171,13 @@ def _cuts(r: Rewriter, value: int, axis: int, first: int, size: int) -> bool:
         return last and r.inner(made.operands[0]) and _cuts(r, made.operands[0], len(inner) - 1, first, size)
     if made.attrs["axis"] == axis:
         return _operand(r, made, first, size) is not None
-    # What is joined to itself would be cut twice.
+    # A repeated operand would be sliced twice.
     once = len(set(made.operands)) == len(made.operands)
     return once and all(r.inner(operand) and _cuts(r, operand, axis, first, size) for operand in made.operands)
 
 
 def _cut(r: Rewriter, value: int, axis: int, first: int, size: int, source: Node) -> tuple[int, tuple[Node, ...]]:
-    """Return that part, and the nodes that went with what it was cut from."""
+    """Return that part, and the nodes that it replaces."""
     made = r.made(value, CONCAT.name, RESHAPE.name)
     assert made is not None
     if made.op == RESHAPE.name:

@@ -102,6 +102,6 @@ ROWS = Rule(
     pattern=by_head,
     result=transpose(by_head.on(x, ...), permutation=HEADS_LAST),
 )
-"""What reads rows of heads then does without the transpose that tells them apart."""
+"""Consumers of rows of heads then need no transpose to separate the heads."""
 
 RULES = (LAYER, RMS, SCALE, BIAS, ROWS)

@@ -16,7 +16,7 @@ negated = Computed("-number", lambda m: -m[number])
 WHERE: Conditions = {"the number is finite": lambda m: math.isfinite(m[number])}
 
 RULES = (
-    # A sum with -0 is what it was, also where that is -0.
+    # A sum with -0 returns the other operand unchanged, also if that is -0.
     Rule(
         name="product with a number", pattern=(x * number).of(*FLOATS), result=linear(x, alpha=number, beta=-0.0), where=WHERE
     ),

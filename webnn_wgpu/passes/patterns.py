@@ -3,10 +3,10 @@
     x = Variable("x")
     gelu = product(0.5, x, 1 + Operator("erf")(x / Number(math.sqrt(2), "sqrt(2)")))
 
-Arithmetic between patterns makes patterns of `add`, `sub`, `mul`, `div`, `pow` and `neg`, and numbers in it are constants. The
-same variable, and the same pattern of an operator, is the same value wherever it stands. Sums and products match in both
-orders, and `a | b` is a or else b. A value inside a match has no consumer outside of it and is no output of the graph, so that
-it can go; `shared()` takes that condition away. `matching.py` finds patterns in graphs, and `rules.py` replaces them.
+Arithmetic between patterns makes patterns of `add`, `sub`, `mul`, `div`, `pow` and `neg`, and numbers in it are constants. Each
+use of the same variable, or of the same pattern of an operator, is the same value. Sums and products match in both orders, and
+`a | b` is a or else b. A value inside a match has no consumer outside of it and is no output of the graph, so that the rewrite
+can drop it. `shared()` removes that condition. `matching.py` matches patterns with graphs, and `rules.py` replaces the matches.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class Variable(Pattern):
 
     Attributes:
         name: its name in formulas.
-        types: the data types that it may have; all if none are given.
+        types: the permitted data types. Empty permits all.
         constant: whether it must be a constant.
-        optional: whether it may be an operand that is absent.
+        optional: whether it may be an absent operand.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Number(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class AnyNumber(Pattern):
-    """A constant of one element, whatever number it is. The same pattern is the same number wherever it stands.
+    """Any constant of one element. Each use of the same pattern is the same number.
 
     Attributes:
         name: its name in formulas.
@@ -129,11 +129,11 @@ class AnyNumber(Pattern):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Option(Generic[T]):
-    """An option of an operator, whatever it is. The same one is equal wherever it stands.
+    """Any value of an operator's option. Each use of the same object must have an equal value.
 
     Attributes:
         name: its name in formulas.
-        read: tells a node's option, where that is not the attribute as it is.
+        read: returns a node's option, if that is not the attribute itself.
     """
 
     name: str
@@ -180,10 +180,10 @@ class Apply(Pattern):
 
     Attributes:
         operator: the operator.
-        operands: its operands; None is one that is absent.
-        options: its options: numbers and the like that they must equal, or an `Option`. Others may be anything.
-        more: whether there may be more operands.
-        types: the data types that the result may have; all if none are given.
+        operands: its operands. None is an absent operand.
+        options: the required values of its options, or an `Option`. Other options may have any value.
+        more: whether more operands are permitted.
+        types: the permitted data types of the result. Empty permits all.
         is_shared: whether the result may have other consumers, or be an output of the graph.
         name: its name in formulas, which then define it separately.
         like: in the result of a rule: the pattern whose operator, with its options, this is.

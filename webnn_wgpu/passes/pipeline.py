@@ -1,4 +1,4 @@
-"""The passes, in order, each with its reason. Every pass keeps what the reference computes."""
+"""The passes, in order, each with its reason. Every pass preserves the results of the reference within stated bounds."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ class Pass:
     """One pass.
 
     Attributes:
-        name: of its function.
+        name: the name of its function.
         run: the function.
-        reason: why it is there.
-        exact: whether every result stays as it is to the bit, on devices too. Others round less often, or lead to sums in
-            another order; a result stays within the tolerances of the operators that it takes the place of.
-        by_cost: whether it decides by the costs of the target, which `run` takes as its second argument then.
-        rules: the rules that it applies, where it is made of rules.
+        reason: the purpose of the pass, for reports.
+        exact: whether every result stays the same to the bit, on devices too. Other passes round less often, or lead to sums in
+            another order. Their results stay within the tolerances of the replaced operators.
+        by_cost: whether it decides by the costs of the target, the second argument of `run` then.
+        rules: the rules that it applies, if it consists of rules.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassReport:
-    """What one pass did: number of nodes before and after; and why it is there."""
+    """The effect of one pass: the number of nodes before and after, and the reason of the pass."""
 
     name: str
     nodes_before: int
@@ -65,30 +65,30 @@ class PassReport:
 
 
 PASSES = (
-    Pass(name="drop_dead_nodes", run=drop_dead_nodes, reason="what no output needs is not computed"),
+    Pass(name="drop_dead_nodes", run=drop_dead_nodes, reason="nodes without a path to an output are not computed"),
     Pass(
         name="recognize_matmul_nbits",
         run=quantized.recognize_matmul_nbits,
-        reason="weights of 4 bits, or in blocks, are multiplied as they are stored; before constants are folded to wide copies",
+        reason="kernels read 4-bit and blocked weights as stored, so this runs before constant folding makes wide copies",
         exact=False,
         rules=(quantized.MATMUL_NBITS,),
     ),
     Pass(
         name="fold_constants",
         run=fold_constants,
-        reason="what depends on constants alone is computed once, at build time",
+        reason="nodes with constant operands alone are computed once, at build time",
         by_cost=True,
     ),
     Pass(
         name="merge_casts",
         run=casts.merge_casts,
-        reason="a cast to a wider type is not seen through the next",
+        reason="a cast of a lossless cast reads the first operand directly",
         rules=casts.RULES,
     ),
     Pass(
         name="drop_identities",
         run=drop_identities,
-        reason="identity, and reshape to the same shape, are other names for their input",
+        reason="identity, and reshape to the same shape, return their input unchanged",
     ),
     Pass(
         name="merge_identical_nodes",
@@ -98,79 +98,83 @@ PASSES = (
     Pass(
         name="merge_quantization",
         run=quantized.merge_quantization,
-        reason="numbers that are quantized to be dequantized at once need no bytes in memory",
+        reason="values that are quantized and dequantized at once need no quantized copy in memory",
         rules=(quantized.ROUND_TRIP,),
     ),
     Pass(
         name="fold_padding",
         run=convolution.fold_padding,
-        reason="convolutions and pools read zeros around their input that nobody writes",
+        reason="convolutions and pools read zeros around their input without a padded copy",
         exact=False,
         rules=convolution.PADDING_RULES,
     ),
     Pass(
         name="fold_into_convolutions",
         run=convolution.fold_into_convolutions,
-        reason="factors and addends of channels go into the weights at build time",
+        reason="the build multiplies factors and addends of channels into weights and bias",
         exact=False,
         rules=convolution.RULES,
     ),
     Pass(
         name="decompose_batch_normalization",
         run=channels.decompose_batch_normalization,
-        reason="a factor and an addend are fused with what is next to them, and are no kernel of their own",
+        reason="kernels next to a batch normalization fuse its factor and addend, which need no kernel of their own",
         exact=False,
         rules=channels.RULES,
     ),
     Pass(
         name="keep_integers_as_floats",
         run=keep_integers_as_floats,
-        reason="exact sums of products are scaled by their producers; after factors went into weights, which would round them",
+        reason="producers scale exact sums of products; this runs after factors changed weights, which would round the sums",
         exact=False,
     ),
     Pass(
         name="keep_channels_last",
         run=keep_channels_last,
-        reason="convolutions read four channels of a pixel at once, and nothing is transposed between them",
+        reason="convolutions read four channels of a pixel at once, without transposes between them",
         exact=False,
         by_cost=True,
     ),
     Pass(
         name="recognize_normalization",
         run=normalization.recognize_normalization,
-        reason="one kernel instead of eight",
+        reason="one kernel replaces eight",
         exact=False,
         rules=normalization.RULES,
     ),
     Pass(
         name="recognize_rotary_embedding",
         run=rotary.recognize_rotary_embedding,
-        reason="pairs are turned where they are, and tables hold each angle once",
+        reason="one kernel turns pairs without copies of their halves, and tables hold each angle once",
         exact=False,
         rules=rotary.RULES,
     ),
     Pass(
         name="recognize_attention",
         run=recognize_attention,
-        reason="no matrix of scores in memory, and no transposes around heads",
+        reason="attention needs no matrix of scores in memory, and no transposes around heads",
         exact=False,
         by_cost=True,
     ),
     Pass(
         name="recognize_gelu",
         run=gelu.recognize_gelu,
-        reason="one formula instead of five, which loses no digits below zero",
+        reason="one formula replaces five, and loses no digits below zero",
         exact=False,
         rules=gelu.RULES,
     ),
     Pass(
         name="merge_products",
         run=merge_products,
-        reason="queries, keys and values are one product of the same rows: fewer kernels, each with more work",
+        reason="one product computes queries, keys and values from the same rows: fewer kernels, each with more work",
         exact=False,
         by_cost=True,
     ),
-    Pass(name="merge_movement", run=merge_movement, reason="what moves twice can move once, and sizes of 1 need no moving"),
+    Pass(
+        name="merge_movement",
+        run=merge_movement,
+        reason="one movement replaces consecutive ones, and dimensions of size 1 need none",
+    ),
     Pass(
         name="multiply_integers",
         run=multiply_integers,
@@ -180,30 +184,30 @@ PASSES = (
     Pass(
         name="take_numbers_along",
         run=numbers.take_numbers_along,
-        reason="constant numbers are uniforms: fused kernels can read only so many buffers",
+        reason="uniforms hold constant numbers, because the device limits the buffers of a fused kernel",
         rules=numbers.RULES,
     ),
     Pass(
         name="widen_float16",
         run=widen_float16,
-        reason="where the graph asks for it, float16 values between operators are kept as float32: none is rounded on the way",
+        reason="on request, float16 values between operators stay float32 and are not rounded",
         exact=False,
     ),
     Pass(
         name="fuse_epilogues",
         run=fuse_epilogues,
-        reason="bias, activation and residual are applied before a matrix product is stored",
+        reason="matrix products apply bias, activation and residual before they store a result",
         by_cost=True,
     ),
     Pass(
         name="fuse_transposes",
         run=fuse_transposes,
-        reason="convolutions of few channels read planes as well as pixels, without a transpose",
+        reason="convolutions of few channels read channels-first input without a transpose",
     ),
     Pass(
         name="fuse_elementwise",
         run=fuse_elementwise,
-        reason="element-wise operators of one shape read and write memory once",
+        reason="one kernel computes element-wise operators of one shape, and reads and writes memory once",
         by_cost=True,
     ),
 )
@@ -219,7 +223,7 @@ def run_passes(graph: Graph, target: Target, disabled: Collection[str] = ()) -> 
         disabled: names of passes to leave out.
 
     Returns:
-        The rewritten graph, and what each pass did.
+        The rewritten graph, and the effect of each pass.
 
     Raises:
         MLTypeError: `disabled` names no pass.

@@ -41,7 +41,7 @@ class _Product:
 
     @property
     def result(self) -> int:
-        """What is computed."""
+        """The value that the product computes."""
         return self.nodes[-1].outputs[0]
 
 
@@ -80,7 +80,7 @@ def _keep_rows(r: Rewriter, node: Node) -> bool:
 
 
 def _merge_siblings(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -> bool:
-    """Put one product in the place of all that read the first's rows; `gone` gets the nodes that are no more."""
+    """Replace all products of the same rows by one product. `gone` gets the removed nodes."""
     first = _product(r, node)
     if first is None:
         return False
@@ -109,9 +109,9 @@ class _ColumnPart:
     """Columns of a product.
 
     Attributes:
-        value: what has them.
-        columns: which they are.
-        nodes: the node that cuts them off, and the views before it, the last first.
+        value: the value of the columns.
+        columns: the numbers of the columns.
+        nodes: the node that selects the columns, and the views before it, the last one first.
     """
 
     value: int
@@ -120,12 +120,12 @@ class _ColumnPart:
 
     @property
     def whole(self) -> bool:
-        """Whether they are neighbours, in order."""
+        """Whether the columns are neighbors, in order."""
         return bool(self.columns[-1] - self.columns[0] + 1 == self.columns.size and np.all(np.diff(self.columns) == 1))
 
 
 def _part_columns(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -> bool:
-    """Put products with the columns of each part in the place of one whose columns are cut into parts; `gone` gets the cuts."""
+    """Replace a product whose columns are split by one product for each part. `gone` gets the nodes that split it."""
     if node.op not in (SPLIT.name, SLICE.name):
         return False
     value = view_of(r, node.operands[0]).value
@@ -158,7 +158,7 @@ def _part_columns(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -> 
 
 
 def _parts(r: Rewriter, value: int, rows: int, columns: int) -> list[_ColumnPart]:
-    """Return the parts that everything which reads a product cuts off; none if something else reads it."""
+    """Return the parts that the consumers of a product select. An empty list if a consumer does something else."""
     found: list[_ColumnPart] = []
     readers, shape = r.readers(value), r.shape(value)
     outer = next((d for d in range(len(shape)) if math.prod(shape[:d]) == rows and math.prod(shape[d:]) == columns), None)
@@ -222,12 +222,12 @@ def _product(r: Rewriter, node: Node) -> _Product | None:
 
 
 def _readable(r: Rewriter, value: int) -> bool:
-    """Return whether all that read a value can read it where it lies: what can be fused behind a product wants it alone."""
+    """Return whether all consumers can read a value in place. Consumers that a product can fuse need the value alone."""
     return _stays(r, value) and all(OPS[reader.op].elementwise is None for reader in r.readers(value))
 
 
 def _stays(r: Rewriter, value: int) -> bool:
-    """Return whether neither a value nor a view of it lies elsewhere: an output, or what is written where it is joined."""
+    """Return whether a value and its views have no other allocation: neither an output nor a part of a concatenation."""
     readers = r.readers(value)
     if not r.inner(value, len(readers)) or any(_joins(reader) for reader in readers):
         return False

@@ -66,7 +66,7 @@ def _matmul_nbits(m: Match, node: Node) -> bool:
     if packed is None or (m.get(bias) is not None and r.shape(m[bias]) != whole.shape[:1]):
         return False
     numbers, block_scales, zero_points = packed
-    # The types of what they are made from differ: packed bytes, floats.
+    # The data types of their sources differ: packed bytes, floats.
     inputs = (
         m[x],
         r.constant(numbers, m[b], "uint8"),
@@ -94,20 +94,20 @@ def recognize_matmul_nbits(graph: Graph) -> Graph:
 
 
 def _packed(b: Array, scales: Array, zeros: Array, data_type: str) -> tuple[Array, Array, Array] | None:
-    """Return the numbers as bytes [N, blocks, bytes], scales [N, blocks] and packed zero points; None where that cannot be.
+    """Return the numbers as bytes [N, blocks, bytes], scales [N, blocks] and packed zero points. None if that is impossible.
 
     Args:
         b: [N, K], one number per element.
         scales: [N or 1, blocks].
         zeros: zero points of the same shape.
-        data_type: of the numbers.
+        data_type: the data type of the numbers.
     """
     bits = _NARROW.get(data_type)
     (N, K), blocks = b.shape, scales.shape[1]
     size = K // blocks
     if bits is None or scales.shape[0] not in (1, N) or K % 16:
         return None
-    # One scale for a whole row is that of each of its blocks; but a row of bytes is better off dequantized at build time.
+    # One scale for a whole row is the scale of each of its blocks. Rows of bytes are faster if dequantized at build time.
     if blocks == 1 and bits == 4:
         size = next(s for s in (128, 64, 32, 16) if K % s == 0)
     elif blocks == 1 or size < 16 or size & (size - 1):

@@ -1,4 +1,4 @@
-"""What the passes share that look for patterns: a walk over the nodes that may put others in the place of each."""
+"""The rewriter of a graph, which passes share: a walk over the nodes that may replace each one."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Rewriter:
     """A graph while it is rewritten, from its first node to its last.
 
     Attributes:
-        constants: those of the graph, and new ones.
-        nodes: what has been kept or made so far.
-        remembered: values that a rule has made, and can take again where it would make the same.
+        constants: the constants of the graph, and new ones.
+        nodes: the nodes that were kept or added so far.
+        remembered: the values that a rule has added, which it can use again instead of equal ones.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -83,15 +83,15 @@ class Rewriter:
     # making -------------------------------------------------------------------------------------------------------
 
     def constant(self, array: Array, like: int, data_type: str = "") -> int:
-        """Add a constant that stands for what another value does, and has its data type if none is given."""
+        """Add a constant with the origins of another value, and with its data type by default."""
         value = self._new(TensorType(data_type or self.type(like).data_type, array.shape), self._values[like].origins)
         self.constants[value] = frozen_array(array)
         return value
 
     def reshaped(self, value: int, shape: Sequence[int], sources: Sequence[Node]) -> int:
-        """Return a value of another shape, the constant or a view of it, or what it was a view of.
+        """Return a value with another shape: a new constant, a view of the value, or the source of such a view.
 
-        Views in between that nothing reads any more go.
+        Views in between are dropped after their last consumer.
         """
         shape = tuple(shape)
         while (view := self.made(value, RESHAPE.name)) is not None and self.shape(value) != shape:
@@ -117,14 +117,14 @@ class Rewriter:
         """Add a node and return its result.
 
         Args:
-            op: operator.
-            inputs: operands; those at the end may be left out.
-            attrs: its options.
-            sources: the nodes that it stands for. Those that nothing reads any more go.
-            output: the value that it makes, if not a new one.
+            op: the operator.
+            inputs: the operands. Absent ones at the end may be omitted.
+            attrs: the options of the operator.
+            sources: the nodes that it stands for. Those without consumers are dropped.
+            output: the number of its result. None creates a new value.
 
         Raises:
-            MLTypeError: the operator refuses these operands and options; nothing has been added then.
+            MLTypeError: the operator rejects these operands and options. The graph is unchanged then.
         """
         (output,) = self.add_all(op, inputs, attrs, sources, () if output is None else (output,))
         return output
@@ -164,13 +164,13 @@ class Rewriter:
         self._made.update(dict.fromkeys(node.outputs, node))
 
     def attempt(self, make: Callable[P, bool], *args: P.args, **options: P.kwargs) -> bool:
-        """Make something and return True, or leave everything as it was and return False.
+        """Call a function that adds nodes and return True, or undo its additions and return False.
 
         Args:
-            make: adds nodes and constants and returns True. It fails if it returns False, if an operator refuses its operands
-                or options, and if what it looks through is longer than any pattern.
-            *args: its arguments.
-            **options: its arguments by name.
+            make: adds nodes and constants and returns True. It fails if it returns False, if an operator rejects its operands
+                or options, and if its search is longer than any pattern.
+            *args: arguments of `make`.
+            **options: keyword arguments of `make`.
         """
         before = self._state()
         try:
@@ -186,7 +186,7 @@ class Rewriter:
         return len(self.nodes), self._next_value, len(self._replaced), len(self.remembered)
 
     def _undo(self, nodes: int, values: int, replaced: int, remembered: int) -> None:
-        """Take back what was made since there were so many nodes, and so on."""
+        """Remove the additions since the lists had these lengths."""
         for node in self.nodes[nodes:]:
             for output in node.outputs:
                 del self._made[output]
@@ -217,16 +217,16 @@ class Rewriter:
 
 
 Change: TypeAlias = Callable[[Rewriter, Node], bool]
-"""Puts other nodes in the place of one and returns True, or returns False: what it has made until then goes."""
+"""A function that replaces a node and returns True, or returns False and has its additions removed."""
 
 
 def rewrite(graph: Graph, *changes: Change, at: Collection[str] | None = None) -> Graph:
-    """Make changes at every node, the first that does something; operands have been rewritten before.
+    """Apply changes at every node, until the first one that succeeds. The operands of the node are rewritten before.
 
     Args:
         graph: the graph.
-        *changes: what to try.
-        at: the operators of the nodes that may change; all if it is None.
+        *changes: the changes to try, in order.
+        at: the operators of the nodes that may change. None is all operators.
     """
     if at is not None and not any(node.op in at for node in graph.nodes):
         return graph

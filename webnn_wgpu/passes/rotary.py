@@ -1,7 +1,8 @@
 """Rotary position embedding as exporters write it: x * cos + turned(x) * sin.
 
-turned(x) is the second half of x's last dimension, negated, before the first; or, where neighbors are the pairs, the second of
-each, negated, before the first. x may be the first elements of all heads, to which the others are joined again.
+turned(x) is the second half of x's last dimension, negated, before the first. If neighbors are the pairs, it is the second
+element of each pair, negated, before the first. x may be the first elements of all heads, which a concatenation joins with the
+other elements.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ class _ElementRange:
     """Neighboring elements of a value's last dimension.
 
     Attributes:
-        value: what they are cut from.
-        start: the first of them.
-        size: how many they are.
-        cut: the node that cuts them off, a slice or split.
+        value: the value that has more elements.
+        start: the number of the first element.
+        size: the number of elements.
+        cut: the node that selects them, a slice or split.
     """
 
     value: int
@@ -188,10 +189,10 @@ def _turn(
     axis: int,
     interleaved: bool,
 ) -> int:
-    """Add the operator, whose heads are the dimension `axis` of x, and return its result, which is `output` if that is given.
+    """Add the operator over heads along the dimension `axis` of x, and return its result, which is `output` if given.
 
-    It turns rows of heads before the transpose that tells these apart, if there is one: attention then does without. What is
-    joined to the rest of each head stays where it is until that is found.
+    The operator turns rows of heads before the transpose that separates the heads, if there is one. Attention then needs no
+    transpose. The other elements of each head stay unchanged until a later rule handles them.
     """
     options = {"heads": r.shape(x)[axis], "interleaved": interleaved, "rotary_dim": 2 * r.shape(tables[0])[-1]}
     if axis == 2:
@@ -223,7 +224,7 @@ def _in_rows(r: Rewriter, x: int) -> Heads | None:
 
 
 def _part_of(r: Rewriter, value: int) -> _ElementRange | None:
-    """Return what a value is cut from along the last dimension, if it is."""
+    """Return the elements of a value as a range of another one along the last dimension, if they are one."""
     cut = r.made(value, "slice", "split")
     if cut is None:
         return None
@@ -237,7 +238,7 @@ def _part_of(r: Rewriter, value: int) -> _ElementRange | None:
 
 
 def _every_second(r: Rewriter, value: int) -> tuple[int, int, tuple[Node, ...]] | None:
-    """Return what every second element was taken from along the last dimension, the first of them, and the nodes for it."""
+    """Return the source of every second element along the last dimension, the first element, and the nodes between them."""
     part = _part_of(r, value)
     pairs = None if part is None else r.made(part.value, "reshape")
     if part is not None and pairs is not None and part.size == 1:

@@ -13,7 +13,7 @@ from .patterns import AnyNumber, Apply, OneOf, Option, Pattern, Variable, altern
 from .rewriting import Rewriter, rewrite
 
 Conditions: TypeAlias = Mapping[str, Callable[[Match], bool]]
-"""What must hold of a match, by its text."""
+"""Conditions on a match, by their texts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +21,8 @@ class Computed(Pattern):
     """An operand or option of a rule's result that takes code.
 
     Attributes:
-        text: how formulas spell it.
-        make: returns it, a value or an option; None where the rule does not hold after all.
+        text: its spelling in formulas.
+        make: returns a value or an option, or None if the rule does not apply after all.
     """
 
     text: str
@@ -34,17 +34,17 @@ class Computed(Pattern):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Rule:
-    """Puts a result in the place of a pattern.
+    """A rewrite rule, which replaces each match of a pattern with a result.
 
-    A rule that does not hold leaves the graph as it was, also where that shows while the result is made.
+    A rule that does not apply leaves the graph unchanged, even if its result cannot be built.
 
     Attributes:
         name: its name.
-        pattern: what it looks for.
-        result: what takes its place, made of the pattern's variables, numbers and options.
-        where: further conditions.
-        build: makes the result of a match, whose last node is given, and returns True, or returns False. It is there where that
-            takes code, and `result` is for readers then.
+        pattern: the pattern.
+        result: the replacement, in terms of the pattern's variables, numbers and options.
+        where: the conditions besides the pattern.
+        build: builds the result of a match and its last node, and returns True, or returns False. A rule has it if its result
+            takes code. `result` is documentation then.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Rule:
     build: Callable[[Match, Node], bool] | None = field(default=None, kw_only=True)
 
     def __call__(self, r: Rewriter, node: Node) -> bool:
-        """Put the result in the place of a node that is the pattern, and return True; else return False."""
+        """Replace a node that matches the pattern and return True, or return False."""
         return any(r.attempt(self._build, match, node) for match in matches(r, self.pattern, node))
 
     @functools.cached_property
@@ -85,7 +85,7 @@ class Rule:
 
 
 def apply_rules(graph: Graph, *rules: Rule) -> Graph:
-    """Apply rules to every node, the first that holds; operands have been rewritten before."""
+    """Apply the first rule that matches to every node. The operands of the node are rewritten before."""
     by_operator: dict[str, list[Rule]] = {}
     for rule in rules:
         for op in rule.ends:
@@ -98,7 +98,7 @@ def apply_rules(graph: Graph, *rules: Rule) -> Graph:
 
 
 def _operand(match: Match, pattern: Pattern, output: int | None = None) -> int | None:
-    """Return an operand of a rule's result, or the result itself, which has a value already; None if it cannot be made."""
+    """Return an operand of a rule's result, or the result itself with its value number. None if it cannot be built."""
     match pattern:
         case Apply():
             like = None if pattern.like is None else match[pattern.like]

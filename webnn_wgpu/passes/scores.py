@@ -68,9 +68,9 @@ class Scores:
         key: k', by head.
         scale: a factor.
         softcap: capped(x) is softcap * tanh(x / softcap), and x where softcap is 0.
-        masks: what is done to the capped products, the first first.
-        length: a number of keys, if not all are taken.
-        nodes: what computes the scores.
+        masks: the masks of the capped products, the first one first.
+        length: the number of keys, if not all are used.
+        nodes: the nodes that compute the scores.
     """
 
     query: int
@@ -114,7 +114,7 @@ def scores_of(r: Rewriter, value: int) -> Scores | None:
 
 
 def mask_of(r: Rewriter, scores: Scores, nodes: tuple[Node, ...]) -> int | None:
-    """Return all masks as the one that attention takes, what is added to scores or what is seen; None without any."""
+    """Return all masks as the single mask operand of attention, additive or boolean. None without a mask."""
     if not scores.masks:
         return None
     key = (scores.masks, r.type(scores.query).data_type)
@@ -153,9 +153,9 @@ def _by_head(r: Rewriter, mask: Added | Filled, value: int, nodes: tuple[Node, .
 
 
 def _seen(r: Rewriter, mask: Filled) -> int | None:
-    """Return a condition as the mask of what is seen, if that can be told before it is known what is in it.
+    """Return a condition as a boolean mask of the visible keys, if its effect is known before its content.
 
-    A row of which nothing is seen comes out as the mean of all values, unless it was filled with -infinity.
+    A row without visible keys results in the mean of all values, unless the mask filled it with -infinity.
     """
     array, infinite = r.constants.get(mask.value), mask.number == -math.inf
     if array is None:
@@ -167,7 +167,7 @@ def _seen(r: Rewriter, mask: Filled) -> int | None:
 
 
 def _unended(r: Rewriter, value: int) -> tuple[int, int | None, tuple[Node, ...]]:
-    """Return what scores were before the keys from a number on were hidden, that number if any were, and those nodes."""
+    """Return scores before the keys from a number on were hidden, that number if any were, and the nodes that hide them."""
     m = match_of(r, ENDED, r.made_for_one(value, *where.names))
     if m is None or r.shape(m[scores]) != r.shape(value):
         return value, None, ()
@@ -178,7 +178,7 @@ def _unended(r: Rewriter, value: int) -> tuple[int, int | None, tuple[Node, ...]
 
 
 def _made(r: Rewriter, value: int) -> Scores | None:
-    """Return a value as scores of all keys, from the product on; None if something else is done to it."""
+    """Return a value as scores of all keys, from the product on. None if it has other operators."""
     node = r.made_for_one(value, *_STEPS)
     return None if node is None else _STEPS[node.op](r, node)
 
@@ -238,7 +238,7 @@ def _masked(r: Rewriter, node: Node) -> Scores | None:
 
 
 def _masks(r: Rewriter, node: Node) -> Iterator[tuple[int, Added | Filled]]:
-    """Yield what may be scores that an operator masks, and the mask that it is then."""
+    """Yield the possible scores of an operator that masks, each with the mask."""
     for m in matches(r, ADDED | SHOWN | HIDDEN, node):
         yield m[scores], Added(m[mask]) if ADDED in m else Filled(m[condition], m[fill], HIDDEN in m)
 
@@ -261,7 +261,7 @@ def _is_nothing(r: Rewriter, mask: Added | Filled) -> bool:
 
 
 def _unscaled(r: Rewriter, value: int) -> tuple[int, float, tuple[Node, ...]]:
-    """Return what a value is before it is multiplied or divided by constant numbers, their product, and those nodes."""
+    """Return a value before it is multiplied or divided by constant numbers, their product, and these nodes."""
     scale, nodes = 1.0, list[Node]()
     while (node := r.made_for_one(value, "mul", "div")) is not None and (found := unscaled(r, node)) is not None:
         value, scale = found[0], scale * found[1]

@@ -23,10 +23,10 @@ class View:
     """A value that holds elements of another.
 
     Attributes:
-        value: the other, whose elements lie one behind the other.
-        offset: the first element.
+        value: the other value, whose elements are contiguous.
+        offset: the number of the first element.
         dims: the steps of each dimension.
-        nodes: what moves them, the first first.
+        nodes: the nodes that move the elements, the first one first.
     """
 
     value: int
@@ -40,22 +40,22 @@ class View:
         return joined(self.dims)
 
     def same(self, other: View) -> bool:
-        """Return whether both hold the same elements one after the other, whatever their shapes are."""
+        """Return whether both have the same elements in the same order. Their shapes may differ."""
         return (self.value, self.offset, self.steps) == (other.value, other.offset, other.steps)
 
     def over(self, shape: Sequence[int]) -> View | None:
-        """Return the same elements with another shape; None where its dimensions are none of steps."""
+        """Return the same elements with another shape. None if steps cannot describe its dimensions."""
         dims = divided(self.steps, shape)
         return None if dims is None else replace(self, dims=dims)
 
 
 def view_of(r: Rewriter, value: int, *movements: str) -> View:
-    """Return a value as a view of what its elements were moved from, as far back as steps can tell.
+    """Return a value as a view of the source of its elements, as far back as steps can describe it.
 
     Args:
         r: the graph.
         value: the value.
-        movements: the operators that are gone back through; all that move elements if none are given.
+        movements: the operators to trace back through. Empty is all movements.
     """
     *moved, first = moved_from(r, value, *movements)
     view = _whole(r, first)
@@ -67,7 +67,7 @@ def view_of(r: Rewriter, value: int, *movements: str) -> View:
 
 
 def moved_from(r: Rewriter, value: int, *movements: str) -> Iterator[int]:
-    """Return a value, what it was moved from, and so on; by all movements if none are given."""
+    """Yield a value, the operand of its movement, and so on. No operators stand for all movements."""
     yield value
     while (node := r.made(value, *(movements or MOVEMENTS))) is not None:
         value = node.operands[0]
@@ -75,7 +75,7 @@ def moved_from(r: Rewriter, value: int, *movements: str) -> Iterator[int]:
 
 
 def moved_by(r: Rewriter, view: View, node: Node, output: int) -> View:
-    """Return a movement's result as a view of what its operand is one of, or else of the operand, or of itself."""
+    """Return a movement's result as a view of its operand's source, or else of the operand, or of itself."""
     found = _moved(r, view, node, output) or _moved(r, _whole(r, node.operands[0]), node, output)
     return _whole(r, output) if found is None else found
 
@@ -88,7 +88,7 @@ def _whole(r: Rewriter, value: int) -> View:
 
 
 def _moved(r: Rewriter, view: View, node: Node, output: int) -> View | None:
-    """Return a node's result as a view of what its operand is one of; None where there are no such steps."""
+    """Return a movement's result as a view of its operand's source. None if steps cannot describe it."""
     movement = OPS[node.op].movement
     assert movement is not None
     assert movement.follow is not None

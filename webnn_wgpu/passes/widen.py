@@ -17,7 +17,7 @@ _NARROW, _WIDE = "float16", "float32"
 
 
 def widen_float16(graph: Graph) -> Graph:
-    """Keep values between operators as float32, in a graph that asks for it; its inputs, outputs and weights stay float16.
+    """Keep values between operators as float32, if the graph asks for it. Inputs, outputs and weights stay float16.
 
     A graph with caches stays as it is: their memory is its inputs' and outputs' at once.
     """
@@ -27,7 +27,7 @@ def widen_float16(graph: Graph) -> Graph:
 
 
 class _Widening:
-    """A float16 value keeps its number where it is still needed as such; as float32 it is another value."""
+    """The widened graph: a float16 value keeps its number if a node still needs it, and has another number as float32."""
 
     def __init__(self, graph: Graph) -> None:
         self._source = graph
@@ -56,8 +56,8 @@ class _Widening:
         precision = op.precision or Precision()
         widens = op is CAST and bool(narrow) and source.type(node.outputs[0]).data_type == _WIDE
         if op.opaque or precision.discrete or (op.moves and table) or (op is CAST and not widens):
-            # Unknown kernels keep their bindings' types, and tables that are looked up their size; who casts to float16 has
-            # rounding in mind.
+            # Unknown kernels keep the types of their bindings, and lookup tables keep their size. A cast to float16 in the
+            # graph is meant to round.
             inputs = [
                 None if value is None else self._as_narrow(value) if self._is_narrow(value) else self._as_wide(value)
                 for value in node.inputs
