@@ -1,4 +1,4 @@
-"""Planning: lifetimes, slots, constants, uniforms; the result is an `ExecutionPlan` of plain data."""
+"""Planning: lifetimes, slots, constants and uniforms. The result is an `ExecutionPlan` of plain data."""
 
 from .execution_plan import ExecutionPlan
 from .planner import make_plan

@@ -1,8 +1,9 @@
 """Values without memory of their own, which producers write directly into the output of a concatenation.
 
-A concatenation along the last dimension need not copy what matrix products and convolutions have made for it alone: their
-kernels store rows into columns of wider rows as well as into rows of their own. Along the first dimension that is not 1, what
-is joined lies one behind the other: there rows of their own follow those of others.
+A concatenation along the last dimension need not copy the results of matrix products and convolutions that have no other
+consumer. Their kernels can store rows into columns of wider rows as well as into contiguous rows. Along the first dimension
+that is not 1, the operands of a concatenation are contiguous in the output. There the rows of one producer follow the rows of
+another.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from ..ops.views import RESHAPE
 
 
 def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
-    """Return the values of a graph that get no memory of their own, and the part of another value that each lies in.
+    """Return the values of a graph that get no memory of their own, each with its part of another value.
 
-    They are read by the operator that joins them, and besides by operators alone that find them there. What they are joined in
-    fits one binding of the device.
+    The consumers of such a value are the concatenation, and otherwise only operators that can read a part in place. The output
+    of the concatenation fits one binding of the device.
     """
     readers: defaultdict[int, list[Node | None]] = defaultdict(list)
     for node in graph.nodes:
@@ -51,7 +52,10 @@ def parts_in_place(graph: Graph, caps: Caps) -> dict[int, Part]:
 def _made_there(
     graph: Graph, value: int, part: Part, makers: Mapping[int, Node], readers: Mapping[int, Sequence[Node | None]]
 ) -> dict[int, Part]:
-    """Return a value, and what it is a view of, that are put into a part; nothing where the maker cannot do that."""
+    """Return a value and the sources of its view with their parts.
+
+    An empty result means that the producer cannot write there.
+    """
     length = graph.type(value).shape[-1]
     found = {value: part}
     while (maker := makers[value]).op == RESHAPE.name:

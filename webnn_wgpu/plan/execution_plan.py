@@ -26,14 +26,14 @@ class Slot:
 
 @dataclass(frozen=True, kw_only=True)
 class Intermediate:
-    """Where a value lies that is neither an end of the graph nor a constant, and from which dispatch to which it is needed.
+    """The allocation and lifetime of a value that is neither a graph input or output nor a constant.
 
     Attributes:
-        value: the value in the graph after its passes, of values that replace each other the first; scratch memory has numbers
-            beyond the graph's.
-        slot: the slot, by number.
-        offset_bytes, size_bytes: its part of the slot.
-        first, last: the dispatches that touch it first and last, by number.
+        value: the number of the value in the graph after its passes. Of values that replace each other, it is the first one.
+            Scratch memory has numbers beyond the graph's.
+        slot: the number of the slot.
+        offset_bytes, size_bytes: its range of the slot.
+        first, last: the numbers of the first and last dispatch that use it.
     """
 
     value: int
@@ -55,7 +55,7 @@ class ConstantUse:
 
 @dataclass(frozen=True)
 class Resource:
-    """What a binding is bound to: a graph input or output by name, a slot or a constant by number, or a part of one."""
+    """The resource of a binding: a graph input or output by name, a slot or a constant by number, or a part of one."""
 
     kind: Literal["input", "output", "slot", "constant"]
     key: str | int
@@ -72,16 +72,17 @@ class PlannedDispatch:
 
     Attributes:
         spec: the kernel.
-        bindings: what each of its bindings is bound to.
-        uniform_offset, uniform_size: its part of the plan's uniform data, in bytes; size 0 where it has none.
-        grid: workgroups in x, y, z.
-        label: name for people, in errors, traces and GPU debuggers; no other dispatch of the plan has it.
-        reason: why this kernel was chosen.
-        origins: the operators of the source graph it computes.
-        node: position of the node it computes, or a part of it, in the plan's graph; None of a copy to an output.
-        operations: arithmetic operations of that node, whose dispatches share them; None where nothing is known of them.
-        touched_bytes: what it reads and writes, everything that it needs once.
-        steps: of a fused kernel, those of each step of its expression.
+        bindings: the resource of each binding.
+        uniform_offset, uniform_size: the range of its uniforms in the plan's uniform data, in bytes. The size is 0 without
+            uniforms.
+        grid: the number of workgroups in x, y, z.
+        label: the unique name of the dispatch for errors, traces and GPU debuggers.
+        reason: the reason for the choice of the kernel.
+        origins: the operators of the source graph that it computes.
+        node: the position in the plan's graph of the node that it computes, at least in part. None for a copy to an output.
+        operations: the arithmetic operations of that node, which its dispatches share. None if they are unknown.
+        touched_bytes: the bytes that it reads and writes, each counted once.
+        steps: the operators of each expression step of a fused kernel.
     """
 
     spec: KernelSpec
@@ -100,21 +101,21 @@ class PlannedDispatch:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ExecutionPlan:
-    """A compiled graph before anything exists on the device.
+    """A compiled graph before its resources exist on the device.
 
     Attributes:
         inputs, outputs: the graph's interface, name -> type.
-        slots: buffers of intermediate results.
-        constants: constants by use.
-        dispatches: the dispatches in order; all run in one compute pass.
+        slots: the buffers of intermediate values.
+        constants: the constants by use.
+        dispatches: the dispatches in order. All run in one compute pass.
         uniforms: the uniform data of all dispatches.
-        unshared_bytes: what intermediate results would take if each had a buffer of its own.
+        unshared_bytes: the total size of the intermediate values if each had a buffer of its own.
         arrays: the arrays of the constants by value id.
-        aliases: outputs that are an input's memory -> that input.
-        graph: what is carried out: the graph after its passes.
-        places: where each value lies while it is needed, but for constants; what a view views lies there too.
-        parts: the values that lie in columns of another instead.
-        intermediates: the values in the slots, by when they are made.
+        aliases: the outputs that share the memory of an input -> that input.
+        graph: the optimized graph.
+        places: the allocation of each value during its lifetime, except constants. A view has the allocation of its source.
+        parts: the values that are columns of another value instead.
+        intermediates: the values in the slots, in the order of their producers.
     """
 
     inputs: Mapping[str, TensorType]

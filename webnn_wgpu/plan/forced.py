@@ -31,7 +31,7 @@ def forceable() -> dict[str, tuple[str, ...]]:
 
 
 def check_forced(forced: ForcedVariants) -> None:
-    """Check that every forced variant exists; whether the device can run it shows when it is wanted.
+    """Check that every forced variant exists. The planner checks later whether the device can run it.
 
     Args:
         forced: operator or template name -> variant.

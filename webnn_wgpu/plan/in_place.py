@@ -1,9 +1,9 @@
-"""Results that replace an operand: the kernel finds it where it stores, through one binding that is read and written.
+"""Results that replace an operand: the kernel reads and writes both through one binding.
 
-Element-wise kernels, and matrix products and convolutions with what their epilogues add, read some operands at the very place
-of the elements that they store next, and nowhere else. Where no other dispatch reads such an operand from then on, the result
-can take over its memory. So the sum that a residual network hands from layer to layer stays where it is, and need not lie in
-another slot than the one that it was read from.
+Element-wise kernels, and the epilogues of matrix products and convolutions, read some operands only at the position of the
+elements that they store next. If no later dispatch reads such an operand, the result can take over its memory. The sum that a
+residual network passes from layer to layer therefore stays in one slot. It needs no second slot next to the slot of the
+operand.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OF_PRODUCTS = "extra_reads"
 _READS = {_OF_PRODUCTS: "extra", "reads": "input"}
 """Template parameters that say how operands are read, and the names of their bindings but for the number."""
 _OWN = {"full": "own", "same": "own", "switched": "switched own"}
-"""Ways to read that find an element at the index of the result, and what they are where the result replaces the operand."""
+"""The ways to read an element at the index of the result, and their names if the result replaces the operand."""
 
 
 def replace_operands(
@@ -65,7 +65,7 @@ def replace_operands(
 
 
 def _adds(call: KernelCall) -> bool:
-    """Return whether a call adds what its kernel may add."""
+    """Return whether a call adds the optional operand of its kernel."""
     return bool(dict(zip(call.spec.uniforms, call.uniforms, strict=True))[ADDS])
 
 
@@ -97,10 +97,10 @@ def _replaceable(
     lifetimes: Mapping[int, Lifetime],
     root: Callable[[int], int],
 ) -> bool:
-    """Return whether a result may lie where an operand lies.
+    """Return whether a result may replace an operand.
 
-    From the result's first call to the operand's last, no call may bind either but those that read the one where they store the
-    other. In most cases that is one call; several may compute a part of the result each.
+    From the result's first call to the operand's last, only calls that read the operand at the position of the result may bind
+    either of them. In most cases that is one call. Several calls may compute a part of the result each.
     """
     new, old = pair
     first, last = lifetimes[new].first, lifetimes[old].last

@@ -1,6 +1,6 @@
-"""Values that lie in another where they are cut from it: parts of splits, and slices, that are one run of its elements.
+"""Values that share the memory of a larger value: contiguous parts of splits, and contiguous slices.
 
-No kernel copies what lies in one piece already: whoever reads it binds that piece of the buffer.
+No kernel copies such a range. Its consumers bind that part of the buffer.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from ..ops import OPS
 
 
 def pieces_in_place(graph: Graph, caps: Caps, parts: Collection[int]) -> dict[int, int]:
-    """Return the values of a graph that are pieces of another, the first operand of the node that makes them.
+    """Return the values of a graph that are pieces of the first operand of their producer.
 
-    What a node makes is all pieces or none: each begins where the device lets a binding begin, and fills what is bound. Outputs
-    of the graph have memory of their own, and so has what they are views of.
+    All results of a node are pieces, or none is. Each piece begins at an offset that the device permits for a binding, and
+    fills its binding. Graph outputs have memory of their own, and so have the sources of their views.
 
     Args:
         graph: the graph.
         caps: the device.
-        parts: values without memory of their own, that lie in columns of others.
+        parts: the values without memory of their own that are columns of others.
 
     Returns:
-        The pieces, and how many bytes of the other come before each.
+        The pieces, each with its offset in the larger value, in bytes.
     """
     alignment = caps.limit("min-storage-buffer-offset-alignment")
     views = [node for node in graph.nodes if OPS[node.op].view]

@@ -41,7 +41,7 @@ class _Assigned(NamedTuple):
 
 
 def _most(assigned: _Assigned) -> int:
-    """Return what another assignment must take less than to be taken."""
+    """Return the total size of the slots, which another assignment must not reach to be better."""
     return sum(assigned.sizes)
 
 
@@ -111,7 +111,7 @@ class _Planner:
             taken.add(root)
 
     def _divided(self, call: KernelCall) -> list[KernelCall]:
-        """Return the calls that do what `call` does and bind no more of a value than the device allows."""
+        """Return the calls that together replace `call` and bind no more of a value than the device allows."""
         return divided(call, [self._bound_bytes(operand) for operand in call.operands], self.caps)
 
     def _bound_bytes(self, operand: Operand) -> int:
@@ -148,7 +148,7 @@ class _Planner:
         return value
 
     def _viewed(self, value: int) -> int:
-        """Return what a value is a view of: a piece of another, or a value that has memory of its own."""
+        """Return the source of a view: a piece of another value, or a value that has memory of its own."""
         while value in self.home and value not in self.pieces:
             value = self.home[value]
         return value
@@ -241,7 +241,7 @@ class _Planner:
         )
 
     def _assigned(self, outputs: Mapping[int, str], inputs: Mapping[int, str], below_bytes: int = 1 << 62) -> _Assigned:
-        """Place what is neither an end of the graph nor a constant."""
+        """Assign slots to the values that are neither graph inputs, graph outputs nor constants."""
         lifetimes = self._lifetimes(outputs, inputs)
         places, sizes = assign_slots(
             lifetimes,
@@ -253,9 +253,10 @@ class _Planner:
         return _Assigned(lifetimes, places, sizes)
 
     def _in_place(self, separate: _Assigned, outputs: Mapping[int, str], inputs: Mapping[int, str]) -> _Assigned:
-        """Have results replace operands if that takes less memory: those of element-wise kernels, or all that can.
+        """Let results replace operands if that takes less memory: those of element-wise kernels, or all that can.
 
-        What stays in one slot from layer to layer keeps out what its layers read: it may take a slot more than it saves.
+        A value that stays in one slot from layer to layer keeps the operands of these layers out of the slot. It may cost more
+        slots than it saves.
         """
         plain, home = self.calls, self.home
         calls = [call for call, _, _ in plain]
@@ -319,7 +320,10 @@ class _Planner:
         return pairs
 
     def _touched(self, node: Node | None, call: KernelCall, resources: Sequence[Resource]) -> list[int]:
-        """Return the bytes that a call may touch of each operand; of what a result is a part of, those of the part."""
+        """Return the bytes of each operand that a call may access.
+
+        For a part of another value, they are the bytes of the part.
+        """
         part = self.parts.get(node.outputs[0]) if node else None
         sizes = [resource.size_bytes for resource in resources]
         if node and part:
@@ -329,7 +333,7 @@ class _Planner:
         return [round(n * call.share) if mine else n for mine, n in zip(own, sizes, strict=True)]
 
     def _check(self, call: KernelCall, node: Node | None, label: str, resources: list[Resource]) -> None:
-        """Refuse what the device cannot run, and what no correct lowering makes."""
+        """Raise an error for a call that the device cannot run, and for one that no correct lowering creates."""
         operator, label = _blamed(node, node_label(node) if node else label)
         missing = [f for f in call.spec.features if f not in self.caps.features]
         if missing:
@@ -403,13 +407,13 @@ def _blamed(node: Node | None, label: str) -> tuple[str, str]:
 def make_plan(
     graph: Graph, target: Target, forced: ForcedVariants | None = None, tuning: Tuning | None = None
 ) -> ExecutionPlan:
-    """Choose kernels, place values in slots and lay out constants and uniforms.
+    """Choose kernels, assign values to slots and lay out constants and uniforms.
 
     Args:
         graph: a graph after its passes.
-        target: the device, and what work takes on it.
-        forced: operator name -> kernel variant to take instead of the chosen one.
-        tuning: what was measured on the device: it is heard where nothing is forced.
+        target: the device with its costs.
+        forced: operator name -> kernel variant to use instead of the chosen one.
+        tuning: the measurements on the device, for operators without a forced variant.
 
     Raises:
         MLTypeError: `forced` names an operator or variant that does not exist.

@@ -1,10 +1,10 @@
-"""Fewer kernels: those that are alike but for the clamp they end in, what they add last, or their tiles, become one.
+"""Merges kernels that differ only in the clamp of their epilogue, in an addend, or in their tiles.
 
-A kernel costs a driver up to half a second the first time. Matrix products and convolutions come with one end for each
-activation behind them; of these, no activation is a clamp to the infinities and relu one to 0 and infinity, bit for bit: the
+The first use of a kernel costs a driver up to half a second. Matrix products and convolutions have one epilogue for each
+activation behind them. No activation is a clamp to the infinities, and relu is a clamp to 0 and infinity, bit for bit: the
 library's functions keep NaN and the signs of zeros. Products in the registers of a subgroup, which take longest to compile,
-also come with and without a tensor that is added at their end: a uniform tells whether it is. And they come in tiles of many
-sizes: a product that is soon done is computed in those of others, though they do not suit it best.
+exist with and without an added tensor. A uniform can switch the addition off. Such products also exist in tiles of many sizes.
+A short product runs in the tiles of others, although they do not suit it best.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def _merged(
     general: Callable[[KernelCall], KernelCall | None],
     kind: Callable[[KernelSpec], KernelSpec] = lambda spec: spec,
 ) -> list[KernelCall]:
-    """Return the calls, with those in their general form of whose kind there are several kernels otherwise.
+    """Return the calls, with the general form of each call whose kind would otherwise have several kernels.
 
     Args:
         calls: all calls.
-        general: returns a call's general form, or None where it has none.
-        kind: returns the same for the kernels of general forms that may become one; each is its own kind by default.
+        general: returns the general form of a call, or None if it has none.
+        kind: returns equal values for kernels of general forms that may become one. By default, each kernel is its own kind.
     """
     specs: defaultdict[KernelSpec, set[KernelSpec]] = defaultdict(set)
     forms = [general(call) for call in calls]
@@ -62,12 +62,13 @@ def _merged(
 
 
 def _clamped(call: KernelCall) -> KernelCall | None:
-    """Return a call with a clamp at its end that does the same; None if it ends otherwise."""
+    """Return an equivalent call with a clamp in its epilogue. None if it has another epilogue."""
     params: dict[str, Any] = dict(call.spec.params)
-    if "c_read" not in params:  # matrix products and convolutions have it: `shaders/lib/product.wgsl.j2` writes their ends
+    # Matrix products and convolutions have it. `shaders/lib/product.wgsl.j2` writes their epilogues.
+    if "c_read" not in params:
         return None
     expression: Expression | None = params["expression"]
-    # What is scaled or added to is hidden from simplification before an expression takes it.
+    # A scaled value, or a sum, is hidden from simplification before the expression applies to it.
     hidden = (_HIDDEN,) if params.get("alpha") or params["c_read"] else ()
     fields, values = call.spec.uniforms, call.uniforms
     if expression == _CLAMP:
@@ -167,11 +168,13 @@ def _in_fewer_tiles(calls: Sequence[KernelCall], target: Target) -> list[KernelC
 def _least_lost(
     calls: Sequence[KernelCall], users: Mapping[KernelSpec, Sequence[int]], target: Target
 ) -> tuple[KernelSpec, list[KernelCall]] | None:
-    """Return the kernel whose calls lose the least in the tiles of another, and they in these; None if all lose too much.
+    """Return the kernel whose calls lose least time in the tiles of another, and its retiled calls.
+
+    None if all lose too much.
 
     Args:
         calls: all calls.
-        users: kernels that are alike but for their tiles, and the positions of their calls.
+        users: the kernels that differ only in their tiles, with the positions of their calls.
         target: the device.
     """
     costs = target.costs.sharing
@@ -195,7 +198,7 @@ def _least_lost(
 
 
 def _untiled(spec: KernelSpec) -> KernelSpec:
-    """Return what is the same for kernels that are alike but for their tiles."""
+    """Return a spec that is equal for kernels that differ only in their tiles."""
     return replace(spec, params=tuple((n, v) for n, v in spec.params if n not in ("rows", "quads", "rest")))
 
 

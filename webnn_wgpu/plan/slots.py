@@ -1,11 +1,11 @@
-"""Assigning values to slots: buffers whose parts are used again over disjoint lifetimes.
+"""The assignment of values to slots: buffers that values use in turn over disjoint lifetimes.
 
-Each value lives in a part of a slot from the dispatch that writes it to the last that reads it. One buffer may not be bound
-for reading and writing in one dispatch, not even in disjoint ranges, so intermediate results cannot share one arena: what a
-dispatch writes lies in another slot than what it reads.
+Each value occupies a part of a slot from its producer to its last consumer. WebGPU forbids a dispatch that binds one buffer for
+reading and for writing, even in disjoint ranges. Intermediate results therefore cannot share one arena. The planner puts the
+outputs of a dispatch in other slots than its inputs.
 
-Where values lie best depends on the order in which they are placed, so some orders are tried. Each value goes where its slot
-grows least, and there as low as it fits.
+The total size depends on the order of the assignments, so the planner tries several orders. Each value gets the slot that grows
+least, at the lowest free offset.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class _Value(NamedTuple):
 
     @property
     def role(self) -> tuple[int, int, int, int]:
-        """What values have in common that do the same in layers of one kind."""
+        """The key of values with the same purpose in layers of one kind."""
         return self.size_bytes, self.duration, len(self.strangers), len(self.others)
 
 
@@ -65,10 +65,10 @@ _TRIES, _PLACED = 60, 3000
 
 
 def _orders(values: Mapping[int, _Value]) -> Iterator[list[int]]:
-    """Yield the orders that are tried: by size, by time, by both, and by sizes that are taken for others.
+    """Yield the orders to try: by size, by time, by both, and by sizes that stand in for others.
 
-    `values` come in order of time. What plays one role is taken for the same size: in networks of many layers, a good order for
-    one layer is good for all, and there are few to choose from.
+    `values` come in order of time. All values of one role get the same size. In networks of many layers, a good order for one
+    layer is good for all, and few such orders exist.
     """
     yield sorted(values, key=lambda value: -values[value].size_bytes)
     yield list(values)
@@ -105,17 +105,17 @@ def assign_slots(
     largest_bytes: int = 1 << 62,
     below_bytes: int = 1 << 62,
 ) -> tuple[dict[int, Place], list[int]]:
-    """Place values in slots.
+    """Assign values to slots.
 
     Args:
-        lifetimes: by value.
-        apart: pairs of values that must not lie in one slot: one dispatch binds both, and writes one.
-        alignment: what offsets are a multiple of.
-        largest_bytes: what a slot of several values must not exceed.
-        below_bytes: what all slots together must take less than.
+        lifetimes: the lifetime of each value.
+        apart: pairs of values that must not share a slot, because one dispatch binds both and writes one of them.
+        alignment: the alignment of all offsets, in bytes.
+        largest_bytes: the maximum size of a slot that several values share, in bytes.
+        below_bytes: the exclusive upper bound on the total size of all slots, in bytes.
 
     Returns:
-        Value -> place, and the sizes of the slots; nothing where no slots that take less were found.
+        Value -> place, and the sizes of the slots. Both are empty if no assignment stays below the bound.
 
     >>> assign_slots({1: Lifetime(0, 1, 64), 2: Lifetime(1, 2, 32), 3: Lifetime(2, 3, 64)}, [frozenset((1, 2))])
     ({1: Place(slot=0, offset_bytes=0), 3: Place(slot=0, offset_bytes=0), 2: Place(slot=1, offset_bytes=0)}, [64, 32])
@@ -136,7 +136,7 @@ def assign_slots(
 
 
 def _values(lifetimes: Mapping[int, Lifetime], apart: Collection[frozenset[int]]) -> dict[int, _Value]:
-    """Return what is to be placed, in order of time."""
+    """Return the values to assign, in order of time."""
     values: dict[int, _Value] = {}
     living: list[int] = []
     for value, life in sorted(lifetimes.items(), key=lambda item: (item[1].first, item[0])):
@@ -154,7 +154,7 @@ def _values(lifetimes: Mapping[int, Lifetime], apart: Collection[frozenset[int]]
 def _placed(
     order: Sequence[int], values: Mapping[int, _Value], alignment: int, largest_bytes: int, below_bytes: int
 ) -> tuple[dict[int, _Part], list[int]]:
-    """Return the parts that values get in this order, and the sizes of the slots; not of all once they take `below_bytes`."""
+    """Return the parts and slot sizes for an order. The parts are incomplete once the slots reach `below_bytes`."""
     parts: dict[int, _Part] = {}
     sizes: list[int] = []
     total = 0
