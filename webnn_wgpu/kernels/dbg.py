@@ -1,6 +1,6 @@
-"""`dbg(value, "name");` in WGSL: where such statements stand, and sources without them.
+"""`dbg(value, "name");` in WGSL: the positions of such statements, and sources without them.
 
-A template or a source of a program's own may hold them anywhere in a function. Kernels are compiled without; a traced run
+A template or an application's own source may have them anywhere in a function. Kernels are compiled without them. A traced run
 (`debug.trace`) writes the values to a buffer.
 """
 
@@ -32,10 +32,10 @@ class DbgStatement:
     """A `dbg` statement of a source.
 
     Attributes:
-        start, end: where it stands, with its semicolon.
-        value: the expression whose value is wanted.
-        value_start: where that begins.
-        name: what the value is called: the second argument, or the expression itself.
+        start, end: the range of the statement in the source, with its semicolon.
+        value: the expression to trace.
+        value_start: the offset of the expression.
+        name: the name of the value: the second argument, or the expression itself.
     """
 
     start: int
@@ -46,7 +46,7 @@ class DbgStatement:
 
 
 def dbg_statements(source: str) -> list[DbgStatement]:
-    """Return the `dbg` statements of a source, in order; none where it declares a function of that name itself.
+    """Return the `dbg` statements of a source in order. Empty if the source itself declares a function of that name.
 
     >>> [(s.value, s.name) for s in dbg_statements('fn main() { dbg(f(a, b)); dbg(x[1], "x"); } // dbg(y);')]
     [('f(a, b)', 'f(a, b)'), ('x[1]', 'x')]
@@ -59,7 +59,7 @@ def dbg_statements(source: str) -> list[DbgStatement]:
         if token[0].startswith("dbg"):
             closing = _closing(tokens)
             end = _END.match(source, closing + 1) if closing >= 0 else None
-            if end is None:  # the compiler says what is wrong with it
+            if end is None:  # the compiler reports the fault
                 continue
             text = source[token.end() : closing]
             named = _NAMED.fullmatch(text)
@@ -71,7 +71,7 @@ def dbg_statements(source: str) -> list[DbgStatement]:
 
 
 def _closing(tokens: Iterator[re.Match[str]]) -> int:
-    """Return where the bracket closes that was just opened; -1 if it does not."""
+    """Return the offset of the bracket that closes the one just opened, or -1 if there is none."""
     depth = 1
     for token in tokens:
         depth += (token[0][-1] in "([") - (token[0] in (")", "]"))

@@ -1,12 +1,12 @@
-"""How elements of each data type lie in storage buffers, and in what WGSL type kernels hold them.
+"""The storage of elements of each data type in buffers, and the WGSL types that kernels compute with.
 
-Besides the data types of the specification there are `bits8` to `bits64`: elements that are only moved. They need no device
+Besides the data types of the specification, `bits8` to `bits64` describe elements that are only moved. They need no device
 feature, so data movement works for every type on every device, NaN payloads included.
 
-Where a device lacks a data type, others stand in for it that need no feature either. `half` differs from float16 in how it is
-stored alone: kernels are written for float16, and `kernels/emulation.py` exchanges it behind their backs. `int64.pair` and
-`uint64.pair` are vec2<u32>(low, high), on which WGSL's operators do not work: whoever makes formulas asks `element_of`. Their
-WGSL types `i64x2` and `u64x2` are other names of vec2<u32>, declared in `shaders/lib/math/pair.wgsl`.
+If a device lacks a data type, an element kind without a device feature emulates it. `half` differs from float16 only in its
+storage: authors write kernels for float16, and `kernels/emulation.py` replaces the type. `int64.pair` and `uint64.pair` are
+vec2<u32>(low, high), on which WGSL's operators do not work. Authors of formulas ask `element_of`. The WGSL types `i64x2` and
+`u64x2` are other names of vec2<u32>, declared in `shaders/lib/math/pair.wgsl`.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class ElementKind:
     """One kind of element.
 
     Attributes:
-        name: data type name, or that of a kind of this module's own.
-        size_bytes: bytes of one packed element; 0 where two share a byte.
-        word: WGSL type of one item of the storage array when elements are read one by one.
-        quad: WGSL type of one item of the storage array when four elements are read at once ("" where there is none).
-        value: WGSL type that kernels compute with.
-        zero: WGSL literal of zero in that type.
-        feature: WebGPU feature the shader needs, or "".
+        name: the name of the data type, or of a kind of this module.
+        size_bytes: the size of one packed element in bytes. 0 if two elements share a byte.
+        word: the WGSL type of an item of the storage array for reads of single elements.
+        quad: the WGSL type of an item of the storage array for reads of four elements. "" if there is none.
+        value: the WGSL type that kernels compute with.
+        zero: the WGSL literal of zero in that type.
+        feature: the WebGPU feature that the shader needs, or "".
     """
 
     name: str
@@ -53,21 +53,21 @@ ELEMENTS = MappingProxyType(
             ElementKind(name="uint32", size_bytes=4, word="u32", quad="vec4<u32>", value="u32", zero="0u"),
             ElementKind(name="int64", size_bytes=8, word="i64", quad="", value="i64", zero="0li", feature="shader-int64"),
             ElementKind(name="uint64", size_bytes=8, word="u64", quad="", value="u64", zero="0lu", feature="shader-int64"),
-            # Two to a 32-bit word: whoever writes single ones does it by atomic operations on the word.
+            # Two to a 32-bit word. A kernel writes single elements by atomic operations on the word.
             ElementKind(name="half", size_bytes=2, word="u32", quad="vec2<u32>", value="f32", zero="0.0"),
             ElementKind(name="int64.pair", size_bytes=8, word="vec2<u32>", quad="", value="i64x2", zero="i64x2(0u, 0u)"),
             ElementKind(name="uint64.pair", size_bytes=8, word="vec2<u32>", quad="", value="u64x2", zero="u64x2(0u, 0u)"),
-            # Four to a 32-bit word: whoever writes must write whole words.
+            # Four to a 32-bit word. A kernel must write whole words.
             ElementKind(name="int8", size_bytes=1, word="u32", quad="u32", value="i32", zero="0i"),
             ElementKind(name="uint8", size_bytes=1, word="u32", quad="u32", value="u32", zero="0u"),
-            # Eight to a word; nothing writes them.
+            # Eight to a word. No kernel writes them.
             ElementKind(name="int4", size_bytes=0, word="u32", quad="u32", value="i32", zero="0i"),
             ElementKind(name="uint4", size_bytes=0, word="u32", quad="u32", value="u32", zero="0u"),
             ElementKind(name="bits8", size_bytes=1, word="u32", quad="u32", value="u32", zero="0u"),
             ElementKind(name="bits16", size_bytes=2, word="u32", quad="vec2<u32>", value="u32", zero="0u"),
             ElementKind(name="bits32", size_bytes=4, word="u32", quad="vec4<u32>", value="u32", zero="0u"),
             ElementKind(name="bits64", size_bytes=8, word="vec2<u32>", quad="", value="vec2<u32>", zero="vec2<u32>(0u, 0u)"),
-            # Words that invocations raise to the highest of their values; another kernel reads them as uint32.
+            # Words that invocations raise to the maximum of their values. Another kernel reads them as uint32.
             ElementKind(name="atomic32", size_bytes=4, word="atomic<u32>", quad="", value="u32", zero="0u"),
         )
     }
@@ -77,7 +77,7 @@ PAIRS = ("i64x2", "u64x2")
 """The WGSL types of pairs. The names of the library functions that work on them end in them, or in `pair`."""
 
 WORD_BYTES = 4
-"""Bytes of a word: what buffers are bound, copied and, but for 16-bit types, written in."""
+"""The size of a word in bytes: the unit of bindings, copies and, except for 16-bit types, writes."""
 
 QUAD = 4
 """Elements that one invocation of an element-wise or data-moving kernel writes."""

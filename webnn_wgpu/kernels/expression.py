@@ -1,4 +1,4 @@
-"""Element-wise formulas: what single element-wise kernels, fused chains and epilogues are made of."""
+"""Element-wise formulas, the parts of element-wise kernels, fused kernels and epilogues."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _KEPT = 4096
 
 @dataclass(frozen=True)
 class Formula:
-    """What one element-wise operator computes on given data types. `formula` makes it from WGSL's notation.
+    """The computation of one element-wise operator on given data types. `formula` parses it from WGSL's notation.
 
     Attributes:
-        value: the result. Its names are those of the operands and uniforms.
-        operands: names of the operands, in order.
-        uniforms: its scalar options as (name, type, value): they are not part of the shader's text, so that operators that
-            differ only in them share a pipeline.
-        lib: files of `shaders/lib/math` that it needs.
+        value: the result as a term over the names of operands and uniforms.
+        operands: the names of the operands, in order.
+        uniforms: the scalar options as (name, type, value). They are not part of the shader's text, so operators that differ
+            only in them share a pipeline.
+        lib: the files of `shaders/lib/math` that it needs.
     """
 
     value: Term
@@ -71,7 +71,7 @@ def formula(
 
 @cache
 def _parsed(notation: str, type_: str) -> tuple[Term, tuple[str, ...]]:
-    """Return what a text stands for, and the files whose functions it calls."""
+    """Return the term of a text, and the library files of the functions that it calls."""
     value = term(notation, type_)
     return value, library_of(value)
 

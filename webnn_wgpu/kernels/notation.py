@@ -23,14 +23,14 @@ _UNARY = ("-", "~", "!")
 
 @cache
 def term(notation: str, type_: str = "") -> Term:
-    """Return the term that a text stands for.
+    """Return the term of a text.
 
     Args:
         notation: an expression.
         type_: the WGSL type that `T` stands for.
 
     Raises:
-        ValueError: the text is no expression; the message says where.
+        ValueError: the text is no expression. The message states the position.
 
     Example:
         >>> print(term("max(x, T(0)) * params.alpha", "i32"))
@@ -56,7 +56,7 @@ class _Parser:
         return found
 
     def _advance(self) -> None:
-        """Read the next token; at the end of the text there is none."""
+        """Read the next token. At the end of the text, all tokens are empty."""
         self._at = self._end
         self._number = self._name = self._operator = ""
         if found := _TOKEN.match(self._notation, self._at):

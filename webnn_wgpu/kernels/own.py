@@ -1,7 +1,7 @@
-"""Kernels that programs write themselves: what their WGSL declares, and how they become a `KernelSpec`.
+"""Kernels that applications write themselves: the declarations of their WGSL, and their `KernelSpec`.
 
-Nothing of the source is evaluated here. Constants and names of data types are appended as declarations, which WGSL allows in
-any order, so that the numbers of lines in a driver's messages are those of the program's own source.
+The module evaluates no part of the source. It appends constants and names of data types as declarations, which WGSL allows in
+any order. Line numbers in a driver's messages are therefore those of the application's own source.
 """
 
 from __future__ import annotations
@@ -132,10 +132,10 @@ def own_spec(name: str, source: str, bindings: Iterable[Binding], given: Iterabl
     """Return the kernel of a source.
 
     Args:
-        name: what it is called in plans and messages.
-        source: WGSL with an entry point main.
-        bindings: its buffers in order. They are bound exactly: `arrayLength` counts their elements.
-        given: declarations that another source in its place may count on too.
+        name: the name in plans and messages.
+        source: the WGSL, with an entry point main.
+        bindings: the buffers in order. They are bound exactly, so that `arrayLength` counts their elements.
+        given: declarations that a source in its place may use too.
     """
     return KernelSpec(template=name, params=(), bindings=tuple(bindings), source=source, given=tuple(given))
 

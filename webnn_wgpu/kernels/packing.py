@@ -37,7 +37,7 @@ class Columns(Packing):
     Attributes:
         first: the first column.
         end: the column past the last.
-        rows: rows of the matrix; the constant may have other dimensions.
+        rows: the number of rows of the matrix. The constant may have other dimensions.
         transposed: whether the constant holds the matrix transposed.
 
     Example:
@@ -73,20 +73,20 @@ _WORTH_ROWS = 0.9
 class PanelTexture(Packing):
     """Matrices as a texture of panels of columns, for the subgroup kernel of matrix products.
 
-    A panel is `quads` * `lanes` * 4 columns wide. A step of the sum (one row of the matrix) is `quads` * `lanes` texels of
-    four columns each; `wrap_steps` steps fill a row of the texture, and a panel takes as many rows as it needs. Panels
-    follow each other, those of the first matrix first. Where `quads` ends in a half, each lane has two columns behind those of
-    its whole quads: their texels come behind those of four steps, and each holds the two columns in two steps.
+    A panel is `quads` * `lanes` * 4 columns wide. A step of the sum (one row of the matrix) is `quads` * `lanes` texels of four
+    columns each. `wrap_steps` steps fill a row of the texture, and a panel takes as many rows as it needs. The panels of the
+    first matrix precede those of the second, and so on. If `quads` ends in a half, each lane has two columns behind those of
+    its whole quads. Their texels follow those of four steps, and each texel holds the two columns in two steps.
 
-    Mesa's software driver compiles a kernel anew for textures with a side that is a power of two, so there is padding behind
-    the rows and below the last.
+    Mesa's software driver compiles a kernel anew for textures with a side that is a power of two. The texture therefore has
+    padding behind the rows and below the last.
 
     Attributes:
-        lanes: invocations of a subgroup.
-        quads: quads of columns per lane, a multiple of 0.5.
-        width: most texels per row of a texture.
+        lanes: the number of invocations of a subgroup.
+        quads: the quads of columns per lane, a multiple of 0.5.
+        width: the maximum number of texels per row of a texture.
         transposed: whether the constant holds the matrices transposed, [..., N, K].
-        least_wraps: rows of the texture that a panel takes at least, if it has steps for as many.
+        least_wraps: the minimum number of texture rows of a panel, if it has steps for as many.
     """
 
     lanes: int
@@ -138,10 +138,10 @@ class PanelTexture(Packing):
         return height, width
 
     def pack(self, array: Any) -> Any:
-        """Return the texels, `[height, width, 4]` float32; what pads a panel is 0.
+        """Return the texels, `[height, width, 4]` float32. The padding of a panel is 0.
 
         Args:
-            array: the constant, [..., K, N] or, where `transposed`, [..., N, K]; float32 or float16.
+            array: the constant in float32 or float16, [..., K, N] or, if `transposed`, [..., N, K].
         """
         shape: Sequence[int] = array.shape
         matrices = array.reshape(-1, *shape[-2:])
@@ -181,15 +181,15 @@ def _no_power_of_two(n: int) -> int:
 class UnitTexture(Packing):
     """Recurrent weights as a texture, in the order in which the subgroup kernel reads them.
 
-    A panel is `lanes` * 4 hidden units wide. A unit of the state is `gates` * `lanes` texels of a panel's row: for each gate
-    those of all lanes, four of the panel's units each. `wrap_units` units of the state fill a row of the texture, and a panel
-    takes `wraps` rows. Panels follow each other, those of the first direction first. What pads them is 0.
+    A panel is `lanes` * 4 hidden units wide. A unit of the state is `gates` * `lanes` texels of a panel's row: for each gate, a
+    texel of four hidden units for each lane. `wrap_units` units of the state fill a row of the texture, and a panel takes
+    `wraps` rows. The panels of the first direction precede those of the second. The padding is 0.
 
     Attributes:
-        lanes: invocations of a subgroup.
-        gates: how many gates there are.
-        hidden: how many hidden units.
-        width: most texels per row of a texture.
+        lanes: the number of invocations of a subgroup.
+        gates: the number of gates.
+        hidden: the number of hidden units.
+        width: the maximum number of texels per row of a texture.
     """
 
     lanes: int
@@ -231,7 +231,7 @@ class UnitTexture(Packing):
         """Return the texels, `[height, width, 4]` float32.
 
         Args:
-            array: the weights, [..., gates * hidden, hidden]; float32 or float16.
+            array: the weights in float32 or float16, [..., gates * hidden, hidden].
         """
         weights = np.reshape(array, (-1, self.gates, self.hidden, self.hidden))
         directions = len(weights)
@@ -246,13 +246,13 @@ class UnitTexture(Packing):
 class PersistentTexture(Packing):
     """Recurrent weights as a texture, a row of texels for every `lanes` hidden units.
 
-    Of every unit, `lanes` texels apart: for each gate the weights of the first four units of the state, a texel, then those of
-    the next four. What pads them is 0.
+    The texels of a hidden unit are `lanes` texels apart. For each gate, the first texel has the weights of the first four units
+    of the state, the next texel those of the next four. The padding is 0.
 
     Attributes:
-        lanes: how many hidden units lie side by side: where there are subgroups, one for each of their invocations.
-        gates: how many gates there are.
-        hidden: how many hidden units.
+        lanes: the number of hidden units side by side: one for each invocation of a subgroup, if the device has subgroups.
+        gates: the number of gates.
+        hidden: the number of hidden units.
     """
 
     lanes: int
@@ -287,7 +287,7 @@ class PersistentTexture(Packing):
         """Return the texels, `[height, width, 4]` float32.
 
         Args:
-            array: the weights, [..., gates * hidden, hidden]; float32 or float16.
+            array: the weights in float32 or float16, [..., gates * hidden, hidden].
         """
         weights = np.reshape(array, (-1, self.gates, self.hidden, self.hidden))
         padded = np.zeros((len(weights), self.gates, self.rows * self.lanes, self.quads * 4), np.float32)
@@ -298,7 +298,7 @@ class PersistentTexture(Packing):
 
 @dataclass(frozen=True)
 class Permuted(Packing):
-    """A constant seen with dimensions `dims`, which are put into the order `axes`; in its own data type.
+    """A constant with dimensions `dims` in the order `axes`, in its own data type.
 
     Example:
         >>> Permuted((2, 3), (1, 0)).pack(np.array([1, 2, 3, 4, 5, 6]))
@@ -366,7 +366,7 @@ class PhasedFilter(Packing):
 
 @dataclass(frozen=True)
 class Chain(Packing):
-    """Two packings one after the other: the second packs what the first returns."""
+    """Two packings in sequence: the second packs the result of the first."""
 
     first: Packing
     second: Packing
@@ -377,15 +377,15 @@ class Chain(Packing):
         return self.second.texture
 
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape of what the second packing makes."""
+        """Return the shape of the result of the second packing."""
         return self.second.packed_shape(self.first.packed_shape(shape))
 
     def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
-        """Return the bytes of what the second packing makes."""
+        """Return the size of the result of the second packing in bytes."""
         return self.second.size_bytes(self.first.packed_shape(shape), element_bytes)
 
     def pack(self, array: Any) -> Any:
-        """Return what the second packing makes of what the first makes of the array."""
+        """Return the array after both packings."""
         return self.second.pack(self.first.pack(array))
 
 

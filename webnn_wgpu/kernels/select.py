@@ -7,7 +7,7 @@ from ..costs import Tile
 from ..costs.tiles import BLOCK_TILES, PLAIN_ROWS, subgroup_tiles
 
 VARIANTS = ("subgroup", "tiled", "gemv", "plain")
-"""The kernels of matrix products; each is a template `shaders/ops/matmul.<variant>.wgsl.j2`."""
+"""The kernels of matrix products. Each is a template `shaders/ops/matmul.<variant>.wgsl.j2`."""
 
 SUBGROUP_SIZES = (4, 8, 16)
 """Subgroup sizes the subgroup kernel is written for: those of software adapters, one to a lane of the processor's vectors."""
@@ -23,13 +23,13 @@ def spelled(variant: str, tile: Tile = ()) -> str:
 
 
 def unspelled(name: str) -> tuple[str, Tile]:
-    """Return the variant and the tile that a name means; raises ValueError where it means none."""
+    """Return the variant and the tile of a name, or raise ValueError if it has none."""
     variant, _, tile = name.partition(":")
     return variant, tuple(float(side) if "." in side else int(side) for side in tile.split("x")) if tile else ()
 
 
 def supports(caps: Caps, variant: str) -> bool:
-    """Return whether a device can run a variant; all but `subgroup` run on every device."""
+    """Return whether a device can run a variant. All variants but `subgroup` run on every device."""
     return variant != "subgroup" or ("subgroup" in caps.features and caps.subgroup_size in SUBGROUP_SIZES)
 
 

@@ -10,20 +10,20 @@ from .element import QUAD
 from .select import supports
 
 VARIANTS = ("implicit", "tiled", "plain", "depthwise", "pointwise", "winograd")
-"""The ways a convolution is computed.
+"""The kernel variants of convolutions.
 
-`implicit`, `tiled`, `plain` and `depthwise` are templates `shaders/ops/conv2d.<variant>.wgsl.j2`; `pointwise` is a matrix
-product; `winograd` is two transforms with sixteen matrix products between them.
+`implicit`, `tiled`, `plain` and `depthwise` are templates `shaders/ops/conv2d.<variant>.wgsl.j2`. `pointwise` is a matrix
+product. `winograd` is two transforms with sixteen matrix products between them.
 """
 
 
 def possible(caps: Caps, size: ConvolutionSize, *, constant_filter: bool) -> list[str]:
-    """Return the variants that can compute a convolution on a device; the arguments are those of `obstacle`."""
+    """Return the variants that can compute a convolution on a device. The arguments are those of `obstacle`."""
     return [variant for variant in VARIANTS if not obstacle(caps, size, variant, constant_filter=constant_filter)]
 
 
 def obstacle(caps: Caps, size: ConvolutionSize, variant: str, *, constant_filter: bool) -> str:
-    """Return why a variant cannot compute a convolution on a device; "" where it can.
+    """Return the reason why a variant cannot compute a convolution on a device, or "" if it can.
 
     Args:
         caps: the device.

@@ -1,7 +1,7 @@
-"""Source maps: where each line of a kernel stands in its template, through imports, macros and included functions.
+"""Source maps: the template location of each line of a kernel, through imports, macros and included functions.
 
-To find out, the template is rendered once more with a mark before each piece of text that it holds: a character of Unicode's
-private planes that stands for a file, line and column. What is left without the marks is the source to the byte.
+The module renders the template once more, with a mark before each piece of its text. A mark is a character of Unicode's private
+planes that stands for a file, line and column. Without the marks, the text is the source to the byte.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .templates import library_files, make_environment, render_with_dbg, templat
 from .terms import Term
 
 OWN_SOURCE = "<wgsl>"
-"""What a source is called that a program gives as text."""
+"""The file name of a source that the application passes as text."""
 
 _PLACES, _STEPS = 0xF0000, 0xE000
 """The first characters that stand for places in templates, and for steps of an expression."""
@@ -35,12 +35,12 @@ _MARKS = re.compile("[\ue000-\uf8ff\U000f0000-\U0010ffff]")
 
 @dataclass(frozen=True)
 class SourceOrigin:
-    """Where a part of a kernel's source comes from.
+    """The location of a part of a kernel's source in a template.
 
     Attributes:
-        file: the template's path below `shaders/`; what a source of a program's own is called.
-        line, column: where in it, from 1. What an expression `{{ }}` yields stands where the expression does.
-        operators: labels of the operators whose formula the line computes, where it was generated from operators.
+        file: the template's path below `shaders/`, or the name of an application's own source.
+        line, column: the position in the file, from 1. The result of an expression `{{ }}` has the position of the expression.
+        operators: the labels of the operators whose formula the line computes, if it was generated from operators.
     """
 
     file: str
@@ -55,31 +55,31 @@ class SourceOrigin:
 
 @dataclass(frozen=True)
 class _Mark:
-    """What a piece of source was rendered from: text, whose columns go on, or an expression, which is one place."""
+    """The origin of a piece of source: a text, whose columns advance, or an expression with a single position."""
 
     place: SourceOrigin
     is_text: bool
 
 
 class SourceMap:
-    """Where the lines of a source come from.
+    """The template locations of the lines of a source.
 
     Attributes:
         text: the source.
-        file: the template, or what a source of a program's own is called.
+        file: the template, or the name of an application's own source.
     """
 
     def __init__(
         self, text: str, file: str, marks: Mapping[int, _Mark], steps: Mapping[int, int], labels: Sequence[tuple[str, ...]] = ()
     ) -> None:
-        """Make a map.
+        """Create a map.
 
         Args:
             text: the source.
-            file: what it comes from as a whole.
-            marks: offset in it -> what stands from there on.
-            steps: offset in it -> number of the expression's step that stands there.
-            labels: of each step, labels of the operators that it computes.
+            file: the file of the whole source.
+            marks: offset in the source -> mark of the text from there on.
+            steps: offset in the source -> number of the expression step at that offset.
+            labels: the labels of the operators that each step computes.
         """
         self.text, self.file = text, file
         self._marks, self._steps, self._labels = marks, steps, labels
@@ -106,7 +106,7 @@ class SourceMap:
         offset = max(start, min(start + column - 1, end - 1))
         first = bisect_left(self._offsets, start)
         here = self._offsets[first : bisect_left(self._offsets, end)]
-        # What a line is indented by belongs to its text; a blank line to what stands before it.
+        # The indentation of a line belongs to its text. A blank line belongs to the text before it.
         found = next((at for at in reversed(here) if at <= offset), here[0] if here else self._offsets[max(first - 1, 0)])
         mark = self._marks[found]
         operators = [label for step in self.steps(line) if step < len(self._labels) for label in self._labels[step]]
@@ -152,7 +152,7 @@ def map_of_source(source: str, file: str = OWN_SOURCE, *, dbg: bool = False) -> 
 
     Args:
         source: the source.
-        file: what it is called.
+        file: the name of the source in messages.
         dbg: whether its `dbg` statements are kept.
 
     >>> map_of_source("fn main() {\n    let a = 1;\n    dbg(a);\n    f(a);\n}", "own.wgsl").place(3, 5)
@@ -167,12 +167,12 @@ def map_of_source(source: str, file: str = OWN_SOURCE, *, dbg: bool = False) -> 
 def map_of_kernel(
     spec: KernelSpec, folder: str = "ops", labels: Sequence[tuple[str, ...]] = (), *, dbg: bool = False
 ) -> SourceMap:
-    """Return the map of what `render` returns for a kernel.
+    """Return the source map of a rendered kernel, whose text is the result of `render`.
 
     Args:
         spec: the kernel.
-        folder: where in `shaders/` its template lies.
-        labels: labels of the operators of each step of its expression, where it has one.
+        folder: the folder of its template below `shaders/`.
+        labels: the labels of the operators of each expression step, if it has an expression.
         dbg: whether `dbg` statements are kept.
     """
     if spec.source:
@@ -220,7 +220,7 @@ _numbers = count()
 
 
 def _mark(file: str, source: str, offset: int, is_text: bool) -> int:
-    """Return the number of a new mark for what stands at an offset of a file."""
+    """Return the number of a new mark for an offset of a file."""
     number = next(_numbers)
     line = source.count("\n", 0, offset) + 1
     _marks[number] = _Mark(SourceOrigin(file, line, offset - source.rfind("\n", 0, offset)), is_text)
@@ -228,18 +228,18 @@ def _mark(file: str, source: str, offset: int, is_text: bool) -> int:
 
 
 def _marked(number: int, value: object) -> str:
-    """Return what an expression yields with its mark, which is no text of its own: templates may ask whether there is any."""
+    """Return the value of an expression with its mark. An empty value gets none, because templates may test for it."""
     text = str(value)
     return chr(_PLACES + number) + text if text else ""
 
 
 def _marked_text(file: str, source: str, text: str, offset: int) -> str:
-    """Return text of a file with a mark in each line that is not blank, behind what it is indented by."""
+    """Return text of a file with a mark in each line that is not blank, behind the indentation."""
     return re.sub(r"\S.*", lambda line: _marked(_mark(file, source, offset + line.start(), True), line[0]), text)
 
 
 class _Marking(Extension):
-    """Puts marks into templates: before each line of text, and before what each `{{ }}` yields."""
+    """A Jinja extension that puts marks into templates: before each line of text, and before the value of each `{{ }}`."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         assert stream.name is not None
@@ -280,7 +280,7 @@ def _marked_library(*names: str) -> str:
 
 
 def _unmarked_int(value: object) -> int:
-    """Return what the filter `int` does of the numbers that macros yield."""
+    """Return the integer of a number that a macro yields, as the filter `int` does."""
     return int(float(_MARKS.sub("", str(value))))
 
 

@@ -20,7 +20,7 @@ _written = count()
 
 @cache
 def templates_digest() -> str:
-    """Return what changes with any template, and with the code that renders them."""
+    """Return a digest that changes with each change of a template or of the code that renders templates."""
     digest = hashlib.sha256()
     for root, pattern in ((shader_root(), "*.wgsl*"), (Path(__file__).parent, "*.py")):
         for path in sorted(root.rglob(pattern)):

@@ -1,8 +1,8 @@
 """`KernelTemplate`, `KernelSpec` and `KernelCall`: a kernel as declared, as chosen, and as used.
 
-A template declares what its text depends on (`params`), a spec gives every one of them a value and is the key of every
-cache, and a call says which values of the graph it works on. A value that changes from call to call without a new shader
-(sizes, strides, scalar options) travels as a uniform.
+A template declares the parameters of its text (`params`). A spec gives every parameter a value and is the key of every cache. A
+call states the values of the graph that the kernel reads and writes. A value that changes from call to call without a new
+shader (sizes, strides, scalar options) is a uniform.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ UniformType: TypeAlias = Literal["u32", "i32", "f32"]
 Access: TypeAlias = Literal["read", "write", "texture", "sampled"]
 
 TEXTURES = ("texture", "sampled")
-"""The accesses of textures; the others are those of buffers."""
+"""The accesses of textures. The other accesses are those of buffers."""
 
 _LONG = 100
 """The number in a kernel's parameters from which on its text is long: most are unrolled 16 times or fewer."""
@@ -35,15 +35,15 @@ class Binding:
     """One buffer or texture of a kernel.
 
     Attributes:
-        name: name in the shader; the specification's argument name where there is one.
+        name: the name in the shader, which is the specification's argument name if there is one.
         access: `read`, `write` (read and write), `texture` (a read-only rgba32float storage texture of packed weights), or
-            `sampled` (the same as a sampled texture: llvmpipe makes its loads calls of one function, an eighth of what it has
-            to compile otherwise, and takes 14 ns for each instead of 6).
-        element: name of an `ElementKind`; unused for textures.
+            `sampled` (the same as a sampled texture). llvmpipe turns loads of sampled textures into calls of one function,
+            which reduces the code that it compiles to an eighth. Each load takes 14 ns instead of 6 ns.
+        element: the name of an `ElementKind`. Textures ignore it.
         quad: whether the kernel reads and writes four elements at a time.
-        window: "" where the operand is bound whole; `covering` where a part is bound that holds all that the call touches;
-            `masked` where elements outside the bound part are read as 0, or written into what is already there. The
-            access functions still count from the operand's first element (`kernels/windows.py`).
+        window: "" if the operand is bound whole, `covering` if the bound part has all elements that the call accesses. `masked`
+            reads elements outside the bound part as 0, or adds to earlier results. The access functions still count from the
+            operand's first element (`kernels/windows.py`).
         exact: whether the operand is bound without the padding behind its last word, so that `arrayLength` counts elements.
     """
 
@@ -81,10 +81,10 @@ class Binding:
 class KernelTemplate:
     """A template file and the parameters that its text depends on.
 
-    `name` is the file `shaders/ops/<name>.wgsl.j2`; `params` are exactly the free variables of the template, besides those
-    that every template gets (`bindings`, `uniforms`, `features`).
+    `name` is the file `shaders/ops/<name>.wgsl.j2`. `params` are exactly the free variables of the template, besides those that
+    every template gets (`bindings`, `uniforms`, `features`).
 
-    `variants` are the values of its parameter `variant`, where it has one. Templates whose names differ behind a dot
+    `variants` are the values of its parameter `variant`, if it has one. Templates whose names differ behind a dot
     (`matmul.tiled`, `matmul.plain`) are variants of one family.
     """
 
@@ -125,16 +125,16 @@ class KernelTemplate:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelSpec:
-    """One shader: a template with all its parameters. Hashable; equal specs share one pipeline.
+    """One shader: a template with all its parameters. A spec is hashable, and equal specs share one pipeline.
 
     Attributes:
-        template: name of the template.
-        params: template parameters by name.
-        bindings: buffers and textures, in binding order; the uniform buffer, if any, comes after them.
-        uniforms: fields of the uniform buffer, in order.
-        features: WebGPU features the shader needs.
-        source: the shader itself, where a program brings its own and there is no template.
-        given: declarations of the constants and data types that the program gave with it.
+        template: the name of the template.
+        params: the template parameters by name.
+        bindings: the buffers and textures in binding order. The uniform buffer, if any, follows them.
+        uniforms: the fields of the uniform buffer, in order.
+        features: the WebGPU features that the shader needs.
+        source: the source of an application's own kernel, which has no template.
+        given: the declarations of the constants and data types that the application passed with the source.
     """
 
     template: str
@@ -159,7 +159,7 @@ class KernelSpec:
         return struct.pack(self._uniform_layout, *uniforms).ljust(self.uniform_bytes, b"\0")
 
     def unpacked(self, block: bytes) -> tuple[int | float, ...]:
-        """Return the values of its uniform fields, from what `packed` returned."""
+        """Return the values of its uniform fields from the bytes of `packed`."""
         return struct.unpack_from(self._uniform_layout, block)
 
     @property
@@ -169,7 +169,7 @@ class KernelSpec:
 
     @property
     def variant(self) -> str:
-        """Which of its template's variants, or of its family's; "" where there is but one."""
+        """The variant of its template, or of its template's family. "" if there is only one."""
         return str(dict(self.params).get("variant", self.template.partition(".")[2]))
 
     @property
@@ -213,11 +213,11 @@ class Packing:
         raise NotImplementedError
 
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape of what `pack` makes of an array of some shape."""
+        """Return the shape of the packed form of an array of some shape."""
         raise NotImplementedError
 
     def size_bytes(self, shape: Sequence[int], element_bytes: int) -> int:
-        """Return the bytes of the packed form of an array, without what pads it where it is a texture."""
+        """Return the size of the packed form of an array in bytes, without the padding of a texture."""
         return math.prod(shape) * element_bytes
 
     @property
@@ -237,11 +237,11 @@ class Window:
 
 
 Operand: TypeAlias = int | Temp | Packed | Window
-"""What a binding refers to: a value of the graph, scratch memory, a packed constant, or a part of a value."""
+"""The reference of a binding: a value of the graph, scratch memory, a packed constant, or a part of a value."""
 
 
 def value_of(operand: Operand) -> int:
-    """Return the value that an operand is, or is made of; scratch memory is a value once the planner has named it."""
+    """Return the value of an operand. Scratch memory is a value after the planner has numbered it."""
     assert not isinstance(operand, Temp)
     return operand if isinstance(operand, int) else operand.value
 
@@ -250,7 +250,10 @@ Interval: TypeAlias = tuple[int, int]
 """A range of elements: the first, and the one past the last."""
 
 Reach: TypeAlias = Callable[[int, int], Sequence[Interval | None]]
-"""For a range of a call's work, the elements it touches of each operand, in the order of its bindings; None for any."""
+"""A function from a range of a call's work to the accessed elements of each operand, in the order of its bindings.
+
+None stands for any elements.
+"""
 
 Grid: TypeAlias = tuple[int, int, int]
 """Workgroups in x, y, z."""
@@ -258,16 +261,16 @@ Grid: TypeAlias = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Work:
-    """How a call can be divided into several, each of which does some of its work and touches parts of its operands.
+    """The division of a call into several, each of which does some of its work and accesses parts of its operands.
 
     The work is numbered in units: the quads, rows or tiles that the kernel numbers its invocations by.
 
     Attributes:
-        units: how many there are.
-        launch: for a number of units, the uniforms that change, and the grid.
-        reach: what units first..end-1 touch.
-        moved: positions of the operands whose elements reach the output unchanged, bit by bit and each by itself, so that the
-            output can be put together from several runs that each see a part of such an operand.
+        units: the number of units.
+        launch: returns the changed uniforms and the grid for a number of units.
+        reach: returns the elements that units first..end-1 access.
+        moved: the positions of the operands whose elements reach the output unchanged and independently of each other. Several
+            runs, each with a part of such an operand, can then combine into the output.
     """
 
     units: int
@@ -278,16 +281,16 @@ class Work:
 
 @dataclass(frozen=True, kw_only=True)
 class Tiling:
-    """The tile that a call's kernel is written for, and what the same call in other tiles follows from (`kernels/tiles.py`).
+    """The tile of a call's kernel, and the facts from which `kernels/tiles.py` derives the same call in other tiles.
 
-    The kernel computes a product in the registers of a subgroup; its right factor lies in a texture.
+    The kernel computes a product in the registers of a subgroup. Its right factor is in a texture.
 
     Attributes:
-        tile: rows, and quads of columns for each lane.
-        size: sizes of the product.
-        depth: rows of each matrix in the texture.
-        held: how many matrices the texture holds.
-        convolution: whether the product is that of a convolution's patches with its filter.
+        tile: the rows, and the quads of columns for each lane.
+        size: the sizes of the product.
+        depth: the rows of each matrix in the texture.
+        held: the number of matrices in the texture.
+        convolution: whether the product multiplies a convolution's patches with its filter.
     """
 
     tile: Tile
@@ -303,14 +306,14 @@ class KernelCall:
 
     Attributes:
         spec: the kernel.
-        operands: what each of its bindings refers to, in the same order.
-        uniforms: values of its uniform fields, in the same order.
-        grid: workgroups in x, y, z.
-        reason: why this kernel was chosen, for people.
-        work: how it can be divided; None where it cannot, or need not any more.
-        replaces: whether its result replaces an operand, which it reads where it stores.
-        tiling: its tile, where the kernel comes in others and none was asked for.
-        share: the share that it touches of its node's operands and result, where other calls touch the rest.
+        operands: the reference of each of its bindings, in the same order.
+        uniforms: the values of its uniform fields, in the same order.
+        grid: the number of workgroups in x, y, z.
+        reason: the reason for the choice of this kernel, for people.
+        work: its possible divisions. None if it cannot be divided, or has been divided already.
+        replaces: whether its result replaces an operand, which it reads at the position of each store.
+        tiling: its tile, if the kernel exists in other tiles and no tile was requested.
+        share: its share of its node's operands and result, if other calls access the rest.
     """
 
     spec: KernelSpec

@@ -1,8 +1,8 @@
-"""The Python that Jinja makes of templates: a wheel brings it, for it takes longer to make than to run.
+"""The Python code that Jinja generates from templates. A wheel contains it, because its generation takes longer than a run.
 
-Jinja compiles a template to a Python module: 20 to 70 ms for one with what it imports, of a first run that takes half a second
-and more. A wheel holds these modules, in `compiled_templates`. One is taken as long as the template is, to the letter, what it
-was made of, and Jinja of the version that made it. In a checkout there are none, and Jinja compiles what is used.
+Jinja compiles a template to a Python module. That takes 20 to 70 ms for one with its imports, of a first run of half a second
+and more. A wheel has these modules in `compiled_templates`. The package uses a module if the template is identical to its
+source, and Jinja has the same version. A checkout has no such modules, and Jinja compiles the used templates.
 
 Builds load this file by itself, so it imports nothing of the package.
 """
@@ -30,13 +30,13 @@ SYNTAX: dict[str, Any] = {
     # Each template renders a few times in a process: to fold its constants takes longer than that saves.
     "optimized": False,
 }
-"""What Jinja is told about templates: `{{ }}` values, `{% %}` blocks, `$$` line statements; undefined names are errors."""
+"""Jinja's options: `{{ }}` values, `{% %}` blocks, `$$` line statements, and errors for undefined names."""
 
 _MODULES = "compiled_templates"
 
 
 class TemplateLoader(jinja2.FileSystemLoader):
-    """Loads the templates of a folder, from the package's modules where these are of them; for one environment alone."""
+    """A loader of a folder's templates for one environment, which uses the package's modules of unchanged templates."""
 
     def load(
         self, environment: jinja2.Environment, name: str, globals: MutableMapping[str, Any] | None = None

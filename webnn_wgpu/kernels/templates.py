@@ -1,8 +1,8 @@
-"""Loading and rendering the WGSL templates.
+"""The loading and rendering of WGSL templates.
 
-Templates see files of `shaders/` alone, and of the values that they are given the data, not the Python behind it: what a
-template could do besides making text, `jinja2.sandbox` refuses. Nothing that a program passes is a template: WGSL of its own
-is taken as it is.
+Templates can read files of `shaders/` alone, and of their arguments the data, not the Python objects behind it.
+`jinja2.sandbox` refuses everything besides the generation of text. No text of an application is a template: its own WGSL is
+used unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def shader_root() -> Path:
     """Return the folder of the templates: packaged in a wheel, or beside the package in a checkout.
 
     Raises:
-        FileNotFoundError: neither exists; the message names both.
+        FileNotFoundError: neither exists. The message names both.
     """
     package = Path(__file__).resolve().parent.parent
     packaged, checkout = package / "shaders", package.parent / "shaders"
@@ -61,10 +61,10 @@ def make_environment(
 
 
 def library(*names: str) -> str:
-    """Return the source of functions of `shaders/lib/math`, each once, what they use first.
+    """Return the source of functions of `shaders/lib/math`, each once, behind the functions that it uses.
 
     Raises:
-        FileNotFoundError: there is no such file, or the name is none.
+        FileNotFoundError: the file does not exist, or the name is invalid.
     """
     return "\n".join(library_files(*names).values())
 
@@ -115,15 +115,15 @@ def render(spec: KernelSpec, folder: str = "ops") -> str:
 
 
 def render_with_dbg(spec: KernelSpec, folder: str = "ops", env: jinja2.Environment | None = None) -> str:
-    """Return what the template of a kernel renders to, with the `dbg` statements it may hold.
+    """Return the rendered template of a kernel, with its `dbg` statements.
 
     Args:
-        spec: a kernel that has a template.
-        folder: where in `shaders/` that lies.
-        env: another environment than `environment()`.
+        spec: a kernel with a template.
+        folder: the folder of the template below `shaders/`.
+        env: an environment. None is `environment()`.
 
     Raises:
-        OperationError: the template is not what Jinja takes; the message names file and line.
+        OperationError: Jinja rejects the template. The message names file and line.
     """
     params: dict[str, Any] = dict(spec.params)
     file = template_file(spec, folder)
@@ -135,7 +135,7 @@ def render_with_dbg(spec: KernelSpec, folder: str = "ops", env: jinja2.Environme
 
 
 def _place(error: jinja2.TemplateError) -> str:
-    """Return the file and line of a template that an error is about, with a colon behind each; "" where that is not known."""
+    """Return the file and line of a template error, with a colon behind each, or "" if they are unknown."""
     if isinstance(error, jinja2.TemplateSyntaxError):
         return f"{error.name}:{error.lineno}: "
     root = shader_root()

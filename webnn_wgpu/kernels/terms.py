@@ -19,7 +19,7 @@ _LEVELS = {"*": 3, "/": 3, "%": 3, "+": 2, "-": 2, **dict.fromkeys(("<", "<=", "
 
 
 class Term:
-    """An expression of WGSL. Terms are equal where their trees are; its `repr` is its text in quotes.
+    """An expression of WGSL. Terms are equal if their trees are. Its `repr` is its text in quotes.
 
     Example:
         >>> difference = Infix("-", Variable("x"), Variable("mean"))
@@ -47,7 +47,7 @@ class Term:
         return change(self if same else self.with_parts(*new))
 
     def substituted(self, terms: Mapping[str, Term]) -> Term:
-        """Return the tree with names replaced by terms; other names stay.
+        """Return the tree with names replaced by terms. Names without a term stay.
 
         >>> print(FunctionCall("max", (Variable("x"), Variable("low"))).substituted({"low": Number("0.0")}))
         max(x, 0.0)
@@ -55,7 +55,7 @@ class Term:
         return self.rewritten(lambda term: terms.get(term.name, term) if isinstance(term, Symbol) else term)
 
     def walk(self) -> Iterator[Term]:
-        """Yield every node, parts before what is above them."""
+        """Yield every node, parts before the nodes that contain them."""
         for part in self.parts:
             yield from part.walk()
         yield self
@@ -140,7 +140,7 @@ class Infix(Term):
         return f"{self._beside(self.left, follows=True)} {self.operator} {self._beside(self.right, follows=False)}"
 
     def _beside(self, term: Term, *, follows: bool) -> str:
-        """Return the text of an operand; the operator follows it, or stands in front of it."""
+        """Return the text of an operand that precedes or, if `follows` is false, follows the operator."""
         if not isinstance(term, Infix):
             return str(term)
         if follows and term.operator == self.operator in ("&", "|", "^"):

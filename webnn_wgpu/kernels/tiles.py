@@ -1,7 +1,7 @@
-"""Tiles of products: what of a kernel call depends on the tile that its kernel is written for.
+"""Tiles of products: the facts of a kernel call that depend on the tile of its kernel.
 
-Kernels in the registers of a subgroup come in tiles of many sizes. A call whose right factor lies in a texture carries a
-`Tiling`, from which `retiled` makes the same call in other tiles.
+Kernels in the registers of a subgroup exist in tiles of many sizes. A call whose right factor is in a texture has a `Tiling`,
+from which `retiled` makes the same call in other tiles.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ def texture_uniforms(packing: PanelTexture, depth: int) -> dict[str, int]:
 
 
 def rest_of(K: int, quads: float) -> int | None:
-    """Return how many steps of sums over K are left behind their quads, where the kernel's text knows it; None elsewhere.
+    """Return the number of steps behind the quads of steps in sums over K, or None if the kernel's text does not depend on it.
 
-    It knows where nothing is left, and it is written out for tiles of half quads.
+    The text depends on it if no step is left, and for tiles of half quads, whose last steps it spells out.
     """
     left = K % QUAD
     return left if left == 0 or quads % 1 else None
 
 
 def retiled(call: KernelCall, tile: Tile, caps: Caps) -> KernelCall | None:
-    """Return the call that does the same in other tiles; None where no texture holds the right factor in panels for these.
+    """Return the equivalent call in other tiles, or None if no texture has the right factor in panels for these.
 
     Args:
-        call: a call with a `tiling`, which has been divided if need be.
-        tile: rows, and quads of columns for each lane.
+        call: a call with a `tiling`, divided if necessary.
+        tile: the rows, and the quads of columns for each lane.
         caps: the device.
     """
     spec, tiling = call.spec, call.tiling

@@ -1,7 +1,7 @@
-"""Sources whose `dbg` statements write what they are given to a buffer: the WGSL of `debug.trace`.
+"""Sources whose `dbg` statements write their arguments to a buffer: the WGSL of `debug.trace`.
 
-The buffer stands in bind group 1, alone. Each value takes a record: which invocation, which statement, up to four words. Which
-type a value has is for the compiler to say: `with_value` asks it about one statement and one type.
+The buffer is the only binding of bind group 1. Each value takes a record: the invocation, the statement and up to four words.
+Only the compiler knows the type of a value: `with_value` asks it about one statement and one type.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from ..core.data_types import Array
 from .dbg import DbgStatement, without_comments
 
 RECORD_WORDS = 11
-"""Workgroup and invocation, three words each; number of the statement; the value's four words."""
+"""Workgroup and invocation with three words each, the number of the statement, and the value's four words."""
 
 COUNT_BYTES = 4
-"""What stands before the records: how many there would be if the buffer were large enough."""
+"""The size of the counter before the records: the number of records that a buffer of unlimited size would have."""
 
 _SCALARS = {"i32": np.int32, "u32": np.uint32, "f32": np.float32, "bool": np.bool_, "f16": np.float16}
 _WORD = {"i32": "bitcast<u32>({})", "u32": "{}", "f32": "bitcast<u32>({})", "bool": "u32({})", "f16": "bitcast<u32>(f32({}))"}
 _IDS = {"workgroup": "workgroup_id", "invocation": "local_invocation_id", "global": "global_invocation_id"}
-"""What a condition may ask about -> the built-in value it is."""
+"""The names that a condition may use -> their built-in values."""
 
 _MAIN = re.compile(r"\bfn\s+main\s*\(([^{]*?)\)\s*\{")
 _PARAMETER = re.compile(r"((?:@\w+\s*(?:\([^()]*\))?\s*)*)(\w+)\s*:\s*(\w+)")
@@ -36,7 +36,7 @@ class ValueType:
 
     Attributes:
         scalar: WGSL type of a component.
-        size: components of a vector; 1 for a scalar.
+        size: the number of components of a vector. 1 for a scalar.
     """
 
     scalar: str
@@ -113,7 +113,7 @@ fn dbg_write(statement: u32, a: u32, b: u32, c: u32, d: u32) {{
 
 
 def _replaced(source: str, statements: Sequence[DbgStatement], texts: Sequence[str]) -> str:
-    """Return a source with statements replaced; they keep their lines, and what follows them on the line its column."""
+    """Return a source with statements replaced. Statements keep their lines, and the text behind them keeps its columns."""
     parts: list[str] = []
     at = 0
     for statement, text in zip(statements, texts, strict=True):
@@ -124,7 +124,7 @@ def _replaced(source: str, statements: Sequence[DbgStatement], texts: Sequence[s
 
 
 def _padded(text: str, statement: DbgStatement) -> str:
-    """Return what to write before the value of a statement, so that the value stays where it is."""
+    """Return a text, padded so that the value of a statement keeps its column behind it."""
     return text + " " * (statement.value_start - statement.start - len(text))
 
 
@@ -142,7 +142,7 @@ def _with_ids(code: str) -> str:
 
 
 def _id_of(built_in: str, parameters: str, plain: str) -> str:
-    """Return the expression for a built-in value that a source has by parameters or members of a struct; "" if it has not."""
+    """Return the expression of a built-in value among a source's parameters or struct members, or "" if there is none."""
     for attributes, name, type_ in _PARAMETER.findall(parameters):
         if re.search(rf"@builtin\s*\(\s*{built_in}\s*,?\s*\)", attributes):
             return str(name)

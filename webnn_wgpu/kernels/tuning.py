@@ -1,7 +1,7 @@
-"""`Tuning`: which kernel variants were measured to be the fastest on a device, as data that is kept in files.
+"""`Tuning`: the kernel variants that were measured to be the fastest on a device, as data for files.
 
-What it says is a preference among variants that all compute the same, and is heard for one device alone, one version of the
-templates, and one operator with the very shapes and data types that were measured: `Lowering.measured` asks with all of them.
+A tuning is a preference among equivalent variants. It applies to one device, one version of the templates, and one operator
+with the measured shapes and data types: `Lowering.measured` asks with all of them.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _told: set[tuple[str, str]] = set()
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured for one operator.
+    """The measurement of one operator.
 
     Attributes:
-        chosen: the variant to take, with its tile where it has one: `subgroup:16x2`.
-        milliseconds: the median time of every variant that was measured.
+        chosen: the fastest variant, with its tile if it has one: `subgroup:16x2`.
+        milliseconds: the median time of every measured variant.
     """
 
     chosen: str
@@ -63,13 +63,13 @@ class Measured:
 class Tuning:
     """The kernel variants that were measured to be the fastest on a device, by operator, shapes and data types.
 
-    `print` shows what was measured. Made by `MLGraph.tune` and `Model.tune`.
+    `print` shows the measurements. `MLGraph.tune` and `Model.tune` return this object.
 
     Attributes:
-        device: the device, as a key of all its capabilities and its driver.
+        device: the device, as a key of its caps and driver.
         templates: the version of the kernels.
-        adapter: the device for people.
-        choices: what was measured, by operator with shapes and data types.
+        adapter: the device, for people.
+        choices: the measurements by operator with shapes and data types.
 
     Example:
         >>> from webnn_wgpu.kernels.tuning import Measured, Tuning
@@ -87,7 +87,7 @@ class Tuning:
 
     @classmethod
     def of(cls, caps: Caps, choices: Mapping[str, Measured] | None = None) -> Tuning:
-        """Return what was measured on a device with the kernels as they are."""
+        """Return measurements on a device with the current kernels."""
         adapter = ", ".join(part for part in (caps.device, caps.driver, caps.backend) if part)
         return cls(cache.key_of(caps.to_json()), templates_digest(), adapter, dict(choices or {}))
 
@@ -101,7 +101,7 @@ class Tuning:
         return (self.device, self.templates) == (other.device, other.templates)
 
     def choice(self, operator: str, candidates: Collection[str]) -> Choice | None:
-        """Return the variant to take for an operator; None where that was not measured, or is none of the candidates."""
+        """Return the variant of an operator, or None if it was not measured or is no candidate."""
         measured = self.choices.get(operator)
         if measured is None:
             return None
@@ -112,11 +112,11 @@ class Tuning:
         return Choice(variant, measured.reason, tile)
 
     def over(self, other: Tuning) -> Tuning:
-        """Return the choices of both; where both have one, its own."""
+        """Return the choices of both. Choices of this object have precedence."""
         return Tuning(self.device, self.templates, self.adapter, {**other.choices, **self.choices})
 
     def to_json(self) -> str:
-        """Return everything as JSON text; `from_json` reads it back."""
+        """Return the tuning as JSON text, which `from_json` parses."""
         record = {
             "schema": SCHEMA_VERSION,
             "adapter": self.adapter,
@@ -130,10 +130,10 @@ class Tuning:
 
     @classmethod
     def from_json(cls, text: str) -> Tuning:
-        """Return what `to_json` wrote.
+        """Return the tuning of a text by `to_json`.
 
         Raises:
-            ValueError: the text is something else; the message says what is wrong.
+            ValueError: the text is no tuning. The message states the fault.
         """
         try:
             record: Any = json.loads(text)
@@ -162,11 +162,11 @@ class Tuning:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tuning:
-        """Return what `save` wrote.
+        """Return the tuning of a file by `save`.
 
         Raises:
             OSError: the file cannot be read.
-            ValueError: it holds something else.
+            ValueError: the file is no tuning.
         """
         file = Path(path)
         if file.stat().st_size > _LARGEST_BYTES:
@@ -181,7 +181,7 @@ class Tuning:
 
 
 Sources: TypeAlias = "tuple[Tuning | Path, ...] | None"
-"""Where to look for measurements first; None: nowhere at all."""
+"""The places to look for measurements, in order of precedence. None is no place at all."""
 
 
 def tuning_files(caps: Caps) -> list[Path]:
@@ -191,7 +191,7 @@ def tuning_files(caps: Caps) -> list[Path]:
 
 
 def keep(tuning: Tuning, caps: Caps) -> Path | None:
-    """Add tuning to the user's cache and return the file; None where caches are switched off, or it cannot be written."""
+    """Add tuning to the user's cache and return the file, or None if caches are off or the file cannot be written."""
     if cache.usable_folder() is None:
         return None
     file = tuning_files(caps)[0]
@@ -204,10 +204,9 @@ def keep(tuning: Tuning, caps: Caps) -> Path | None:
 
 
 def tuning_for(caps: Caps, sources: Iterable[Tuning | Path]) -> Tuning:
-    """Return what several sources say of a device; the first that knows an operator counts.
+    """Return the tuning of a device from several sources. The first source that knows an operator has precedence.
 
-    Files that are not there are passed over; damaged ones, and what is about other devices or kernels, are ignored with one
-    message in the log.
+    Missing files are skipped. Damaged files, and those of other devices or kernels, are ignored with one message in the log.
     """
     found = Tuning.of(caps)
     for source in sources:

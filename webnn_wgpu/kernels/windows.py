@@ -1,12 +1,12 @@
-"""Dividing a call whose operands are larger than the device can bind into calls that bind parts of them.
+"""The division of a call with operands beyond the device's binding limit into calls that bind parts of them.
 
-A call that says how its work can be divided (`Work`) is cut into runs of units, as long as possible, so that what a run touches
-of each operand fits one binding. Kernels need not know: the access functions of a bound part count from the operand's first
-element (`window_access` in `shaders/lib/tensor.wgsl.j2`), and the units of a run are numbered from its first.
+The module divides a call with a `Work` into ranges of units, each as long as possible, so that the accessed part of each
+operand fits one binding. Kernels need not know of it. The access functions of a bound part count from the operand's first
+element (`window_access` in `shaders/lib/tensor.wgsl.j2`). Each range numbers its units from its first.
 
-Where a run would touch too much of an operand whose elements are only moved (a transpose reads a column, a gather any row),
-the run is repeated for one part of that operand after the other: elements of other parts are read as 0, and the results are
-added up bit by bit.
+A range may access too much of an operand whose elements are only moved: a transpose reads a column, a gather any row. Then the
+call is repeated for each part of that operand in turn. Elements of other parts are read as 0, and the kernels combine the
+results bit by bit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .element import ELEMENTS, QUAD, STORAGE_ALIGNMENT_BYTES
 from .spec import Binding, Interval, KernelCall, Operand, Packed, UniformType, Window, Work
 
 MOST_CALLS = 4096
-"""Most calls that one is divided into; where more were needed, the operands do not fit."""
+"""The maximum number of calls for one call. A call that needs more does not fit the device."""
 
 
 HALF_BYTE = 4
@@ -41,7 +41,7 @@ class _ByteRange:
 
 @dataclass(frozen=True)
 class _UnitRun:
-    """Units of one call, the parts it binds by operand, and whether it adds to what an earlier one wrote."""
+    """Units of one call, the bound parts by operand, and whether the call adds to the results of an earlier one."""
 
     first: int
     count: int
@@ -55,7 +55,7 @@ class _Divider:
     def __init__(self, call: KernelCall, work: Work, sizes: Sequence[int], caps: Caps) -> None:
         self.call, self.work, self.sizes = call, work, sizes
         self.limit = caps.limit("max-storage-buffer-binding-size")
-        # Parts start at whole quads of any type, besides what the device wants.
+        # Parts start at whole quads of any type, besides the alignment of the device.
         self.alignment = max(caps.limit("min-storage-buffer-offset-alignment"), STORAGE_ALIGNMENT_BYTES)
         self.large = [
             i for i, (b, n) in enumerate(zip(call.spec.bindings, sizes, strict=True)) if not b.is_texture and n > self.limit
@@ -72,13 +72,13 @@ class _Divider:
         return _ByteRange(start, min(end, total))
 
     def parts(self, operands: Sequence[int], first: int, count: int) -> dict[int, _ByteRange] | None:
-        """Return what a run must bind of some operands, or None where that does not fit."""
+        """Return the bound parts of some operands for a range of units, or None if they exceed the limit."""
         reach = self.work.reach(first, first + count)
         parts = {i: self.part(i, reach[i]) for i in operands}
         return parts if all(part.size <= self.limit for part in parts.values()) else None
 
     def runs(self, operands: Sequence[int], most: int) -> list[_UnitRun] | None:
-        """Return the longest runs of which what they touch of `operands` fits; None where that takes more than `most`."""
+        """Return the longest ranges whose parts of `operands` fit, or None if they are more than `most`."""
         found: list[_UnitRun] = []
         first = 0
         while first < self.work.units:
@@ -104,7 +104,7 @@ class _Divider:
             yield replace(run, parts=run.parts | parts, keep=number > 0)
 
     def calls(self) -> list[KernelCall]:
-        """Return the calls; the one there is, where it cannot be divided."""
+        """Return the divided calls, or the original call if it cannot be divided."""
         masked = [i for i in self.large if i in self.work.moved]
         seen: list[_UnitRun] | None = None
         if masked:
@@ -116,7 +116,7 @@ class _Divider:
         return [self.call] if seen is None else self._bound(seen, masked)
 
     def _bound(self, runs: Sequence[_UnitRun], masked: Sequence[int]) -> list[KernelCall]:
-        """Return the calls of some runs; `masked` operands are seen in parts."""
+        """Return the calls of some ranges of units. Each call binds parts of the `masked` operands."""
         spec, added = self.call.spec, list[tuple[str, UniformType]]()
         bindings = list(spec.bindings)
         for i, binding in enumerate(bindings):
@@ -175,7 +175,7 @@ def _values(binding: Binding, part: _ByteRange | None, keep: bool) -> dict[str, 
 
 
 def _largest(most: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to `most` that fits, where all smaller ones do too; 0 if not even 1 does."""
+    """Return the largest fitting number up to `most`, if all smaller ones fit too, or 0 if not even 1 fits."""
     if fits(most):
         return most
     low, high = 0, most
@@ -186,16 +186,16 @@ def _largest(most: int, fits: Callable[[int], bool]) -> int:
 
 
 def divided(call: KernelCall, sizes: Sequence[int], caps: Caps) -> list[KernelCall]:
-    """Return the calls that together do what `call` does and bind no more of an operand than the device allows.
+    """Return the calls that together replace `call` and bind no more of an operand than the device allows.
 
     Args:
         call: a call whose large operands are values.
-        sizes: the bytes of each operand's buffer.
+        sizes: the size of each operand's buffer in bytes.
         caps: the device.
 
     Returns:
-        The calls, in order; `call` alone where everything fits, or where it cannot be divided so that it does. None of them can
-        be divided again: their `work` is None, so that what is left of them is plain data.
+        The calls in order, or `call` alone if everything fits or no division does. Their `work` is None, because none of them
+        can be divided again, so they are plain data.
     """
     if call.work is None:
         return [call]
@@ -203,7 +203,7 @@ def divided(call: KernelCall, sizes: Sequence[int], caps: Caps) -> list[KernelCa
     return [replace(each, work=None) for each in (divider.calls() if divider.large else [call])]
 
 
-# What calls reach ------------------------------------------------------------------------------------------------------
+# Elements that calls access --------------------------------------------------------------------------------------------
 
 
 Extent = Callable[[int, int, int], Interval]
@@ -211,11 +211,11 @@ Extent = Callable[[int, int, int], Interval]
 
 
 def span(dims: Sequence[int], extent: Extent, first: int, end: int) -> Interval:
-    """Return the offsets that positions first..end-1 of an index space lead to, as an interval.
+    """Return the interval of offsets of the positions first..end-1 of an index space.
 
     Args:
         dims: the index space, row-major.
-        extent: what coordinates of each dimension add to the offset.
+        extent: returns the range that coordinates of a dimension add to the offset.
         first: a position.
         end: the position past the last.
 
