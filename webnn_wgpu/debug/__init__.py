@@ -1,4 +1,4 @@
-"""Looking into graphs: what `MLGraph.profile` and `MLGraph.kernels` return, the values of a run, and which are wrong."""
+"""Debugging tools for graphs: profiles, kernels, the values of a run, and comparisons that identify wrong kernels."""
 
 from webnn_wgpu.inspection import GraphProfile, KernelTime, Limit, ProfileComparison, Stage
 from webnn_wgpu.inspection.kernels import Kernel, KernelBinding, Kernels

@@ -1,4 +1,4 @@
-"""How far an array is from what it should be: numbers, the worst elements, and a picture of where they are."""
+"""The deviation of an array from the expected one: numbers, the worst elements, and a picture of their positions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROWS, COLUMNS = 12, 64
 """Largest size of a picture."""
 
 SHADES = " .+#@"
-"""What a spot of a picture is by its worst element: equal, within its bound, beyond it, 100 times its bound, 10000 times."""
+"""The characters of a picture by worst element: equal, within its bound, beyond it, beyond 100 and 10000 times its bound."""
 
 _COLORS = ("#f4f4f4", "#b7d9b7", "#f2c14e", "#e0662b", "#9b1c1c")
 
@@ -29,10 +29,10 @@ class Element:
     """One element of a comparison.
 
     Attributes:
-        index: where it is.
-        actual: what it is.
-        expected: what it should be.
-        allowed: how far it may be off.
+        index: the index of the element.
+        actual: its value.
+        expected: its expected value.
+        allowed: the maximum permitted error.
     """
 
     index: tuple[int, ...]
@@ -46,18 +46,20 @@ class Element:
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """How far an array is from the expected one. `print` shows it with a picture; truth is whether all is within bounds.
+    """The deviation of an array from the expected one. `print` shows it with a picture.
+
+    The object is true if all elements are within their bounds.
 
     Attributes:
-        type: data type and shape, as `float32[2, 3]`.
-        elements: how many elements there are.
-        wrong: how many are further off than allowed.
-        max_abs_error, mean_abs_error: of all elements; infinite where a NaN or infinity has no counterpart.
+        type: the data type and shape, as `float32[2, 3]`.
+        elements: the number of elements.
+        wrong: the number of elements beyond their bounds.
+        max_abs_error, mean_abs_error: the errors over all elements. Infinite if a NaN or infinity has no counterpart.
         max_ulp: the largest distance in representable numbers of the data type.
-        share: the largest error in terms of what its element may be off; above 1 where something is wrong.
-        worst: the elements that are furthest off, in terms of what they may be, the worst first.
-        picture: lines of characters, one for each part of the array: blank where it is equal, `.` where it is within bounds,
-            `+`, `#` and `@` where it is beyond them, 100 and 10000 times beyond.
+        share: the largest error relative to the bound of its element. It exceeds 1 if an element is wrong.
+        worst: the elements with the largest errors relative to their bounds, the worst first.
+        picture: lines of characters, one for each part of the array: blank for equal parts, `.` within bounds, and `+`, `#` and
+            `@` beyond the bounds, 100 and 10000 times beyond.
     """
 
     type: str
@@ -111,9 +113,9 @@ def compare(actual: Any, expected: Any, allowed: Any, wrong: Any = None) -> Comp
 
     Args:
         actual: the array.
-        expected: what it should be, of the same data type and shape.
-        allowed: how far each element may be off: a number, or an array of the same shape.
-        wrong: which elements are further off, where that has been found out already.
+        expected: the expected array, of the same data type and shape.
+        allowed: the bound of each element: a number, or an array of the same shape.
+        wrong: whether each element is beyond its bound, if that is already known.
 
     Raises:
         TypeError: the data types differ.

@@ -37,31 +37,31 @@ def diff(
     *,
     folder: str | os.PathLike[str] | None = None,
 ) -> GraphDiff:
-    """Run a graph as it is installed, and compare what each kernel stores with what it should.
+    """Run a graph with its installed kernels, and compare the results of each kernel with expected results.
 
-    What a kernel should give is computed from the operands that it had on the device, so that an earlier error does not count
-    for it, and judged by the accuracy of the operators that it computes. Kernels that `override` put in others' place are
-    compared like all others. Where a kernel of several operators is wrong, these are run one by one too: if one of them is
-    wrong by itself, that is named; else the kernel is, with all its labels.
+    The oracle computes the expected results from the kernel's operands on the device, so that an earlier error does not count
+    for a later kernel. The bounds are those of the kernel's operators. Kernels from `override` are compared too. If a kernel of
+    several operators is wrong, these run one by one as well. If one of them is wrong by itself, the report names it, otherwise
+    it names the kernel with all its labels.
 
     Args:
-        graph: the graph; or an ONNX model, or the path of one, whose graphs are then compared one after the other.
-        feeds: every input by name, as `MLContext.compute` or `Model.run` takes them.
-        against: "reference", which is numpy; of an ONNX model also "onnxruntime", with which its nodes are compared one by one,
-            as they are without fusion; a context, on which the graph is compiled anew, without what overrides its
-            kernels; or another graph of the same operators, with the kernels it has: of another device, driver or variant.
-        folder: where files that reproduce what is wrong are written, one set for the first operator and one for the worst;
-            default a new folder among the system's temporary files.
+        graph: the graph, an ONNX model, or the path of one. The graphs of a model are compared one after the other.
+        feeds: every input by name, as for `MLContext.compute` or `Model.run`.
+        against: "reference", which is numpy. For an ONNX model also "onnxruntime", which compares its nodes one by one without
+            fusion. A context, on which the graph is compiled anew without overrides. Or another graph of the same operators
+            with its kernels: of another device, driver or variant.
+        folder: the folder for repro files, one set for the first wrong operator and one for the worst. None is a new folder
+            among the system's temporary files.
 
     Returns:
-        The report; `first` is None where all agree.
+        The report. `first` is None if all results agree.
 
     Raises:
-        MLTypeError: a missing or unknown name, a wrong data type or size; nothing that can be compared with.
-        InvalidStateError: the graph was destroyed, its context lost, or others look at it already.
+        MLTypeError: a missing or unknown name, a wrong data type or size, or an invalid `against`.
+        InvalidStateError: the graph was destroyed, its context lost, or another observer watches it.
         OperationError: a device failed to run a graph.
 
-    Numerics: Bounds are those of the operators of the graph after its passes, so passes that round less often are no errors.
+    Numerics: The bounds are those of the operators of the optimized graph, so passes that round less often cause no errors.
 
     Example:
         >>> from webnn_wgpu import debug
@@ -116,7 +116,7 @@ def _diff_model(
 
 
 def _oracle(graph: MLGraph, against: str | MLGraph | MLContext) -> tuple[Oracle, MLGraph | None]:
-    """Return what knows what is right, and the graph that was made for it, if one was."""
+    """Return the oracle, and the graph that was built for it, if any."""
     if isinstance(against, MLContext):
         made = against.rebuild(graph, overrides=False)
         return OtherGraph(graph, made), made
@@ -140,7 +140,7 @@ class _ComparedRun:
     found: list[OperatorDiff] = field(default_factory=list[OperatorDiff])
     uncompared: list[str] = field(default_factory=list[str])
     repros: dict[int, Repro] = field(default_factory=dict[int, Repro])
-    """What shows the first operator that is wrong and the worst so far, by position among `found`."""
+    """The repros of the first wrong operator and the worst so far, by position among `found`."""
 
     def __post_init__(self) -> None:
         self.optimized = self.graph.optimized
@@ -150,7 +150,7 @@ class _ComparedRun:
                 self.kernels.setdefault(planned.node, []).append(kernel)
 
     def see(self, position: int, operands: list[Array | None], results: list[Array | None]) -> None:
-        """Compare one node's results with what they should be."""
+        """Compare one node's results with the expected ones."""
         node = self.optimized.nodes[position]
         kernels = self.kernels.get(position, [])
         judged = self.oracle.judge(position, operands, results, by_transforms(kernels))
@@ -170,7 +170,7 @@ class _ComparedRun:
             self.found.append(entry)
 
     def _split(self, position: int, node: Node, operands: Sequence[Array | None]) -> bool:
-        """Run the operators of a fused node one by one; compare them, and return whether one is wrong by itself."""
+        """Run the operators of a fused node one by one, compare them, and return whether one is wrong by itself."""
         body = node.attrs.get("body")
         if not isinstance(body, Graph):
             return False
@@ -206,7 +206,7 @@ class _ComparedRun:
         self.found.append(entry)
 
     def check_copies(self, values: Mapping[str, Array], results: Mapping[str, Array]) -> None:
-        """Compare outputs that are copies with what they are copies of."""
+        """Compare outputs that are copies with their sources."""
         for kernel in self.kernels.get(None, []):
             name = next(n for n in self.optimized.outputs if kernel.bindings[-1].bound_to == f"output {n}")
             if name not in values:
@@ -228,7 +228,7 @@ class _ComparedRun:
                 self._add(found, kernels_repro(self.graph, [kernel], {value: values[name]}, {value: judgement}, name))
 
     def report(self, outputs: Mapping[str, Comparison], folder: str | os.PathLike[str] | None) -> GraphDiff:
-        """Return the report, with the files of what is wrong written."""
+        """Return the report, and write its repro files."""
         report = GraphDiff(self.oracle.name, tuple(self.found), outputs, tuple(self.uncompared))
         return report.with_repros(self.repros, new_folder if folder is None else Path(folder))
 
@@ -241,7 +241,7 @@ def by_transforms(kernels: Sequence[Kernel]) -> bool:
 def _entry(
     node: Node, results: Sequence[Array | None], judged: Sequence[Judgement], labels: tuple[str, ...], kernels: Sequence[Kernel]
 ) -> OperatorDiff:
-    """Return what is told of a node: the numbers of the result that is furthest off."""
+    """Return the entry of a node with the numbers of its worst result."""
     pairs = zip(results, judged, strict=True)
     compared = [compare(j.expected if a is None else a, j.expected, j.allowed, j.wrong) for a, j in pairs]
     output = max(range(len(compared)), key=lambda i: (compared[i].wrong > 0, compared[i].share))

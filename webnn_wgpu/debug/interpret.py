@@ -1,4 +1,4 @@
-"""Running WGSL on the CPU, invocation by invocation, and finding what is wrong with it."""
+"""The WGSL interpreter: it runs kernels on the CPU, invocation by invocation, and reports their faults."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ _PARTS = {"half": "float16", "int64.pair": "int64", "uint64.pair": "uint64", "at
 
 @dataclass(frozen=True, kw_only=True)
 class Interpretation:
-    """What the interpreter found. `print` shows it.
+    """The results and findings of an interpretation. `print` shows them.
 
     Attributes:
-        outputs: of a graph its outputs; of a kernel what it has written, by name.
-        findings: what is wrong.
-        harmless: reads out of bounds or of memory that nothing was written to whose values reach nothing that is written:
-            idle invocations may read what they drop.
-        kernels: names of the kernels that were interpreted.
-        invocations: how many were run.
-        complete: whether it ran to the end; not where a stop has quit.
+        outputs: the outputs of a graph, or the buffers that a kernel has written, by name.
+        findings: the faults.
+        harmless: reads out of bounds or of uninitialized memory whose values do not reach any output. Idle invocations may make
+            such reads.
+        kernels: the names of the interpreted kernels.
+        invocations: the number of invocations.
+        complete: whether the interpretation reached the end. False after a stop has quit.
     """
 
     outputs: Mapping[str, Array] = field(repr=False)
@@ -90,7 +90,7 @@ class Interpretation:
 
 @dataclass(kw_only=True)
 class _Session:
-    """What holds for all kernels of an interpretation."""
+    """The options and the state that all kernels of an interpretation share."""
 
     workgroups: Sequence[Triple] | None
     subgroup_size: int
@@ -105,7 +105,7 @@ class _Session:
     complete: bool = True
 
     def run(self, kernel: dispatch.SourceKernel, name: str, resources: Mapping[int, dispatch.Resource], grid: Grid) -> None:
-        """Interpret a kernel and collect what is found."""
+        """Interpret a kernel and collect its findings."""
         count = len(self.workgroups) if self.workgroups is not None else grid[0] * grid[1] * grid[2]
         invocations = count * int(np.prod(kernel.workgroup_size))
         if invocations > self.max_invocations:
@@ -131,7 +131,7 @@ class _Session:
             self.complete = False
 
     def result(self, outputs: Mapping[str, Array]) -> Interpretation:
-        """Return what was collected."""
+        """Return the collected results."""
         found = tuple(f for f in self.findings if not f.harmless)
         harmless = tuple(f for f in self.findings if f.harmless)
         return Interpretation(
@@ -159,41 +159,41 @@ def interpret(
     max_invocations: int = 1 << 20,
     max_steps: int = 1_000_000,
 ) -> Interpretation:
-    """Run WGSL in an interpreter, and find accesses out of bounds, races, reads of what was never written, and split barriers.
+    """Run WGSL in an interpreter that finds accesses out of bounds, races, uninitialized reads and missed barriers.
 
-    The invocations of several workgroups run side by side, statement by statement. Floats are rounded operation by operation;
-    drivers may contract and reorder them.
+    The invocations of several workgroups run side by side, statement by statement. The interpreter rounds floats operation by
+    operation, while drivers may contract and reorder operations.
 
     Args:
-        what: a graph, whose kernels run in order as they are installed; one of `graph.kernels`; or WGSL, as a path or, where a
-            string holds a brace, as text. `T`, where that does not declare it, is the data type of its first buffer, `T0`,
-            `T1`, ... those of each.
-        feeds: of a graph its inputs by name. Of a kernel what its variables are bound to, by name or in order of the bindings:
-            arrays, or numbers of bytes for memory that nothing was written to, which is also what a kernel of a graph writes
-            unless it is given. Textures are `[height, width, 4]`.
-        kernel: of a graph the one kernel to interpret, by name or operator; those before it run on the device.
-        grid: of WGSL how many workgroups there are: (x, y, z), (x, y) or x.
-        workgroups: places of the workgroups to run, as (x, y, z); default all.
-        constants: of WGSL values of its `override`s, and of other constants that it uses.
-        subgroup_size: invocations of a subgroup; default the device's, without one 32.
-        breakpoints: lines before which `invocation` stops.
-        invocation: global_invocation_id of the one that stops; default the first that comes to a breakpoint. Without
+        what: a graph, whose installed kernels run in order, one of `graph.kernels`, or WGSL. WGSL is a path, or a text if the
+            string has a brace. `T`, if the WGSL does not declare it, is the data type of its first buffer, and `T0`, `T1`, ...
+            are those of each buffer.
+        feeds: the inputs of a graph by name, or the resources of a kernel by name or in order of its bindings. A resource is an
+            array, or a number of bytes of uninitialized memory. The outputs of a graph's kernel are uninitialized by default.
+            Textures are `[height, width, 4]`.
+        kernel: the name or operator of a graph's single kernel to interpret. The kernels before it run on the device.
+        grid: the number of workgroups for WGSL: (x, y, z), (x, y) or x.
+        workgroups: the positions of the workgroups to run, as (x, y, z). None runs all.
+        constants: the values of the WGSL's `override`s, and of its other undeclared constants.
+        subgroup_size: the number of invocations of a subgroup. None is the device's number, or 32 without a device.
+        breakpoints: the lines before which `invocation` stops.
+        invocation: the global_invocation_id of the invocation that stops. None is the first one at a breakpoint. Without
             breakpoints it stops at its first statement.
-        on_stop: called with each `Stop`.
-        max_invocations: most invocations of a kernel.
-        max_steps: most statements that a kernel may run, each counted once for all invocations that run it side by side.
+        on_stop: a function that is called with each `Stop`.
+        max_invocations: the maximum number of invocations of a kernel.
+        max_steps: the maximum number of statements of a kernel, each counted once for all invocations that run it side by side.
 
     Returns:
-        The outputs and what was found.
+        The outputs and the findings.
 
     Raises:
-        MLTypeError: a wrong argument, or WGSL that the language does not allow.
-        NotSupportedError: WGSL that the interpreter does not know, or `lark` is not installed: it is in the extra `debug`.
+        MLTypeError: an invalid argument, or invalid WGSL.
+        NotSupportedError: the interpreter does not support the WGSL, or `lark` is not installed: it is in the extra `debug`.
         OperationError: a kernel does not end within `max_steps`.
 
     Numerics:
-        Bit by bit what WGSL defines: integers, conversions, and single operations on floats. `exp`, `sin` and others whose last
-        bits it leaves open are rounded from float64, and `fma` rounds twice.
+        The interpreter implements WGSL's definitions bit by bit: integers, conversions, and single operations on floats. `exp`,
+            `sin` and other functions whose last bits WGSL leaves open are rounded from float64, and `fma` rounds twice.
 
     Example:
         >>> from webnn_wgpu import debug
@@ -266,7 +266,7 @@ def _interpreted(kernel: Kernel) -> dispatch.SourceKernel:
 
 
 def _place(source: SourceMap, line: int, column: int) -> str:
-    """Return where a line comes from; "" where it is what the caller knows it as."""
+    """Return the template location of a line, or "" if that is the line itself."""
     found = source.place(line, column)
     return "" if found.file == OWN_SOURCE else f"{found.file}:{found.line}"
 
@@ -315,7 +315,7 @@ def _of_source(
 
 
 def _in_order(feeds: Any, declared: Iterable[Any]) -> list[Any]:
-    """Return what is given in the order of the bindings."""
+    """Return the feeds in the order of the bindings."""
     if not isinstance(feeds, Mapping):
         return list(feeds)
     given = cast("Mapping[str, Any]", feeds)
@@ -325,7 +325,7 @@ def _in_order(feeds: Any, declared: Iterable[Any]) -> list[Any]:
 
 
 def _named(feeds: Any, names: list[str], label: str) -> dict[str, Any]:
-    """Return what is given by name."""
+    """Return the feeds by name."""
     if not isinstance(feeds, Mapping):
         if len(feeds) > len(names):
             raise MLTypeError(
@@ -374,7 +374,7 @@ def _numpy(element: str) -> np.dtype[Any]:
 
 
 def _scalar(type_: Type) -> np.dtype[Any]:
-    """Return the type of the numbers in a type; bytes where it has several."""
+    """Return the data type of the numbers in a type, or bytes if it has several data types."""
     match type_:
         case Numeric():
             return type_.dtype

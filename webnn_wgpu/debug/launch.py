@@ -24,12 +24,12 @@ from webnn_wgpu.runtime.program import Program
 
 @dataclass(frozen=True)
 class Bound:
-    """What a binding of a kernel is bound to.
+    """The resource of a kernel's binding.
 
     Attributes:
         access: "read", "write" (and read), "texture", or "sampled" (a texture that is not bound as storage).
-        name: of an array of the data, of an output, or else of scratch memory.
-        offset, size: which part of it is bound, in bytes; all of a texture is.
+        name: the name of an array of the data, of an output, or else of scratch memory.
+        offset, size: the bound range in bytes. Textures are bound whole.
     """
 
     access: str
@@ -43,10 +43,10 @@ class Launch:
     """One dispatch of a kernel.
 
     Attributes:
-        source: file with its WGSL, whose entry point is `main`.
-        bindings: what each binding is bound to, in order; the uniforms come behind them.
-        uniforms: the uniform buffer in hexadecimal; "" where there is none.
-        grid: workgroups in x, y, z.
+        source: the file of its WGSL, whose entry point is `main`.
+        bindings: the resource of each binding, in order. The uniforms follow them.
+        uniforms: the uniform buffer in hexadecimal, or "" if there is none.
+        grid: the number of workgroups in x, y, z.
     """
 
     source: str | os.PathLike[str]
@@ -76,13 +76,13 @@ class _Texture(Packing):
 def launch(
     context: MLContext, launches: Sequence[Launch], data: Mapping[str, Array], outputs: Mapping[str, tuple[str, Sequence[int]]]
 ) -> dict[str, Array]:
-    """Run kernels one after the other and return what they have written.
+    """Run kernels one after the other, and return the outputs.
 
     Args:
-        context: where to run.
+        context: the context of the run.
         launches: the dispatches in order.
-        data: arrays by name, as large as they are bound or smaller.
-        outputs: name -> data type and shape of what comes back. An output that is among the data too is updated in place.
+        data: the arrays by name, as large as their bound ranges or smaller.
+        outputs: name -> data type and shape of each output. An output that is among the data too is updated in place.
 
     Raises:
         NotSupportedError: the context has no device.
@@ -156,11 +156,11 @@ def launch(
 
 @dataclass(frozen=True)
 class Installed:
-    """Kernels as they are installed, and what they are bound to but for operands and results.
+    """Installed kernels with their resources, except operands and results.
 
     Attributes:
-        launches: the dispatches; their `source` is the name of a kernel.
-        constants: packed constants, by name.
+        launches: the dispatches. Their `source` is the name of a kernel.
+        constants: the packed constants by name.
     """
 
     launches: tuple[Launch, ...]
@@ -173,7 +173,7 @@ def installed(graph: MLGraph, dispatches: Sequence[PlannedDispatch], values: Map
     Args:
         graph: the graph.
         dispatches: the kernels.
-        values: what else than constants and scratch memory they are bound to: name -> where it lies.
+        values: the names of their other resources -> the resource. Constants and scratch memory are not among them.
     """
     plan = graph.plan
     assert plan is not None

@@ -19,7 +19,7 @@ from webnn_wgpu.plan.planner import node_label
 from webnn_wgpu.reference.interpreter import evaluate
 
 Seen = Callable[[int, list["Array | None"], list["Array | None"]], None]
-"""Called for each node that ran: its position in the graph, its operands and its results; None for what nobody can read."""
+"""A function that is called for each finished node with its position, operands and results. Unreadable values are None."""
 
 
 class ObservedValues:
@@ -27,7 +27,7 @@ class ObservedValues:
 
     Args:
         graph: the graph after its passes.
-        seen: what is shown every node.
+        seen: the function that gets every node.
     """
 
     def __init__(self, graph: Graph, seen: Seen) -> None:
@@ -40,7 +40,7 @@ class ObservedValues:
         self._next = 0
 
     def __call__(self, position: int | None, made: Mapping[int, Array]) -> None:
-        """Take what a run shows its observer."""
+        """Store the values that a run passes to its observer."""
         if position is None:
             self._arrays, self._left, self._next = {**self.graph.constants, **made}, Counter(self._readers), 0
             return
@@ -99,12 +99,12 @@ def part_of(graph: Graph, nodes: Iterable[Node], constants: Mapping[int, Array],
     """Return a graph of some nodes alone, whose other operands are its inputs, named by value.
 
     Args:
-        graph: what has the nodes' values.
+        graph: the graph of the nodes' values.
         nodes: the nodes, in an order in which they can run.
         constants: the operands that are constants.
-        every: whether all results are outputs, not just those that no other node reads.
+        every: whether all results are outputs, not just those without a consumer among the nodes.
     """
-    # A node of the graph stands for itself alone, whatever it came from.
+    # A node of this graph has itself as its only origin.
     alone = tuple(replace(n, label=node_label(n), origins=(Origin(n.id, node_label(n)),)) for n in nodes)
     made = [value for node in alone for value in node.outputs]
     read = list(dict.fromkeys(value for node in alone for value in node.operands))

@@ -47,12 +47,12 @@ def onnxruntime() -> Any:
 
 
 def run_onnxruntime(model: Any, feeds: Mapping[str, Array], outputs: Sequence[str] | None = None) -> dict[str, Array]:
-    """Run a model by onnxruntime on the CPU, as it is written: fused, 4-bit products round their activations to 8 bits.
+    """Run a model by onnxruntime on the CPU without fusion: fused, 4-bit products round their activations to 8 bits.
 
     Args:
-        model: path or bytes of an ONNX model.
+        model: the path or bytes of an ONNX model.
         feeds: the inputs.
-        outputs: names of the outputs that are wanted; default all.
+        outputs: the names of the requested outputs. None is all of them.
 
     Raises:
         NotSupportedError: onnxruntime is not installed, or cannot run the model.
@@ -70,7 +70,7 @@ def run_onnxruntime(model: Any, feeds: Mapping[str, Array], outputs: Sequence[st
 
 
 def graphs_of(model: Model, feeds: Mapping[str, Any]) -> dict[MLGraph, Mapping[str, Any]]:
-    """Run a model and return the WebNN graphs that it runs, with what each was given."""
+    """Run a model, and return the WebNN graphs of the run with their inputs."""
     with watched() as watch:
         model.run(feeds)
     if not watch.inputs:
@@ -88,13 +88,13 @@ def graphs_of(model: Model, feeds: Mapping[str, Any]) -> dict[MLGraph, Mapping[s
 def diff_nodes(model: Model, feeds: Mapping[str, Any], folder: Path | None) -> GraphDiff:
     """Compare an ONNX model's nodes with onnxruntime.
 
-    Both run the whole model with every result as an output. A node whose result is off is then run by itself, on the operands
-    that it had in onnxruntime, so that an earlier error does not count for it.
+    Both run the whole model with every result as an output. A node with a wrong result then runs by itself, on its operands in
+    onnxruntime, so that an earlier error does not count for it.
 
     Args:
         model: the model.
         feeds: its inputs.
-        folder: where programs that show what is wrong are written; None for a new folder.
+        folder: the folder for repros. None is a new folder.
     """
     whole = _whole(model.source)
     own = [output.name for output in whole.graph.output]

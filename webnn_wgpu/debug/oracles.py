@@ -1,4 +1,4 @@
-"""What knows the right results of an operator on the operands it had: the numpy reference, or another graph."""
+"""The oracles, which compute the expected results of an operator from its operands: the numpy reference, or another graph."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from webnn_wgpu.runtime.program import Program
 
 
 class Oracle(Protocol):
-    """What results should be."""
+    """A source of expected results."""
 
     name: str
 
     def judge(
         self, position: int, operands: Sequence[Array | None], found: Sequence[Array | None], by_transforms: bool
     ) -> list[Judgement] | None:
-        """Judge the results of a node of the graph after its passes; None where no accuracy is promised."""
+        """Judge the results of a node of the optimized graph. None if the node has no promised accuracy."""
         ...
 
     def judge_alone(
@@ -52,7 +52,7 @@ class Reference:
     def judge(
         self, position: int, operands: Sequence[Array | None], found: Sequence[Array | None], by_transforms: bool
     ) -> list[Judgement] | None:
-        """Judge by what the reference makes of the operands."""
+        """Compare the results with those of the reference on the same operands."""
         node = self._optimized.nodes[position]
         if _unknown(node):
             return None
@@ -61,7 +61,7 @@ class Reference:
     def judge_alone(
         self, graph: Graph, node: Node, operands: Sequence[Array | None], found: Sequence[Array | None]
     ) -> list[Judgement] | None:
-        """Judge by what the reference makes of the operands."""
+        """Compare the results with those of the reference on the same operands."""
         return judge(graph, node, operands, found)
 
     def outputs(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
@@ -74,7 +74,7 @@ class Reference:
 
 
 def _unknown(node: Node) -> bool:
-    """Return whether a node is a kernel of the program's own, of which only the program knows what it computes."""
+    """Return whether a node is a kernel of the application without a reference."""
     return OPS[node.op].opaque and node.attrs["kernel"].reference is None
 
 
@@ -97,7 +97,7 @@ class OtherGraph:
     def judge(
         self, position: int, operands: Sequence[Array | None], found: Sequence[Array | None], by_transforms: bool
     ) -> list[Judgement] | None:
-        """Judge by what the other graph's kernel makes of the operands; both may be off by as much as the operator may."""
+        """Compare the results with those of the other graph's kernel, within the bounds of both together."""
         node = self._optimized.nodes[position]
         expected = self._results(position, operands)
         allowed = bounds(self._optimized, node, operands, expected, patches=by_transforms)
@@ -128,7 +128,7 @@ class OtherGraph:
 
 
 def _shape_of(graph: Graph) -> list[tuple[object, ...]]:
-    """Return what two graphs have in common if the one's nodes can be run for the other's."""
+    """Return a key that is equal for graphs whose nodes can run for each other."""
     return [
         (node.op, node.inputs, node.outputs, *(graph.type(value) for value in (*node.operands, *node.outputs)))
         for node in graph.nodes

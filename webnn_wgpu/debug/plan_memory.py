@@ -27,7 +27,7 @@ class PlanMemory:
         self._plan = plan
         self._ends: dict[tuple[str, str], BufferBytes] = {}
         for name, type_ in plan.inputs.items():
-            held = _unwritten(type_.size_bytes)  # what lies behind the last element is not ours to rely on
+            held = _unwritten(type_.size_bytes)  # The content of the padding is undefined.
             held.fill(tensor_bytes(feeds[name]))
             self._ends["input", name] = held
         for name, type_ in plan.outputs.items():
@@ -38,14 +38,14 @@ class PlanMemory:
         self._uniforms = BufferBytes.of(np.frombuffer(plan.uniforms, np.uint8))
 
     def resources(self, planned: PlannedDispatch) -> dict[int, dispatch.Resource]:
-        """Return what a dispatch binds, by binding."""
+        """Return the resources of a dispatch by binding."""
         found = {i: self._resource(r) for i, r in enumerate(planned.bindings)}
         if planned.uniform_size:
             found[len(found)] = dispatch.BufferWindow(self._uniforms, planned.uniform_offset, planned.uniform_size)
         return found
 
     def take(self, position: int, found: Mapping[int, Array]) -> None:
-        """Have what a dispatch binds hold bytes that were found there before it, by binding."""
+        """Set the resources of a dispatch, by binding, to bytes that were read before it on the device."""
         written = {(r.kind, r.key) for d in self._plan.dispatches[:position] for r in _written(d)}
         for i, content in found.items():
             resource = self._plan.dispatches[position].bindings[i]
@@ -88,7 +88,7 @@ class PlanMemory:
             for p in self._plan.places.values()
             if (p.kind, p.key) == (resource.kind, resource.key)
         ]
-        if resource.kind == "output":  # its value may lie elsewhere too: what gives an operand back is a view of that
+        if resource.kind == "output":  # Its value may have another allocation: a result that equals an operand is a view of it.
             ends.append(self._plan.outputs[str(resource.key)].size_bytes)
         paddings = [end - e for e in ends if 0 <= end - e < STORAGE_ALIGNMENT_BYTES]
         # Scratch memory is no value, and has padding too.

@@ -1,4 +1,4 @@
-"""What comparing a graph's operators has found."""
+"""The report of a comparison of a graph's operators."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ _TITLES = ("operator", "kind", "type", "wrong", "max error", "ULP", "of allowed"
 
 @dataclass(frozen=True, kw_only=True)
 class OperatorDiff(Comparison):
-    """How far the results of an operator, or of operators in one kernel, are from what its operands should give.
+    """The deviation of the results of an operator, or of the operators in one kernel, from the expected results.
 
     Attributes:
-        label: the operator, by label, else by name and number; of several in one kernel, what the plan calls them together.
-        op: name of the operator in the specification; of several in one kernel the names, with a plus between them.
+        label: the operator's label, else its name and number. Several operators in one kernel have the label of the plan.
+        op: the name of the operator in the specification, or the names of several operators with a plus between them.
         labels: the operators of the source graph that it stands for, each once.
-        kernels: names of the kernels that compute it, as `MLGraph.kernels` has them.
-        overridden: whether one of them is a source of the caller's.
-        output: which of its results the numbers are of: the one that is furthest off.
-        repro_path: of the first and of the worst that are wrong, a Python file that shows it on its own; else "".
+        kernels: the names of its kernels in `MLGraph.kernels`.
+        overridden: whether one of them has a caller's source.
+        output: the number of the worst result, which the numbers describe.
+        repro_path: the path of a Python file that shows the error by itself, for the first and the worst wrong operator. Else
+            "".
     """
 
     label: str
@@ -57,15 +58,15 @@ class OperatorDiff(Comparison):
 
 @dataclass(frozen=True)
 class GraphDiff:
-    """What `diff` has found. `print` shows the first operator that is wrong, and the others that are.
+    """The report of `diff`. `print` shows the first wrong operator, and the others.
 
     Attributes:
-        against: what the graph was compared with.
-        operators: every operator, or kernel of several, that was compared, in the order in which they ran.
-        outputs: how far the graph's outputs are from those of a whole run of what it was compared with, by name. What errors a
-            graph may add up is not known, so these are only told.
-        uncompared: labels of what could not be compared: for its operands no accuracy is promised, or nothing is known of what
-            it should compute.
+        against: the name of the oracle.
+        operators: every compared operator, or kernel of several, in the order of the run.
+        outputs: the deviation of the graph's outputs from those of a whole run of the oracle, by name. The errors that a graph
+            may accumulate are unknown, so these are for information only.
+        uncompared: the labels of operators without a comparison: their operands have no promised accuracy, or their expected
+            results are unknown.
     """
 
     against: str
@@ -85,11 +86,11 @@ class GraphDiff:
 
     @property
     def worst(self) -> OperatorDiff | None:
-        """The operator that is furthest off in terms of what it may be. None where all agree."""
+        """The operator with the largest error relative to its bound. None if all results agree."""
         return max(self.wrong, key=badness, default=None)
 
     def of(self, label: str) -> tuple[OperatorDiff, ...]:
-        """Return what was compared of the operator of a label."""
+        """Return the comparisons of the operator with a label."""
         return tuple(each for each in self.operators if label == each.label or label in each.labels)
 
     def summary(self) -> str:
@@ -103,11 +104,11 @@ class GraphDiff:
         return f"{count}: {len(self.wrong)} wrong, the first is {self.first.label} ({self.first.op}){left}"
 
     def with_repros(self, repros: Mapping[int, Repro], folder: Path | Callable[[], Path]) -> GraphDiff:
-        """Return the report with the programs written that show the first and the worst operator that are wrong.
+        """Return the report, and write the programs that show the first and the worst wrong operator.
 
         Args:
-            repros: programs by the position of an operator among `operators`.
-            folder: where to write, or what makes the folder if there is anything to write.
+            repros: the programs by the position of an operator among `operators`.
+            folder: the folder for the files, or a function that creates the folder if there are files to write.
         """
         operators = list(self.operators)
         shown = [each for each in (self.first, self.worst) if each is not None]
@@ -120,7 +121,7 @@ class GraphDiff:
         return replace(self, operators=tuple(operators))
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the lines of a table of what is wrong: operator, kind, type, wrong elements, errors."""
+        """Return the rows of a table of wrong operators: operator, kind, type, wrong elements, errors."""
         return [
             (w.label, w.op, w.type, str(w.wrong), f"{w.max_abs_error:.3g}", f"{w.max_ulp:.7g}", f"{w.share:.3g}")
             for w in self.wrong
@@ -142,5 +143,5 @@ class GraphDiff:
 
 
 def badness(found: OperatorDiff) -> tuple[float, float]:
-    """Return what the worst has most of."""
+    """Return the sort key of wrong operators, whose maximum is the worst."""
     return found.share, found.max_ulp

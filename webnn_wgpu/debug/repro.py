@@ -1,4 +1,4 @@
-"""One operator, or one kernel of several, as a Python program of its own that shows what is wrong with it."""
+"""Repros: Python programs that show the error of one operator, or of one kernel of several operators."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ sys.exit(0 if all(results) else 1)
 
 @dataclass(frozen=True, kw_only=True)
 class Repro:
-    """What a program that shows an error needs.
+    """The content of a program that shows an error.
 
     Attributes:
-        device: where the error was found, for people.
+        device: the device of the error, for people.
         software: whether that was a software adapter.
-        data: the operands, by the names that the program has for them.
-        expected: what the results should be, by name.
-        lines: the part of the program that computes `found`, the results by name. `{stem}` is where a file's name begins.
-        sources: WGSL, or a model's bytes, by what comes behind `{stem}` in the name of its file.
+        data: the operands by their names in the program.
+        expected: the expected results by name.
+        lines: the part of the program that computes `found`, the results by name. `{stem}` begins the names of its files.
+        sources: WGSL, or a model's bytes, by the part of a file's name behind `{stem}`.
     """
 
     device: str
@@ -110,14 +110,14 @@ class Repro:
 def kernels_repro(
     graph: MLGraph, kernels: Sequence[Kernel], operands: Mapping[int, Array], judged: Mapping[int, Judgement], copy: str = ""
 ) -> Repro:
-    """Return what shows the error of kernels as they are installed.
+    """Return a program that shows the error of installed kernels.
 
     Args:
-        graph: the graph in which it was found.
+        graph: the graph of the error.
         kernels: the kernels.
-        operands: what they were given, by value.
-        judged: what the results should be, by value.
-        copy: name of the output that they fill with a copy of the operand, if they do.
+        operands: their operands by value.
+        judged: the expected results by value.
+        copy: the name of the output that they fill with a copy of the operand, or "".
     """
     plan = graph.plan
     assert plan is not None
@@ -178,15 +178,15 @@ def operator_repro(
     constants: Mapping[int, Array],
     judged: Sequence[Judgement],
 ) -> Repro:
-    """Return what shows the error of an operator that is built by itself.
+    """Return a program that shows the error of an operator in a graph of its own.
 
     Args:
-        graph: the graph in which it was found.
+        graph: the graph of the error.
         node: the operator.
         within: the graph of the node.
-        operands: what it was given.
-        constants: those operands that are constants, by value.
-        judged: what its results should be.
+        operands: its operands.
+        constants: the constant operands by value.
+        judged: the expected results.
     """
     part = part_of(within, [node], constants)
     data = {f"v{v}": a for v, a in zip(node.inputs, operands, strict=True) if v is not None and a is not None}
@@ -259,7 +259,7 @@ def _call(node: Node, several: bool) -> str:
     optional = {} if op.variadic else dict(zip(op.operand_names(len(operands)), operands, strict=True))
     options = {snake_case(o.name): v for o in op.operands if not o.required and (v := optional.get(o.name))} | attrs
     if not set(parameters) >= set(options):
-        # What only passes make, or a method that takes it in another form.
+        # An operator that only passes create, or a method with another form of the options.
         call = f'builder._operator("{node.op}", [{", ".join(o or "None" for o in operands)}], {{{_pairs(attrs)}}}, {label!r})'
         return call if several else f"{call}[0]"
     arguments = [*(o or "None" for o in required), *(f"{name}={text}" for name, text in options.items()), f"label={label!r}"]

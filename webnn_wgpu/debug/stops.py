@@ -20,17 +20,17 @@ class Quit(Exception):
 class Stop:
     """An invocation before a statement.
 
-    What `on_stop` does with it decides when it stops again: at the next breakpoint, unless told.
+    `on_stop` decides when it stops again. The default is the next breakpoint.
 
     Attributes:
-        kernel: the kernel's name.
-        line: line of the WGSL, from 1.
-        text: that line.
-        function: the function it is in.
-        calls: lines of the calls that lead there, the outermost first.
-        invocation: its global_invocation_id.
-        active: how many of the invocations that run side by side run this statement too.
-        variables: parameters and variables of the function by name: numpy's numbers and arrays, structures as dicts.
+        kernel: the name of the kernel.
+        line: the line of the WGSL, from 1.
+        text: the text of that line.
+        function: the current function.
+        calls: the lines of the calls that lead there, the outermost first.
+        invocation: the global_invocation_id.
+        active: the number of the invocations side by side that run this statement too.
+        variables: the parameters and variables of the function by name: numpy's numbers and arrays, structures as dicts.
     """
 
     def __init__(self, kernel: str, lines: list[str], node: SyntaxNode, machine: Machine, lane: int) -> None:
@@ -46,7 +46,7 @@ class Stop:
 
     @property
     def variables(self) -> Mapping[str, Any]:
-        """What the function's names mean to the invocation."""
+        """The values of the function's names in the invocation."""
         return self._machine.variables_in(self._lane)
 
     def evaluate(self, expression: str) -> Any:
@@ -58,7 +58,7 @@ class Stop:
         return self._machine.inspect(expression, self._lane)
 
     def step(self) -> None:
-        """Stop at the next statement of the invocation, in whatever function."""
+        """Stop at the next statement of the invocation, in any function."""
         self.mode = "step"
 
     def next(self) -> None:
@@ -70,7 +70,7 @@ class Stop:
         self.mode = "resume"
 
     def quit(self) -> None:
-        """End the interpretation; buffers stay as they are."""
+        """End the interpretation. Buffers keep their content."""
         self.mode = "quit"
 
     def around(self, lines: int = 4) -> str:
@@ -84,14 +84,14 @@ class Stop:
 
 
 class Stopper:
-    """Stops a kernel at breakpoints.
+    """A debugger that stops a kernel at breakpoints.
 
     Args:
-        kernel: the kernel's name.
-        source: its WGSL.
-        breakpoints: lines.
-        invocation: global_invocation_id of the invocation that stops; default the first that comes to a breakpoint.
-        on_stop: called at each stop.
+        kernel: the name of the kernel.
+        source: the WGSL.
+        breakpoints: the line numbers.
+        invocation: the global_invocation_id of the invocation that stops. None is the first one at a breakpoint.
+        on_stop: a function that is called at each stop.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Stopper:
                 allowed=f"1..{len(self._lines)}",
             )
         self._breakpoints, self._invocation, self._on_stop = frozenset(breakpoints), invocation, on_stop
-        # Whoever names an invocation and no line wants to follow it from its first statement on.
+        # An invocation without breakpoints stops at its first statement.
         self._mode, self._depth = ("step" if invocation is not None and not breakpoints else "resume"), 0
 
     def before(self, node: SyntaxNode, machine: Machine) -> None:
@@ -143,7 +143,7 @@ l  list the source around here            w  where: the calls that lead here"""
 
 
 class Prompt:
-    """An `on_stop` that asks on a terminal what to do.
+    """An `on_stop` that asks for commands on a terminal.
 
     Args:
         read: returns the next command.

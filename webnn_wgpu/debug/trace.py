@@ -1,4 +1,4 @@
-"""`debug.trace`: what the `dbg` statements of a running kernel are given."""
+"""`debug.trace`: the values of the `dbg` statements of a running kernel."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..runtime.tracing import Records, Tracer
 from ..runtime.trials import trace_kernel
 
 LIMIT = 4096
-"""Values that are kept, if nobody says."""
+"""The default number of values that a trace holds."""
 
 Id: TypeAlias = tuple[int, int, int]
 
@@ -38,15 +38,15 @@ _IDS = ("workgroup", "invocation", "global")
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TracedValue:
-    """What one `dbg` statement was given once.
+    """One value of a `dbg` statement.
 
     Attributes:
         workgroup: the workgroup.
-        invocation: the invocation in it, `local_invocation_id`.
-        name: what the statement calls the value.
+        invocation: the `local_invocation_id`.
+        name: the name of the value in the statement.
         value: a numpy scalar, or an array of a vector's components.
-        occurrence: how often this invocation had come by the statement before.
-        place: where the statement stands.
+        occurrence: the number of times that this invocation reached the statement before.
+        place: the location of the statement.
     """
 
     workgroup: Id
@@ -61,12 +61,12 @@ Where: TypeAlias = str | Mapping[str, Any] | Callable[[TracedValue], bool] | Non
 
 
 class Trace(Sequence[TracedValue]):
-    """What the `dbg` statements of a kernel were given: by invocation, then in the order of the run. `print` shows a table.
+    """The values of the `dbg` statements of a kernel, by invocation, then in the order of the run. `print` shows a table.
 
     Attributes:
-        total: how many values there were; more than are here where the buffer was too small.
-        lost: how many did not fit.
-        result: what `trace_wgsl` ran returned; None otherwise.
+        total: the number of values. It exceeds the length of the trace if the buffer was too small.
+        lost: the number of values that did not fit.
+        result: the result of the run of `trace_wgsl`. None for `trace`.
     """
 
     def __init__(self, values: Sequence[TracedValue], total: int, lost: int, result: Any = None) -> None:
@@ -117,31 +117,31 @@ def trace(
     wgsl: str | os.PathLike[str] | None = None,
     limit: int = LIMIT,
 ) -> Trace:
-    """Run a graph up to one kernel, and return what the `dbg` statements of that are given.
+    """Run a graph up to one kernel, and return the values of that kernel's `dbg` statements.
 
-    `dbg(value, "name");` may stand wherever a statement may: in a template of the package, in a source of `wgsl_op`, and in one
-    that overrides a kernel. Scalars and vectors of f32, i32, u32, f16 and bool are shown. Other runs are without them: their
-    kernels are those of sources in which no `dbg` was written.
+    A source may have `dbg(value, "name");` at the position of any statement: in a template of the package, in a source of
+    `wgsl_op`, and in one that overrides a kernel. The values are scalars and vectors of f32, i32, u32, f16 and bool. Other runs
+    use kernels from sources without the `dbg` statements.
 
     Args:
         graph: the graph.
-        feeds: every input by name, as `MLContext.compute` takes them.
-        kernel: the kernel's name, or the label of an operator that one kernel computes.
-        where: which invocations. A mapping of `workgroup`, `invocation` (in its workgroup) and `global` to (x, y, z), where
-            each is a number, a `range`, or None for any, and what is left out is any; or a condition in WGSL on these names,
-            such as "workgroup.x == 0u && invocation.y < 2u". Both are applied on the device, so that what is not wanted
-            takes no room. Or a function of a `TracedValue`, which is applied to what the device wrote.
-        wgsl: a source, or a file, to trace in place of the kernel's.
-        limit: most values that are kept, 44 bytes each.
+        feeds: every input by name, as for `MLContext.compute`.
+        kernel: the name of the kernel, or the label of an operator that one kernel computes.
+        where: the traced invocations. A mapping of `workgroup`, `invocation` (in its workgroup) and `global` to (x, y, z)
+            selects them, each a number, a `range`, or None for any. Missing entries permit any. A WGSL condition on these names
+            selects them too, such as "workgroup.x == 0u && invocation.y < 2u". The device applies both, so that other
+            invocations take no space in the buffer. A function of a `TracedValue` filters the values that the device wrote.
+        wgsl: a source, or a file, to trace instead of the kernel's source.
+        limit: the maximum number of values, 44 bytes each.
 
     Returns:
         The values, as a sequence and, by `print`, as a table.
 
     Raises:
-        MLTypeError: no kernel is meant, or more than one; it has no `dbg` statement; `where` or `limit` makes no sense; or the
-            inputs are wrong.
-        OperationError: the source or `where` does not compile, a value is no scalar or vector, or the kernel binds as many
-            storage buffers as the device allows: one more is needed.
+        MLTypeError: no kernel has the name, or more than one. The kernel has no `dbg` statement, `where` or `limit` is invalid,
+            or the inputs are.
+        OperationError: the source or `where` does not compile, or a value is no scalar or vector. Or the kernel already binds
+            as many storage buffers as the device allows, and the trace needs one more.
         InvalidStateError: the graph was destroyed, the context lost, or a run in steps has not finished.
         NotSupportedError: the numpy reference has no kernels.
 
@@ -181,7 +181,7 @@ def trace_wgsl(
     where: Where = None,
     limit: int = LIMIT,
 ) -> Trace:
-    """Run a shader as `run_wgsl` does and return what its `dbg` statements are given; `trace` tells about them.
+    """Run a shader like `run_wgsl`, and return the values of its `dbg` statements, see `trace`.
 
     Args:
         source: WGSL with an entry point `main`.
@@ -190,11 +190,11 @@ def trace_wgsl(
         constants: as for `run_wgsl`.
         context: as for `run_wgsl`.
         label: as for `run_wgsl`.
-        where: which invocations; see `trace`.
-        limit: most values that are kept.
+        where: the traced invocations, as for `trace`.
+        limit: the maximum number of values.
 
     Returns:
-        The values; `result` is what `run_wgsl` returns.
+        The values. `result` is the result of `run_wgsl`.
 
     Raises:
         MLTypeError, OperationError, InvalidStateError: as `run_wgsl` and `trace` do.
@@ -235,7 +235,7 @@ def _check(source: SourceMap, limit: int, label: str) -> None:
 
 
 def _condition(where: Where, label: str) -> tuple[str, Callable[[TracedValue], bool]]:
-    """Return what the device is to check, in WGSL, and what is checked of what it wrote."""
+    """Return the WGSL condition for the device, and the filter for the values that it wrote."""
     if where is None or callable(where):
         return "true", where or (lambda _: True)
     if isinstance(where, str):
@@ -260,7 +260,7 @@ def _condition(where: Where, label: str) -> tuple[str, Callable[[TracedValue], b
 
 def _trace(records: Records, source: SourceMap, keep: Callable[[TracedValue], bool], result: Any = None) -> Trace:
     words = records.words
-    # Workgroup and invocation, last dimension first, as they are numbered; the sort keeps the order of each invocation.
+    # Workgroup and invocation, last dimension first, as WebGPU numbers them. The sort preserves the order of each invocation.
     order = np.lexsort([words[:, i] for i in (3, 4, 5, 0, 1, 2)])
     found = [value for value in _decoded(records, words[order], source) if keep(value)]
     return Trace(found, records.total, records.total - len(words), result)

@@ -21,18 +21,18 @@ from webnn_wgpu.runtime.program import Program
 from webnn_wgpu.runtime.trials import try_source
 
 RUNS = 20
-"""How often each kernel is timed, if nobody says."""
+"""The default number of timed runs of each kernel."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResultError:
-    """How far one result of a kernel is from what the original computes.
+    """The difference between one result of a kernel and the result of the original.
 
     Attributes:
-        type: data type and shape, as `float32[2, 3]`.
-        elements: how many there are.
-        different: how many are not the same.
-        max_abs_error: the largest difference; infinite where a NaN or infinity has no counterpart.
+        type: the data type and shape, as `float32[2, 3]`.
+        elements: the number of elements.
+        different: the number of elements that differ.
+        max_abs_error: the largest difference. Infinite if a NaN or infinity has no counterpart.
         max_ulp: the largest distance in representable numbers of the data type.
     """
 
@@ -53,13 +53,15 @@ class ResultError:
 
 @dataclass(frozen=True)
 class KernelTrial:
-    """A source against the kernel it is to replace. `print` shows it; truth is whether the results are the same.
+    """A comparison of a source with the kernel that it would replace. `print` shows it.
+
+    The object is true if the results are equal.
 
     Attributes:
-        kernel: the kernel's name.
-        results: one for each result of its operator.
-        microseconds: what the source takes on the device, the median of several runs; None where it takes no timestamps.
-        original_microseconds: what the original takes, in runs in between.
+        kernel: the name of the kernel.
+        results: one entry for each result of its operator.
+        microseconds: the device time of the source, the median of several runs. None if the device takes no timestamps.
+        original_microseconds: the device time of the original, in alternating runs.
     """
 
     kernel: str
@@ -89,24 +91,24 @@ def try_kernel(
     *,
     runs: int = RUNS,
 ) -> KernelTrial:
-    """Run a source in the place of a kernel, compare its results with the original's, and time both in turn.
+    """Run a source instead of a kernel, compare its results with the original's, and time both in turn.
 
-    What is installed in the graph stays so: `MLGraph.override` installs a source.
+    The graph keeps its installed kernels: `MLGraph.override` installs a source.
 
     Args:
         graph: the graph.
-        feeds: every input by name, as `MLContext.compute` takes them.
-        kernel: the kernel's name, or the label of an operator that one kernel computes.
-        wgsl: path of a file, or WGSL itself, with the entry point `main`; default the source that overrides the kernel.
-        runs: how often each is timed; 0 for not at all.
+        feeds: every input by name, as for `MLContext.compute`.
+        kernel: the name of the kernel, or the label of an operator that one kernel computes.
+        wgsl: the path of a file, or WGSL with the entry point `main`. None is the source that overrides the kernel.
+        runs: the number of timed runs of each. 0 takes no times.
 
     Returns:
-        How far the results are apart, and the times.
+        The differences of the results, and the times.
 
     Raises:
-        MLTypeError: no kernel is meant, or more than one; there is no source; or the inputs are wrong.
+        MLTypeError: no kernel has the name, or more than one. There is no source, or the inputs are invalid.
         OSError: the file cannot be read.
-        OperationError: the source does not compile, or binds something else: the message names file, line and column.
+        OperationError: the source does not compile, or its bindings differ. The message names file, line and column.
         InvalidStateError: the graph was destroyed, the context lost, or a run in steps has not finished.
         NotSupportedError: the numpy reference has no kernels.
 
@@ -138,10 +140,10 @@ def try_kernel(
 
 
 def inputs_of(graph: MLGraph, run: Callable[[], object]) -> dict[str, Array]:
-    """Return what the inputs of a graph are in the first run of it that a function makes.
+    """Return the inputs of a graph in the first of its runs that a function makes.
 
     Raises:
-        InvalidStateError: others look at the graph already.
+        InvalidStateError: another observer watches the graph.
     """
     given: list[Mapping[int, Array]] = []
     executable = executable_of(graph)

@@ -1,4 +1,4 @@
-"""What the values of a graph are in a run: range, mean, NaN and infinities, operator by operator."""
+"""Statistics of a graph's values in a run: range, mean, NaN and infinities, operator by operator."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ _BARS = " ▁▂▃▄▅▆▇█"
 
 @dataclass(frozen=True, kw_only=True)
 class ValueStatistics:
-    """What one value of a graph was in a run.
+    """Statistics of one value of a graph in a run.
 
     Attributes:
-        label: the operator that computes it, by label, else by name and number; or the name of an input of the graph.
-        operator: name of the operator in the specification, or "input".
-        output: which of the operator's outputs it is.
-        type: data type and shape, as `float32[2, 3]`.
-        min, max, mean: of the finite elements; NaN where there are none.
-        nan: how many elements are NaN.
-        inf: how many are infinite.
-        elements: how many there are.
-        histogram: how many elements are in each of `BINS` equal parts from min to max; empty where it was not asked for.
+        label: the operator's label, else its name and number, or the name of a graph input.
+        operator: the name of the operator in the specification, or "input".
+        output: the number of the operator's output.
+        type: the data type and shape, as `float32[2, 3]`.
+        min, max, mean: the statistics of the finite elements. NaN if there are none.
+        nan: the number of NaN elements.
+        inf: the number of infinite elements.
+        elements: the number of elements.
+        histogram: the number of elements in each of `BINS` equal intervals from min to max. Empty unless requested.
     """
 
     label: str
@@ -70,7 +70,7 @@ class ValueStatistics:
 
 @dataclass(frozen=True)
 class GraphValues:
-    """What the inputs and all intermediate values of a graph were in a run. `print` shows them as a table.
+    """Statistics of the inputs and all intermediate values of a graph in a run. `print` shows them as a table.
 
     Attributes:
         values: the inputs, then the results of the operators in an order in which these can run.
@@ -87,11 +87,11 @@ class GraphValues:
         return next((v for v in self.values if (self.nan and v.nan) or (self.inf and v.inf)), None)
 
     def of(self, label: str) -> tuple[ValueStatistics, ...]:
-        """Return the values of the operator, or input, of that label; none where there is no such operator."""
+        """Return the values of the operator or input with that label. Empty if there is none."""
         return tuple(value for value in self.values if value.label == label)
 
     def summary(self) -> str:
-        """Return one line: the first value with what is looked for."""
+        """Return a line with the first value that has a NaN or infinity, as requested."""
         first = self.first
         if first is None:
             kinds = " or ".join(name for name, wanted in (("NaN", self.nan), ("infinity", self.inf)) if wanted)
@@ -122,15 +122,15 @@ def _drawn(value: ValueStatistics) -> tuple[str, ...]:
 
 
 def values(graph: MLGraph, feeds: Mapping[str, Any], *, nan: bool = True, inf: bool = True) -> GraphValues:
-    """Run the operators of a graph one by one and return what each of their results was.
+    """Run the operators of a graph one by one, and return statistics of each result.
 
-    For this the source graph is compiled again without passes, with every result as an output, which takes memory for all of
-    them at once. So a value that a fused kernel never stores is seen too. Kernels that are overridden in `graph` are not in it:
-    `watch` looks at those.
+    The function compiles the source graph again without passes and with every result as an output, which takes memory for all
+    of them at once. The statistics therefore include values that a fused kernel never stores. They do not include kernels that
+    override others in `graph`: `watch` observes those.
 
     Args:
         graph: the graph.
-        feeds: every input by name, as `MLContext.compute` takes them.
+        feeds: every input by name, as for `MLContext.compute`.
         nan: whether the report's `first` looks for NaN.
         inf: whether it looks for infinities. Masks often hold them on purpose.
 
@@ -160,14 +160,14 @@ def values(graph: MLGraph, feeds: Mapping[str, Any], *, nan: bool = True, inf: b
 
 
 def statistics(label: str, operator: str, output: int, array: Array, histogram: bool = False) -> ValueStatistics:
-    """Return what a value was.
+    """Return the statistics of a value.
 
     Args:
-        label: the operator that made it, or the name of an input.
-        operator: name of the operator in the specification, or "input".
-        output: which of its outputs it is.
-        array: its elements.
-        histogram: whether to count how they are spread.
+        label: the operator that computes it, or the name of an input.
+        operator: the name of the operator in the specification, or "input".
+        output: the number of the operator's output.
+        array: the elements.
+        histogram: whether to compute the histogram.
     """
     numbers = array.astype(np.float64)
     finite = numbers[np.isfinite(numbers)]

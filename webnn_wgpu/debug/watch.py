@@ -22,7 +22,7 @@ from .observing import ObservedValues, observing
 from .values import INPUT, GraphValues, ValueStatistics, statistics
 
 FLOAT16_OVERFLOWS = 65520.0
-"""Half way between the largest float16 number and the next one would be: what is as large becomes infinite."""
+"""The midpoint between the largest float16 number and its hypothetical successor, from which numbers round to infinity."""
 
 _TITLES = ("run", "operator", "kind", "what", "elements", "first at")
 
@@ -31,19 +31,19 @@ Test = Callable[[Array], Array]
 
 @dataclass(frozen=True, kw_only=True)
 class Alarm:
-    """A value that left the range though what it was made of had not.
+    """A value that left the range although its operands had not.
 
     Attributes:
-        run: number of the run since the watch began, from 0.
-        label: the operator that made it, by label, else by name and number; or the name of an input of the graph.
-        op: name of the operator in the specification, or "input".
-        what: "NaN", "infinite", or "beyond float16".
-        count: how many elements.
-        elements: how many there are.
-        index: the first of them.
-        stored: whether a kernel has stored it. Else it is a value inside a kernel of several operators, as numpy computes it
-            from what that kernel was given.
-        output: which of the operator's outputs it is.
+        run: the number of the run since the watch began, from 0.
+        label: the label of the operator that computes it, else its name and number, or the name of a graph input.
+        op: the name of the operator in the specification, or "input".
+        what: the kind of the alarm: "NaN", "infinite", or "beyond float16".
+        count: the number of such elements.
+        elements: the number of all elements.
+        index: the index of the first such element.
+        stored: whether a kernel has stored it. Otherwise it is a value inside a kernel of several operators, as numpy computes
+            it from the operands of that kernel.
+        output: the number of the operator's output.
     """
 
     run: int
@@ -64,13 +64,13 @@ class Alarm:
 
 @dataclass(eq=False)
 class Watch:
-    """What `watch` has seen so far. `print` shows it.
+    """The observations of `watch` so far. `print` shows them.
 
     Attributes:
-        alarms: the values that left the range, run by run in the order in which they were made.
-        runs: how many runs were seen.
-        values: what every value of the last run was, where that was asked for: inputs, stored results, and what is inside
-            kernels of several operators.
+        alarms: the values that left the range, run by run in the order of their producers.
+        runs: the number of observed runs.
+        values: statistics of every value of the last run, if requested: inputs, stored results, and the values inside kernels
+            of several operators.
     """
 
     alarms: list[Alarm] = field(default_factory=list[Alarm])
@@ -79,7 +79,7 @@ class Watch:
 
     @property
     def first(self) -> Alarm | None:
-        """The first value that left the range; None if none has."""
+        """The first value that left the range. None if none has."""
         return next(iter(self.alarms), None)
 
     def summary(self) -> str:
@@ -107,15 +107,15 @@ class Watch:
 def watch(
     graph: MLGraph, *, nan: bool = True, inf: bool = True, f16_range: bool = True, values: bool = False
 ) -> Generator[Watch]:
-    """Look at every value of the runs of a graph meanwhile, and note which first left the range.
+    """Observe every value of the runs of a graph in the `with` block, and record the values that leave the range.
 
-    A value leaves it where nothing that it was made of had: masks that hold infinities on purpose, and what they are added to,
-    are no alarms. The graph runs as it is installed, kernels that are overridden included, and each result is read back, which
-    takes long. What is inside a kernel of several operators is computed in numpy from what the kernel was given.
+    A value leaves the range only if its operands had not. Masks that hold infinities on purpose, and sums with them, are
+    therefore no alarms. The graph runs with its installed kernels, overrides included. The watch reads back each result, which
+    takes long. It computes the values inside a kernel of several operators in numpy from the operands of the kernel.
 
     Args:
-        graph: the graph, whose runs by `compute` and `dispatch` are watched; not those by `dispatch_steps`, nor what `encode`
-            records.
+        graph: the graph. The watch observes its runs by `compute` and `dispatch`, but not those by `dispatch_steps` and
+            `encode`.
         nan: whether to look for NaN.
         inf: whether to look for infinities.
         f16_range: whether to look for float16 numbers that overflow, and, in a graph that keeps float16 values as float32
@@ -123,7 +123,7 @@ def watch(
         values: whether to keep minimum, maximum, mean and histogram of every value of the last run.
 
     Raises:
-        InvalidStateError: the graph was destroyed, its context lost, or others look at it already.
+        InvalidStateError: the graph was destroyed, its context lost, or another observer watches it.
 
     Example:
         >>> from webnn_wgpu import debug
@@ -147,7 +147,7 @@ def watch(
 
 
 class _Looker(ObservedValues):
-    """What looks at the values of runs."""
+    """The observer of a watch."""
 
     def __init__(self, graph: MLGraph, watch: Watch, tests: Mapping[str, Test], f16_range: bool, keep: bool) -> None:
         super().__init__(graph.optimized, self._look)
@@ -156,7 +156,7 @@ class _Looker(ObservedValues):
         self._kept: list[ValueStatistics] = []
 
     def __call__(self, position: int | None, made: Mapping[int, Array]) -> None:
-        """Take what a run shows its observer."""
+        """Examine the values that a run passes to its observer."""
         if position is None:
             self.end_run()
             self._watch.runs += 1
@@ -166,7 +166,7 @@ class _Looker(ObservedValues):
         super().__call__(position, made)
 
     def end_run(self) -> None:
-        """Keep what the values of a run were."""
+        """Store the statistics of a run's values."""
         if self._histograms and self._kept:
             self._watch.values = GraphValues(tuple(self._kept))
         self._kept = []
@@ -205,7 +205,7 @@ class _Looker(ObservedValues):
         *,
         stored: bool,
     ) -> None:
-        """Look at the results of an operator; those that `operands` explain are no alarms."""
+        """Examine the results of an operator. Results that `operands` explain cause no alarm."""
         for output, array in enumerate(results):
             if array is None:
                 continue
@@ -231,7 +231,7 @@ class _Looker(ObservedValues):
                     )
 
     def _tests_of(self, array: Array, origins: Sequence[Origin]) -> dict[str, Test]:
-        """Return what to look for in a value."""
+        """Return the tests of a value."""
         kind = str(array.dtype)
         if kind not in FLOATS:
             return {}

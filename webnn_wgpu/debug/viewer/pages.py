@@ -27,7 +27,7 @@ _FRAME_HEIGHT = 640
 
 
 class ViewedModel(Protocol):
-    """A model whose graphs are shown: what `webnn_wgpu.load` returns."""
+    """A model with graphs to show, for example the result of `webnn_wgpu.load`."""
 
     name: str
 
@@ -74,10 +74,10 @@ def view(
     languages: Sequence[str] = (),
     title: str = "",
 ) -> Page:
-    """Return a page that shows a graph, or all graphs of a model, as it was built and as it runs.
+    """Return a page that shows a graph, or all graphs of a model: the source graph, the optimized graph and the kernels.
 
-    The page has the operators with types and shapes, the groups that passes fused them to, kernels with their WGSL and
-    bindings, slots and lifetimes, and what each pass did. It is one file that loads nothing, and opens in any browser.
+    The page has the operators with types and shapes and the groups that passes fused. It also has kernels with their WGSL and
+    bindings, slots and lifetimes, and the effect of each pass. It is one file that loads nothing, and opens in any browser.
 
     Args:
         graph: a graph, or a model that has been compiled.

@@ -1,4 +1,4 @@
-"""What the page shows of one graph, as data for its script: boxes and lines, kernels and their sources, memory."""
+"""The data of one graph for the page's script: boxes and lines, kernels and their sources, memory."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _HEIGHTS = {"op": 54.0, "input": 38.0, "output": 38.0}
 
 
 def scene(graph: MLGraph, name: str, profile: GraphProfile | None, diff: GraphDiff | None) -> Record:
-    """Return all that the page shows of a graph.
+    """Return the data of a graph for the page.
 
     Args:
         graph: the graph.
-        name: what the page calls it.
-        profile: what its kernels took.
-        diff: how far its operators' results are off.
+        name: the name of the graph on the page.
+        profile: the times of its kernels.
+        diff: the errors of its operators.
     """
     plan, optimized = graph.plan, graph.optimized
     timed = {each.name: each for each in profile.kernels} if profile else {}
@@ -67,7 +67,7 @@ def scene(graph: MLGraph, name: str, profile: GraphProfile | None, diff: GraphDi
 
 
 def _errors(diff: GraphDiff | None) -> dict[str, float]:
-    """Return how far each operator's results are off, in terms of what they may be."""
+    """Return the error of each operator relative to its bound."""
     errors: dict[str, float] = {}
     for each in diff.operators if diff else ():
         share = min(each.share, _MOST) if each.share == each.share else _MOST
@@ -146,7 +146,7 @@ def _operator(
 
 
 def _operand_names(node: Node) -> list[str]:
-    """Return the names of a node's operands; of a fused node those by which its first reader of each knows it."""
+    """Return the names of a node's operands. An operand of a fused node has the name that its first consumer uses."""
     body = node.attrs.get("body")
     if not isinstance(body, Graph):
         return [*OPS[node.op].operand_names(len(node.inputs)), *("" for _ in node.inputs)]
@@ -159,7 +159,7 @@ def _operand_names(node: Node) -> list[str]:
 
 
 def _fate(node: Node, kernels: Sequence[int], kept: set[int] | None) -> str:
-    """Return why no kernel computes an operator; "" where one does."""
+    """Return the reason why no kernel computes an operator, or "" if one does."""
     if kernels:
         return ""
     if OPS[node.op].view:

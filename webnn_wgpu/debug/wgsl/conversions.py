@@ -15,7 +15,7 @@ from .values import Composite, Fault, Value, alike, concrete, converted, data_of
 
 
 def cast(value: Array, dtype: np.dtype[Any]) -> Array:
-    """Return numbers as ones of another type: floats are cut to the integers of the type, NaN to 0; integers wrap."""
+    """Return numbers in another type. Floats are truncated and clamped to an integer type, NaN to 0. Integers wrap."""
     if value.dtype == dtype:
         return value
     if dtype.kind == "b":
@@ -135,7 +135,7 @@ def _joined(parts: Array, dtype: str) -> Array:
 
 
 def _pack(dtype: str, scalar: str, limits: tuple[int, int] | None) -> Callable[[Value], Array]:
-    """Return a function that packs integers; what is out of the limits is clamped, without limits it wraps."""
+    """Return a function that packs integers. It clamps numbers to the limits, and wraps them without limits."""
 
     def call(value: Value) -> Array:
         given = converted(value, Numeric(scalar, (4,)))

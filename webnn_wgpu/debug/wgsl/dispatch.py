@@ -36,9 +36,9 @@ class BufferWindow:
 
     Attributes:
         buffer: the buffer.
-        offset: its first byte.
-        size: its bytes.
-        padding: how many of them, at the end, are there for convenience: what is written there means nothing.
+        offset: the offset of the part in bytes.
+        size: the size of the part in bytes.
+        padding: the number of padding bytes at its end, whose content has no meaning.
     """
 
     buffer: BufferBytes
@@ -53,7 +53,7 @@ class BufferWindow:
 
 
 Resource: TypeAlias = "BufferWindow | Array"
-"""What a binding is bound to: a part of a buffer, or the texels of a texture, `[height, width, 4]`."""
+"""The resource of a binding: a part of a buffer, or the texels of a texture, `[height, width, 4]`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,10 +71,10 @@ class SourceKernel:
     """A source with its constants.
 
     Args:
-        source: WGSL with one compute entry point, or one called `main`.
-        constants: values of `override` declarations.
-        name: what findings call it.
-        template: makes of a line and column of the source the place in a template.
+        source: the WGSL, with one compute entry point, or one named `main`.
+        constants: the values of `override` declarations.
+        name: the name in findings.
+        template: returns the template location of a line and column of the source.
 
     Raises:
         MLTypeError: it is not WGSL, or has no entry point.
@@ -113,7 +113,7 @@ class SourceKernel:
 
     @property
     def resources(self) -> dict[int, DeclaredResource]:
-        """What the source declares in bind group 0, by binding."""
+        """The resources that the source declares in bind group 0, by binding."""
         found: dict[int, DeclaredResource] = {}
         for variable in self._globals():
             binding, group = attribute(variable, "binding"), attribute(variable, "group")
@@ -141,11 +141,11 @@ class SourceKernel:
         budget: Budget,
         debugger: Debugger | None = None,
     ) -> tuple[Finding, ...]:
-        """Run workgroups of a grid, all unless some are given, and return what is found wrong.
+        """Run workgroups of a grid, or all of them, and return the findings.
 
         Raises:
-            MLTypeError: the source does what WGSL does not allow, or a resource is missing.
-            OperationError: it does not end.
+            MLTypeError: the source violates WGSL's rules, or a resource is missing.
+            OperationError: the source does not end.
         """
         before = _copied(resources)
         used = budget.left

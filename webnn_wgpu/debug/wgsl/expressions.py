@@ -48,11 +48,11 @@ class Frame:
     """A function while it runs.
 
     Attributes:
-        function: the function; None outside of all.
-        names: what its names mean at this point.
-        call: where it was called; None for the entry point.
+        function: the function. None outside of all functions.
+        names: the meanings of its names at this point.
+        call: the call. None for the entry point.
         caller: the frame of the caller.
-        result: what it returned so far.
+        result: the return values of the lanes that have returned.
     """
 
     function: Function | None
@@ -92,7 +92,7 @@ class Expressions:
         names: the module.
         wave: the invocations.
         variables: the variables of the module by name.
-        findings: where to tell what is wrong.
+        findings: the collector of faults.
     """
 
     def __init__(
@@ -102,14 +102,14 @@ class Expressions:
         self.mask: Mask = wave.every
         self.frame = Frame(function=None)
         self.poisoned: set[Site] = set()
-        """Where reads of what is not there find something else than 0."""
+        """The sites at which invalid reads return another value than 0."""
         self._raced: Array | None = None
         """The invocations whose last read was in a race."""
         self.quiet = False
-        """Whether accesses are nobody's, and not watched."""
+        """Whether accesses are not recorded, because no invocation makes them."""
 
     def evaluate(self, node: Expression) -> Value:
-        """Return the value of an expression in the active lanes; what it is in others means nothing."""
+        """Return the value of an expression in the active lanes. Its value in other lanes has no meaning."""
         try:
             return self._EVALUATE[type(node)](self, node)
         except Fault as fault:
@@ -173,7 +173,7 @@ class Expressions:
                 return meaning([self.evaluate(a) for a in arguments])
 
     def _meaning(self, node: CallExpression) -> Meaning:
-        """Return what is called: a function of the module, one of the values of its arguments, or an intrinsic by its name."""
+        """Return the callee: a function of the module, a function of the argument values, or the name of an intrinsic."""
         callee, name = node.callee, node.callee.name
         function = self.names.function(name)
         if function is not None:
@@ -229,7 +229,7 @@ class Expressions:
         return found
 
     def reach(self, node: Expression, writing: bool = False) -> Place | Value:
-        """Return the place that an expression means; of one that means none, its value."""
+        """Return the place of an expression, or its value if it has no place."""
         try:
             match node:
                 case Name():
@@ -314,7 +314,7 @@ class Expressions:
     # memory -----------------------------------------------------------------------------------------------------------
 
     def load(self, place: Place, node: SyntaxNode) -> Value:
-        """Return what is at a place; 0 where that is outside of a variable."""
+        """Return the value at a place, or 0 for a place outside of a variable."""
         if isinstance(place, LocalPlace):
             return place.load()
         if isinstance(place.type, ArrayType) and place.type.count is None:
@@ -332,7 +332,7 @@ class Expressions:
         return merged(place.outside, poison(place.type) if poisoned else zero(place.type), value)
 
     def store(self, place: Place, value: Value, node: SyntaxNode) -> None:
-        """Put a value at a place, in the active lanes; what is outside of a variable is not written."""
+        """Store a value at a place in the active lanes. A place outside of a variable stays unchanged."""
         if isinstance(place, LocalPlace):
             place.store(value, self.mask)
             return
@@ -346,7 +346,7 @@ class Expressions:
         memory.store(place.type, _of_lanes(place.offsets, lanes), of_data(place.type, data))
 
     def watch(self, place: MemoryPlace, node: SyntaxNode, *, writing: bool, atomic: bool = False) -> Array | None:
-        """Take note of an access by the active lanes and tell what is wrong with it; return the lanes inside the variable."""
+        """Record an access by the active lanes, report its faults, and return the lanes inside the variable."""
         memory = place.memory
         if self.quiet or (memory.shadow is None and memory.written is None):
             return None
@@ -355,7 +355,7 @@ class Expressions:
             return None
         ids = self.wave.ids[lanes]
         if place.offsets.size == 1 and not writing:
-            # Whoever is the same to all others stands for them: two are enough to tell that several read a word.
+            # Two invocations represent all of them: two accesses are enough to detect that several read a word.
             units, ids = memory.units(place.type, place.offsets), ids[[0, -1]]
             units = np.broadcast_to(units, (len(units), 2))
         else:
@@ -365,7 +365,7 @@ class Expressions:
         elif (bare := memory.unwritten(units)).any():
             who = np.broadcast_to(ids, units.shape)[bare]
             name = memory.name_of(int(units[bare][0]))
-            # wgpu on Mesa's software driver leaves there what an earlier workgroup left.
+            # wgpu on Mesa's software driver keeps the content that an earlier workgroup left.
             hint = ": 0 in WGSL, but not on every driver" if memory.space == "workgroup" else ""
             message = f"{self._by_id(who[0])} reads {name}, which was never written{hint}"
             self.tell("uninitialized", node, memory.name, message, who, read=True)
@@ -430,7 +430,7 @@ def _of_lanes(values: Array, lanes: Array) -> Array:
 
 
 def _root(node: Expression) -> str:
-    """Return the name of what an expression is a part of."""
+    """Return the name of the variable that an expression accesses a part of."""
     match node:
         case Name():
             return node.name

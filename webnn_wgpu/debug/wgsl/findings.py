@@ -1,4 +1,4 @@
-"""What the interpreter finds wrong with a kernel."""
+"""The findings of the interpreter: faults of kernels."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _NAMED = 4
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that a kernel does and must not do.
+    """A fault of a kernel.
 
     Attributes:
-        kind: "out of bounds", "race", "uninitialised" (a read of memory that nothing was written to) or "barrier" (one that
-            some invocations of a workgroup do not reach).
-        kernel: the kernel's name; "" where a source alone was interpreted.
-        line: line of the rendered WGSL, from 1.
-        column: its column.
-        calls: lines of the calls that lead there, the outermost first.
-        template: the line in its template, as `file:line`; "" where it is not known.
-        text: the line itself.
-        message: what happened, with variable, index, size and invocations.
-        variable: what is accessed.
-        invocations: the first invocations that do it, by global_invocation_id.
-        others: of a race, the invocations that access the same memory.
-        other_line: of a race, the line where they do; else 0.
-        count: how often it happened.
-        harmless: of a read, whether the kernel writes the same whatever was read: an idle invocation may read what it drops.
+        kind: "out of bounds", "race", "uninitialized" (a read of memory without an earlier write) or "barrier" (one that some
+            invocations of a workgroup do not reach).
+        kernel: the name of the kernel, or "" if a source alone was interpreted.
+        line: the line of the rendered WGSL, from 1.
+        column: the column in that line.
+        calls: the lines of the calls that lead there, the outermost first.
+        template: the line in its template, as `file:line`, or "" if it is unknown.
+        text: the text of the line.
+        message: the fault with variable, index, size and invocations.
+        variable: the accessed variable.
+        invocations: the first invocations with the fault, by global_invocation_id.
+        others: the invocations of a race that access the same memory.
+        other_line: the line of their access. 0 for other kinds.
+        count: the number of occurrences.
+        harmless: whether the value of the read does not reach an output. Idle invocations may make such reads.
     """
 
     kind: Kind
@@ -56,7 +56,7 @@ class Finding:
 
     @property
     def site(self) -> Site:
-        """What to read something else from to see whether it matters: the place in the source, or the variable."""
+        """The key of reads to poison, which shows whether they matter: the position in the source, or the variable."""
         return (self.variable,) if self.kind == "uninitialized" else (self.line, self.column)
 
     def __str__(self) -> str:
@@ -120,5 +120,5 @@ class Findings:
         )
 
     def all(self) -> tuple[Finding, ...]:
-        """Return what was found, in the order of finding."""
+        """Return the findings in the order of their occurrence."""
         return tuple(self._found.values())

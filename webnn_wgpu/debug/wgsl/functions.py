@@ -1,6 +1,6 @@
 """The built-in functions that compute numbers from numbers (section "Built-in Functions").
 
-Where WGSL leaves the last bits open, results are those of float64, rounded; `fma` rounds twice, as it may.
+If WGSL leaves the last bits open, results are rounded from float64. `fma` rounds twice, as WGSL permits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _float(function: Callable[..., Any]) -> Function:
 
 
 def floats(*values: Value) -> tuple[Array, ...]:
-    """Return floats of one type; abstract integers become floats."""
+    """Return floats of one type. Abstract integers become floats."""
     found = alike(*(tuple(map(float, v)) if isinstance(v, tuple) else float(v) if is_abstract(v) else v for v in values))
     if found[0].dtype.kind != "f":
         raise Fault(f"a float is wanted, and {describe(found[0])} given")

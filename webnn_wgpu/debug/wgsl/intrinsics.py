@@ -19,10 +19,10 @@ BARRIERS = {"workgroupBarrier": ("workgroup",), "storageBarrier": ("storage",), 
 
 
 class Intrinsics(Expressions):
-    """Expressions in which invocations meet.
+    """Expressions that combine several invocations.
 
     Attributes:
-        clocks: what is ordered by barriers, by address space.
+        clocks: the clock of each address space, which barriers advance.
     """
 
     clocks: dict[str, Clock]
@@ -55,7 +55,7 @@ class Intrinsics(Expressions):
         return pointer.place
 
     def _barrier(self, node: CallExpression, name: str) -> None:
-        """Let all active invocations meet; where others of their workgroup are missing, say so."""
+        """Let all active invocations meet, and report a barrier that others of their workgroup do not reach."""
         wave, lanes = self.wave, self.mask.lanes
         size = wave.subgroup_size if name == "subgroupBarrier" else wave.per_workgroup
         if not self.mask.full and wave.per_workgroup % size == 0:
@@ -102,7 +102,7 @@ class Intrinsics(Expressions):
         """Let the active invocations do an atomic operation one after the other.
 
         Returns:
-            What each found, and whether that was what the first operand says.
+            The old value of each invocation, and whether it was equal to the first operand.
         """
         lanes = np.flatnonzero(self.mask.lanes if place.outside is None else self.mask.lanes & ~place.outside)
         memory, offsets = place.memory, np.broadcast_to(place.offsets, self.wave.lanes)

@@ -1,7 +1,7 @@
 """Statements and functions, run by all invocations of a wave side by side.
 
-A statement is given the lanes that reach it and returns those that go on behind it; those that return, break or continue are
-kept where the function or loop ends.
+A statement gets the lanes that reach it, and returns those that continue behind it. The function or loop keeps the lanes that
+return, break or continue until its end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .wave import Mask, Wave, joined
 
 
 class Debugger(Protocol):
-    """What is told of each statement before it runs."""
+    """An object that is notified of each statement before it runs."""
 
     def before(self, node: SyntaxNode, machine: Machine) -> None:
         """Look at the machine, in which a statement is about to run."""
@@ -58,16 +58,16 @@ class Budget:
 
 
 class Machine(Intrinsics):
-    """Runs an entry point.
+    """An interpreter of an entry point.
 
     Args:
         names: the module.
         wave: the invocations.
         variables: the variables of the module by name.
-        findings: where to tell what is wrong.
-        clocks: what barriers order, by address space.
-        budget: how many statements may run.
-        debugger: who is told of each statement, if anybody.
+        findings: the collector of faults.
+        clocks: the clock of each address space, which barriers advance.
+        budget: the number of statements that may run.
+        debugger: the object that is notified of each statement, or None.
     """
 
     def __init__(
@@ -263,7 +263,7 @@ class Machine(Intrinsics):
         scope, target.continued = self.frame.names, None
         self.frame.names = dict(scope)
         left = joined(self._all(node.body.statements, left), target.continued)
-        # What `continuing` names may be declared in the body; what a `for` names may not.
+        # `continuing` may use names that the body declares. A `for` may not.
         if left is not None and node.continuing is not None:
             left = self._all(node.continuing.statements, left)
         if left is not None and node.break_if is not None:

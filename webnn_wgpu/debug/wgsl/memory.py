@@ -1,4 +1,4 @@
-"""Memory that invocations share: storage and uniform buffers, and workgroup variables, with a shadow that knows who used it."""
+"""Memory that invocations share: buffers and workgroup variables, with a shadow that records their accesses."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BufferBytes:
 
     Attributes:
         data: the bytes.
-        written: for each byte whether something is there; None where all are.
+        written: whether each byte was written. None if all were.
     """
 
     def __init__(self, data: Array, written: Array | None = None) -> None:
@@ -78,7 +78,7 @@ class Clock:
         return group * self._subgroups + index // self._subgroup_size
 
     def barrier(self, ids: Array, *, subgroup: bool) -> None:
-        """Order what these invocations did before anything they do from now on."""
+        """Order earlier accesses of these invocations before their later ones."""
         self.now += 1
         if subgroup:
             self._of_subgroups[self.subgroup(ids)] = self.now
@@ -86,7 +86,7 @@ class Clock:
             self._workgroups[ids // self._per_workgroup] = self.now
 
     def unordered(self, before: Array, when: Array, ids: Array) -> Array:
-        """Return where an access of invocation `before` at a time is not ordered before one of `ids` now; -1 is nobody."""
+        """Return where an access of `before` at a time is not ordered before one of `ids` now. -1 stands for no invocation."""
         group = ids // self._per_workgroup
         ordered: Array = (before == ids) | (before < 0)
         ordered |= (before // self._per_workgroup == group) & (when < self._workgroups[group])
@@ -114,7 +114,7 @@ class Conflict:
 
 
 class _Access:
-    """Who last accessed each word, when and where."""
+    """The last access of each word: invocation, time and line."""
 
     def __init__(self, units: int) -> None:
         self.id: Array = np.full(units, -1, np.int64)
@@ -143,7 +143,7 @@ class Shadow:
         self._writer, self._reader, self._former = _Access(units), _Access(units), _Access(units)
 
     def read(self, units: Array, ids: Array, line: int) -> Conflict | None:
-        """Take note of reads, and return what they conflict with."""
+        """Record reads, and return the conflicting access, if any."""
         found = self._writer.conflict(self._clock, units, ids, True)
         reader = self._reader
         other = (reader.id[units] != ids) & (reader.id[units] >= 0)
@@ -157,7 +157,7 @@ class Shadow:
         return found
 
     def write(self, units: Array, ids: Array, line: int) -> Conflict | None:
-        """Take note of writes, and return what they conflict with."""
+        """Record writes, and return the conflicting access, if any."""
         found = None
         for access in (self._writer, self._reader, self._former):
             found = found or access.conflict(self._clock, units, ids, access is self._writer)
@@ -173,12 +173,12 @@ class MemoryVariable:
     """A variable in storage, uniform or workgroup memory.
 
     Attributes:
-        name: the variable.
-        type: its type.
-        space: its address space.
-        size: bytes of it; of workgroup memory those of one workgroup.
+        name: the name of the variable.
+        type: the type of the variable.
+        space: the address space.
+        size: the size in bytes. For workgroup memory, the size in one workgroup.
         writable: whether kernels may write it.
-        shadow: who accessed it; None where nobody may write.
+        shadow: the recorded accesses. None if no kernel may write it.
     """
 
     def __init__(
@@ -213,13 +213,13 @@ class MemoryVariable:
         return max(0, self.size - start) // stride_of(type_)
 
     def of_lanes(self, wave: Wave) -> Array | None:
-        """Return the first byte of each lane's copy; None where there is but one."""
+        """Return the byte offset of each lane's copy, or None if there is only one copy."""
         if self.space == "workgroup" and len(wave.workgroups) > 1:
             return wave.workgroup * self.size
         return None
 
     def load(self, type_: Type, offsets: Array) -> Value:
-        """Return the values of a type whose first bytes are given by lane; what lies outside is moved inside."""
+        """Return the values of a type at the byte offset of each lane. Offsets outside are clamped."""
 
         def get(leaf: Leaf) -> Array:
             view = self._view(leaf.type)
@@ -237,7 +237,7 @@ class MemoryVariable:
         map_tree(put, leaves(type_), data_of(value))
 
     def poison(self) -> None:
-        """Have reads of what was not written find something else than 0."""
+        """Fill uninitialized memory with a value that differs from 0."""
         if self.written is not None:
             self.data[~self.written] = POISON
 
@@ -291,7 +291,7 @@ def _words(type_: Type, grain: int) -> Array:
 
 
 def of_workgroups(name: str, type_: Type, workgroups: int, clock: Clock) -> MemoryVariable:
-    """Return a workgroup variable: zeros, as WGSL has it, that nobody wrote."""
+    """Return a workgroup variable of zeros, as WGSL requires, that counts as uninitialized."""
     size = -(-size_of(type_) // 8) * 8
     total = size * workgroups
     return MemoryVariable(

@@ -1,4 +1,4 @@
-"""What the names of a module mean: types, constants, functions."""
+"""The meanings of a module's names: types, constants, functions."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Names:
         self._structs: dict[str, StructType] = {}
         self._values: dict[str, Value] = {}
         self.callees: dict[CallExpression, Meaning] = {}
-        """What is called, by call, once it was."""
+        """The callee of each call that was evaluated."""
 
     def function(self, name: str) -> Function | None:
         """Return a function of the module."""
@@ -46,7 +46,7 @@ class Names:
         return found if isinstance(found, Function) else None
 
     def constant(self, name: str, evaluate: Evaluate) -> Value | None:
-        """Return the value of a `const` or `override` of the module; None where it is something else."""
+        """Return the value of a `const` or `override` of the module, or None for other names."""
         if name in self._values:
             return self._values[name]
         found = self.module.declarations.get(name)
@@ -70,7 +70,7 @@ class Names:
         return value
 
     def known_type(self, name: Name, evaluate: Evaluate) -> Type | None:
-        """Return the type that a name means; None where it is that of something else."""
+        """Return the type of a name, or None if the name is no type."""
         declared = self.module.declarations.get(name.name)
         if isinstance(declared, syntax.Alias | syntax.Structure) or (
             declared is None and (name.name in SCALARS or name.name in SHORT or (name.name in _GENERATORS and name.arguments))

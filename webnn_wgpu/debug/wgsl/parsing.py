@@ -23,7 +23,7 @@ def parse(source: str) -> Module:
     """Return the syntax tree of a WGSL source.
 
     Raises:
-        MLTypeError: it is not WGSL; the message names line and column.
+        MLTypeError: the source is not WGSL. The message names line and column.
         NotSupportedError: `lark` is not installed.
 
     Example:
@@ -71,7 +71,7 @@ def _parser() -> tuple[Any, Any, Any]:
             "the WGSL interpreter needs the package lark", operator="interpret", hint="pip install 'webnn-wgpu[debug]'"
         ) from None
     grammar = (Path(__file__).parent / "grammar.lark").read_text(encoding="utf-8")
-    # lark knows the place of what it found only where a method asks for it.
+    # lark passes the position of a node only to methods that ask for it.
     methods = {rule: lark.v_args(meta=True)(method) for rule, method in vars(_Build).items() if not rule.startswith("_")}
     build = type("Build", (lark.Transformer,), methods)
     parser = lark.Lark(
@@ -120,7 +120,7 @@ class _Templates:
 
 
 def _closed(token: Any, tokens: list[Any], opened: list[tuple[int, int]], depth: int) -> Any:
-    """Close template lists by the characters ">" that a token starts with, and return what is left of it, if anything."""
+    """Close template lists by the leading ">" characters of a token, and return the remainder of the token, if any."""
     text = str(token)
     while text.startswith(">") and opened and opened[-1][1] == depth:
         start, _ = opened.pop()
@@ -151,7 +151,7 @@ def _number(text: str) -> tuple[int | float, str]:
 
 
 class _Build:
-    """Makes syntax trees of what the parser finds; a method for each rule that leaves something behind."""
+    """A builder of syntax trees, with a method for each grammar rule that creates a node."""
 
     def module(self, _: Any, children: list[Any]) -> Module:
         kinds = syntax.Structure | syntax.Alias | syntax.Global | syntax.Function

@@ -1,4 +1,4 @@
-"""What can be assigned to: variables of an invocation and parts of them, and places in memory."""
+"""The targets of assignments: variables of an invocation and their parts, and places in memory."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class InvocationVariable:
     """A variable of each invocation.
 
     Attributes:
-        value: what it holds.
-        scope: the lanes that have it; None where all have.
+        value: the value.
+        scope: the lanes that have the variable. None if all have it.
     """
 
     value: Value
@@ -40,7 +40,7 @@ class LocalPlace:
     steps: tuple[Step, ...] = ()
 
     def load(self) -> Value:
-        """Return what is there."""
+        """Return the value at the place."""
         value = self.variable.value
         for step in self.steps:
             value = part(value, step)
@@ -58,9 +58,9 @@ class MemoryPlace:
 
     Attributes:
         memory: the variable.
-        type: what is there.
-        offsets: its first byte, by lane.
-        outside: the lanes whose place is not in the variable; None where there are none.
+        type: the type of the value.
+        offsets: the byte offset of each lane.
+        outside: the lanes whose place is outside of the variable. None if there are none.
     """
 
     memory: MemoryVariable
@@ -117,7 +117,7 @@ def length_of(type_: Type, memory: MemoryVariable | None = None) -> int:
 
 
 def part(value: Value, step: Step) -> Value:
-    """Return a member, element, component or column of a value; of an index outside, the first or last."""
+    """Return a member, element, component or column of a value. An index outside is clamped."""
     if isinstance(step, str):
         if isinstance(value, Composite) and isinstance(value.type, StructType) and (member := value.type.member(step)):
             members: Any = value.data

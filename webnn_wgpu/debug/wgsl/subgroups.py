@@ -23,7 +23,7 @@ class Subgroups:
         self._active = self._rows(mask.lanes, False)
 
     def call(self, name: str, arguments: list[Value]) -> Value:
-        """Return what a built-in function makes of values."""
+        """Return the result of a built-in function."""
         if name == "subgroupElect":
             return self._lanes(self._places() == self._first())
         value = self._value(arguments[0])

@@ -26,7 +26,7 @@ class SyntaxNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Literal(SyntaxNode):
-    """A number or bool; `type` is that of its suffix, "" for an abstract number."""
+    """A number or bool. `type` is the type of its suffix, or "" for an abstract number."""
 
     value: Number | bool
     type: str
@@ -53,7 +53,7 @@ class CallExpression(SyntaxNode):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unary(SyntaxNode):
-    """An operator before an operand; `&` and `*` too."""
+    """An operator before an operand, including `&` and `*`."""
 
     operator: str
     operand: Expression
@@ -92,7 +92,7 @@ Expression: TypeAlias = Literal | Name | CallExpression | Unary | Binary | Membe
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Declaration(SyntaxNode):
-    """A `let`, `const` or `var`; the template of a `var` holds its address space and access."""
+    """A `let`, `const` or `var`. The template of a `var` holds its address space and access."""
 
     kind: str
     name: str
@@ -103,7 +103,7 @@ class Declaration(SyntaxNode):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Assign(SyntaxNode):
-    """`target operator value`; a target of None throws the value away."""
+    """`target operator value`. A target of None discards the value."""
 
     target: Expression | None
     operator: str
@@ -112,7 +112,7 @@ class Assign(SyntaxNode):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallStatement(SyntaxNode):
-    """A call whose result nobody takes."""
+    """A call without a use of its result."""
 
     call: CallExpression
 
@@ -133,7 +133,7 @@ class Block(SyntaxNode):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class If(SyntaxNode):
-    """`if`; what is `other` is a block or the next `if`."""
+    """`if`. `other` is a block or the next `if`."""
 
     condition: Expression
     then: Block
@@ -142,7 +142,7 @@ class If(SyntaxNode):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SwitchClause(SyntaxNode):
-    """A clause of a `switch`; a selector of None is `default`."""
+    """A clause of a `switch`. A selector of None is `default`."""
 
     selectors: tuple[Expression | None, ...]
     body: Block
@@ -158,7 +158,7 @@ class Switch(SyntaxNode):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Loop(SyntaxNode):
-    """A loop of any kind: `for`, `while` and `loop` differ in what they lack."""
+    """A loop of any kind: `for`, `while` and `loop` differ in their absent parts."""
 
     start: Statement | None
     condition: Expression | None
@@ -236,7 +236,7 @@ class Global(SyntaxNode):
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Function(SyntaxNode):
-    """A function; `result` is None where it returns nothing."""
+    """A function. `result` is None if it returns nothing."""
 
     name: str
     parameters: tuple[Field, ...]

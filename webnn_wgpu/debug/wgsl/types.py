@@ -28,7 +28,7 @@ SCALARS: MappingProxyType[str, np.dtype[Any]] = MappingProxyType(
 SCALAR_OF: MappingProxyType[np.dtype[Any], str] = MappingProxyType({dtype: name for name, dtype in SCALARS.items()})
 
 BOOL_BYTES = 4
-"""What a bool takes in workgroup memory; nothing else can see it."""
+"""The size of a bool in workgroup memory. No WGSL can observe it."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Numeric:
 
 @dataclass(frozen=True)
 class ArrayType:
-    """An array; of a runtime-sized one the count is None."""
+    """An array. The count of a runtime-sized one is None."""
 
     element: Type
     count: int | None
@@ -97,7 +97,7 @@ class StructType:
 
 @dataclass(frozen=True)
 class PointerType:
-    """A pointer; what it points at is checked where it is used."""
+    """A pointer. Its target is checked at each use."""
 
     name: str
 
@@ -133,7 +133,7 @@ def align_of(type_: Type) -> int:
 
 
 def size_of(type_: Type) -> int:
-    """Return the bytes of a type; of a runtime-sized array those of one element."""
+    """Return the size of a type in bytes. For a runtime-sized array, return the size of one element."""
     match type_:
         case Numeric(shape=(columns, _)):
             return columns * column_stride(type_)
@@ -168,7 +168,7 @@ def rounded_up(value: int, multiple: int) -> int:
 
 
 def struct_type(name: str, members: Sequence[tuple[str, Type, int | None, int | None]]) -> StructType:
-    """Return a structure of members with their types and what `@align` and `@size` say.
+    """Return a structure of members with their types and the values of `@align` and `@size`.
 
     >>> str(
     ...     [
@@ -193,7 +193,7 @@ Tree: TypeAlias = "Array | dict[str, Tree]"
 
 
 def map_tree(function: Callable[..., Any], *trees: Any) -> Any:
-    """Return the tree of what a function makes of the arrays at the same places of trees."""
+    """Return the tree of a function's results for the arrays at the same positions of several trees."""
     if isinstance(trees[0], dict):
         return {name: map_tree(function, *(tree[name] for tree in trees)) for name in trees[0]}
     return function(*trees)

@@ -31,7 +31,7 @@ Value: TypeAlias = Any
 
 
 class Fault(Exception):
-    """What a source does that WGSL does not allow. Whoever knows where it does so adds it."""
+    """A violation of WGSL's rules by a source. The evaluator adds the position."""
 
 
 def is_abstract(value: Value) -> bool:
@@ -153,7 +153,7 @@ def merged(mask: Array, new: Value, old: Value) -> Value:
 
 
 def in_lane(value: Value, lane: int) -> Any:
-    """Return what a value is in one lane: numpy's number or array, a dict of a structure's members."""
+    """Return a value in one lane: numpy's number or array, or a dict of a structure's members."""
     if isinstance(value, np.ndarray | Composite):
         return map_tree(lambda leaf: leaf[..., min(lane, leaf.shape[-1] - 1)], data_of(value))
     return value
@@ -163,7 +163,7 @@ def in_lane(value: Value, lane: int) -> Any:
 
 
 def binary(operator: str, left: Value, right: Value) -> Value:
-    """Return what an operator makes of two values."""
+    """Return the result of an operator on two values."""
     if operator in ("<<", ">>"):
         return _shifted(operator, left, right)
     if is_abstract(left) and is_abstract(right):
@@ -182,7 +182,7 @@ def binary(operator: str, left: Value, right: Value) -> Value:
 
 
 def unary(operator: str, value: Value) -> Value:
-    """Return what an operator makes of one value."""
+    """Return the result of an operator on one value."""
     if is_abstract(value) and operator in ("-", "~"):
         one: Any = (lambda n: -n) if operator == "-" else (lambda n: ~n)
         return tuple(map(one, value)) if isinstance(value, tuple) else one(value)
@@ -239,7 +239,7 @@ def _abstract(operator: str, left: Abstract, right: Abstract) -> Value:
 
 
 def _divided(operator: str, a: Array, b: Array) -> Array:
-    """Return the quotient or rest of integers, truncated; of a division by 0, or an overflow, the dividend and 0."""
+    """Return the truncated quotient or remainder of integers. Division by 0, or an overflow, gives the dividend and 0."""
     overflow = b == 0
     if a.dtype.kind == "i":
         overflow = overflow | ((a == np.iinfo(a.dtype).min) & (b == -1))

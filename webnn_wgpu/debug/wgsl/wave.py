@@ -26,7 +26,7 @@ class Mask:
     full: bool
 
     def split(self, condition: Array) -> tuple[Mask | None, Mask | None]:
-        """Return the lanes in which a condition holds, and the others; None where there are none."""
+        """Return the lanes in which a condition holds, and the other lanes. None stands for no lanes."""
         if condition.size == 1:
             return (self, None) if condition[0] else (None, self)
         return masked(self.lanes & condition), masked(self.lanes & ~condition)
@@ -55,14 +55,14 @@ class Wave:
     """Some workgroups of a dispatch, invocation by invocation.
 
     Attributes:
-        workgroups: places of the workgroups in the grid, `[count, 3]`.
-        size: invocations of a workgroup in x, y, z.
-        grid: workgroups of the dispatch in x, y, z.
-        lanes: number of invocations.
-        workgroup: for each lane, the number of its workgroup among those of the wave.
-        index: for each lane, its local_invocation_index.
-        ids: for each lane, its number among all invocations of the dispatch; those of a workgroup follow each other.
-        subgroup_size: how many invocations of a workgroup make up a subgroup.
+        workgroups: the positions of the workgroups in the grid, `[count, 3]`.
+        size: the invocations of a workgroup in x, y, z.
+        grid: the workgroups of the dispatch in x, y, z.
+        lanes: the number of invocations.
+        workgroup: the number of each lane's workgroup among those of the wave.
+        index: the local_invocation_index of each lane.
+        ids: the number of each lane among all invocations of the dispatch. The lanes of a workgroup are consecutive.
+        subgroup_size: the number of invocations of a workgroup that form a subgroup.
     """
 
     def __init__(self, workgroups: Sequence[Triple], size: Triple, grid: Triple, subgroup_size: int) -> None:
@@ -85,7 +85,7 @@ class Wave:
         return np.stack([self.index % x, self.index // x % y, self.index // (x * y)]).astype(np.uint32)
 
     def builtin(self, name: str) -> Array | None:
-        """Return a built-in value; None where there is no such."""
+        """Return a built-in value, or None for an unknown name."""
         match name:
             case "local_invocation_id":
                 return self.local
@@ -118,7 +118,7 @@ class Wave:
         return found
 
     def lane_of(self, invocation: Triple) -> int | None:
-        """Return the lane of an invocation by its global_invocation_id; None where it is not in this wave."""
+        """Return the lane of an invocation by its global_invocation_id, or None if it is not in this wave."""
         place = [i // s for i, s in zip(invocation, self.size, strict=True)]
         inside = [i % s for i, s in zip(invocation, self.size, strict=True)]
         found = np.flatnonzero((self.workgroups == np.array(place, np.uint32)).all(axis=1))
