@@ -19,7 +19,7 @@ class KernelComparison:
 
     Attributes:
         name: its name in the plans.
-        before, after: its record; None in a profile that does not have it.
+        before, after: the kernel's record in each profile. None if a profile does not have it.
     """
 
     name: str
@@ -28,17 +28,17 @@ class KernelComparison:
 
     @property
     def change_us(self) -> float:
-        """Microseconds by which the later run is slower; negative where it is faster."""
+        """The slowdown of the later run in microseconds. Negative if it is faster."""
         return (self.after.microseconds if self.after else 0.0) - (self.before.microseconds if self.before else 0.0)
 
     @property
     def ratio(self) -> float | None:
-        """Time after in terms of time before; None where there is one alone."""
+        """The later time divided by the earlier one. None if only one exists."""
         return self.after.microseconds / self.before.microseconds if self.after and self.before else None
 
     @property
     def shader(self) -> str:
-        """The shader, or what it was and what it became."""
+        """The shader, or the earlier and the later shader."""
         names = [each.shader for each in (self.before, self.after) if each is not None]
         return " -> ".join(dict.fromkeys(names))
 
@@ -49,7 +49,7 @@ class ProfileComparison:
 
     Attributes:
         before, after: the profiles.
-        kernels: every kernel of either, by name; those whose times changed most come first.
+        kernels: every kernel of either profile by name. The kernels with the largest changes come first.
     """
 
     before: GraphProfile
@@ -96,7 +96,7 @@ class ProfileComparison:
 
 
 def compare(before: GraphProfile, after: GraphProfile) -> ProfileComparison:
-    """Hold a profile against an earlier one; kernels are the same where their names are."""
+    """Compare a profile with an earlier one. Kernels with the same name correspond to each other."""
     first = {kernel.name: kernel for kernel in before.kernels}
     second = {kernel.name: kernel for kernel in after.kernels}
     found = [KernelComparison(name, first.get(name), second.get(name)) for name in dict.fromkeys([*first, *second])]

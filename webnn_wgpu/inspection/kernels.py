@@ -36,11 +36,11 @@ def _is_wgsl(given: str | os.PathLike[str]) -> bool:
 
 
 def source_text(given: str | os.PathLike[str]) -> tuple[str, str]:
-    """Return the WGSL that a caller means, by a path or, where a string holds a brace, itself; and what messages call it.
+    """Return the WGSL of a path, or of a string with a brace, and its name for messages.
 
     Raises:
-        OperationError: the file holds no text.
-        OSError: there is no such file.
+        OperationError: the file is no text.
+        OSError: the file does not exist.
     """
     if _is_wgsl(given):
         return str(given), OWN_SOURCE
@@ -52,11 +52,11 @@ def source_text(given: str | os.PathLike[str]) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Override:
-    """A source in the place of a kernel's own.
+    """A source that replaces a kernel's own source.
 
     Attributes:
         wgsl: the source.
-        file: what messages call it: its path, or `<wgsl>` where it was given as text.
+        file: its name in messages: the path, or `<wgsl>` for a text.
     """
 
     wgsl: str
@@ -64,9 +64,9 @@ class Override:
 
     @classmethod
     def of(cls, given: str | os.PathLike[str], spec: KernelSpec) -> Override:
-        """Return what a caller means: a path, or, where a string holds a brace, WGSL itself.
+        """Return the override of a path, or of WGSL, which is a string with a brace.
 
-        What was declared for a kernel of the program's own, `wgsl_op`'s constants for one, is there for its successor too.
+        The declarations of an application's own kernel, for example the constants of `wgsl_op`, precede its override too.
         """
         text, file = source_text(given)
         missing = lacking(text, spec.given)
@@ -89,11 +89,11 @@ class Watched:
 
     @classmethod
     def of(cls, given: str | os.PathLike[str]) -> Watched:
-        """Return the file that a caller means; to be called before it is read.
+        """Return the state of a file. Call this before the file is read.
 
         Raises:
-            MLTypeError: WGSL itself is given.
-            OSError: there is no such file.
+            MLTypeError: the argument is WGSL instead of a path.
+            OSError: the file does not exist.
         """
         if _is_wgsl(given):
             raise MLTypeError("only a file can be watched", operator="override", got=OWN_SOURCE)
@@ -101,7 +101,7 @@ class Watched:
         return cls(Path(given), stat.st_mtime_ns, stat.st_size)
 
     def again(self) -> Watched:
-        """Return the file as it is now; as it was where an editor is just about to put another in its place."""
+        """Return the current state of the file, or the last one while an editor replaces the file."""
         try:
             return Watched.of(self.file)
         except OSError:
@@ -115,9 +115,9 @@ class KernelBinding:
     Attributes:
         name: its name in the shader.
         access: "read", "write" (and read), "texture", or "sampled" (a texture that is not bound as storage).
-        element: kind of its elements: a data type, or how one is stored (`bits32` is only moved); float32 in textures.
+        element: the element kind: a data type, or its storage (`bits32` is only moved). float32 in textures.
         bound_to: the graph's input or output by name, a slot or a constant of the plan by number.
-        size_bytes: how much of that is bound.
+        size_bytes: the bound size in bytes.
     """
 
     name: str
@@ -129,20 +129,20 @@ class KernelBinding:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Kernel:
-    """One kernel of a compiled graph: what runs, and what it is bound to. `print` shows it.
+    """One kernel of a compiled graph with its resources. `print` shows it.
 
     Attributes:
-        name: the dispatch's name in the plan; no other has it.
-        labels: the operators of the source graph it computes, by label, else by name and number; each label once.
-        template: the template's path below `shaders/`; "" for a kernel that the program brought (`wgsl_op`).
-        variant: which of the template's or its family's variants; "" where there is but one.
-        reason: why this kernel was chosen; of an overridden one, by what it is.
-        bindings: its buffers and textures, in the order of their binding numbers. The uniforms' number is the next one.
+        name: the unique name of the dispatch in the plan.
+        labels: the operators of the source graph that it computes, each once: the label, else name and number.
+        template: the template's path below `shaders/`, or "" for an application's own kernel (`wgsl_op`).
+        variant: the variant of the template or its family, or "" if there is only one.
+        reason: the reason for the choice of this kernel. For an overridden kernel, the source of the override.
+        bindings: the buffers and textures in the order of their binding numbers. The uniforms' number is the next one.
         constants: uniform name -> value.
-        grid: workgroups in x, y, z.
+        grid: the number of workgroups in x, y, z.
         spec: the template with its parameters.
-        steps: of a fused kernel, the labels of the operators of each step of its expression.
-        override: the source that stands in for it, if any.
+        steps: the labels of the operators of each expression step of a fused kernel.
+        override: the source that replaces its own, if any.
     """
 
     name: str
@@ -189,7 +189,7 @@ class Kernel:
 
     @property
     def workgroup_size(self) -> Grid | None:
-        """Invocations of a workgroup in x, y, z; None where a caller's source computes it."""
+        """The invocations of a workgroup in x, y, z. None if a caller's source computes them."""
         return _workgroup_size(self.wgsl)
 
     @property
@@ -232,17 +232,17 @@ class Kernels(Mapping[str, Kernel]):
         return len(self._kernels)
 
     def matching(self, name: str) -> tuple[Kernel, ...]:
-        """Return the kernel of a name; where there is none, the kernels that compute the operator of that label, if any."""
+        """Return the kernel of a name, or else the kernels that compute the operator with that label, if any."""
         if name in self._kernels:
             return (self._kernels[name],)
         return tuple(kernel for kernel in self.values() if name in kernel.labels)
 
     def find(self, name: str, operator: str = "kernels") -> tuple[Kernel, ...]:
-        """Return what `matching` does, but at least one kernel.
+        """Return the kernels of `matching`, but at least one.
 
         Args:
-            name: name of a kernel, or label of an operator.
-            operator: what errors name.
+            name: the name of a kernel, or the label of an operator.
+            operator: the name of the operation in errors.
 
         Raises:
             MLTypeError: no kernel has this name or computes an operator of this label.
@@ -304,9 +304,9 @@ def kernels_of(plan: ExecutionPlan | None, source: Graph, overrides: Mapping[str
     """Return the kernels of a plan.
 
     Args:
-        plan: the plan; None has no kernels.
-        source: the graph it was made of, before any pass.
-        overrides: kernel name -> the source that stands in for it.
+        plan: the plan. None has no kernels.
+        source: the source graph.
+        overrides: kernel name -> the source that replaces its own.
     """
     labels = {node.id: node_label(node) for node in source.nodes}
     kernels: list[Kernel] = []

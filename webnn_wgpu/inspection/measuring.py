@@ -30,7 +30,7 @@ class TimedProgram(Protocol):
         ...
 
     def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
-        """Run once and return the microseconds of each kernel on the device; None without timestamps."""
+        """Run once, and return the device time of each kernel in microseconds, or None without timestamps."""
         ...
 
 
@@ -48,7 +48,7 @@ class Measurement:
 
     Attributes:
         clocks: milliseconds of the stages of each run by the host's clock and by the thread's: float64[runs, stages, 2].
-        kernels_us: microseconds of each kernel: float64[runs, kernels]; None without timestamps.
+        kernels_us: the time of each kernel in microseconds, float64[runs, kernels]. None without timestamps.
     """
 
     clocks: Array
@@ -94,13 +94,13 @@ def profile_of(
 
     Args:
         measured: the times.
-        plan: the plan of the graph; None on the numpy reference.
+        plan: the plan of the graph. None on the numpy reference.
         kernels: the kernels of the plan, in its order.
         device: the description of the device.
-        peak: returns the most that the device can do; called if there are times of kernels.
+        peak: returns the peak rates of the device. It is called if there are times of kernels.
     """
     stages = np.median(measured.clocks, axis=0)
-    # Checking is none of the device's time: what `compute` is asked for begins when the inputs are there to be written.
+    # The validation takes no device time: the run proper begins when the inputs are ready to be written.
     wall_ms = float(np.median([run[1:, 0].sum() for run in measured.clocks]))
     common: dict[str, Any] = {
         "wall_ms": wall_ms,

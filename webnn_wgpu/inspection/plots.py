@@ -15,14 +15,14 @@ from .profile import GraphProfile, KernelTime
 _PALETTE = ("#3b82f6", "#f59e0b", "#14b8a6", "#a855f7", "#ef4444", "#84cc16", "#ec4899", "#0ea5e9", "#78716c", "#6366f1")
 _INK, _GRID = "#3c4454", "#d7dce4"
 _SHADERS = len(_PALETTE) - 1
-"""Most shaders that have a color of their own; the others share the last."""
+"""The maximum number of shaders with a color of their own. The others share the last color."""
 
 _NAMED = 6
 """Most kernels that a plot names."""
 
 
 def plot(profile: GraphProfile, what: str) -> str:
-    """Return a plot as SVG; see `GraphProfile.plot`."""
+    """Return a plot as SVG, see `GraphProfile.plot`."""
     if what not in _PLOTS:
         raise MLTypeError("unknown plot", operator="plot", got=repr(what), allowed=", ".join(map(repr, _PLOTS)))
     try:

@@ -1,4 +1,4 @@
-"""`GraphProfile`: the times of a run with what they are to be held against, as data and as tables."""
+"""`GraphProfile`: the times of a run and the peak rates of the device, as data and as tables."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _LEAST_SHARE = 0.1
 """Of a peak, below which a kernel is bound by neither: by its start, by waiting for itself, or by too few invocations."""
 
 Plot = Literal["roofline", "timeline", "memory"]
-"""What `GraphProfile.plot` draws."""
+"""The plots that `GraphProfile.plot` draws."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,16 +38,16 @@ class KernelTime:
     Attributes:
         name: the dispatch's name in the plan.
         kernel: the shader with its parameters.
-        template: the template it is made from, `shaders/ops/<template>.wgsl.j2`.
-        variant: which of the template's or its family's variants; "" where there is but one.
-        labels: the operators of the source graph it computes, by label, else by name and number; each label once.
-        reason: why this kernel was chosen; of an overridden one, by what it is.
-        grid: workgroups in x, y, z.
-        microseconds: its time on the device.
-        operations: arithmetic operations by the operators' definitions. Kernels that compute one operator together share its
-            operations by their times. None where nothing is known of the kernel.
-        touched_bytes: bytes that it reads and writes if it reads everything that it needs once.
-        live_bytes: bytes of the intermediate values that are needed while it runs, its own results included.
+        template: the name of its template, `shaders/ops/<template>.wgsl.j2`.
+        variant: the variant of the template or its family, or "" if there is only one.
+        labels: the operators of the source graph that it computes, each once: the label, else name and number.
+        reason: the reason for the choice of this kernel. For an overridden kernel, the source of the override.
+        grid: the number of workgroups in x, y, z.
+        microseconds: the time on the device.
+        operations: the arithmetic operations by the operators' definitions. Kernels that compute one operator together share
+            its operations by their times. None if they are unknown.
+        touched_bytes: the bytes that it reads and writes, each counted once.
+        live_bytes: the size of the intermediate values that exist while it runs, its own results included.
     """
 
     name: str
@@ -79,24 +79,25 @@ class KernelTime:
 
     @property
     def gflop_per_s(self) -> float | None:
-        """Billions of operations per second; None where they are not known."""
+        """Billions of operations per second. None if the operations are unknown."""
         if self.operations is None:
             return None
         return self.operations / self.microseconds / 1e3 if self.microseconds else 0.0
 
     @property
     def intensity(self) -> float | None:
-        """Operations for each byte; None where they are not known."""
+        """Operations per byte. None if the operations are unknown."""
         return None if self.operations is None or not self.touched_bytes else self.operations / self.touched_bytes
 
 
 @dataclass(frozen=True)
 class Limit:
-    """What bounds a kernel.
+    """The limit of a kernel's speed.
 
     Attributes:
-        name: "memory" or "arithmetic", whichever the device could do less fast; "neither" where it does not come near to it.
-        share: of the device's peak, from 0 on.
+        name: "memory" or "arithmetic", the slower of the two by the device's peak rates. "neither" if the kernel is far from
+            both.
+        share: the share of the device's peak, from 0 on.
     """
 
     name: Literal["memory", "arithmetic", "neither"]
@@ -108,9 +109,9 @@ class Stage:
     """A part of an ordinary run on the host.
 
     Attributes:
-        name: what is done.
-        wall_ms: by the host's clock.
-        cpu_ms: the processor's time of the thread that asked for the run.
+        name: the work of the stage.
+        wall_ms: the time by the host's clock.
+        cpu_ms: the processor time of the thread that requested the run.
     """
 
     name: str
@@ -120,18 +121,18 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class GraphProfile:
-    """What a run took. `print` shows it as a table, and so do rich and notebooks.
+    """The times of a run. `print` shows them as a table, and so do rich and notebooks.
 
     Attributes:
         kernels: the kernels in the order in which they run, or as `slowest` sorts them.
-        gpu_ms: all kernels together, by the device's timestamps; None where it takes none.
-        wall_ms: an ordinary run from writing the inputs to having the outputs, by the host's clock.
-        runs: how many runs were timed; every time is the median.
-        device: where it ran.
-        note: why there are no times of kernels; else "".
-        peak: the most that the device can do; None where that was not measured.
-        stages: what an ordinary run did on the host.
-        fixed_bytes: what constants, inputs, outputs and uniforms take, whatever runs.
+        gpu_ms: the time of all kernels together by the device's timestamps. None without timestamps.
+        wall_ms: the time of an ordinary run by the host's clock, from the write of the inputs to the arrival of the outputs.
+        runs: the number of timed runs. Every time is their median.
+        device: the description of the device.
+        note: the reason why there are no times of kernels, or "".
+        peak: the peak rates of the device. None if they were not measured.
+        stages: the stages of an ordinary run on the host.
+        fixed_bytes: the size of constants, inputs, outputs and uniforms, which exist during all kernels.
     """
 
     kernels: tuple[KernelTime, ...]
@@ -148,16 +149,16 @@ class GraphProfile:
         """Return the profile with its kernels by time, the slowest first.
 
         Args:
-            count: how many to keep; all by default.
+            count: the number of kernels to keep. None keeps all.
         """
         ordered = sorted(self.kernels, key=lambda kernel: -kernel.microseconds)
         return replace(self, kernels=tuple(ordered[:count]))
 
     def limit(self, kernel: KernelTime) -> Limit | None:
-        """Return what bounds a kernel by the roofline model; None where operations or the device's peak are not known.
+        """Return the limit of a kernel by the roofline model. None if operations or the device's peak are unknown.
 
-        The peak of its memory bounds a kernel with few operations for each byte, that of its arithmetic one with many
-        (S. Williams, A. Waterman, D. Patterson, Roofline, 2009). A share above 1 means that data came from a cache.
+        The peak of its memory limits a kernel with few operations per byte. The peak of its arithmetic limits one with many (S.
+        Williams, A. Waterman, D. Patterson, Roofline, 2009). A share above 1 means that data came from a cache.
         """
         if self.peak is None or kernel.intensity is None or kernel.gflop_per_s is None:
             return None

@@ -13,7 +13,7 @@ from .profile import GraphProfile, figures
 
 
 def report(profile: GraphProfile, title: str) -> str:
-    """Return the page; see `GraphProfile.to_html`."""
+    """Return the page of a profile, see `GraphProfile.to_html`."""
     plots: list[str] = []
     note = ""
     for what in ("timeline", "roofline", "memory"):
