@@ -1,8 +1,8 @@
-"""What is kept on disk between processes: small files of text, each whole or not there at all.
+"""The cache on disk between processes: small text files, each of which is either complete or absent.
 
-A file is written beside its place and then renamed, so that readers see all of it or nothing, also where several processes
-write it or one is killed meanwhile. Its first line is a digest of the rest, by which a file that was damaged later is told.
-Nothing in the files is executed.
+The module writes a file beside its path and then renames it. A consumer therefore reads all of it or nothing, even if several
+processes write it, or a process is killed meanwhile. The first line is a digest of the rest, which detects later damage. No
+content of the files is executed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .settings import cache_enabled
 logger = logging.getLogger("webnn_wgpu")
 
 _UNFINISHED = ".unfinished-"
-"""What the names of files begin with while they are written."""
+"""The prefix of the names of files while they are written."""
 
 _ABANDONED_S = 3600
 """Age from which on a file that is still being written belongs to a process that is no more."""
@@ -34,9 +34,9 @@ _damaged: set[Path] = set()
 
 
 def cache_folder() -> Path | None:
-    """Return the user's folder for caches, whether it exists or not, and whether it may be used or not.
+    """Return the user's folder for caches, even if it does not exist or may not be used.
 
-    None where nobody can tell it: users of containers may have no home directory.
+    None if the folder is unknown: users of containers may have no home directory.
     """
     try:
         folder = Path(platformdirs.user_cache_dir("webnn_wgpu"))
@@ -46,12 +46,12 @@ def cache_folder() -> Path | None:
 
 
 def usable_folder() -> Path | None:
-    """Return the user's folder for caches; None where they are switched off, or there is none."""
+    """Return the user's folder for caches, or None if caches are switched off or there is none."""
     return cache_folder() if cache_enabled() else None
 
 
 def key_of(*parts: object) -> str:
-    """Return a short name for what something in a cache depends on: equal texts of all parts, equal names.
+    """Return a short name for the dependencies of a cached object. Equal texts of all parts give equal names.
 
     The parts must print alike in every process, which sets do not.
 
@@ -62,9 +62,9 @@ def key_of(*parts: object) -> str:
 
 
 def read(name: str) -> str | None:
-    """Return what was kept under a name, `folder/name.suffix`; None where that is nothing, or caches are switched off.
+    """Return the content of a name, `folder/name.suffix`, or None if there is none or caches are switched off.
 
-    A damaged file counts as none; a warning in the log tells of it once.
+    A damaged file counts as absent. The log gets one warning about it.
     """
     folder = usable_folder()
     if folder is None:
@@ -74,7 +74,7 @@ def read(name: str) -> str | None:
         digest, _, text = file.read_bytes().partition(b"\n")
     except OSError:
         return None
-    with suppress(OSError):  # what only others may write to is read all the same
+    with suppress(OSError):  # A file that only other users may write can still be read.
         if time.time() - file.stat().st_mtime > _DAY_S:
             os.utime(file)  # for `prune`
     if digest == _digest(text):
@@ -98,7 +98,7 @@ def write(name: str, text: str) -> None:
 
 
 def replace_file(file: Path, data: bytes) -> None:
-    """Write a file such that there is either all of it or what was there before; raises OSError where it cannot be written."""
+    """Write a file so that it is either complete or unchanged. A failed write raises OSError."""
     file.parent.mkdir(parents=True, exist_ok=True)
     handle, unfinished = tempfile.mkstemp(prefix=_UNFINISHED, dir=file.parent)
     try:

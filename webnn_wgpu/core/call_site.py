@@ -10,17 +10,17 @@ from typing import TypeAlias
 
 _PACKAGE = f"{Path(__file__).resolve().parent.parent}{os.sep}"
 _COMMANDS = f"{_PACKAGE}cli{os.sep}"
-"""What calls from here is no program, but click."""
+"""A call from this folder comes from click, not from an application."""
 
 CallSite: TypeAlias = tuple[CodeType, int]
 """A function, or module, of a program, and the offset in its bytecode. Working out the line is left for later."""
 
 
 def call_site(depth: int) -> CallSite | None:
-    """Return where this package was called from; None where no program called it. Takes one to two microseconds.
+    """Return the call site of this package in the application, or None without one. Takes one to two microseconds.
 
     Args:
-        depth: how many of the innermost calls, with that of this function, are known to be the package's.
+        depth: the number of innermost calls, including this function, that are known to belong to the package.
     """
     # inspect.currentframe cannot skip frames, and walking back costs as much as the rest.
     frame: FrameType | None = sys._getframe(depth)  # pyright: ignore[reportPrivateUsage]
@@ -32,7 +32,7 @@ def call_site(depth: int) -> CallSite | None:
 
 
 def file_and_line(site: CallSite) -> str:
-    """Return a site as people know it: `model.py:12`; line 0 is one that Python's compiler did not tell."""
+    """Return a site as `model.py:12`. Line 0 stands for a line that Python's compiler did not record."""
     code, instruction = site
     found = (line for start, end, line in code.co_lines() if start <= instruction < end)
     return f"{code.co_filename}:{next(found, None) or 0}"

@@ -1,4 +1,4 @@
-"""`Caps`: what a device can do, as plain frozen data, so that everything above the runtime can be tested without a device."""
+"""`Caps`: the capabilities of a device as frozen data, so that tests of all but the runtime need no device."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ _FEATURE_OF_TYPE = {"float16": "shader-f16", "int64": "shader-int64", "uint64": 
 
 @dataclass(frozen=True, kw_only=True)
 class Caps:
-    """Capabilities of one device: features, limits, probed subgroup size, identity. No timings.
+    """The capabilities of one device: features, limits, probed subgroup size, identity. Caps contain no timings.
 
     Attributes:
-        features: WebGPU feature names as wgpu spells them (`shader-f16`, `shader-int64`, `subgroup`, ...).
-        limits: limit names with dashes, in bytes or counts; those of `DEFAULT_LIMITS` at least.
-        subgroup_size: invocations that run in lock step, found by running a probe; 0 without the `subgroup` feature.
+        features: the WebGPU feature names as wgpu spells them (`shader-f16`, `shader-int64`, `subgroup`, ...).
+        limits: the limits by their names with dashes, in bytes or counts. `DEFAULT_LIMITS` are the minimum.
+        subgroup_size: the number of invocations of a subgroup, which a probe measures. 0 without the `subgroup` feature.
         adapter_type: "DiscreteGPU", "IntegratedGPU", "CPU" or "Unknown".
-        vendor, device, driver, backend: identity, as the adapter reports it.
+        vendor, device, driver, backend: the identity that the adapter reports.
     """
 
     features: frozenset[str] = frozenset()
@@ -56,16 +56,19 @@ class Caps:
 
     @property
     def is_software(self) -> bool:
-        """Whether a software adapter runs the shaders on the CPU. That is identity: what work takes there, `costs` knows."""
+        """Whether a software adapter runs the shaders on the CPU.
+
+        This states identity only. `costs` has the times of work there.
+        """
         return self.adapter_type == "CPU"
 
     def has_native(self, data_type: str) -> bool:
-        """Return whether shaders can use a data type itself; with the others they compute in 32-bit words."""
+        """Return whether shaders can use a data type directly. Kernels compute other types in 32-bit words."""
         feature = _FEATURE_OF_TYPE.get(data_type)
         return feature is None or feature in self.features
 
     def to_json(self) -> str:
-        """Return the record as JSON text; `from_json` reads it back."""
+        """Return the record as JSON text, which `from_json` parses."""
         record: dict[str, Any] = asdict(self)
         record["features"] = sorted(self.features)
         record["limits"] = dict(self.limits)

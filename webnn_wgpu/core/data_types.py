@@ -18,7 +18,7 @@ MLOperandDataType: TypeAlias = Literal["float32", "float16", "int32", "uint32", 
 """The names of the specification's data types."""
 
 MAX_RANK = 8
-"""Highest rank of any operand; the specification sets no bound, index arithmetic in the shaders does."""
+"""The maximum rank of an operand. The specification has no bound. The index arithmetic of the shaders has one."""
 
 MAX_DIMENSION = 2**31 - 1
 """Largest valid dimension and element count (specification, "valid dimension")."""
@@ -35,7 +35,7 @@ class DataType:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of an element; for types of whole bytes alone."""
+        """The size of an element in bytes, for types of whole bytes alone."""
         assert self.bits % 8 == 0, f"{self.name} elements share bytes"
         return self.bits // 8
 
@@ -128,9 +128,9 @@ def cast_number(value: float | int, data_type: str) -> float | int:
 
     Returns:
         A Python float that the float type can hold exactly (too large becomes infinity), or an int clamped to the integer
-        type's range after rounding half to even; NaN becomes 0.
+        type's range after rounding half to even. NaN becomes 0.
 
-    Spec: section "Casting" of the draft; the `cast` operator follows other rules.
+    Spec: section "Casting" of the draft. The `cast` operator follows other rules.
 
     >>> cast_number(300, "uint8"), cast_number(2.5, "int8"), cast_number(0.1, "float16")
     (255, 2, 0.0999755859375)
@@ -150,8 +150,8 @@ def cast_number(value: float | int, data_type: str) -> float | int:
 
 
 def _wide_float(value: int) -> float:
-    # Cut to float64's 53 bits with the last bit set if anything was cut off ("rounded to odd"): so rounding once more, to a
-    # narrower type, gives what rounding the whole number at once would.
+    # Truncated to float64's 53 bits, with the last bit set if any bit was cut off ("round to odd"). Another rounding to a
+    # narrower type then gives the result of a single rounding of the whole number.
     cut = max(0, abs(value).bit_length() - 53)
     head = abs(value) >> cut
     head |= int(head << cut != abs(value))

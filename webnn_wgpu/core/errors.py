@@ -1,7 +1,7 @@
 """Every exception the package raises on purpose.
 
-The kinds are those of the WebNN specification; each also derives from the Python exception that users of that kind expect,
-so ``except TypeError`` and ``except ValueError`` both catch an argument error.
+The kinds are those of the WebNN specification. Each one also derives from the Python exception that users expect, so ``except
+TypeError`` and ``except ValueError`` both catch an argument error.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def printable(text: str) -> str:
 
 
 def quoted(value: object, limit: int = 120) -> str:
-    """Return the repr of `value` as messages quote it: shortened, and whatever a program has passed, without failing.
+    """Return the repr of any value in the form that messages quote: shortened, and without failure.
 
     >>> quoted("linear"), quoted(list(range(1000)), 20), quoted(10**5000)
     ("'linear'", '[0, 1, 2, 3, 4, 5...', 'an int of 16610 bits')
@@ -35,8 +35,8 @@ def quoted(value: object, limit: int = 120) -> str:
 class WebNNError(Exception):
     """Base of all errors of this package.
 
-    The parts of the message stay on the exception: `operator`, `label`, `rule`, `got`, `allowed`, `hint` and `spec`.
-    The message reads ``operator('label'): rule; got value; allowed values. hint See spec``; absent parts are left out.
+    The parts of the message stay on the exception: `operator`, `label`, `rule`, `got`, `allowed`, `hint` and `spec`. The
+    message reads ``operator('label'): rule; got value; allowed values. hint See spec``. Absent parts are omitted.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class WebNNError(Exception):
             where += f"('{self.label}')"
         text = f"{where}: {self.rule}" if where else self.rule
         if self.got:
-            # Lists that a program passed may be long; the end often says why they are refused.
+            # An application's list may be long. Its end often explains the error.
             text += f"; got {self.got}" if len(self.got) <= 600 else f"; got {self.got[:400]} ... {self.got[-200:]}"
         if self.allowed:
             text += f"; allowed: {self.allowed}"
@@ -85,7 +85,7 @@ class WebNNError(Exception):
             text += f". {self.hint}"
         if self.spec:
             text += f". See {SPEC_URL}{self.spec}"
-        # Any part may quote what a program gave: labels, names of inputs and outputs, option names.
+        # Any part may quote texts of the application: labels, names of inputs and outputs, option names.
         return printable(text)
 
 
@@ -98,7 +98,7 @@ class MLTensorStateError(MLTypeError, RuntimeError):
 
 
 class DOMException(WebNNError, RuntimeError):
-    """Base of the errors that the specification takes from the DOM; `name` is the specification's name for the kind."""
+    """Base of the errors that the specification takes from the DOM. `name` is the specification's name for the kind."""
 
     @property
     def name(self) -> str:
@@ -115,7 +115,7 @@ class OperationError(DOMException):
 
 
 class NotSupportedError(DOMException):
-    """What was asked for cannot be had here: no adapter, or a model with an operator that is not supported."""
+    """The request is not supported here: no adapter exists, or a model has an unsupported operator."""
 
 
 class UnknownError(DOMException):
@@ -127,7 +127,7 @@ class SecurityError(DOMException):
 
 
 class OutOfMemoryError(UnknownError, MemoryError):
-    """The device cannot hold what was asked for; the message names the tensor, its size and the limit."""
+    """The device cannot hold a requested tensor. The message names the tensor, its size and the limit."""
 
 
 class DeviceLostError(InvalidStateError):

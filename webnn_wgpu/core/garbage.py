@@ -27,7 +27,7 @@ class Scarce(Generic[T]):
         self.alive.add(each)
 
     def make_room(self) -> None:
-        """Free those that nobody has any more, if there are many; called before there is one more."""
+        """Free the unreferenced objects if there are many. Call this before another one is created."""
         if len(self.alive) >= self._most:
             gc.collect()
             self._most = max(self._few, 2 * len(self.alive))  # those in use are not looked through again and again

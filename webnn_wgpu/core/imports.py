@@ -25,7 +25,7 @@ def uncollected() -> Generator[None]:
         yield
     finally:
         if enabled:
-            if gc.get_freeze_count() == 0:  # what others have frozen stays so
+            if gc.get_freeze_count() == 0:  # Objects that the application has frozen stay frozen.
                 gc.freeze()
                 gc.unfreeze()  # into the oldest generation
             gc.enable()

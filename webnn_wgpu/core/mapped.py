@@ -1,4 +1,4 @@
-"""Arrays in mapped files: what has been read of them need not stay in memory."""
+"""Arrays in mapped files, whose pages need not stay in memory after they are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the package may change of the process it runs in: nothing, unless the program asks for it by `optimize_process`."""
+"""Changes of the process by the package: none, unless the application requests them by `optimize_process`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The calls of a callback `progress(done, total, what)` while a graph or a model is made ready.
+"""The calls of a callback `progress(done, total, what)` during the load or build of a graph or model.
 
-`done` and `total` are numbers of nodes with `READING` while the nodes of a model are read, numbers of kernels with the name of
-the next one while kernels are compiled, bytes with `UPLOADING` while weights are uploaded, and numbers of operators with
-`MEASURING` and the name of the next one while kernel variants are measured.
+`done` and `total` are numbers of nodes with `READING` while the frontend reads the nodes of a model. They are numbers of
+kernels with the name of the next one while kernels are compiled, and bytes with `UPLOADING` while weights are uploaded. They
+are numbers of operators with `MEASURING` and the name of the next one while kernel variants are measured.
 """
 
 from __future__ import annotations

@@ -51,10 +51,10 @@ def recorder_name() -> str:
 
 
 def forced_target() -> TargetKind | None:
-    """Return the kind of device that WEBNN_WGPU_TARGET names; None if it names none, and each device counts as what it is.
+    """Return the kind of device that WEBNN_WGPU_TARGET names, or None if each device counts as its own kind.
 
     Raises:
-        MLTypeError: there is no such kind.
+        MLTypeError: the kind does not exist.
     """
     name = os.environ.get("WEBNN_WGPU_TARGET", "").strip()
     for kind in get_args(TargetKind):

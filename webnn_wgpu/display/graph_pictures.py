@@ -11,7 +11,7 @@ from .html import escape, facts_html
 from .layered_drawing import draw
 
 MOST_DRAWN = 150
-"""Most operators of a graph that is drawn in a notebook; larger ones are for `debug.view`."""
+"""The maximum number of operators of a graph that a notebook draws. `debug.view` shows larger graphs."""
 
 _COLORS = {
     "convolution": "#3b82f6",

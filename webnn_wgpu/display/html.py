@@ -15,7 +15,7 @@ def escape(text: str) -> str:
 
 
 def table_html(title: str, rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> str:
-    """Return a table whose first row are the headings; columns of `numbers` are set to the right.
+    """Return a table whose first row has the headings. Columns of `numbers` are right-aligned.
 
     >>> table_html("<t>", [("n",), ("1",)])
     '<table><caption style="text-align: left">&lt;t&gt;</caption><tr><th style="text-align: left">n</th></tr>...
@@ -33,7 +33,7 @@ def table_html(title: str, rows: Sequence[Sequence[str]], numbers: Collection[in
 
 
 def facts_html(title: str, facts: Mapping[str, str]) -> str:
-    """Return a title with names and what they stand for."""
+    """Return a title with a table of names and texts."""
     rows = "".join(
         f'<tr><th style="text-align: left">{escape(name)}</th><td style="text-align: left">{escape(text)}</td></tr>'
         for name, text in facts.items()
@@ -43,5 +43,5 @@ def facts_html(title: str, facts: Mapping[str, str]) -> str:
 
 
 def type_facts(wanted: TensorType) -> dict[str, str]:
-    """Return what there is to say of a data type and shape."""
+    """Return the data type, the shape and the size as texts by name."""
     return {"data type": wanted.data_type, "shape": str(list(wanted.shape)), "bytes": f"{wanted.size_bytes:,}"}

@@ -1,8 +1,8 @@
-"""Where the boxes of a graph lie when it is drawn, and the lines between them.
+"""The layout of a drawn graph: the positions of its boxes, and the lines between them.
 
-The layered way: every box has a rank below those it reads from; lines that pass ranks get a narrow place in each; the order
-within ranks follows the neighbors' mean position, so that few lines cross; then every rank is laid out as near to its
-neighbors as the gaps allow, which is a least-squares problem that pooling adjacent violators solves exactly.
+The module uses a layered layout. Every box has a rank below those of its producers. Lines that pass ranks get a narrow place in
+each. The order within ranks follows the neighbors' mean position, so that few lines cross. Then every rank is laid out as near
+to its neighbors as the gaps allow. That is a least-squares problem that pooling of adjacent violators solves exactly.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 LONGEST = 40
-"""Ranks that a line may pass. What reads from farther away, as all layers do from one mask, names what it reads instead."""
+"""The maximum number of ranks that a line passes. A box farther away names its operand instead, as layers with one mask do."""
 
 _GAP_X, _GAP_Y, _LANE = 26.0, 40.0, 14.0
 """Between boxes of a rank, between ranks, and the width of a line that passes a rank."""
@@ -30,10 +30,10 @@ class Drawing:
     """A graph's picture, in the units of the boxes' sizes.
 
     Attributes:
-        centers: center of each box.
-        lines: for each edge the points that its line passes, from the bottom of one box to the top of another; () for an edge
-            that is longer than `LONGEST` ranks.
-        width, height: of all boxes together, which lie right and below of (0, 0).
+        centers: the center of each box.
+        lines: the points of each edge's line, from the bottom of one box to the top of another. () for an edge that is longer
+            than `LONGEST` ranks.
+        width, height: the size of all boxes together, which are right of and below (0, 0).
     """
 
     centers: tuple[Point, ...]
@@ -43,11 +43,11 @@ class Drawing:
 
 
 def draw(sizes: Sequence[Point], edges: Sequence[tuple[int, int]]) -> Drawing:
-    """Return where the boxes of a graph lie.
+    """Return the layout of a graph.
 
     Args:
-        sizes: width and height of each box.
-        edges: pairs of boxes; the first has the lower number.
+        sizes: the width and height of each box.
+        edges: pairs of boxes, of which the first has the lower number.
 
     >>> drawing = draw([(50, 20), (50, 20), (50, 20)], [(0, 1), (0, 2)])
     >>> drawing.centers
@@ -74,7 +74,7 @@ class _Layers:
         self._x = [0.0] * len(self._widths)
 
     def _chain(self, a: int, b: int) -> list[int]:
-        """Return the vertices of a line, its ends included; [] if it is too long to be drawn."""
+        """Return the vertices of a line with its ends. [] if the line is too long to be drawn."""
         if self._rank[b] - self._rank[a] > LONGEST:
             return []
         chain = [a]
@@ -94,7 +94,7 @@ class _Layers:
         """Order the vertices of each rank."""
         seen = [False] * len(self._widths)
         waiting = [v for v in range(len(self._sizes) - 1, -1, -1) if not self._above[v]]
-        while waiting:  # depth first, so that what belongs to one branch begins side by side
+        while waiting:  # Depth first, so that the boxes of one branch begin side by side.
             vertex = waiting.pop()
             if not seen[vertex]:
                 seen[vertex] = True
@@ -145,7 +145,7 @@ class _Layers:
         offsets = list(accumulate(self._distances(rank), initial=0.0))
         for vertex, offset in zip(rank, offsets, strict=True):
             neighbors = (self._above[vertex] if above else []) + (self._below[vertex] if below else [])
-            # Lines are kept straight where they pass; where they leave a box, they make way for others.
+            # Passing lines stay straight. Near a box, lines make way for others.
             passes = vertex >= boxes and all(n >= boxes for n in neighbors)
             weight = 0.1 if not neighbors else 4.0 if passes else 0.5 if vertex >= boxes else 2.0
             pulls = [_PULL if vertex < boxes <= n else 1.0 for n in neighbors]
@@ -169,7 +169,7 @@ class _Layers:
         return tuple(lines)
 
     def _ports(self, neighbors: Sequence[Sequence[int]]) -> list[dict[int, float]]:
-        """Return for each box where along its side the line of each neighbour begins or ends."""
+        """Return the ports of each box: the position along its side of the line of each neighbor."""
         ports: list[dict[int, float]] = []
         for vertex, (width, _) in enumerate(self._sizes):
             ends = sorted(set(neighbors[vertex]), key=lambda n: self._x[n])
@@ -180,7 +180,7 @@ class _Layers:
 
 
 def _ranks(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the rank of each box: one below the lowest of what it reads, and inputs right above their first reader."""
+    """Return the rank of each box: one below its lowest producer. Inputs are right above their first consumer."""
     rank = [0] * count
     for a, b in sorted(edges):
         rank[b] = max(rank[b], rank[a] + 1)

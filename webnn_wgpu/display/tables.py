@@ -1,4 +1,4 @@
-"""Tables of what was found out about a graph, as text and for rich."""
+"""Tables of facts about a graph, as text and for rich."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NAMED = 3
 
 
 def aligned(rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> list[str]:
-    """Return the lines of a table in columns; those of `numbers` are set to the right.
+    """Return the lines of a table in columns. Columns of `numbers` are right-aligned.
 
     >>> aligned([("n", "name"), ("10", "x")], [0])
     [' n  name', '10  x']
@@ -26,13 +26,13 @@ def aligned(rows: Sequence[Sequence[str]], numbers: Collection[int] = ()) -> lis
 def rich_table(
     title: str, rows: Sequence[Sequence[str]], numbers: Collection[int] = (), sentences: Collection[int] = ()
 ) -> Any:
-    """Return a table for rich, whose first row are the headings; columns that are too wide end in an ellipsis.
+    """Return a table for rich, whose first row has the headings. Columns that are too wide end in an ellipsis.
 
     Args:
-        title: what stands above.
-        rows: the headings, then the lines.
-        numbers: columns of numbers, which are never made narrower.
-        sentences: columns whose cells go over several lines instead.
+        title: the title above the table.
+        rows: the headings, then the rows.
+        numbers: the columns of numbers, which are never made narrower.
+        sentences: the columns whose cells wrap over several lines instead.
     """
     from rich import box
     from rich.table import Table

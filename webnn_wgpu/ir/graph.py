@@ -26,7 +26,7 @@ def _no_aliases() -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Origin:
-    """An operator of the source graph that a node or value came from: its number there, its label, and who made it."""
+    """An operator of the source graph that a node or value stands for: its number, its label, and its call site."""
 
     node: int
     label: str
@@ -68,15 +68,15 @@ class Node:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Graph:
-    """A whole graph. `nodes` is in topological order; inputs and outputs are named.
+    """A whole graph. `nodes` is in topological order. Inputs and outputs have names.
 
     Attributes:
-        values: every value by id.
-        inputs: graph inputs, name -> value id.
-        constants: value id -> array of the value's type (never written to).
-        nodes: operators in an order in which they can run.
-        outputs: graph outputs, name -> value id.
-        aliases: names of outputs that are their input's memory, updated in place -> the name of that input.
+        values: every value by number.
+        inputs: the graph inputs, name -> value number.
+        constants: value number -> array of the value's type, which is never written.
+        nodes: the nodes in an order in which they can run.
+        outputs: the graph outputs, name -> value number.
+        aliases: the names of outputs that update the memory of an input -> the name of that input.
         wide: whether float16 values between operators may be kept as float32.
     """
 

@@ -13,7 +13,7 @@ from ..core.data_types import MLOperandDataType, byte_length, numpy_dtype
 
 @dataclass(frozen=True)
 class TensorType:
-    """Data type and shape of one value; memory is packed row-major unless the value says otherwise.
+    """Data type and shape of one value. Memory is packed row-major unless the value states otherwise.
 
     >>> print(TensorType("float32", (2, 4)))
     float32[2, 4]
@@ -23,17 +23,17 @@ class TensorType:
     shape: tuple[int, ...]
 
     if TYPE_CHECKING:
-        # What makes types checks their names itself, and gives constants the packed types too, which no program gets to see.
+        # The code that creates types checks their names itself. Constants may have internal packed types too.
         def __init__(self, data_type: str, shape: tuple[int, ...]) -> None: ...
 
     @property
     def rank(self) -> int:
-        """Number of dimensions; 0 for a scalar."""
+        """The number of dimensions. 0 for a scalar."""
         return len(self.shape)
 
     @property
     def num_elements(self) -> int:
-        """Number of elements; 1 for a scalar."""
+        """The number of elements. 1 for a scalar."""
         return math.prod(self.shape)
 
     @property

@@ -1,4 +1,4 @@
-"""`verify`: the rules every graph keeps; tests run it after every pass."""
+"""`verify`: the rules that every graph satisfies. Tests apply it after every pass."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ class GraphError(AssertionError):
 
 
 def verify(graph: Graph) -> Graph:
-    """Return `graph` if it is well formed.
+    """Return `graph` if it is well-formed.
 
     Raises:
-        GraphError: a value is used before it is made, made twice, unknown, an output is missing, a constant's array does
-            not have its value's type, or a node's body is not well formed or not of the node's types.
+        GraphError: a value is unknown, has several producers, or is used before its producer, or an output is missing. A
+            constant's array does not have its value's type, or a node's body is malformed or does not have the node's types.
     """
     for value in (*graph.inputs.values(), *graph.constants, *(v for n in graph.nodes for v in (*n.operands, *n.outputs))):
         if value not in graph.values or graph.values[value].id != value:
