@@ -42,11 +42,11 @@ _ALIKE = {2: 1e-2, 4: 1e-3}
 """Share of the largest result by which float16 and float32 results of variants may differ: sums have another order."""
 
 _BORDERLINE = 0.01
-"""Share of integers that may differ: what lies between two is rounded to the one by one variant, to the other by another."""
+"""The share of integers that may differ: variants may round a value between two integers to different ones."""
 
 
 def single(graph: Graph, node: Node) -> Graph:
-    """Return the graph of one node: what it reads is an input or a constant, what it writes an output."""
+    """Return the graph of one node, whose operands are inputs or constants and whose results are outputs."""
     ends = {*node.operands, *node.outputs}
     return Graph(
         values={value: graph.values[value] for value in sorted(ends)},
@@ -59,12 +59,12 @@ def single(graph: Graph, node: Node) -> Graph:
 
 @dataclass(frozen=True)
 class Trial(Tuning):
-    """Tuning that takes notes of what it is asked: operator -> the variants that there are."""
+    """A tuning that records its questions: operator -> the existing variants."""
 
     asked: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
 
     def choice(self, operator: str, candidates: Collection[str]) -> Choice | None:
-        """Return what was chosen so far."""
+        """Return the choice so far, and record the question."""
         self.asked[operator] = tuple(candidates)
         return super().choice(operator, candidates)
 
@@ -79,10 +79,10 @@ class _Operator:
 
 
 class Tuner:
-    """Chooses for one operator after the other, those that take the most time first.
+    """A search for the fastest variant of one operator after the other, in the order of their times.
 
     Attributes:
-        choices: what was measured.
+        choices: the measurements.
     """
 
     def __init__(self, device: Device) -> None:
@@ -96,7 +96,7 @@ class Tuner:
         self._graphs += [single(graph, node) for node in graph.nodes if OPS[node.op].lower is not None]
 
     def run(self, progress: Progress | None) -> None:
-        """Measure until nothing is left: what is chosen for one operator may ask for another choice within it."""
+        """Measure until no operator is left. The choice for one operator may raise a question within it."""
         total_us = 0.0
         while operators := self._operators():
             taken_us = {name: self._microseconds(operator.graph) * operator.times for name, operator in operators.items()}
@@ -128,13 +128,13 @@ class Tuner:
         return Trial(known.device, known.templates, choices={**self.choices, **choices})
 
     def _microseconds(self, graph: Graph) -> float:
-        """Return what an operator takes as things are."""
+        """Return the time of an operator with the choices so far."""
         with _Running(self._device, make_plan(graph, self._device.target, self._forced, self._trial({})), graph) as running:
             running.microseconds()
             return running.microseconds()
 
     def _choose(self, name: str, operator: _Operator, tell: Callable[[], None]) -> None:
-        """Measure the variants of an operator and note the choice, if it is one; `tell` is called before each variant."""
+        """Measure the variants of an operator and record the choice, if there is one. `tell` is called before each variant."""
         plans, usual = self._plans(name, operator)
         running: dict[str, _Running] = {}
         try:
@@ -159,9 +159,9 @@ class Tuner:
             self.choices[name] = Measured(fastest, milliseconds)
 
     def _leave_out_wrong(self, name: str, running: dict[str, _Running], usual: str) -> None:
-        """Close the variants that compute something else than the heuristics' choice does.
+        """Close the variants whose results differ from those of the heuristics' choice.
 
-        Drivers miscompile kernels, and may give a kernel other subgroups than the probed ones; what is wrong is often fast.
+        Drivers miscompile kernels, and may give a kernel other subgroups than the probed ones. Wrong kernels are often fast.
         """
         if usual not in running:
             return
@@ -198,7 +198,7 @@ def _tell_nobody(_done: int, _total: int, _what: str) -> None:
 
 
 def _essence(plan: ExecutionPlan) -> Hashable:
-    """Return what tells plans of one operator apart on the device."""
+    """Return a key that differs for plans of one operator that differ on the device."""
     return tuple((d.spec, d.grid) for d in plan.dispatches), plan.uniforms, tuple(c.packing for c in plan.constants)
 
 
@@ -243,7 +243,7 @@ class _Running:
         self._inputs = _made_up(graph)
 
     def microseconds(self) -> float:
-        """Run and return what the kernels took; where the device takes no timestamps, what the run took."""
+        """Run and return the time of the kernels, or of the whole run if the device takes no timestamps."""
         times = self._program.kernel_times(self._inputs)
         if times is not None:
             return max(float(times.sum()), 1e-3)
@@ -267,7 +267,7 @@ class _Running:
 
 
 def _made_up(graph: Graph) -> dict[str, Array]:
-    """Return inputs for the graph of one operator: random numbers; zeros as indices; full masks and caches."""
+    """Return inputs for the graph of one operator: random numbers, zeros as indices, and full masks and caches."""
     random = np.random.default_rng(0)
     arrays: dict[str, Array] = {}
     for name, value in graph.inputs.items():

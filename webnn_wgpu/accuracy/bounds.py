@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ORDINARY = 1e18
-"""Sums of products of finite numbers up to this cannot overflow on the way, in whatever order they are made."""
+"""The limit below which sums of products of finite numbers cannot overflow, in any order of summation."""
 
 
 def bounds(
     graph: Graph, node: Node, operands: Sequence[Array | None], expected: Sequence[Array], *, patches: bool = False
 ) -> list[Array] | None:
-    """Return for every output how far each element may be off; None where the node's operands are beyond any promise.
+    """Return the bound of each element for every output, or None if the operands have no promised accuracy.
 
     Args:
         graph: the graph of the node.
         node: the node.
-        operands: what it was given.
-        expected: what the reference makes of that.
-        patches: whether a convolution goes by Winograd's transforms, in which each element of a patch has part in all others:
-            its bound is that of the largest, times the sizes of the transforms.
+        operands: the operands of the node.
+        expected: the results of the reference for these operands.
+        patches: whether a convolution uses Winograd's transforms, in which each element of a patch affects all others. Its
+            bound is that of the largest element, times the sizes of the transforms.
     """
     with np.errstate(all="ignore"):
         body = node.attrs.get("body")
@@ -46,7 +46,7 @@ def bounds(
 def _bounds(graph: Graph, node: Node, operands: Sequence[Array | None], expected: Sequence[Array]) -> list[Array] | None:
     stated = OPS[node.op].bounds
     assert stated is not None
-    # Shapes and indices have no say in sizes; only floats have roundings.
+    # Shapes and indices have no effect on bounds, and only floats have roundings.
     if str(expected[0].dtype) not in FLOATS:
         return [np.full(e.shape, stated.integers(node.attrs)) for e in expected]
     if stated.allowed is None:
@@ -62,7 +62,7 @@ def _bounds(graph: Graph, node: Node, operands: Sequence[Array | None], expected
 
 
 def sign_unsure(graph: Graph, node: Node, operands: Sequence[Array | None], expected: Sequence[Array]) -> Array | None:
-    """Return which elements of a node's result may be NaN or not, as roundings decide; None where none may."""
+    """Return whether each element of a node's result may be NaN or not, by roundings. None if no element may."""
     stated = OPS[node.op].bounds
     if stated is None or stated.unsure is None:
         return None
@@ -72,7 +72,7 @@ def sign_unsure(graph: Graph, node: Node, operands: Sequence[Array | None], expe
 def computed(
     graph: Graph, node: Node, operands: Sequence[Array | None], expected: Sequence[Array], *, wide: bool = True
 ) -> ReferenceResults:
-    """Return what bounds are asked about: a node's operands and results, and its outputs' types, `wide` as float32."""
+    """Return the facts that bounds depend on: a node's operands, results and output types, as float32 if `wide`."""
     reference = OPS[node.op].reference
     assert reference is not None
     types = [graph.type(o).with_data_type("float32") if wide else graph.type(o) for o in node.outputs]
@@ -80,7 +80,7 @@ def computed(
 
 
 def _of_body(body: Graph, operands: Sequence[Array | None], *, patches: bool) -> list[Array] | None:
-    """Return the bounds of a fused node: what each operator may be off itself, and what comes of what its operands may be."""
+    """Return the bounds of a fused node: each operator's own bound, and the propagated bounds of its operands."""
     values: dict[int, Array] = {v: a for name, v in body.inputs.items() if (a := operands[int(name)]) is not None}
     off: dict[int, Array] = {}
     for i, node in enumerate(body.nodes):
@@ -94,7 +94,7 @@ def _of_body(body: Graph, operands: Sequence[Array | None], *, patches: bool) ->
             own = [b + r for b, r in zip(own, _reached(body, node, given, made, at, by), strict=True)]
         stated = OPS[node.op].bounds
         if moved or (stated is not None and stated.contracted):
-            # What is off together may be rounded the other way; and a driver may keep a product exact for the sum behind it.
+            # Elements with errors may be rounded the other way, and a driver may keep a product exact for a sum behind it.
             own = [b + spacing(m) if m.dtype.kind == "f" else b for b, m in zip(own, made, strict=True)]
         values.update(zip(node.outputs, made, strict=True))
         off.update(zip(node.outputs, own, strict=True))

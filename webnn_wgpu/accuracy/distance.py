@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 Metric = Literal["ULP", "ATOL"]
-"""`"ULP"`: distance in representable values of the data type; `"ATOL"`: absolute difference."""
+"""A measure of distance: `"ULP"` counts representable values of the data type, `"ATOL"` is the absolute difference."""
 
-# The bits of a float as an integer of its size, and how many subnormals one sign has that count as zero:
-# WGSL lets an implementation flush float32 subnormals, so no test may tell them apart. float16 keeps its own.
+# The integer type of a float's bits, and the number of subnormals of one sign that count as zero. WGSL lets an implementation
+# flush float32 subnormals, so no test may distinguish them. float16 keeps its own.
 _FLOAT_BITS: dict[str, tuple[type[np.signedinteger[Any]], int]] = {
     "float32": (np.int32, 0x7FFFFF),
     "float16": (np.int16, 0),
@@ -26,10 +26,10 @@ class Mismatch:
 
     Attributes:
         reason: One sentence with the worst element, its index, both values and their distance.
-        index: Index of the worst element; None when the shapes or data types differ.
-        distance: Distance of the worst element in the metric's unit; infinite for a NaN or infinity without
-            counterpart and for different shapes or data types.
-        count: How many elements are out of tolerance.
+        index: Index of the worst element. None if the shapes or data types differ.
+        distance: Distance of the worst element in the metric's unit. Infinite for a NaN or infinity without counterpart and for
+            different shapes or data types.
+        count: Number of elements out of tolerance.
     """
 
     reason: str
@@ -57,9 +57,8 @@ def ulp_distance(actual: npt.ArrayLike, expected: npt.ArrayLike) -> npt.NDArray[
         ValueError: The shapes differ.
 
     Numerics:
-        -0 and +0 are the same value, and float32 subnormals count as zero: the smallest normal number is one step
-        away from zero. NaN equals only NaN and an infinity only itself; any other pair with one of them is
-        infinitely far apart.
+        -0 and +0 are the same value, and float32 subnormals count as zero, so that the smallest normal number is one step away
+            from zero. NaN equals only NaN and an infinity only itself. Any other pair with one of them is infinitely far apart.
 
     Example:
         >>> import numpy as np
@@ -112,9 +111,9 @@ def compare(actual: npt.ArrayLike, expected: npt.ArrayLike, metric: Metric, valu
 
     Args:
         actual: The tensor to judge.
-        expected: The tensor it should be; its shape and data type are required of `actual`.
+        expected: The expected tensor, whose shape and data type `actual` must have.
         metric: `"ULP"` or `"ATOL"`.
-        value: Largest allowed distance of an element, in the unit of the metric; at least 0.
+        value: Largest permitted distance of an element in the unit of the metric, at least 0.
 
     Returns:
         None when every element is within tolerance, else the worst element.
@@ -139,7 +138,7 @@ def compare(actual: npt.ArrayLike, expected: npt.ArrayLike, metric: Metric, valu
         return _whole(f"data type is {a.dtype.name}, expected {b.dtype.name}", b.size)
     if a.shape != b.shape:
         return _whole(f"shape is {list(a.shape)}, expected {list(b.shape)}", b.size)
-    # Equal values are at distance 0 in both metrics; only the others are measured, since tensors can be large.
+    # Equal values have distance 0 in both metrics. Only the others are measured, because tensors can be large.
     unequal = np.flatnonzero(a != b)
     measure = ulp_distance if metric == "ULP" else absolute_distance
     distance = measure(a.reshape(-1)[unequal], b.reshape(-1)[unequal])
@@ -164,8 +163,8 @@ def assert_within(actual: npt.ArrayLike, expected: npt.ArrayLike, metric: Metric
         actual: The tensor to judge.
         expected: The tensor it should be, of the same shape and data type.
         metric: `"ULP"` or `"ATOL"`.
-        value: Largest allowed distance of an element, in the unit of the metric; at least 0.
-        label: What the tensor is; opens the message.
+        value: Largest permitted distance of an element in the unit of the metric, at least 0.
+        label: Name of the tensor, which begins the message.
 
     Raises:
         AssertionError: An element is out of tolerance, or shape or data type differ.
@@ -205,7 +204,7 @@ def _integer_difference(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray
 
 
 def _ordinal(values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Number the representable values in order, both zeros (and what counts as zero) being 0."""
+    """Number the representable values in order. Both zeros, and all numbers that count as zero, are 0."""
     bits_type, flushed = _FLOAT_BITS[values.dtype.name]
     bits = values.view(bits_type).astype(np.int64)
     magnitude = np.maximum((bits & np.iinfo(bits_type).max) - flushed, 0)
@@ -217,5 +216,5 @@ def _finite_pair(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.boo
 
 
 def _special_distance(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Zero where both are NaN or the same infinity, else infinite; only valid where not both are finite."""
+    """Return zero for pairs of NaN or of the same infinity, else infinity. Valid only if not both are finite."""
     return np.where((np.isnan(a) & np.isnan(b)) | (a == b), 0.0, math.inf)

@@ -19,12 +19,12 @@ from .bounds import bounds, sign_unsure
 
 @dataclass(frozen=True)
 class Judgement:
-    """What one result should be.
+    """The expected value of one result with its bounds.
 
     Attributes:
         expected: the reference's result.
-        allowed: how far each element may be off.
-        wrong: which elements are further off.
+        allowed: the bound of each element.
+        wrong: whether each element is beyond its bound.
     """
 
     expected: Array
@@ -35,24 +35,24 @@ class Judgement:
 def judge(
     graph: Graph, node: Node, operands: Sequence[Array | None], found: Sequence[Array | None], *, patches: bool = False
 ) -> list[Judgement] | None:
-    """Compare a node's results with what the reference makes of the same operands.
+    """Compare a node's results with those of the reference for the same operands.
 
     Args:
         graph: the graph of the node.
         node: the node, which may be a fused one.
-        operands: what it was given; None for optional ones that are absent.
-        found: its results; None for those that nobody needs, which are judged to be right.
-        patches: whether a convolution goes by Winograd's transforms; see `bounds`.
+        operands: the operands. None for optional ones that are absent.
+        found: the results. None for results without consumers, which are judged to be right.
+        patches: whether a convolution uses Winograd's transforms, see `bounds`.
 
     Returns:
-        One judgement for each result; None where no accuracy is promised for these operands.
+        One judgement for each result, or None if the operands have no promised accuracy.
     """
     with np.errstate(all="ignore"):
         expected = evaluate(graph, node, operands)
         allowed = bounds(graph, node, operands, expected, patches=patches)
         if allowed is None:
             return None
-        # What devices may do to operands that are subnormal.
+        # Devices may flush subnormal operands to zero.
         flushed = [None if a is None else _flushed(a) for a in operands]
         same = all(a is b for a, b in zip(operands, flushed, strict=True))
         others = expected if same else evaluate(graph, node, flushed)
@@ -72,7 +72,7 @@ def judge(
 
 
 def differs(actual: Array, expected: Array, bound: Array) -> Array:
-    """Return which elements are further from what is expected than their bounds.
+    """Return whether each element differs from the expected one by more than its bound.
 
     The sign of zero and the payload of NaN do not count, nor do float32 numbers so small that a device may flush them. An
     overflow may be missed by the bound.

@@ -1,4 +1,4 @@
-"""Costs: what work takes on a device, and the choices that follow from it. Everything else asks a `Target`."""
+"""Costs: estimates of the time of work on a device, and the choices by them. All other code asks a `Target`."""
 
 from .model import PORTABLE_ITERATIONS, Costs, PassCosts, SharingCosts
 from .products import ProductCosts

@@ -1,11 +1,11 @@
 """Facts about the architectures of GPUs, by the names that adapters report.
 
-Figures are those of one core: what AMD calls a compute unit, NVIDIA a streaming multiprocessor, Intel an Xe core or a subslice,
-Apple a GPU core and Qualcomm a shader processor. Sources:
+Figures are those of one core: a compute unit of AMD, a streaming multiprocessor of NVIDIA, an Xe core or subslice of Intel, a
+GPU core of Apple and a shader processor of Qualcomm. Sources:
 
-* AMD: the architecture white papers and instruction set guides of Vega, RDNA 2 and RDNA 3; occupancy by Mesa's RADV
+* AMD: the architecture white papers and instruction set guides of Vega, RDNA 2 and RDNA 3, and the occupancy by Mesa's RADV
 * NVIDIA: CUDA C++ Programming Guide, tables of technical specifications and arithmetic throughput by compute capability
-* Intel: oneAPI GPU Optimization Guide, chapter on the Xe architecture; Intel Processor Graphics Gen11 Architecture
+* Intel: oneAPI GPU Optimization Guide, chapter on the Xe architecture, and Intel Processor Graphics Gen11 Architecture
 * assumed: all figures of Apple and Qualcomm, and `latency_subgroups` everywhere. No device has been measured.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Architecture:
-    """One architecture of GPUs. Rates are operations per clock and core; a multiply-add is one.
+    """One architecture of GPUs. Rates are operations per clock and core. A multiply-add counts as one operation.
 
     Attributes:
         name: the vendor's name.
@@ -29,7 +29,8 @@ class Architecture:
         subgroup_sizes: sizes that the driver may choose for a kernel.
         multiply_adds: float32 multiply-adds.
         half_rate: float16 multiply-adds, relative to those of float32.
-        dot_rate: multiply-adds of 8-bit integers (`dot4I8Packed`), relative to those of float32; 1 without an instruction.
+        dot_rate: multiply-adds of 8-bit integers (`dot4I8Packed`), relative to those of float32. 1 without an instruction for
+            them.
         register_bytes: bytes of the vector registers.
         local_bytes: bytes of workgroup memory.
         local_rate_bytes: bytes that workgroup memory serves.
@@ -85,7 +86,7 @@ ARCHITECTURES = (
         name="AMD RDNA",
         pattern=r"navi|gfx1[0-9]|radeon|\bradv\b|rembrandt|phoenix|\bamd\b",
         subgroup_sizes=(32, 64),
-        multiply_adds=128,  # RDNA 3, two in one instruction; RDNA 1 and 2 make 64
+        multiply_adds=128,  # RDNA 3, two in one instruction. RDNA 1 and 2 make 64.
         half_rate=2,
         dot_rate=4,
         register_bytes=256 << 10,
@@ -180,7 +181,7 @@ UNKNOWN = Architecture(
     local_rate_bytes=128,
     latency_subgroups=16,
 )
-"""What an adapter of another name counts as: figures in the middle of the others'."""
+"""The architecture of an adapter with an unknown name: figures in the middle of the others'."""
 
 
 def architecture_of(caps: Caps) -> Architecture:

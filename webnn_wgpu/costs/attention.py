@@ -171,11 +171,11 @@ class AttentionCosts(ABC):
     def subgroup_rows(self, rows: int, quads: int) -> int:
         """Return the rows of a unit of the `subgroup` kernel.
 
-        More rows share each load of keys and values; but their sums must not be so many that compiling takes long.
+        More rows share each load of keys and values, but too many sums make the compilation long.
 
         Args:
-            rows: rows of queries for each head of keys.
-            quads: quads of columns for each lane.
+            rows: the rows of queries for each head of keys.
+            quads: the quads of columns for each lane.
         """
         most = 8 if quads > 4 else 16
         return next((r for r in (1, 2, 4, 8, 16) if rows <= r < most), most)

@@ -29,8 +29,8 @@ class ConvolutionCosts(ABC):
         most_winograd_parts: parts at most.
         written_taps, written_width: most taps, and most taps in a row, that the depthwise kernel has written out instead of
             a loop.
-        wide_taps: taps in a row from which on neighboring pixels share most of what they read, so that an invocation of the
-            depthwise kernel may compute eight.
+        wide_taps: taps in a row from which on neighboring pixels share most of their inputs, so that an invocation of the
+            depthwise kernel may compute eight pixels.
         depthwise_shared_items: invocations that the depthwise kernel must have for each to compute pixels of several rows, or
             eight pixels of one, which share their reads.
         taps_in_texture: whether the depthwise kernel reads constant filters from a texture.
@@ -69,6 +69,6 @@ class ConvolutionCosts(ABC):
     def winograd_parts(self, size: ConvolutionSize) -> int:
         """Return in how many parts Winograd's algorithm goes through the patches of 2 x 2 output pixels."""
         patches, widest = size.images * math.prod(size.patches), max(size.depth, size.columns)
-        # Each part reads the whole filter, which is not to be more than twice what the part itself takes.
+        # Each part reads the whole filter, whose size must not exceed twice the part itself.
         most = min(self.most_winograd_parts, 2 * patches // widest)
         return max(1, min(most, -(-patches * 16 * 4 * widest // self.winograd_part_bytes)))

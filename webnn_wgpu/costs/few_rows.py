@@ -67,10 +67,10 @@ def row_tile(size: ProductSize, *, most_rows: int, steps: int, busy_invocations:
     rows, whose results they store.
 
     Args:
-        size: sizes of the product.
-        most_rows: rows of the tile at most; tiles have 1, 2, 4 or 8.
-        steps: iterations that a sum takes.
-        busy_invocations: invocations from which on the device is busy.
+        size: the sizes of the product.
+        most_rows: the maximum number of rows of the tile. Tiles have 1, 2, 4 or 8 rows.
+        steps: the iterations of a sum.
+        busy_invocations: the number of invocations from which on the device is busy.
 
     Example:
         >>> from webnn_wgpu.costs import ProductSize

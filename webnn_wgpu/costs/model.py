@@ -1,4 +1,4 @@
-"""The questions that passes, lowering, planner and runtime ask about costs; `software.py` and `hardware.py` answer them.
+"""The questions of passes, lowering, planner and runtime about costs. `software.py` and `hardware.py` answer them.
 
 Larger subjects have files of their own: `products.py`, `convolutions.py`, `rows.py`, `attention.py`, `recurrent.py`. A figure
 carries its unit in its name: `_ns` is nanoseconds, `_bytes` is bytes. Estimates of one `Costs` may be compared with each other
@@ -35,7 +35,7 @@ class PassCosts:
         most_joined_bytes: weights that products of the same rows may have to be computed as one. Joining copies the weights.
         most_products: products that a product whose columns are cut may become. More of them have too little work each.
         most_folded_growth_bytes: bytes by which a folded constant may exceed its operands. Beyond that the device computes it.
-        most_fused_steps: operators in one kernel. The compile time of longer shaders exceeds what a fused kernel saves.
+        most_fused_steps: the maximum number of operators in one kernel. The compile time of longer shaders exceeds the gain.
     """
 
     channels_last_product_ns: float
@@ -107,10 +107,10 @@ class SharingCosts:
     """Costs that decide which kernels of a plan become one, so that drivers compile fewer.
 
     Attributes:
-        merges: whether kernels become one that differ in what they do at their ends.
+        merges: whether kernels that differ in their epilogues become one.
         worth_a_kernel_ns: time that products must gain by tiles of their own to be worth one more kernel.
-        certain_share: the share of what a product is estimated to take that it certainly takes. Much work is moved to other
-            tiles only if little is lost.
+        certain_share: the certain share of a product's estimated time. Long products move to other tiles only if they lose
+            little time.
     """
 
     merges: bool
@@ -120,7 +120,7 @@ class SharingCosts:
 
 @dataclass(frozen=True, kw_only=True)
 class RuntimeCosts:
-    """Costs of what happens around kernels.
+    """Costs around kernels.
 
     Attributes:
         uncached_bytes: bytes that no cache holds, which are copied to measure memory.
@@ -133,14 +133,14 @@ class RuntimeCosts:
 
 @dataclass(frozen=True, kw_only=True)
 class Costs:
-    """Costs of one device, by what asks for them.
+    """The costs of one device, by subject.
 
     Attributes:
-        passes: how a graph is rewritten.
-        launches: how much work an invocation is given.
-        products, convolutions, rows, pooling, attention, recurrent, scatter: which kernels compute operators, and how.
-        sharing: which kernels of a plan become one.
-        runtime: what happens around kernels.
+        passes: the rewrites of a graph.
+        launches: the amount of work of an invocation.
+        products, convolutions, rows, pooling, attention, recurrent, scatter: the choice of kernels for operators.
+        sharing: the choice of kernels that become one.
+        runtime: the work around kernels.
     """
 
     passes: PassCosts

@@ -24,7 +24,7 @@ _EXCHANGE_STEPS = 3
 """Steps of the sum that take as long as exchanging a result between the groups of a workgroup."""
 
 Worth = tuple[float, float]
-"""What a rare tile must save to be worth a longer compilation: a share of the product's time, and nanoseconds."""
+"""The minimum gain of a rare tile for a longer compilation: a share of the product's time, and nanoseconds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class SubgroupTimes:
         buffer_ns: loading a quad from a buffer.
         product_ns: multiplying four numbers with a quad, sums included.
         half_share: the share of a quad's time that half a quad takes.
-        worth_tall, worth_halves, worth_wide: what the higher tile, one of half quads and the wider one must save.
+        worth_tall, worth_halves, worth_wide: the minimum gains of the higher tile, the one of half quads and the wider one.
     """
 
     texture_ns: float
@@ -53,7 +53,7 @@ class ProductCosts(ABC):
     """Costs of matrix products.
 
     Attributes:
-        lanes: invocations of a subgroup; 0 without subgroups.
+        lanes: the invocations of a subgroup. 0 without subgroups.
         subgroup: times of the subgroup kernel.
         busy_invocations: invocations of the tiled kernel from which on the device is busy.
         free_local_bytes: bytes of workgroup memory that an invocation reads for each multiply-add without being slowed down.
@@ -87,7 +87,7 @@ class ProductCosts(ABC):
         Args:
             choice: the choice of the kernel, which may name a tile.
             size: sizes of the product.
-            most_rows: rows that a tile may have, so that what it touches can be bound.
+            most_rows: the maximum number of rows of a tile whose operands can be bound.
         """
         if choice.tile:
             return block_tile(choice.tile)
@@ -103,7 +103,7 @@ class ProductCosts(ABC):
         Args:
             choice: the choice of the kernel, which may name a tile.
             size: sizes of the product.
-            most_rows: rows that a tile may have, so that what it touches can be bound.
+            most_rows: the maximum number of rows of a tile whose operands can be bound.
             most_parts: parts that the sums may be divided into.
         """
         tiles = [block_tile(choice.tile)] if choice.tile else self._tiles(most_rows)
@@ -139,7 +139,7 @@ class ProductCosts(ABC):
         Args:
             size: sizes of the product.
             steps: iterations that a sum takes.
-            most_rows: rows that a tile may have, so that what it touches can be bound.
+            most_rows: the maximum number of rows of a tile whose operands can be bound.
         """
         return row_tile(size, most_rows=most_rows, steps=steps, busy_invocations=self.busy_invocations)
 
@@ -174,7 +174,7 @@ class ProductCosts(ABC):
         return min(worth, key=nanoseconds, default=best)
 
     def tile_of(self, choice: Choice, size: ProductSize, *, texture: bool, wide: bool = False) -> tuple[int, float]:
-        """Return the subgroup kernel's tile for a choice, which may name one; the arguments are those of `subgroup_tile`."""
+        """Return the subgroup kernel's tile for a choice, which may name one. The arguments are those of `subgroup_tile`."""
         rows, quads = choice.tile or self.subgroup_tile(size, texture=texture, wide=wide)
         return int(rows), quads if texture else max(1, int(quads))
 

@@ -21,8 +21,8 @@ class RowCosts(ABC):
         many_rows: rows from which on one invocation takes each, where neighboring elements belong to different rows.
         combines_by_subgroups: whether workgroups combine values by subgroup operations, which work for subgroups of any size,
             before they do it in workgroup memory. That saves barriers.
-        few_elements: elements that a single workgroup looks through for their range; for more a kernel of many workgroups
-            goes first.
+        few_elements: the maximum number of elements whose range a single workgroup computes. For more elements, a kernel of
+            many workgroups runs before.
     """
 
     short_row: int
@@ -57,12 +57,12 @@ class RowCosts(ABC):
 
     @abstractmethod
     def parts(self, workgroups: int, items: int, lanes: int) -> int:
-        """Return into how many parts a row is to be cut so that the device is busy; 0 or 1 where that does not pay.
+        """Return the number of parts of a row that keep the device busy. 0 or 1 if parts do not pay.
 
         Args:
-            workgroups: workgroups that work on whole rows.
-            items: items of a row.
-            lanes: invocations that share a row.
+            workgroups: the number of workgroups that work on whole rows.
+            items: the items of a row.
+            lanes: the invocations that share a row.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What the costs are asked about, and the form of the answers: sizes of products and convolutions, tiles, choices."""
+"""The arguments and results of questions about costs: sizes of products and convolutions, tiles, choices."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ UNLIMITED = 1 << 62
 """A limit that nothing reaches."""
 
 Tile: TypeAlias = tuple[float, ...]
-"""The sides of a tile in a variant's own units; all are whole but the quads of the subgroup kernel."""
+"""The sides of a tile in a variant's own units. All are whole except the quads of the subgroup kernel."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """The kernel variant to take, and why, for people; and its tile, where that is not left to the heuristics."""
+    """The chosen kernel variant with the reason for people, and its tile unless the heuristics choose the tile."""
 
     variant: str
     reason: str
@@ -41,7 +41,7 @@ class ProductSize:
 
 @dataclass(frozen=True, kw_only=True)
 class ConvolutionSize:
-    """The sizes of a convolution, whatever its layouts. Pairs are (height, width).
+    """The sizes of a convolution, independent of its layouts. Pairs are (height, width).
 
     Attributes:
         transposed: whether it is convTranspose2d.

@@ -262,7 +262,8 @@ def costs_of(caps: Caps) -> Costs:
             most_kept_weights=1536,
             keeps_without_subgroups=True,
             subgroup_rows=4,
-            # Mesa counts up to a third more than the loops have, for what its compiler makes of them. Half leaves room.
+            # Mesa counts up to a third more iterations than the loops have, because its compiler transforms them. Half leaves a
+            # margin.
             most_step_iterations=PORTABLE_ITERATIONS // 2,
             # Few, as each barrier costs by their number.
             sequence_invocations=64,

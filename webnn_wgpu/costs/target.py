@@ -15,10 +15,10 @@ class Target:
     """The device that a graph is compiled for.
 
     Attributes:
-        caps: what it can do.
-        costs: what work takes on it.
-        forced: whether the costs are those of a kind of device that was asked for. Results that earlier programs measured on
-            the device decide nothing then.
+        caps: the features, limits and identity of the device.
+        costs: the costs of work on the device.
+        forced: whether the costs are those of a requested kind of device. Earlier measurements on the device have no effect
+            then.
     """
 
     caps: Caps
@@ -31,7 +31,7 @@ class Target:
 
         Args:
             caps: the device.
-            kind: the kind whose costs are taken instead of those of the device's own; None for its own.
+            kind: the kind of device whose costs replace those of the device itself. None is the device's own kind.
 
         Example:
             >>> from webnn_wgpu.core.caps import Caps

@@ -35,7 +35,7 @@ def interpret(
     Args:
         graph: any graph, before or after passes.
         inputs: graph input name -> array of the input's type.
-        observer: called with None and the inputs, then with each node's position and its results; arrays by value.
+        observer: a function that gets None and the inputs, then each node's position and its results, as arrays by value.
 
     Returns:
         Graph output name -> array of the output's type.

@@ -20,7 +20,7 @@ from webnn_wgpu.core.names import snake_case
 if TYPE_CHECKING:
     from pathlib import Path
 
-# Strings that stand for numbers JSON cannot write; an integer may carry the suffix of a JavaScript BigInt.
+# Strings that stand for numbers without JSON notation. An integer may have the suffix of a JavaScript BigInt.
 _SPECIAL_FLOATS = {"Infinity": math.inf, "-Infinity": -math.inf, "NaN": math.nan, "-0": -0.0}
 _INTEGER = re.compile(r"-?[0-9]+n?")
 
@@ -33,7 +33,7 @@ Argument: TypeAlias = "Ref | int | float | str | list[Argument]"
 
 
 class GraphBuilder(Protocol):
-    """What a builder needs besides its operator methods, which are called by their Python names."""
+    """The methods of a builder besides its operator methods, which are called by their Python names."""
 
     def input(self, name: str, descriptor: Mapping[str, Any], /) -> Any:
         """Make a graph input and return its operand."""
@@ -57,9 +57,9 @@ class Tensor:
 
     Attributes:
         data_type: WebNN data type, such as `"float32"`.
-        shape: Dimensions; empty for a scalar.
+        shape: Dimensions. Empty for a scalar.
         data: Flat list of items, one scalar item, or `{"base64": text}`.
-        constant: Whether a graph holds the values instead of being fed with them.
+        constant: Whether the values are a constant of the graph instead of an input.
     """
 
     data_type: str
@@ -88,7 +88,7 @@ class Tensor:
             ValueError: The number of items is not that of the shape, or an item is no number of the data type.
 
         Numerics:
-            Decimal numbers are rounded to nearest even; beyond the range of the data type they become infinite.
+            Decimal numbers are rounded to nearest even. Beyond the range of the data type they become infinite.
 
         Example:
             >>> Tensor("int64", (2,), ["9223372036854775807n", -1]).array()
@@ -132,14 +132,14 @@ class Case:
     """A graph with inputs, expected outputs and the tolerance they are compared under.
 
     Attributes:
-        operator: Python name of the operator the case starts with; the stem of its file.
-        name: Unique within the file.
-        source: Where the numbers come from.
+        operator: Python name of the operator that the case starts with, which is the stem of its file.
+        name: Name that is unique in the file.
+        source: Origin of the numbers.
         inputs: Inputs and constants by operand name.
         calls: Operator calls in order.
         expected: Expected outputs by operand name.
         metric: `"ULP"` or `"ATOL"`.
-        tolerance: Largest allowed distance of an element, in the unit of the metric.
+        tolerance: Largest permitted distance of an element, in the unit of the metric.
     """
 
     operator: str
@@ -155,10 +155,10 @@ class Case:
         """Compare results with the expected outputs.
 
         Args:
-            results: An array for every name in `expected`; further names are not looked at.
+            results: An array for every name in `expected`. Other names are ignored.
 
         Returns:
-            The outputs that are out of tolerance, with the reason; empty when the case passes.
+            The outputs that are out of tolerance, with the reason. Empty if the case passes.
 
         Raises:
             KeyError: An expected output has no result.
@@ -172,12 +172,12 @@ class Case:
         """Say why a context cannot run this case.
 
         Args:
-            limits: What the context's `op_support_limits()` returns.
-            constants_as_inputs: Judge the graph `build_case` makes with the same flag.
+            limits: The result of the context's `op_support_limits()`.
+            constants_as_inputs: Whether to judge the graph that `build_case` makes with the same flag.
 
         Returns:
-            None if the operators, and the data types, ranks and byte lengths of all inputs and expected outputs, are
-            within the limits; else one sentence with the first that is not.
+            None if the operators, and the data types, ranks and byte lengths of all inputs and expected outputs, are within the
+            limits. Otherwise one sentence with the first violation.
         """
         longest = limits["maxTensorByteLength"]
         for name, tensor in (*self.inputs.items(), *self.expected.items()):
@@ -230,7 +230,7 @@ def load_cases(path: Path) -> tuple[Case, ...]:
     """Load the cases of one file.
 
     Args:
-        path: File of the conformance format; its stem names the operator.
+        path: File of the conformance format, whose stem names the operator.
 
     Returns:
         The cases in the order of the file. Their tensors are decoded when asked for.

@@ -10,7 +10,7 @@ from ..runtime.device import BUFFER_USAGE, Device
 from ..runtime.readback import StagingPool
 
 GUARD_BYTES = 1024
-"""Bytes before and, unless more are requested, behind a tensor; a multiple of every device's alignment."""
+"""The minimum size of the guard regions before and behind a tensor in bytes, a multiple of every device's alignment."""
 
 FILL_PATTERN = 0xA5
 """The byte that fills guard regions: small numbers as float32 and float16, large ones as integers."""
@@ -21,9 +21,9 @@ class GuardedBuffer:
 
     Args:
         device: the device of the buffer.
-        size_bytes: the size of the tensor; a multiple of 4.
+        size_bytes: the size of the tensor, a multiple of 4.
         label: a name for messages.
-        behind_bytes: the size of the guard region behind the tensor; a multiple of 4.
+        behind_bytes: the size of the guard region behind the tensor, a multiple of 4.
         guard_pattern: the byte that fills the guard regions.
         content_pattern: the byte that fills the tensor.
     """
@@ -49,7 +49,10 @@ class GuardedBuffer:
         """The tensor and the guard region behind it: a kernel with this binding can leave the tensor."""
 
     def read(self) -> tuple[Array, str]:
-        """Read the whole buffer; return the bytes of the tensor, and a message about writes outside of it, "" for none."""
+        """Read the whole buffer, and return the bytes of the tensor and a message about writes outside of it.
+
+        The message is "" if there are none.
+        """
         buffer = self._whole
         content = StagingPool.of(buffer.device).read(buffer, np.empty(buffer.size_bytes, np.uint8)).result()["data"]
         tensor = content[GUARD_BYTES : GUARD_BYTES + self._size]

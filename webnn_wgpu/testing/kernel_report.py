@@ -1,4 +1,4 @@
-"""What `check_kernel` checks and what it finds."""
+"""The report of `check_kernel`: its checks and the faults."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class KernelCase:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedCase:
-    """What came of a case on an adapter.
+    """The result of a case on an adapter.
 
     Attributes:
         case: the case.
-        adapter: adapter, driver and backend for people.
+        adapter: the adapter, driver and backend, for people.
         distance: the largest distance of an element from the reference, in ULP or as a difference.
-        faults: what is wrong, a sentence each.
-        notes: what could not be looked for, and why.
-        skipped: why the case could not run; "" where it did.
+        faults: the faults, a sentence each.
+        notes: the omitted checks with their reasons.
+        skipped: the reason why the case could not run, or "" if it ran.
     """
 
     case: KernelCase
@@ -53,7 +53,7 @@ class CheckedCase:
 
 @dataclass(frozen=True)
 class KernelReport:
-    """What `check_kernel` found; `print` shows it.
+    """The results of `check_kernel`. `print` shows them.
 
     Attributes:
         label: the kernel's name.
@@ -89,10 +89,10 @@ class KernelReport:
 
 
 class KernelFault(AssertionError):
-    """What `check_kernel` raises.
+    """The exception of `check_kernel` for a kernel with faults.
 
     Attributes:
-        report: what was found.
+        report: the report with the faults.
     """
 
     def __init__(self, report: KernelReport) -> None:

@@ -74,16 +74,16 @@ class KernelOnDevice:
         guard_pattern: int = FILL_PATTERN,
         content_pattern: int = FILL_PATTERN,
     ) -> tuple[dict[str, Array], list[str]]:
-        """Run it once and return the bytes of its outputs, and what was written outside.
+        """Run the kernel once, and return the bytes of its outputs and messages about writes outside of buffers.
 
-        Workgroup memory is cleared before. WGSL says that it is, but not every driver keeps to it: what an earlier run has left
-        there may be just what a kernel should have waited for.
+        The method clears workgroup memory before. WGSL requires that of drivers, but not every driver complies. The content of
+        an earlier run may happen to be the values that a kernel should have waited for.
 
         Args:
-            contents: what lies in buffers before; the others are filled.
-            sizes: bytes of each buffer.
-            source: what runs instead of its own source.
-            free: buffers that are bound with what lies behind them.
+            contents: the initial content of buffers. The other buffers get a fill pattern.
+            sizes: the size of each buffer in bytes.
+            source: the source to run instead of its own source.
+            free: the buffers that are bound together with the guard region behind them.
             guard_pattern: the byte that fills the guard regions of buffers.
             content_pattern: the byte that fills buffers without a content.
         """

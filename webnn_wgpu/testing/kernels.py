@@ -1,4 +1,4 @@
-"""`check_kernel`: a compute shader against a numpy function, on every adapter, with what numbers alone do not tell."""
+"""`check_kernel`: the comparison of a compute shader with a numpy function on every adapter, with checks beyond numbers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def contexts() -> tuple[MLContext, ...]:
 
 
 def random_inputs(rng: np.random.Generator, case: KernelCase) -> list[Array]:
-    """Return what `check_kernel` fills inputs with: normal floats times 4, integers from -100 or 0 to 100."""
+    """Return the default inputs of `check_kernel`: normal floats times 4, integers from -100 or 0 to 100."""
     arrays: list[Array] = []
     for shape, name in zip(case.shapes, case.dtypes, strict=True):
         dtype = np.dtype(name)
@@ -77,40 +77,40 @@ def check_kernel(
 ) -> KernelReport:
     """Check a compute shader against a numpy function, for shapes and data types, on every adapter.
 
-    Beside the numbers it looks for writes outside of buffers, for results that depend on what lies there or in memory that was
-    not written, for outputs that are not written, and for results that depend on the order in which workgroups, or the
-    invocations of one, run: for races and missing barriers. Of what reaches out of a buffer it sees what is no farther behind
-    it than the buffer is long (1 KiB to 64 KiB): drivers drop the rest, as they should.
+    Besides the numbers, it checks for writes outside of buffers, for reads out of bounds and of uninitialized memory, and for
+    outputs without a write. It also checks for results that depend on the order of workgroups or of their invocations, which
+    shows races and missing barriers. Of accesses behind a buffer, it detects those that are no farther away than the buffer is
+    long (1 KiB to 64 KiB): drivers drop the others, as they should.
 
     Args:
-        source: WGSL with an entry point `main`, as for `run_wgsl`: bindings 0, 1, ... of group 0. What it declares as `read`
-            are the inputs, in order, and as `read_write` the outputs. `T`, where it does not declare it, is the data type of
-            the first input, `T0`, `T1`, ... those of each.
-        reference: called with the inputs; returns the output, or a list of them. float64 is rounded to the first input's type.
-        shapes: the cases: for each the shape of the one input, (2, 3) or 6, or a list of shapes, one per input: [(2, 3), (3,)].
-        workgroups: how many to dispatch: (x, y, z), (x, y) or x, or a function of the `KernelCase`, which has `shapes`,
+        source: the WGSL with an entry point `main`, as for `run_wgsl`: bindings 0, 1, ... of group 0. Its `read` buffers are
+            the inputs, in order, and its `read_write` buffers are the outputs. `T`, unless the source declares it, is the data
+            type of the first input, and `T0`, `T1`, ... those of each.
+        reference: returns the output, or a list of outputs, for the inputs. float64 is rounded to the first input's type.
+        shapes: the shapes of the cases: the shape of a single input, (2, 3) or 6, or a list with one per input: [(2, 3), (3,)].
+        workgroups: the number of workgroups: (x, y, z), (x, y) or x, or a function of the `KernelCase`, which has `shapes`,
             `dtypes` and `constants`.
-        dtypes: data types, or lists of them, one per input; each is combined with each of the shapes.
-        constants: name -> number, which the source uses as constants; or a function of the `KernelCase` that returns them.
-        variations: other values of constants with which results must be within the tolerance too, such as workgroup sizes.
-        updated: names of outputs that have a content before: they are inputs too.
-        inputs: called with a random generator and the `KernelCase`; returns the inputs.
+        dtypes: the data types, or lists with one per input. Each one is combined with each of the shapes.
+        constants: name -> number of the source's constants, or a function of the `KernelCase` that returns them.
+        variations: other values of constants that must keep results within the tolerance too, such as workgroup sizes.
+        updated: the names of outputs with an initial content, which are inputs too.
+        inputs: returns the inputs for a random generator and the `KernelCase`.
         parameters: if given, `source` is a template like those of this package, rendered with these, `dtypes`, `shapes`, and
             `lib`: `{{ lib("exp") }}` are functions of `shaders/lib/math`.
-        tolerance: how far elements may lie from the reference, in ULP.
-        atol: the largest difference, instead of ULP.
-        permute: whether another order must give the same bits. It need not where atomic operations hand out places.
-        on: contexts to check on; default one on each adapter.
+        tolerance: the maximum distance of elements from the reference, in ULP.
+        atol: the maximum difference, instead of ULP. None is `tolerance`.
+        permute: whether another order must give the same bits. It need not if atomic operations assign positions.
+        on: the contexts of the check. None is one context on each adapter.
         label: a name for messages.
 
     Returns:
-        What was found, with the distance of each case. Cases of data types that an adapter has not are marked as skipped.
+        The results, with the distance of each case. Cases of data types that an adapter lacks are marked as skipped.
 
     Raises:
-        KernelFault: an AssertionError, with the report as message and as `report`: something is wrong.
-        MLTypeError: an argument is wrong; the source declares other buffers than there are inputs and outputs.
+        KernelFault: an AssertionError, with the report as message and as `report`: the kernel has faults.
+        MLTypeError: an argument is invalid, or the source declares other buffers than there are inputs and outputs.
         OperationError: the shader does not compile.
-        NotSupportedError: there is no adapter.
+        NotSupportedError: no adapter exists.
 
     Example:
         >>> from webnn_wgpu.testing import check_kernel
@@ -179,14 +179,14 @@ def _case(shapes: Any, dtypes: Any, fail: Callable[..., Exception]) -> KernelCas
 
 
 class _Check:
-    """A case on a device, run in every way there is, under the device's lock.
+    """A case on a device, run in each of the ways under the device's lock.
 
     Args:
         kernel: the kernel.
-        reference: what it should do.
-        arrays: its inputs.
-        updated: outputs among them.
-        allowed: how far elements may be from the reference: in ULP, or by difference where that is not None.
+        reference: the reference function.
+        arrays: the inputs.
+        updated: the outputs among them.
+        allowed: the maximum distance of elements from the reference: in ULP, or as a difference if that is not None.
     """
 
     def __init__(
@@ -229,7 +229,7 @@ class _Check:
         return worst
 
     def _differ(self, one: Mapping[str, Array], two: Mapping[str, Array], fault: str) -> bool:
-        """Note as a fault what differs in outputs, and return whether something does."""
+        """Record the differences between outputs as a fault, and return whether there are any."""
         found = False
         for name, array in self._wanted.items():
             differ = (one[name] != two[name]).reshape(-1, array.itemsize).any(axis=1)
@@ -239,7 +239,7 @@ class _Check:
         return found
 
     def surroundings(self) -> None:
-        """Look for what reaches out of buffers, and for what is read without having been written."""
+        """Check for accesses outside of buffers, and for reads of uninitialized memory."""
         kernel, contents, sizes = self._kernel, self._contents, self._sizes
         tails = {name: behind_bytes(-(-size // 4) * 4) for name, size in sizes.items()}
         source, free = unfenced(kernel.source, tails)
@@ -267,7 +267,7 @@ class _Check:
         self._differ(first, before, "what was in an output before: read before it was written")
 
     def order(self, permute: bool) -> None:
-        """Look for what depends on which invocation runs first."""
+        """Check for results that depend on the order of invocations."""
         kernel = self._kernel
         for what, options in _ORDERS.items() if permute else ():
             changed = reordered(kernel.source, **options)
@@ -284,7 +284,7 @@ class _Check:
         self._compare(found, f", with {', '.join(f'{name}={value}' for name, value in changes.items())}")
 
     def result(self) -> CheckedCase:
-        """Return what was found."""
+        """Return the results."""
         kernel = self._kernel
         return CheckedCase(
             case=kernel.case,
@@ -310,7 +310,7 @@ def _outputs(results: Any, case: KernelCase, count: int, fail: Callable[..., Exc
 
 
 def _distance(found: Array, wanted: Array, tolerance: float, atol: float | None) -> tuple[float, str]:
-    """Return the largest distance of elements, and what is wrong with it, "" for nothing."""
+    """Return the largest distance of elements, and the fault of the distance, or ""."""
     measure, allowed, unit = (ulp_distance, tolerance, " ULP") if atol is None else (absolute_distance, atol, "")
     distances = measure(found, wanted)
     if not distances.size:

@@ -1,6 +1,7 @@
-"""The same kernel with something changed that must not matter: the order of its invocations, or what lies behind its buffers.
+"""Variants of a kernel that must have equal results: with another order of invocations, or other bytes behind its buffers.
 
-Only the entry point's parameters and calls of `arrayLength` are read. All goes into one line, so that numbers of lines stay.
+The module parses only the entry point's parameters and calls of `arrayLength`. It inserts all text in one line, so that line
+numbers do not change.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _ORDERED = {
     "local_invocation_index": "(order_local.x + order_size.x * (order_local.y + order_size.y * order_local.z))",
     "global_invocation_id": "(order_group * order_size + order_local)",
 }
-"""What each built-in value is, from the numbers of workgroup and invocation in the new order."""
+"""The expression of each built-in value, by the numbers of workgroup and invocation in the new order."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class _EntryPoint:
 
 
 def _entry_point(code: str) -> _EntryPoint | None:
-    """Return what is known of main; None where its parameters are not all built-in values."""
+    """Return the facts about main, or None if its parameters are not all built-in values."""
     main = re.search(r"\bfn\s+main\s*\(", code)
     sizes = list(_SIZE.finditer(code, 0, main.start())) if main else []
     if main is None or not sizes:
@@ -56,7 +57,7 @@ def _entry_point(code: str) -> _EntryPoint | None:
 
 
 def _parts(text: str) -> list[str]:
-    """Return what commas part, but for those in parentheses."""
+    """Return the parts of a text between commas outside of parentheses."""
     return re.findall(r"(?:[^,()]|\([^()]*\))+", text)
 
 
@@ -108,11 +109,11 @@ def reordered(source: str, *, workgroups: bool, invocations: bool) -> str | None
 
 
 def unfenced(source: str, behind: Mapping[str, int]) -> tuple[str, frozenset[str]]:
-    """Return a kernel that does not count what is bound behind its buffers, and the buffers of which that could be had.
+    """Return a kernel whose lengths exclude the bytes behind its buffers, and the buffers for which that was possible.
 
     Args:
-        source: WGSL.
-        behind: variable -> how many bytes are bound behind it.
+        source: the WGSL.
+        behind: variable -> the number of bytes that are bound behind it.
 
     >>> unfenced("var<storage> x: array<vec2f>; ... arrayLength(&x)", {"x": 64})
     ('var<storage> x: array<vec2f>; ... (arrayLength(&x) - 8u)', frozenset({'x'}))
@@ -130,7 +131,7 @@ def unfenced(source: str, behind: Mapping[str, int]) -> tuple[str, frozenset[str
 
 
 def _item_bytes(code: str, name: str) -> int | None:
-    """Return the bytes of an item of a runtime-sized array of numbers or vectors; None for other types."""
+    """Return the size of an item of a runtime-sized array of numbers or vectors in bytes. None for other types."""
     declared = re.search(rf"\bvar\s*<[^>]*>\s*{name}\s*:\s*array\s*<\s*([^,;]+?)\s*>\s*;", code)
     return _type_bytes(code, declared[1]) if declared else None
 
