@@ -27,7 +27,7 @@ _GAIN = 0.95
 """Share of the time of the heuristics' choice that another one must stay below: less may be chance."""
 
 _SLOW = 3.0
-"""How many times as slow as the fastest a variant may be in its first runs without being given up."""
+"""The maximum slowdown relative to the fastest variant in the first runs. Slower variants are dropped."""
 
 _FEWEST_ROUNDS, _MOST_ROUNDS, _SECONDS = 5, 25, 0.25
 """Rounds over all variants of an operator: at least so many, then as many as time is left for, and no more than the last."""
@@ -71,7 +71,7 @@ class Trial(Tuning):
 
 @dataclass(frozen=True)
 class _Operator:
-    """An operator with certain shapes and types: a graph of it alone, how often it stands in the graphs, its variants."""
+    """An operator with certain shapes and types: its graph, its number of uses in the graphs, and its variants."""
 
     graph: Graph
     times: int
@@ -171,9 +171,9 @@ class Tuner:
             running.pop(variant).close()
 
     def _plans(self, name: str, operator: _Operator) -> tuple[dict[str, ExecutionPlan], str]:
-        """Return the plan of each variant that differs from those before it, and which of them the heuristics choose.
+        """Return the plan of each variant that differs from the earlier ones, and the name of the heuristics' choice.
 
-        Where that is none that has a name it is the last of the plans, under a name that is no variant's.
+        If no named variant is that choice, it is the last of the plans, under a name of no variant.
         """
         target = self._device.target
         plans: dict[str, ExecutionPlan] = {}

@@ -1,4 +1,4 @@
-"""How far a device may be from the reference for one node, from the bounds that its operator states.
+"""The maximum errors of a device relative to the reference for one node, from the bounds that its operator states.
 
 Every bound is for one operator whose operands are those that the device had, so no errors accumulate.
 """
@@ -104,7 +104,7 @@ def _of_body(body: Graph, operands: Sequence[Array | None], *, patches: bool) ->
 def _reached(
     body: Graph, node: Node, operands: Sequence[Array | None], made: Sequence[Array], at: int, off: Array
 ) -> list[Array]:
-    """Return how far an element-wise operator's results move where one operand is off by so much, up or down."""
+    """Return the change of an element-wise operator's results if one operand has an error of `off`, up or down."""
     reached = [np.zeros(m.shape) for m in made]
     x = operands[at]
     assert x is not None

@@ -93,7 +93,7 @@ def differs(actual: Array, expected: Array, bound: Array) -> Array:
 
 
 def _finite(array: Array, dtype: np.dtype[Any]) -> Array:
-    """Put infinities where the next number after the largest would be."""
+    """Replace numbers by infinities from the hypothetical successor of the largest number on."""
     limits = np.finfo(dtype)
     return np.where(np.isinf(array), np.copysign(float(limits.max) * (1 + float(limits.eps) / 2), array), array)
 

@@ -1,1 +1,1 @@
-"""The ground floor: errors, data types and the device's capabilities. Imports nothing else of the package."""
+"""Errors, data types and the device's capabilities. This package imports nothing else of webnn_wgpu."""

@@ -86,7 +86,7 @@ def read(name: str) -> str | None:
 
 
 def write(name: str, text: str) -> None:
-    """Keep a text under a name, unless caches are switched off. Where it cannot be written the log says why."""
+    """Store a text under a name, unless caches are switched off. If the write fails, the log states the reason."""
     folder = usable_folder()
     if folder is None:
         return

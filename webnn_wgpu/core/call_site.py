@@ -1,4 +1,4 @@
-"""Where in a program an operator was made: told when a kernel of it does not compile."""
+"""The call sites of operators in the application, for messages about kernels that do not compile."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ DEFAULT_LIMITS = {
     "min-storage-buffer-offset-alignment": 256,
     "min-uniform-buffer-offset-alignment": 256,
 }
-"""The limits that kernels and the planner look at, with the values WebGPU guarantees."""
+"""The limits that kernels and the planner use, with the values that WebGPU guarantees."""
 
 _FEATURE_OF_TYPE = {"float16": "shader-f16", "int64": "shader-int64", "uint64": "shader-int64"}
 

@@ -55,7 +55,7 @@ class WebNNError(Exception):
         super().__init__(self._message())
 
     def named(self, operator: str = "", label: str = "", kind: type[WebNNError] | None = None) -> WebNNError:
-        """Return the same error, naming an operator and a label where it names none, and of another kind if one is given.
+        """Return the same error with an operator and a label unless it names its own, and with another kind if one is given.
 
         >>> raise OperationError("a run failed", operator="compute").named("dispatch", "conv2d_3")
         Traceback (most recent call last):

@@ -10,12 +10,12 @@ T = TypeVar("T")
 
 
 class Scarce(Generic[T]):
-    """Objects of which a process can have a limited number alive, such as open files and devices.
+    """Objects of which only a limited number may be alive in a process, such as open files and devices.
 
-    Python looks for garbage once many objects were made. These come with few, and hold much.
+    Python collects garbage after many allocations. These objects are few, but each one holds many resources.
 
     Args:
-        few: how many may be alive before garbage is looked for.
+        few: the number of live objects that triggers a collection.
     """
 
     def __init__(self, few: int) -> None:

@@ -11,10 +11,10 @@ from .process import process_options
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """Import without garbage collection, where the program allows that: see `optimize_process`.
+    """Import without garbage collection, if the program allows that: see `optimize_process`.
 
-    Nearly all objects that modules make stay, and the collector would look through them several times in vain. They count as
-    old afterwards without having been looked through once: only a full collection looks at them.
+    Nearly all objects that modules create stay alive, and the collector would scan them several times in vain. Afterwards they
+    count as old without any scan, so that only a full collection scans them.
     """
     if not process_options().deferred_collection:
         yield

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 Progress: TypeAlias = Callable[[int, int, str], None]
-"""Called as `progress(done, total, what)`."""
+"""A function that is called as `progress(done, total, what)`."""
 
 READING = "reading nodes"
 UPLOADING = "uploading weights"

@@ -24,8 +24,8 @@ class AttentionTile:
         rows, keys: sides of a block of scores.
         own_keys: keys whose scores an invocation computes, a multiple of 4.
         depth: quads of queries and keys that are in workgroup memory at once.
-        column_groups: how many invocations share the columns of a row's sums.
-        quads: quads of columns that each of these has.
+        column_groups: the number of invocations that share the columns of a row's sums.
+        quads: the quads of columns of each of these.
 
     Example:
         >>> tile = AttentionTile(rows=64, keys=64, own_keys=8, depth=4, column_groups=4, quads=2)
@@ -47,17 +47,17 @@ class AttentionTile:
 
     @property
     def down(self) -> int:
-        """How many invocations there are one below the other."""
+        """The number of invocations of the workgroup along the rows."""
         return self.rows // OWN_ROWS
 
     @property
     def across(self) -> int:
-        """How many invocations share a row."""
+        """The number of invocations that share a row."""
         return self.keys // self.own_keys
 
     @property
     def shares(self) -> int:
-        """How many shares of the keys are summed up apart."""
+        """The number of shares of the keys with separate sums."""
         return self.across // self.column_groups
 
     @property
@@ -91,7 +91,7 @@ class AttentionTile:
         return max(self.own_keys * self.depth, self.steps * 4 * self.quads)
 
     def iterations(self, size: int) -> int:
-        """Return how many iterations of loops a block takes, with queries and keys of some size."""
+        """Return the loop iterations of a block, with queries and keys of some size."""
         return -(-size // (4 * self.depth)) + self.own_keys // 4 * self.column_groups // self.steps + 1
 
     def local_bytes(self, element_bytes: int) -> int:
@@ -160,13 +160,13 @@ class AttentionCosts(ABC):
         Args:
             possible: the variants that there are for the device and the sizes.
             rows: rows of queries for each head of keys.
-            keys: how many keys.
+            keys: the number of keys.
             columns: width of a head of values.
         """
 
     @abstractmethod
     def plain_rows(self, rows: int) -> int:
-        """Return how many of `rows` rows an invocation of the `plain` kernel takes."""
+        """Return the number of rows, out of `rows`, of an invocation of the `plain` kernel."""
 
     def subgroup_rows(self, rows: int, quads: int) -> int:
         """Return the rows of a unit of the `subgroup` kernel.
@@ -181,12 +181,12 @@ class AttentionCosts(ABC):
         return next((r for r in (1, 2, 4, 8, 16) if rows <= r < most), most)
 
     def key_quads(self, rows: int) -> int:
-        """Return how many quads of keys each lane of the `subgroup` kernel takes at once in units of some rows."""
+        """Return the number of quads of keys that each lane of the `subgroup` kernel takes at once, in units of some rows."""
         # With 16 rows 2 are a little faster, but take twice as long to compile.
         return 1 if rows == 16 else 2
 
     def keys_at_once(self, length: int, lanes: int) -> int:
-        """Return how many keys the `queries` kernel takes at once: such a number that the last block is nearly full."""
+        """Return the number of keys that the `queries` kernel takes at once, so that the last block is nearly full."""
         # The weights of 64 keys fill half of the workgroup memory that every device has, or with 16 lanes all of it.
         wide = length >= self.long_keys and lanes <= 8
         return 64 if wide else min(32, 40, key=lambda keys: -(-length // keys) * keys)
@@ -198,7 +198,7 @@ class AttentionCosts(ABC):
 
         Args:
             rows: rows of queries for each head of keys.
-            keys: how many keys.
+            keys: the number of keys.
             columns: width of a head of values.
             matrices: heads of keys of all batches.
         """
@@ -212,14 +212,14 @@ class AttentionCosts(ABC):
         return full[-1]
 
     def decode_part(self, rows: int, keys: int, units: int) -> tuple[int, int]:
-        """Return how many keys an invocation of the `decode` kernel has at once, and how many keys a part has.
+        """Return the number of keys that an invocation of the `decode` kernel has at once, and the number of keys of a part.
 
         Where the keys have several parts, these are so short that they keep the device busy.
 
         Args:
             rows: rows of a unit.
-            keys: how many keys.
-            units: how many units there are, if none has a part of the keys.
+            keys: the number of keys.
+            units: the number of units without a division of the keys.
         """
         part = self.decode_keys
         while keys > self.decode_keys and part > 64 and units * -(-keys // part) < self.busy_workgroups:
@@ -229,9 +229,9 @@ class AttentionCosts(ABC):
         return min(own_keys, part // 16), part
 
     def parts_of_keys(self, units: int, keys: int) -> int:
-        """Return how many invocations or workgroups are to share the keys of a unit, given how many units there are."""
+        """Return the number of invocations or workgroups that share the keys of a unit, given the number of units."""
         return min(-(-self.busy_units // units), keys // self.shortest_part) if units < self.busy_units else 1
 
     def parts_of_tiles(self, tiles: int) -> int:
-        """Return how many workgroups of the tiled kernel are to share the keys of a tile, given how many tiles there are."""
+        """Return the number of workgroups of the tiled kernel that share the keys of a tile, given the number of tiles."""
         return -(-self.busy_workgroups // tiles)

@@ -21,11 +21,11 @@ class ConvolutionCosts(ABC):
     """Costs of convolutions.
 
     Attributes:
-        products: the costs of the products that they are made of.
+        products: the costs of the matrix products in convolutions.
         winograd_channels: input and output channels from which on Winograd's transforms are worth their memory traffic.
         winograd_patches: patches of 2 x 2 output pixels from which on its products are large enough to be fast.
-        winograd_part_bytes: least intermediate results of a part, where Winograd's algorithm goes through the patches in
-            several parts, in bytes.
+        winograd_part_bytes: the minimum size of the intermediate results of a part in bytes, if Winograd's algorithm processes
+            the patches in several parts.
         most_winograd_parts: parts at most.
         written_taps, written_width: most taps, and most taps in a row, that the depthwise kernel has written out instead of
             a loop.
@@ -67,7 +67,7 @@ class ConvolutionCosts(ABC):
         """Return the variant for a convolution of several taps and channels in a group."""
 
     def winograd_parts(self, size: ConvolutionSize) -> int:
-        """Return in how many parts Winograd's algorithm goes through the patches of 2 x 2 output pixels."""
+        """Return the number of parts in which Winograd's algorithm processes the patches of 2 x 2 output pixels."""
         patches, widest = size.images * math.prod(size.patches), max(size.depth, size.columns)
         # Each part reads the whole filter, whose size must not exceed twice the part itself.
         most = min(self.most_winograd_parts, 2 * patches // widest)

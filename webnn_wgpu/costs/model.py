@@ -1,8 +1,8 @@
 """The questions of passes, lowering, planner and runtime about costs. `software.py` and `hardware.py` answer them.
 
 Larger subjects have files of their own: `products.py`, `convolutions.py`, `rows.py`, `attention.py`, `recurrent.py`. A figure
-carries its unit in its name: `_ns` is nanoseconds, `_bytes` is bytes. Estimates of one `Costs` may be compared with each other
-and with nothing else.
+carries its unit in its name: `_ns` is nanoseconds, `_bytes` is bytes. Estimates may be compared only with estimates of the same
+`Costs`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PassCosts:
 
 @dataclass(frozen=True, kw_only=True)
 class LaunchCosts:
-    """Costs that decide how much work an invocation is given.
+    """Costs that decide the amount of work of an invocation.
 
     Attributes:
         most_iterations: iterations of all its loops together that an invocation may make. Beyond that drivers end them.
@@ -81,11 +81,11 @@ class LaunchCosts:
     least_transposed_side: int
 
     def rounds_of_quads(self, quads: int, iterations: int) -> int:
-        """Return how many quads an invocation takes, each in so many iterations, of as many as a kernel writes."""
+        """Return the quads of an invocation, each with a number of iterations, for a kernel that writes `quads` quads."""
         return min(self.most_rounds, -(-quads // self.shared_quads), max(1, self.most_iterations // iterations))
 
     def rounds_of_rows(self, rows: int, iterations: int) -> int:
-        """Return how many rows a workgroup or subgroup takes, each in so many iterations, of as many as there are."""
+        """Return the rows of a workgroup or subgroup, each with a number of iterations, for a kernel of `rows` rows."""
         return max(1, min(self.most_rounds, rows // self.shared_rows, self.most_iterations // max(1, iterations)))
 
 

@@ -155,7 +155,7 @@ class ProductCosts(ABC):
 
         Args:
             size: sizes of the product.
-            texture: whether `b` lies in a texture.
+            texture: whether `b` is in a texture.
             wide: whether the wider tile may be taken. Networks of convolutions have products of many sizes: for the few that
                 fill it they would compile another kernel.
         """
@@ -179,11 +179,11 @@ class ProductCosts(ABC):
         return int(rows), quads if texture else max(1, int(quads))
 
     def subgroup_nanoseconds(self, size: ProductSize, *, texture: bool) -> float:
-        """Return about how long the subgroup kernel takes for a product on one core."""
+        """Return the approximate time of the subgroup kernel for a product on one core."""
         return self.tile_nanoseconds(size, *self.subgroup_tile(size, texture=texture), texture=texture)
 
     def tile_nanoseconds(self, size: ProductSize, rows: float, quads: float, *, texture: bool) -> float:
-        """Return about how long the subgroup kernel takes on one core in tiles of some rows and quads of columns per lane."""
+        """Return the approximate time of the subgroup kernel on one core for a tile of rows and quads of columns per lane."""
         lanes, times = self.lanes, self.subgroup
         tiles = -(-size.M // rows) * -(-size.N // (lanes * quads * 4))
         a_loads = -(-rows // lanes) * times.buffer_ns

@@ -1,4 +1,4 @@
-"""The costs of rows that are reduced, normalized or pooled: which invocations work on a row, and in how many parts."""
+"""The costs of reduced, normalized or pooled rows: the invocations that work on a row, and the number of its parts."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class RowCosts(ABC):
     few_elements: int
 
     def choose(self, variants: Collection[str], rows: int, length: int, *, columns: bool) -> Choice:
-        """Return which of some variants works on rows.
+        """Return the variant for rows.
 
         Args:
-            variants: `plain`, `subgroup`, `workgroup`, those that there are.
-            rows: how many rows.
+            variants: the existing ones of `plain`, `subgroup`, `workgroup`.
+            rows: the number of rows.
             length: elements of a row.
             columns: whether neighboring elements belong to different rows.
         """
@@ -71,7 +71,7 @@ class RowCosts(ABC):
 
         Args:
             held: items that an invocation holds in registers.
-            rows: how many rows.
+            rows: the number of rows.
         """
 
 
@@ -91,7 +91,7 @@ class PoolingCosts(ABC):
     most_written: int
 
     def choose(self, variants: Collection[str], taps: int, results: int) -> Choice:
-        """Return which of some variants works on windows of `taps` elements."""
+        """Return the variant for windows of `taps` elements."""
         many = results >= self.many_results
         if "plain" in variants and (taps < self.shared_window or many):
             return Choice("plain", "many results" if many else "small windows")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 UNLIMITED = 1 << 62
-"""A limit that nothing reaches."""
+"""A limit that no number reaches."""
 
 Tile: TypeAlias = tuple[float, ...]
 """The sides of a tile in a variant's own units. All are whole except the quads of the subgroup kernel."""
@@ -30,7 +30,7 @@ class ProductSize:
         M: rows.
         N: columns.
         K: length of the sums.
-        matrices: how many products.
+        matrices: the number of products.
     """
 
     M: int

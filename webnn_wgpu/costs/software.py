@@ -69,7 +69,7 @@ class SoftwareProducts(ProductCosts):
     """Costs of matrix products on a software adapter."""
 
     def choose(self, size: ProductSize, possible: Collection[str]) -> Choice:
-        """Return the kernel in the registers of a subgroup where that is possible."""
+        """Return the kernel in the registers of a subgroup if possible."""
         if "subgroup" in possible:
             return Choice("subgroup", f"software adapter with subgroups of {self.lanes}")
         return Choice("plain", "software adapter without subgroups: sums in registers")
@@ -124,8 +124,8 @@ class SoftwareRows(RowCosts):
     def reads_again(self, held: int, rows: int) -> bool:
         """Return whether more than 6 items are held for less than 1024 rows.
 
-        Each store from registers is a copy of the text that makes it. For many rows the shorter time of a run soon makes up
-        for compiling all the copies.
+        Each store from registers is a copy of the text that makes it. With many rows, the shorter time of a run exceeds the
+        compile time of all the copies.
         """
         return held > 6 and rows < 1024
 
@@ -184,7 +184,7 @@ workgroups can save no more than a dispatch costs that wakes several threads.
 """
 
 _SEVERAL_WORKGROUPS = 5
-"""How many times as many weights it may be where there are several workgroups in any case, for directions or batch rows."""
+"""The factor of the maximum number of weights if there are several workgroups in any case, for directions or batch rows."""
 
 
 @dataclass(frozen=True, kw_only=True)

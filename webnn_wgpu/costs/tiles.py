@@ -14,8 +14,8 @@ class BlockTile:
 
     Attributes:
         rows, columns: sides of the tile, in elements of the result.
-        own_rows, own_columns: how many rows and columns of it each invocation computes.
-        step: how many elements of the sum each group of invocations has in workgroup memory at once, a multiple of 4.
+        own_rows, own_columns: the numbers of its rows and columns that each invocation computes.
+        step: the elements of the sum that each group of invocations has in workgroup memory at once, a multiple of 4.
         splits: groups of invocations that share the sums. Each computes the whole tile for its part of every slice.
 
     Example:

@@ -13,7 +13,7 @@ from webnn_wgpu.accuracy.distance import absolute_distance, ulp_distance
 from webnn_wgpu.core.data_types import Array
 
 MOST_ELEMENTS = 5
-"""How many of the worst elements a comparison keeps."""
+"""The number of worst elements that a comparison keeps."""
 
 ROWS, COLUMNS = 12, 64
 """Largest size of a picture."""
@@ -77,7 +77,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """One line: how many elements are wrong, and how far off the worst is."""
+        """One line: the number of wrong elements and the largest error."""
         if not self.wrong:
             return f"{self.type} agrees: off by {self.max_abs_error:.3g} at most, {self.max_ulp:.7g} ULP"
         return (

@@ -37,7 +37,7 @@ from .wgsl.types import ArrayType, Numeric, StructType, Type
 from .wgsl.wave import Triple
 
 _SUBGROUP = 32
-"""Invocations of a subgroup, where no device says."""
+"""The invocations of a subgroup without a device."""
 
 _TITLES = ("finding", "kernel", "line", "template", "what")
 
@@ -67,7 +67,7 @@ class Interpretation:
     complete: bool = True
 
     def summary(self) -> str:
-        """Return one line: how much ran, and how much was found."""
+        """Return one line: the number of invocations and of findings."""
         what = f"{len(self.kernels)} kernels" if len(self.kernels) != 1 else self.kernels[0] or "the kernel"
         found = f"{len(self.findings)} finding{'s' * (len(self.findings) != 1)}" if self.findings else "nothing found"
         more = f", {len(self.harmless)} harmless reads" if self.harmless else ""
@@ -261,7 +261,7 @@ def _run_planned(session: _Session, kernel: Kernel, planned: PlannedDispatch, me
 
 
 def _interpreted(kernel: Kernel) -> dispatch.SourceKernel:
-    """Return a kernel with the places of its lines in templates, which are looked up when they are wanted."""
+    """Return a kernel with the template locations of its lines, which are looked up on demand."""
     return dispatch.SourceKernel(kernel.wgsl, None, kernel.name, lambda line, column: _place(kernel.source_map, line, column))
 
 

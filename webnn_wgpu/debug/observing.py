@@ -1,4 +1,4 @@
-"""Running a graph as it is installed while looking at every value that its kernels store."""
+"""Runs of a graph with its installed kernels, with an observer of every value that the kernels store."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class ObservedValues:
         return {name: self._arrays[value] for name, value in self.graph.outputs.items() if value in self._arrays}
 
     def _pass_by(self, position: int) -> None:
-        """Make the result of a node without a kernel: its operand's memory is that of a view, or that which they lie in."""
+        """Add the result of a node without a kernel: a view, a concatenation or a piece that shares its operand's memory."""
         node = self.graph.nodes[position]
         operands = self._operands(node)
         op = OPS[node.op]
@@ -79,10 +79,10 @@ class ObservedValues:
 
 @contextmanager
 def observing(graph: MLGraph, values: ObservedValues, operator: str) -> Generator[None]:
-    """Let `values` see the runs of a graph meanwhile, those by `compute` and `dispatch`.
+    """Pass the values of a graph's runs by `compute` and `dispatch` to `values` in the `with` block.
 
     Raises:
-        InvalidStateError: others look at the graph already.
+        InvalidStateError: another observer watches the graph.
     """
     executable = executable_of(graph)
     with context_of(graph).lock:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webnn_wgpu.frontends.onnx.model import Model
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-4
-"""How far an element may be off: in terms of the expected one, and beside that in terms of the largest expected one."""
+"""The bounds of an element: relative to the expected one, and relative to the largest expected one."""
 
 _NODE = """model = wn.load_onnx(HERE / "{stem}.onnx", context, fallback="host")
 results = model.run({feeds})
@@ -136,7 +136,7 @@ def diff_nodes(model: Model, feeds: Mapping[str, Any], folder: Path | None) -> G
 
 
 def _whole(source: onnx_ir.Model) -> onnx.ModelProto:
-    """Return a model with the weights that lie in files."""
+    """Return a model with the weights of its external files."""
     whole = onnx_ir.to_proto(source)
     for tensor in whole.graph.initializer:
         held = source.graph.initializers[tensor.name].const_value

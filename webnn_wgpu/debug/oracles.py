@@ -79,7 +79,7 @@ def _unknown(node: Node) -> bool:
 
 
 class OtherGraph:
-    """Another graph of the same operators, as it is installed where it runs."""
+    """Another graph of the same operators, with its installed kernels and its device."""
 
     def __init__(self, graph: MLGraph, other: MLGraph) -> None:
         context_of(other).check_graph(other, "diff")

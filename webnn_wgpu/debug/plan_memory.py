@@ -79,7 +79,7 @@ class PlanMemory:
         return dispatch.BufferWindow(buffer, resource.offset_bytes, resource.size_bytes, self._padding(resource))
 
     def _padding(self, resource: Resource) -> int:
-        """Return how many bytes at the end of a resource belong to no value."""
+        """Return the number of padding bytes at the end of a resource."""
         if resource.kind not in ("output", "slot"):
             return 0
         end = resource.offset_bytes + resource.size_bytes

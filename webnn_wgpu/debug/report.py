@@ -94,7 +94,7 @@ class GraphDiff:
         return tuple(each for each in self.operators if label == each.label or label in each.labels)
 
     def summary(self) -> str:
-        """Return one line: the first operator that is wrong, or how far off the others are."""
+        """Return one line: the first wrong operator, or the largest error if none is wrong."""
         count = f"{len(self.operators)} operator{'s' * (len(self.operators) != 1)} against {self.against}"
         left = f"; not compared: {first_few(self.uncompared)}" if self.uncompared else ""
         if self.first is None:

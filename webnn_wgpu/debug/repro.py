@@ -162,7 +162,7 @@ def kernels_repro(
 
 
 def _joined(judgement: Judgement, part: Part, joint: TensorType) -> Judgement:
-    """Return the judgement of a value that others lie in too, of which nothing is known."""
+    """Return the judgement of the larger value that a value is a part of. The other parts have no bounds."""
     expected, allowed = np.zeros(joint.shape, joint.numpy), np.full(joint.shape, np.inf)
     shape = judgement.expected.shape
     part.within(expected, shape)[:] = judgement.expected.reshape(-1, shape[-1])

@@ -83,11 +83,11 @@ class Trace(Sequence[TracedValue]):
         return len(self._values)
 
     def values(self, name: str) -> Array:
-        """Return the values of one name, in an array: those of vectors lie along its last dimension."""
+        """Return the values of one name in an array. The last dimension has the components of vectors."""
         return np.array([v.value for v in self._values if v.name == name])
 
     def summary(self) -> str:
-        """Return one line: how many values there are, and how many were lost."""
+        """Return one line: the number of values, and of lost ones."""
         lost = f"; {self.lost} more did not fit: give a larger limit, or trace fewer invocations" if self.lost else ""
         return f"{len(self)} {'value' if len(self) == 1 else 'values'}{lost}"
 

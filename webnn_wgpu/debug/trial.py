@@ -73,7 +73,7 @@ class KernelTrial:
         return not any(result.different for result in self.results)
 
     def speed(self) -> str:
-        """Return one line: how long both take."""
+        """Return one line: the times of both."""
         if self.microseconds is None or self.original_microseconds is None:
             return "no times: the device takes no timestamps"
         share = f", {self.original_microseconds / self.microseconds:.2f} x as fast" if self.microseconds else ""

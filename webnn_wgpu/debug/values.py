@@ -58,7 +58,7 @@ class ValueStatistics:
 
     @property
     def name(self) -> str:
-        """The label, with the number of the output behind it where that is not the first: `split_2[1]`."""
+        """The label, with the number of the output if that is not the first: `split_2[1]`."""
         return f"{self.label}[{self.output}]" if self.output else self.label
 
     @property
@@ -83,7 +83,7 @@ class GraphValues:
 
     @property
     def first(self) -> ValueStatistics | None:
-        """The first value with a NaN or infinite element: where it comes from, and an input only where that was given one."""
+        """The first value with a NaN or infinite element. It is the origin of the others, or an input with such elements."""
         return next((v for v in self.values if (self.nan and v.nan) or (self.inf and v.inf)), None)
 
     def of(self, label: str) -> tuple[ValueStatistics, ...]:

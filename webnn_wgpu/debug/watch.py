@@ -183,7 +183,7 @@ class _Looker(ObservedValues):
         self._see(node_label(last), last.op, results, [*given, *inside], last.origins, stored=True)
 
     def _look_inside(self, body: Graph, operands: Sequence[Array | None]) -> list[Array]:
-        """Look at the values that a kernel of several operators does not store, and return them."""
+        """Examine the values that a kernel of several operators does not store, and return them."""
         values = {value: array for name, value in body.inputs.items() if (array := operands[int(name)]) is not None}
         found: list[Array] = []
         for member in body.nodes[:-1]:

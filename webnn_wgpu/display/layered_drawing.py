@@ -20,7 +20,7 @@ _GAP_X, _GAP_Y, _LANE = 26.0, 40.0, 14.0
 _ORDER_SWEEPS, _PLACE_SWEEPS = 6, 14
 
 _PULL = 0.1
-"""How much a line that passes pulls at the box it ends in, next to a box right above or below: chains stay straight so."""
+"""The weight of a passing line on the box at its end, relative to a box right above or below. Chains stay straight so."""
 
 Point = tuple[float, float]
 
@@ -198,7 +198,7 @@ def _mean(values: Sequence[float], default: float, weights: Sequence[float] = ()
 
 
 def _not_falling(wanted: Sequence[Point]) -> list[float]:
-    """Return the numbers that never fall and are nearest to the wanted ones, which are given with their weights."""
+    """Return the non-decreasing numbers that are nearest to the given ones with their weights."""
     blocks: list[tuple[float, float, int]] = []
     for value, weight in wanted:
         total, mass, size = value * weight, weight, 1

@@ -49,6 +49,6 @@ def rich_table(
 
 
 def first_few(labels: Sequence[str]) -> str:
-    """Return the first labels, and how many more there are."""
+    """Return the first labels, and the number of the others."""
     more = len(labels) - _NAMED
     return ", ".join(labels[:_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""Two profiles held against each other, kernel by kernel."""
+"""The comparison of two profiles, kernel by kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels of a compiled graph, as `MLGraph.kernels` shows them, and the sources that stand in for them."""
+"""The kernels of a compiled graph, as `MLGraph.kernels` shows them, and the sources that override them."""
 
 from __future__ import annotations
 
@@ -75,12 +75,12 @@ class Override:
 
 @dataclass(frozen=True)
 class Watched:
-    """A file as it was when it was last looked at.
+    """The last known state of a file.
 
     Attributes:
-        file: its path.
-        saved_ns: when it was last written.
-        size_bytes: how long it was.
+        file: the path.
+        saved_ns: the time of the last write, in nanoseconds.
+        size_bytes: the size in bytes.
     """
 
     file: Path
@@ -159,7 +159,7 @@ class Kernel:
 
     @property
     def wgsl(self) -> str:
-        """The source, without `dbg`: rendered from the template, or the caller's where it is overridden."""
+        """The source without `dbg`: the rendered template, or the caller's source if the kernel is overridden."""
         return render(self.spec) if self.override is None else without_dbg(self.override.wgsl)
 
     @property
@@ -199,7 +199,7 @@ class Kernel:
 
     @property
     def operators(self) -> str:
-        """The first few of `labels`, and how many more there are."""
+        """The first few of `labels`, and the number of the others."""
         return first_few(self.labels)
 
     def __str__(self) -> str:

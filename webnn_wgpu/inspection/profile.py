@@ -69,7 +69,7 @@ class KernelTime:
 
     @property
     def operators(self) -> str:
-        """The first few of `labels`, and how many more there are."""
+        """The first few of `labels`, and the number of the others."""
         return first_few(self.labels)
 
     @property
@@ -169,7 +169,7 @@ class GraphProfile:
         return Limit(name if share >= _LEAST_SHARE else "neither", share)
 
     def compare(self, other: GraphProfile) -> ProfileComparison:
-        """Return this profile, the earlier one, held against another.
+        """Return the comparison of this profile, the earlier one, with another.
 
         Example:
             >>> graph = b.build({"y": b.relu(x)})
@@ -185,8 +185,8 @@ class GraphProfile:
         """Return a plot as SVG: each kernel under the "roofline", the "timeline" of a run, or the "memory" over it.
 
         Raises:
-            NotSupportedError: matplotlib is not installed, which the extra `viz` brings.
-            MLTypeError: there is nothing of the kind to draw.
+            NotSupportedError: matplotlib is not installed. The extra `viz` installs it.
+            MLTypeError: the profile lacks the data of the plot.
         """
         from .plots import plot
 
@@ -205,7 +205,7 @@ class GraphProfile:
         Path(path).write_text(json.dumps(trace(self)), encoding="utf-8")
 
     def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> None:
-        """Write a report with all tables, and, where matplotlib is installed, all plots: one file that loads nothing.
+        """Write a self-contained report with all tables, and with all plots if matplotlib is installed.
 
         Raises:
             OSError: the file cannot be written.
@@ -242,7 +242,7 @@ class GraphProfile:
             ) from error
 
     def summary(self) -> str:
-        """Return one line: time on the device, time of a run, and how much of it the kernels take."""
+        """Return one line: the time on the device, the time of a run, and the kernels' share of it."""
         medians = f" (medians of {self.runs} runs)" if self.runs > 1 else ""
         if self.gpu_ms is None:
             return f"{self.note}; wall {self.wall_ms:.3f} ms{medians}"

@@ -19,7 +19,7 @@ _SPACE = re.compile(r"[ \t]*")
 
 
 def without_comments(source: str) -> str:
-    """Return a source with spaces in place of its comments: everything stays where it is.
+    """Return a source with spaces instead of its comments, so that the other text keeps its position.
 
     >>> without_comments("a /* b */ c")
     'a         c'
@@ -83,7 +83,7 @@ def _closing(tokens: Iterator[re.Match[str]]) -> int:
 def dbg_ranges(source: str) -> list[tuple[int, int]]:
     """Return the parts of a source to leave out, so that it reads as if no `dbg` had been written.
 
-    Where a statement has a line of its own, the whole line goes.
+    If a statement has a line of its own, the whole line is left out.
     """
     ranges: list[tuple[int, int]] = []
     for statement in dbg_statements(source):

@@ -1,7 +1,7 @@
 """Kernels written for float16, on devices that do not have it.
 
-Arithmetic is done in float32 anyway: only how elements are stored and how results are rounded changes. Two elements share a
-word, `shaders/lib/tensor.wgsl.j2` takes them apart and puts them together, and rounding goes through the bits
+Arithmetic is done in float32 in any case: the emulation changes only the storage of elements and the rounding of results. Two
+elements share a word, which `shaders/lib/tensor.wgsl.j2` packs and unpacks. The rounding operates on bits
 (`shaders/lib/math/half.wgsl`), so that results are the same to the last bit.
 """
 

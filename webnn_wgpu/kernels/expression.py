@@ -129,7 +129,7 @@ class Expression:
         return {name: value for name, value in vars(self).items() if name != "_hash"}
 
     def with_halves(self, *, declared: bool) -> Expression:
-        """Return the same function without the type f16: rounding goes through the bits.
+        """Return the same function without the type f16, with a rounding that operates on bits.
 
         Args:
             declared: whether the kernel has the library file `half` already.
@@ -144,11 +144,12 @@ def _in_halves(value: Term) -> Term:
 
 
 class ExpressionBuilder:
-    """Collects the formulas of a chain of operators into one `Expression` and its uniforms.
+    """A collector of the formulas of a chain of operators, which makes one `Expression` with its uniforms.
 
-    Fusing changes no number. Compilers may simplify across operators, though: x - x to 0, (x + y) - x to y, also where x is
-    infinite or the sum was rounded. So a float result goes through an exclusive or with a zero that compilers cannot know
-    before the next operator reads it, and so does an operand that one operator reads twice.
+    Fusion changes no number, but compilers may simplify across operators: x - x to 0, (x + y) - x to y, also if x is infinite
+    or the sum was rounded. The builder therefore combines a float result with a zero by exclusive or before the next operator
+    reads it. Compilers do not know that the uniform is zero. An operand that one operator reads twice is hidden in the same
+    way.
     """
 
     def __init__(self) -> None:

@@ -106,16 +106,19 @@ class PanelTexture(Packing):
         return int(self.lanes * self.quads * 4)
 
     def wrap_steps(self, K: int) -> int:
-        """Return how many steps of a sum over K fill a row of the texture: a multiple of 4. All rows are about equally full."""
+        """Return the number of steps of a sum over K in a row of the texture: a multiple of 4.
+
+        All rows are about equally full.
+        """
         quads, most = -(-K // 4), max(1, (self.width - 1) // self.columns)
         return -(-quads // max(self.least_wraps, -(-quads // most))) * 4
 
     def wraps(self, K: int) -> int:
-        """Return how many rows of the texture a panel takes."""
+        """Return the number of texture rows of a panel."""
         return -(-K // self.wrap_steps(K))
 
     def height(self, K: int, N: int, matrices: int) -> int:
-        """Return how many rows of the texture matrices take."""
+        """Return the number of texture rows of all matrices."""
         return matrices * -(-N // self.columns) * self.wraps(K)
 
     def smallest(self, K: int, N: int, matrices: int) -> PanelTexture:
@@ -214,12 +217,12 @@ class UnitTexture(Packing):
 
     @property
     def wrap_units(self) -> int:
-        """How many units of the state fill a row of the texture."""
+        """The number of units of the state in a row of the texture."""
         return min(self.units, self.width // (self.gates * self.lanes * self.lanes * 4) * self.lanes * 4)
 
     @property
     def wraps(self) -> int:
-        """How many rows of the texture a panel takes."""
+        """The number of texture rows of a panel."""
         return -(-self.units // self.wrap_units)
 
     def packed_shape(self, shape: Sequence[int]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""The kernels of matrix products: which of them a device can run, and the names of their tiles. Costs choose among them."""
+"""The kernels of matrix products: the variants that a device can run, and the names of their tiles. Costs choose among them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def with_tiles(variant: str, *, texture: bool) -> list[str]:
 
     Args:
         variant: one of matrix products, or of convolutions, whose `implicit` has the tiles of `subgroup`.
-        texture: whether `b` is a constant, which may lie in a texture.
+        texture: whether `b` is a constant, which may be in a texture.
 
     >>> with_tiles("tiled", texture=False)[:2], with_tiles("gemv", texture=False)
     (['tiled:128x128', 'tiled:128x64'], ['gemv'])

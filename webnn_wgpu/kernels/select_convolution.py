@@ -1,4 +1,4 @@
-"""The kernels of convolutions: which of them can compute one on a device. Costs choose among them."""
+"""The kernels of convolutions: the variants that a device can run. Costs choose among them."""
 
 from __future__ import annotations
 

@@ -261,7 +261,7 @@ class _Marking(Extension):
                 yield token
 
     def _places(self, source: str) -> Iterator[int]:
-        """Yield where the pieces of text and the expressions of a template stand."""
+        """Yield the offsets of the pieces of text and the expressions of a template."""
         at = 0
         for _, kind, text in self.environment.lex(source):
             at = source.index(text, at)  # space before a tag may have been left out

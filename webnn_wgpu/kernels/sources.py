@@ -12,7 +12,7 @@ from .spec import KernelSpec
 from .templates import render, shader_root
 
 _FOLDER, _MOST_BYTES = "kernels", 32 * 1024 * 1024
-"""Where sources are kept, and how many bytes of them: those of some hundred models."""
+"""The cache folder of sources, and its maximum size: the sources of some hundred models."""
 
 _TIDY_AFTER = 100
 _written = count()

@@ -61,7 +61,7 @@ class Binding:
 
     @property
     def unit_bytes(self) -> int:
-        """How many bytes a kernel reads, or writes, at once. It needs no room behind operands that are whole multiples long.
+        """The size of a kernel's reads and writes in bytes. Operands whose size is a multiple of it need no padding.
 
         >>> Binding("x", "read", "float32").unit_bytes, Binding("x", "read", "float32", quad=True).unit_bytes
         (4, 16)
@@ -188,7 +188,7 @@ class KernelSpec:
 
 @dataclass(frozen=True)
 class Temp:
-    """Scratch memory between the calls of one node: `key` tells several apart."""
+    """Scratch memory between the calls of one node. `key` identifies it among several."""
 
     key: str
     size_bytes: int

@@ -110,7 +110,7 @@ def _library_file(name: str) -> str:
 
 @lru_cache(_SOURCES)
 def render(spec: KernelSpec, folder: str = "ops") -> str:
-    """Return the WGSL of a kernel, whose template lies in a folder of `shaders/`."""
+    """Return the WGSL of a kernel with a template in a folder of `shaders/`."""
     return without_dbg(spec.source or render_with_dbg(spec, folder))
 
 

@@ -15,7 +15,7 @@ OPAQUE_ZERO = "opaque_zero"
 """Uniform that is always 0, which compilers do not know."""
 
 _LEVELS = {"*": 3, "/": 3, "%": 3, "+": 2, "-": 2, **dict.fromkeys(("<", "<=", ">", ">=", "==", "!="), 1)}
-"""How tightly the operators bind that WGSL lets stand beside others without parentheses."""
+"""The precedence of the operators that WGSL allows beside others without parentheses."""
 
 
 class Term:
@@ -240,7 +240,7 @@ ROUNDED = ("float16", "int8", "uint8")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Hidden(_Around):
-    """A float that compilers cannot simplify across: it goes through an exclusive or with a zero that they do not know.
+    """A float that compilers cannot simplify across: it is combined with an unknown zero by exclusive or.
 
     Attributes:
         number: shifts the zero. Each use in an expression has a number of its own: the same zero twice would cancel out again.
@@ -253,5 +253,5 @@ class Hidden(_Around):
 
 
 def _operand(value: Term) -> str:
-    """Return the text of a term, in parentheses where it has an operator."""
+    """Return the text of a term, in parentheses if it has an operator."""
     return f"({value})" if isinstance(value, Infix | Prefix) else str(value)

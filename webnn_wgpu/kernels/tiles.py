@@ -22,7 +22,7 @@ def tile_uniforms(size: ProductSize, rows: int, columns: int) -> dict[str, int]:
 
 
 def texture_uniforms(packing: PanelTexture, depth: int) -> dict[str, int]:
-    """Return the uniforms that tell where a texture holds the panels of matrices of `depth` rows."""
+    """Return the uniforms that locate the panels of matrices of `depth` rows in a texture."""
     return {"wraps": packing.wraps(depth), "wrap_steps": packing.wrap_steps(depth)}
 
 

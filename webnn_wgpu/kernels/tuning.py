@@ -48,7 +48,7 @@ class Measured:
 
     @property
     def reason(self) -> str:
-        """Why it was chosen, for people."""
+        """The reason of the choice, for people."""
         others = {name: ms for name, ms in self.milliseconds.items() if name != self.chosen}
         own = f"measured: {self.milliseconds[self.chosen]:.3g} ms"
         if not others:
@@ -153,7 +153,7 @@ class Tuning:
         return cls(str(device), str(templates), str(adapter), parsed)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file, all of it or nothing.
+        """Write a file, which is either complete or absent.
 
         Raises:
             OSError: it cannot be written.

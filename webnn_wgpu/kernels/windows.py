@@ -29,7 +29,7 @@ HALF_BYTE = 4
 
 @dataclass(frozen=True)
 class _ByteRange:
-    """Bytes of an operand: where they start, on the device's alignment, and where they end."""
+    """A range of bytes of an operand: the start, at the device's alignment, and the end."""
 
     start: int
     end: int

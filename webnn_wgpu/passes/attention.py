@@ -1,7 +1,7 @@
-"""Attention as exporters write it: softmax(scale * q k' + mask) v, with the movements that tell heads apart.
+"""Attention as exporters write it: softmax(scale * q k' + mask) v, with the movements that separate heads.
 
-`x.attention` makes no matrix of scores, and reads and writes [batch, length, heads * size], so that the movements go too.
-Where every key of a query is masked by -infinity it gives 0, and the operators one by one NaN.
+`x.attention` stores no matrix of scores, and reads and writes [batch, length, heads * size], so that the movements are dropped
+too. If -infinity masks every key of a query, it returns 0, while the separate operators return NaN.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _found(r: Rewriter, heads: Heads) -> bool:
 
 
 def _operand(r: Rewriter, heads: Heads, nodes: tuple[Node, ...]) -> int:
-    """Return matrices by head as attention takes them: as rows of heads, if they lie so."""
+    """Return matrices by head in the form that attention reads: as rows of heads if possible."""
     if heads.rows is None or (heads.plain(r) and len(r.shape(heads.view.value)) == 4):
         return _by_head(r, heads, nodes)
     rows = _rows(r, heads, nodes)

@@ -21,7 +21,7 @@ def drop_dead_nodes(graph: Graph) -> Graph:
 
 
 def drop_identities(graph: Graph) -> Graph:
-    """Let readers of an identity, or of a reshape, cast, expand, ... that changes nothing, read its input instead."""
+    """Let consumers of an identity, or of a reshape, cast, expand, ... without effect, read its input directly."""
     replaced: dict[int, int] = {}
     origins: dict[int, tuple[Origin, ...]] = {}
     kept: list[Node] = []

@@ -37,7 +37,7 @@ def _by_channel(m: Match) -> Array | None:
 
 
 def _fold(m: Match, node: Node, factor: Array | None, addend: Array | None) -> bool:
-    """Put a factor and an addend of every channel, in float64, into the filter and the bias of a convolution."""
+    """Fold a factor and an addend of every channel, in float64, into the filter and the bias of a convolution."""
     r, made = m.r, m[convolution]
     weights, own = m[w], m.get(bias)
     total: Any = np.float64(0) if own is None else r.constants[own].astype(np.float64)

@@ -18,11 +18,11 @@ MAX_INPUTS = 6
 """Most tensors a fused kernel reads: with the output they must fit the 8 storage buffers that WebGPU guarantees."""
 
 _AT_ONCE = 4
-"""Channels of a pixel that convolutions read at once, where they come last and are a multiple of so many."""
+"""The number of channels of a pixel that convolutions read at once, if channels come last in a multiple of it."""
 
 
 def fuse_epilogues(graph: Graph, target: Target) -> Graph:
-    """Fuse element-wise operators into the operator whose result they alone read, where it can apply an epilogue."""
+    """Fuse element-wise operators into the producer whose result they alone read, if it can apply an epilogue."""
     steps = target.costs.passes.most_fused_steps
     return _fuse(graph, lambda node: OPS[node.op].epilogue is not None, _fits_epilogue, steps)
 
@@ -101,9 +101,10 @@ def _fuse(
 
 
 def _followers(graph: Graph, readers: Mapping[int, set[int]], outputs: Collection[int], value: int, most: int) -> list[Node]:
-    """Return the element-wise nodes between a value and the next that all of it runs into: its only reader, in most cases.
+    """Return the element-wise nodes from a value to the next value that all of it leads to: its only consumer, in most cases.
 
-    Where it has several, as x has in x * sigmoid(x), they are those whose results end in one that is read alone.
+    If the value has several consumers, as x has in x * sigmoid(x), they are those whose results lead to one value with a single
+    consumer.
     """
     found: list[Node] = []
     waiting = set(readers.get(value, ()))

@@ -1,4 +1,4 @@
-"""How exporters tell the heads of attention apart: elements of rows, which are moved until there is a matrix for each head."""
+"""The heads of attention as exporters separate them: elements of rows, which movements turn into a matrix for each head."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ HEADS_LAST = (0, 2, 1, 3)
 
 @dataclass(frozen=True)
 class HeadRows:
-    """Where rows of heads lie in a value that is a matrix of as many rows.
+    """The location of rows of heads in a value that is a matrix of as many rows.
 
     Attributes:
-        columns: of the matrix.
+        columns: the columns of the matrix.
         start: the first column of the first head.
-        step: from one head to the next.
+        step: the distance from one head to the next, in columns.
         length_first: whether rows are [length, batch], not [batch, length].
     """
 
@@ -67,7 +67,7 @@ class Heads:
         return self.view.steps in (((size, 1),), ()) and math.prod(r.shape(self.view.value)) == size
 
     def in_rows(self, r: Rewriter, rows: HeadRows, nodes: tuple[Node, ...]) -> int:
-        """Return rows of heads, [batch, length, count * size], or [length, batch, ...] where they lie so."""
+        """Return rows of heads, [batch, length, count * size], or [length, batch, ...] if the rows have that order."""
         outer = (self.length, self.batch) if rows.length_first else (self.batch, self.length)
         batches, heads, lengths, elements = self.view.dims
         order = (lengths, batches) if rows.length_first else (batches, lengths)
@@ -130,7 +130,7 @@ def _over(view: View, shape: Sequence[int], *, swapped: bool) -> View | None:
 
 
 def _rows(r: Rewriter, view: View, shape: tuple[int, int, int, int]) -> HeadRows | None:
-    """Return where rows of heads lie in a value, if they do."""
+    """Return the location of rows of heads in a value. None if the value has none."""
     batch, count, length, size = shape
     batches, heads, rows, elements = view.dims
     if elements != joined([((size, 1),)]) or max(map(len, view.dims)) > 1:
@@ -152,7 +152,7 @@ def _rows(r: Rewriter, view: View, shape: tuple[int, int, int, int]) -> HeadRows
 
 
 def _cuts(node: Node) -> bool:
-    """Return whether a movement cuts a run of elements off, or leaves all of them where they are."""
+    """Return whether a movement selects a contiguous range of elements, or moves none of them."""
     op = OPS[node.op]
     return op.view or (op.movement is not None and op.movement.runs is not None)
 

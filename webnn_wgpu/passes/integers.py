@@ -27,10 +27,10 @@ _Range: TypeAlias = tuple[float, float]
 _NARROW = ("int8", "uint8")
 
 _MOST = 2.0**24
-"""float32 tells all integers up to this apart."""
+"""The limit below which float32 represents all integers exactly."""
 
 _AT_ONCE = 64
-"""Columns of weights that are looked at together: that takes no copy of all of them."""
+"""The number of columns of weights that are examined together, so that no copy of all of them is needed."""
 
 
 def keep_integers_as_floats(graph: Graph) -> Graph:
@@ -40,7 +40,7 @@ def keep_integers_as_floats(graph: Graph) -> Graph:
 
 
 def _centered(r: Rewriter, node: Node) -> bool:
-    """Subtract the zero point where a value is quantized, of which nothing else is read."""
+    """Subtract the zero point in the quantization, if the quantized value has no other consumer."""
     if r.type(node.outputs[0]).data_type != "float32" or node.op not in (CAST.name, SUB.name):
         return False
     cast = node if node.op == CAST.name else r.made_for_one(node.operands[0], CAST.name)

@@ -110,7 +110,7 @@ class _Regions:
         return True
 
     def plain(self, node: Node, op: str, twin: int, attrs: Mapping[str, Any]) -> bool:
-        """Put an operator over a twin in a node's place whose result is as it was."""
+        """Replace a node by an operator over a twin, with the same result."""
         self._r.add(op, (twin,), attrs, (node,), node.outputs[0])
         return True
 
@@ -178,7 +178,7 @@ class _Regions:
 
 
 def _rewritten(regions: _Regions, node: Node) -> bool:
-    """Put an operator over channels-last values in a node's place if it can work on them."""
+    """Replace a node by an operator over channels-last values, if it supports them."""
     if _is_channels_first(node):
         return _convolution(regions, node)
     if node.op == TRANSPOSE.name:

@@ -164,7 +164,7 @@ def _applied(r: Rewriter, pattern: Apply, value: int, found: _Found, node: Node 
 
 
 def _may_be(r: Rewriter, pattern: Pattern | None, value: int | None) -> bool:
-    """Return whether a value may be a pattern, as far as is seen at once: most are told apart here, which takes little time."""
+    """Return whether a value may match a pattern. This quick check rejects most of the values that do not."""
     match pattern:
         case Apply():
             return r.made(value, *pattern.operator.names) is not None

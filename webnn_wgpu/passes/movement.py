@@ -76,7 +76,7 @@ def _before(shape: tuple[int, ...], dims: Sequence[Steps]) -> tuple[tuple[int, .
 
 
 def _in_any_order(r: Rewriter, node: Node) -> bool:
-    """Find the range of elements where they are, not where they have been moved to."""
+    """Compute the range of the elements before their movement instead of behind it."""
     if node.op != QUANTIZATION_PARAMETERS.name:
         return False
     source = view_of(r, node.operands[0], *PERMUTATIONS)
@@ -161,7 +161,7 @@ def _operand(r: Rewriter, concat: Node, first: int, size: int) -> int | None:
 
 
 def _cuts(r: Rewriter, value: int, axis: int, first: int, size: int) -> bool:
-    """Return whether a part of a value is made of operands of the concatenations that it is made by."""
+    """Return whether a part of a value consists of operands of the concatenations that compute it."""
     made = r.made(value, CONCAT.name, RESHAPE.name)
     if made is None:
         return False

@@ -46,7 +46,7 @@ class _Product:
 
 
 def merge_products(graph: Graph, target: Target) -> Graph:
-    """Compute products of the same rows with constants of one shape as one, whose results lie one behind the other."""
+    """Compute products of the same rows with constants of one shape as one product with consecutive results."""
     gone: set[int] = set()
     costs = target.costs.passes
 
@@ -57,7 +57,7 @@ def merge_products(graph: Graph, target: Target) -> Graph:
 
 
 def _keep_rows(r: Rewriter, node: Node) -> bool:
-    """Multiply rows as they are, where all dimensions of rows were made one for a product of matrices, and told apart again."""
+    """Multiply rows of any rank directly, if reshapes flatten the rows for a matrix product and restore them behind it."""
     made = r.made_for_one(node.operands[0], GEMM.name) if node.op == RESHAPE.name else None
     if made is None or made.attrs["a_transpose"] or (made.attrs["alpha"], made.attrs["beta"]) != (1, 1):
         return False

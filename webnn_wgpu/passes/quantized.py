@@ -89,7 +89,7 @@ MATMUL_NBITS = Rule(
 
 
 def recognize_matmul_nbits(graph: Graph) -> Graph:
-    """Multiply by constant weights that are dequantized block by block from where they are, without a wide copy of them."""
+    """Multiply by constant weights in their quantized form, block by block, without a dequantized copy of them."""
     return apply_rules(graph, MATMUL_NBITS)
 
 

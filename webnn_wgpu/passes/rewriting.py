@@ -206,7 +206,7 @@ class Rewriter:
         return value
 
     def graph(self) -> Graph:
-        """Return the graph as it has become, without the replaced nodes that nothing reads."""
+        """Return the rewritten graph, without the replaced nodes that have no consumer."""
         needed = set(self._outputs)
         kept: list[Node] = []
         for node in reversed(self.nodes):

@@ -141,7 +141,7 @@ NEIGHBORS = _rotary_rule(
 
 
 def _rest_rule(name: str, pattern: Apply, embedding: Apply, axis: int) -> Rule:
-    """Return the rule that turns the first elements of all heads, the dimension `axis`, where they are."""
+    """Return the rule that turns the first elements of all heads, which are the dimension `axis`, in place."""
 
     def cut(m: Match) -> tuple[_ElementRange, _ElementRange] | None:
         """Return the elements that are turned, and those behind them, of the same value."""
@@ -217,7 +217,7 @@ def _turn(
 
 
 def _in_rows(r: Rewriter, x: int) -> Heads | None:
-    """Return matrices by head as heads, if those lie in rows of [batch, length] that are not by head as well."""
+    """Return matrices by head as heads, if they are in rows of [batch, length] that are not by head as well."""
     heads = heads_of(r, x, r.shape(x))
     rows = None if heads is None else heads.rows
     return heads if heads is not None and rows is not None and not rows.length_first and not heads.plain(r) else None

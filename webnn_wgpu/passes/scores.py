@@ -40,12 +40,12 @@ class Added:
 
 @dataclass(frozen=True)
 class Filled:
-    """A mask that puts a number in the place of scores.
+    """A mask that replaces scores by a number.
 
     Attributes:
         value: a condition.
         number: the number.
-        hidden: whether it takes the place of scores where the condition holds, not where it does not.
+        hidden: whether it replaces the scores for which the condition is true, instead of those for which it is false.
         outer: batch and heads, which are one dimension of a condition of rank 3.
     """
 

@@ -79,7 +79,7 @@ def _limit(caps: Caps) -> int:
 
 
 def _writes_parts(node: Node) -> bool:
-    """Return whether the operator that stores a node's result can put its rows into columns of other rows."""
+    """Return whether the operator that stores a node's result can write its rows into columns of wider rows."""
     writer = members_of(node, OPS).anchor
     epilogue = OPS[writer.op].epilogue if writer else None
     return writer is not None and epilogue is not None and epilogue.axis(writer.attrs) == -1

@@ -150,7 +150,7 @@ class ExecutionPlan:
         return self.slot_bytes + self.constant_bytes + len(self.uniforms) + ends
 
     def read_back(self) -> tuple[dict[str, int], int]:
-        """Return where each output lies in the one buffer that they are read back through, and the bytes of that."""
+        """Return the offset of each output in the staging buffer, and the size of that buffer in bytes."""
         ends = [0, *accumulate(padded_bytes(type_.size_bytes) for type_ in self.outputs.values())]
         return dict(zip(self.outputs, ends, strict=False)), ends[-1]
 

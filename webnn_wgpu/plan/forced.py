@@ -1,4 +1,4 @@
-"""Checking which kernel variants are forced: a name that nothing answers to would be ignored in silence."""
+"""The check of forced kernel variants: an unknown name would otherwise have no effect."""
 
 from __future__ import annotations
 

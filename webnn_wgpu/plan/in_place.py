@@ -32,16 +32,16 @@ def replace_operands(
     *,
     products: bool = True,
 ) -> tuple[list[KernelCall], dict[int, int]]:
-    """Return the calls, of which some store their results over an operand, and which value each such result replaces.
+    """Return the calls, some of which store their results over an operand, and the replaced value of each such result.
 
-    A kernel is changed where all that call it can do with the change: a second one beside it would have to be compiled.
+    The planner changes a kernel only if all its calls allow the change. Otherwise the device would compile a second kernel.
 
     Args:
         calls: the calls in order.
-        lifetimes: those of the values that are neither ends of the graph nor constants.
-        root: the value whose memory a value shares.
-        is_piece: whether a value is a piece of that: elements at its own indices lie elsewhere there.
-        products: whether those of matrix products and convolutions may, besides those of element-wise kernels.
+        lifetimes: the lifetimes of the values that are neither graph inputs or outputs nor constants.
+        root: returns the value whose memory a value shares.
+        is_piece: returns whether a value is a piece of that value, so that its elements have other offsets there.
+        products: whether matrix products and convolutions may replace operands, besides element-wise kernels.
     """
     kinds = [param for param in _READS if products or param != _OF_PRODUCTS]
     users: defaultdict[KernelSpec, list[int]] = defaultdict(list)
@@ -111,7 +111,7 @@ def _replaceable(
 
 
 def _times_bound(call: KernelCall, value: int, root: Callable[[int], int]) -> int:
-    """Return how many of a call's operands lie in the memory of a value."""
+    """Return the number of a call's operands in the memory of a value."""
     return sum(root(value_of(operand)) == value for operand in call.operands)
 
 

@@ -55,7 +55,7 @@ class _Planner:
     home: dict[int, int] = field(default_factory=dict[int, int])
     """Value -> the value whose memory it shares: its own, except for views."""
     parts: dict[int, Part] = field(default_factory=dict[int, Part])
-    """Value -> the part of another that it lies in."""
+    """Value -> the part of another value that holds it."""
     pieces: dict[int, int] = field(default_factory=dict[int, int])
     """Value -> the bytes before it in the value that it is a piece of, whose memory it shares."""
     temps: dict[int, int] = field(default_factory=dict[int, int])
@@ -115,7 +115,7 @@ class _Planner:
         return divided(call, [self._bound_bytes(operand) for operand in call.operands], self.caps)
 
     def _bound_bytes(self, operand: Operand) -> int:
-        """Return how much of an operand a call binds."""
+        """Return the number of bytes of an operand that a call binds."""
         if isinstance(operand, Window):
             return operand.size_bytes
         if isinstance(operand, Packed):
@@ -279,13 +279,13 @@ class _Planner:
     def _places(
         self, inputs: Mapping[int, str], outputs: Mapping[int, str], placed: Mapping[int, Place]
     ) -> dict[int, Resource]:
-        """Return where every value lies that has memory of its own and is no constant."""
+        """Return the allocation of every value that has memory of its own and is no constant."""
         places = {v: Resource("slot", p.slot, p.offset_bytes, self._size(v)) for v, p in placed.items()}
         places |= {v: Resource("output", name, 0, self._size(v)) for v, name in outputs.items()}
         return places | {v: Resource("input", name, 0, self._size(v)) for v, name in inputs.items()}
 
     def _place(self, value: int, place: Resource) -> Resource:
-        """Return where a value lies, given where that lies whose memory it shares."""
+        """Return the allocation of a value from that of the value whose memory it shares."""
         if not self._is_piece(value):
             return place
         viewed = self._viewed(value)

@@ -29,7 +29,7 @@ _CLAMP_STEP = Step("y0", "f32", term("clamp_f32(x0, params.y0_low, params.y0_hig
 _CLAMP = Expression(args=_ARGS, steps=(_CLAMP_STEP,), result="y0", type="f32", lib=("clamp",))
 _HIDDEN: _Field = (OPAQUE_ZERO, "u32")
 ADDS: _Field = ("adds", "u32")
-"""The uniform that tells whether a call adds the tensor that its kernel may add."""
+"""The uniform that states whether a call adds the optional operand of its kernel."""
 _ADDED = term(f"select(before, before + addend, params.{ADDS[0]} != 0u)")
 _RELU = term("max_f32(x0, 0.0)")
 
@@ -146,7 +146,7 @@ def _with_addend(call: KernelCall) -> KernelCall | None:
 
 
 def _in_fewer_tiles(calls: Sequence[KernelCall], target: Target) -> list[KernelCall]:
-    """Return the calls, those of kernels for some tile in the tiles of another kernel where they lose little by that."""
+    """Return the calls. Kernels that lose little time in the tiles of another kernel are replaced by that kernel."""
     kinds: defaultdict[KernelSpec, defaultdict[KernelSpec, list[int]]] = defaultdict(lambda: defaultdict(list))
     for i, call in enumerate(calls):
         if call.tiling is not None:

@@ -29,14 +29,14 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value lies: a slot by number, and the first byte."""
+    """The allocation of a value: the number of its slot, and the offset."""
 
     slot: int
     offset_bytes: int
 
 
 _Part: TypeAlias = tuple[int, int, int]
-"""Where a value lies: a slot by number, the first byte and the end."""
+"""The allocation of a value: the number of its slot, the first byte and the end."""
 
 
 class _Value(NamedTuple):
@@ -44,9 +44,9 @@ class _Value(NamedTuple):
 
     Attributes:
         size_bytes: its size.
-        duration: how many dispatches come from the one that writes it to the last that reads it.
-        strangers: the values that must not lie in its slot.
-        others: the other values that live at the same time.
+        duration: the number of dispatches in its lifetime.
+        strangers: the values that must not share its slot.
+        others: the other values whose lifetimes overlap with its lifetime.
     """
 
     size_bytes: int
@@ -61,7 +61,7 @@ class _Value(NamedTuple):
 
 
 _TRIES, _PLACED = 60, 3000
-"""Most orders that are tried, and about how many values are placed in all of them together."""
+"""The maximum number of orders to try, and the approximate maximum number of assignments in all of them together."""
 
 
 def _orders(values: Mapping[int, _Value]) -> Iterator[list[int]]:

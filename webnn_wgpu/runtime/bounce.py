@@ -29,15 +29,15 @@ Key: TypeAlias = tuple[str, str]
 
 
 def bound_bytes(binding: Binding, resource: Resource, buffer: Buffer) -> int | None:
-    """Return how many bytes of a buffer to bind.
+    """Return the number of bytes of a buffer to bind.
 
     Args:
         binding: a binding of a kernel.
-        resource: the part of a tensor that the plan binds there, with the room behind the last element.
+        resource: the part of a tensor that the plan binds there, with the padding behind the last element.
         buffer: the tensor's memory.
 
     Returns:
-        None where the kernel would write behind the tensor's last element, or could not read it.
+        None if the kernel would write behind the tensor's last element, or could not read it.
     """
     reads = binding.access == "read"
     if resource.offset_bytes + resource.size_bytes <= (buffer.reach_bytes if reads else buffer.data_bytes):

@@ -24,7 +24,7 @@ class BoundSets:
         self._sets: OrderedDict[tuple[int, ...], _Bound] = OrderedDict()
 
     def get(self, ends: Ends, bind: Callable[[Ends], Recorder]) -> Recorder:
-        """Return the recorder over some buffers, made by `bind` where there is none yet."""
+        """Return the recorder over some buffers. `bind` creates it if there is none yet."""
         key = tuple(map(id, ends.values()))
         found = self._sets.get(key)
         if found is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 _TIMEOUT_S = 5.0
-"""How long destroying something waits for a thread that uses it: one that waits for a device which never answers keeps on."""
+"""The maximum wait for a thread that uses the object. A thread that waits for a hung device does not return."""
 
 
 def destroy_under(lock: Any, thing: Any, first: Callable[[], None] = lambda: None) -> None:

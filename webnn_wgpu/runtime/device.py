@@ -346,7 +346,7 @@ def _leave_out_opengl() -> None:
 
 
 def driver_of(info: Mapping[str, Any]) -> str:
-    """Return an adapter's driver for people: its version, or at least its name, which is all that some drivers tell."""
+    """Return an adapter's driver for people: its version, or its name if the driver reports no more."""
     return str(info.get("description") or info.get("vendor") or "")
 
 
@@ -391,7 +391,7 @@ _forked = threading.Event()
 
 @functools.cache
 def _watch_forks() -> None:
-    """Have forks of this process told, once it uses wgpu: they lack the drivers' threads, and calls would never return."""
+    """Mark forks of this process after its first use of wgpu: forks lack the drivers' threads, so calls would never return."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=_after_fork)
 
@@ -423,7 +423,7 @@ def _is_destroyed(gpu: Any) -> bool:
 
 
 def _write_nothing(gpu: Any, buffer: Any) -> None:
-    """Queue a write of no bytes, which costs next to nothing and which wgpu's public API would not let through."""
+    """Queue a write of no bytes, which takes almost no time. wgpu's public API would reject it."""
     from wgpu.backends.wgpu_native import _api, ffi
 
     lib: Any = _api.libf

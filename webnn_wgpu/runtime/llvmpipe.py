@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from ..core.process import process_options
 
 THREADS = "LP_NUM_THREADS"
-"""The variable in which it looks for how many threads are to compute."""
+"""The environment variable of llvmpipe's number of threads."""
 
 SPARE_THREADS = 2
-"""Measured on two processors, where one was not enough."""
+"""Measured on two processors, where one spare thread was not enough."""
 
 _asked = threading.Event()
 """Set once adapters were listed. A loaded driver stays loaded."""
 
 
 def processors() -> int:
-    """Return how many processors this process may use."""
+    """Return the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

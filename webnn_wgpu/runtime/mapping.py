@@ -23,7 +23,7 @@ from .device import Device, tested_wgpu
 from .recorder import uses_raw_calls
 
 _LOOK_S = 0.1
-"""How often a wait for another thread looks whether the device is still there."""
+"""The interval at which a wait for another thread checks that the device still exists."""
 
 _SHORTEST_PAUSE_S = 0.0001
 
@@ -74,7 +74,7 @@ class PlainMap:
         return self._event.is_set()
 
     def wait(self) -> bool:
-        """Wait for that and return True, or False if the device goes before."""
+        """Wait for the mapping and return True, or return False if the device is lost before."""
         if self._event is None:
             return True  # `finish` waits
         if not self._event.is_set():
@@ -111,7 +111,7 @@ class RawMap:
         return self._outcome is not None
 
     def wait(self) -> bool:
-        """Wait for that and return True, or False if the device goes before."""
+        """Wait for the mapping and return True, or return False if the device is lost before."""
         pause_s = _SHORTEST_PAUSE_S
         while self._outcome is None:
             lost = self._device.lost

@@ -58,7 +58,7 @@ def import_native() -> None:
 
 @contextmanager
 def _cffi_takes_tables() -> Generator[None]:
-    """Let a module that this thread imports, and that makes an FFI object and declares a header, get one made of tables."""
+    """Give an FFI object made of tables to a module that this thread imports and that declares a header."""
     import cffi
 
     original, importer = cffi.FFI, threading.get_ident()
@@ -143,7 +143,7 @@ def _decoded(value: Any) -> Any:
 
 
 def ship(header: str) -> None:
-    """Write the tables of a header to where they lie in the package."""
+    """Write the tables of a header to the package."""
     digest = hashlib.sha256(header.encode()).hexdigest()
     text = json.dumps({"header": digest, "tables": _encoded(make_tables(header))}, indent=0)
     _SHIPPED.write_text(text + "\n", encoding="ascii")

@@ -82,9 +82,9 @@ _CONST = 1
 
 
 def enter_types(ffi: Any) -> int:
-    """Enter the types of `TYPES` in a cffi object's memo, and return how many were new there.
+    """Enter the types of `TYPES` in a cffi object's memo, and return the number of new ones.
 
-    Returns 0 for an object without such a memo, and leaves names out that the object has not declared.
+    An object without such a memo gives 0. Names that the object has not declared are skipped.
     """
     entered = 0
     try:

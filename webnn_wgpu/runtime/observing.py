@@ -1,4 +1,4 @@
-"""Looking at the values of a run: each is read back right after it was made, before another takes its place."""
+"""The observation of a run's values: each is read back directly after its producer, before another value takes its memory."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def run_kernel(
         tracer: the same kernel, if its `dbg` statements are to run.
 
     Raises:
-        MLTypeError: a buffer of another device or without the usage STORAGE, or one buffer twice where it is written.
+        MLTypeError: a buffer of another device or without the usage STORAGE, or one buffer twice if the kernel writes it.
         OperationError: the kernel does not compile, or a buffer is smaller than its declaration.
         InvalidStateError: a buffer was destroyed or is mapped.
         OutOfMemoryError: the device cannot hold the arrays.
@@ -115,7 +115,7 @@ def _buffer(device: Device, argument: RunArgument) -> Buffer:
 
 
 def _writable(device: Device, argument: RunArgument, buffer: Buffer) -> Buffer:
-    """Return memory that a kernel may write in whole words: the buffer, or one that stands in for it."""
+    """Return memory that a kernel may write in whole words: the buffer, or a bounce buffer."""
     if argument.access == "read" or buffer.data_bytes == buffer.size_bytes:
         return buffer
     return device.create_buffer(buffer.size_bytes, argument.name)

@@ -129,7 +129,7 @@ class _Probe:
         self.microseconds((1, 1, 1))  # compiles it
 
     def microseconds(self, grid: Grid) -> float:
-        """Run and return how long that took."""
+        """Run and return the time of the run."""
         device = self._device
         timestamps = Timestamps(device, 1) if FEATURE in device.caps.features else None
         encoder = device.gpu.create_command_encoder()

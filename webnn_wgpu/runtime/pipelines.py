@@ -153,14 +153,14 @@ class PipelineCache:
         return Pipeline(spec, pipeline, layout)
 
     def nothing(self, binding: int) -> Any:
-        """Return a buffer, another for each binding, to bind where nothing is read or written."""
+        """Return an unused buffer to bind, another for each binding."""
         while len(self._nothing) <= binding:
             buffer = self.device.gpu.create_buffer(label="nothing", size=_NOTHING_BYTES, usage=wgpu.BufferUsage.STORAGE)
             self._nothing.append({"buffer": buffer, "offset": 0, "size": _NOTHING_BYTES})
         return self._nothing[binding]
 
     def no_texture(self, width: int, height: int) -> wgpu.GPUTextureView:
-        """Return a texture of a size to bind where none is read."""
+        """Return an unused texture of a size to bind."""
         if (width, height) not in self._no_textures:
             texture = self.device.gpu.create_texture(size=(width, height, 1), format="rgba32float", usage=TEXTURE_USAGE)
             self._no_textures[width, height] = texture.create_view()
@@ -199,7 +199,7 @@ def _blamed(spec: KernelSpec) -> str:
 
 
 def _keep_source(source: str, spec: KernelSpec, folder: Path) -> Path:
-    """Write a shader's source where its user can look at it, in `folder` if that can be, and return the file."""
+    """Write a shader's source to a file for its user, in `folder` if possible, and return the file."""
     try:
         return _write_source(source, spec, folder)
     except OSError:

@@ -53,7 +53,7 @@ class Program:
         self._destroyed = False
         self._in_steps = False
         self.milliseconds: list[float] = []
-        """How long each dispatch takes, where that was measured."""
+        """The time of each dispatch, if it was measured."""
         self._pending: PendingRead | None = None
         self._bound = BoundSets()
         self.observer: Observer | None = None
@@ -75,10 +75,10 @@ class Program:
         return ProgramMemory(self.device, self.plan)
 
     def over_own(self) -> Recorder:
-        """Return the dispatches over buffers of the program's own.
+        """Return the dispatches over the program's own buffers.
 
-        A plan that updates tensors in place is made for `dispatch`, and gets a second set of them only when it needs one. So
-        is one whose outputs fit into no buffer together.
+        A plan that updates tensors in place is intended for `dispatch`, and gets a second set of tensors only when it needs
+        one. So does a plan whose outputs exceed the maximum size of one buffer.
         """
         if self._own is None:
             with self.device.translated("making a graph"):
@@ -295,8 +295,8 @@ class Program:
         """Record a run over the caller's buffers into an encoder, or an open compute pass, that the caller submits.
 
         Raises:
-            MLTypeError: the encoder or the pass is none of the device.
-            InvalidStateError: the program or a buffer was destroyed, or nothing can be recorded there.
+            MLTypeError: the encoder or the pass belongs to another device.
+            InvalidStateError: the program or a buffer was destroyed, or the encoder or pass has ended.
         """
         with self.device.lock:
             self.check_no_steps()

@@ -60,10 +60,11 @@ class ProgramMemory:
             progress(done, plan.constant_bytes, UPLOADING)
 
     def allocate_ends(self) -> None:
-        """Allocate buffers of the program's own for all inputs and outputs, and for readback.
+        """Allocate the program's own buffers for all inputs and outputs, and for readback.
 
         Raises:
-            OutOfMemoryError: among others if the outputs together do not fit into one buffer. Nothing was allocated then.
+            OutOfMemoryError: the device lacks memory, or the outputs exceed the maximum size of one buffer. No buffer is
+                allocated then.
         """
         self.read_offsets, self._staging_bytes = self._plan.read_back()
         self.staging = self._device.create_staging(self._staging_bytes)

@@ -45,7 +45,7 @@ class Copy(NamedTuple):
 
 
 class Recorder(Protocol):
-    """Records a fixed list of dispatches, as often as wanted."""
+    """An encoder of a fixed list of dispatches, which can be recorded any number of times."""
 
     def record(self, compute_pass: wgpu.GPUComputePassEncoder) -> None:
         """Write all dispatches into an open compute pass."""
@@ -54,7 +54,7 @@ class Recorder(Protocol):
     def submit(self, gpu: wgpu.GPUDevice, copies: Sequence[Copy] = ()) -> None:
         """Submit one pass of all dispatches, and copies after it.
 
-        Nothing is checked here: `Device.submit_by` does that.
+        The method checks nothing: `Device.submit_by` does that.
         """
         ...
 
@@ -183,7 +183,7 @@ def _native() -> _NativeRecorder:
 
 
 def uses_raw_calls() -> bool:
-    """Return whether the C functions beneath wgpu are called: as WEBNN_WGPU_RECORDER says, else where that is safe.
+    """Return whether the package calls wgpu's C functions: by WEBNN_WGPU_RECORDER, else if that is safe.
 
     Raises:
         MLTypeError: WEBNN_WGPU_RECORDER names neither `raw` nor `plain`.

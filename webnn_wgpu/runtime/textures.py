@@ -265,7 +265,7 @@ def _step(texels: int, elements: int) -> int:
 
 
 def _view(device: Device, texture: wgpu.GPUTexture) -> wgpu.GPUTextureView:
-    """Return a view of a texture's first level and layer. It is made each time, which tells whether the texture is there."""
+    """Return a new view of a texture's first level and layer. Its creation fails if the texture was destroyed."""
     try:
         return texture.create_view(dimension="2d", mip_level_count=1, array_layer_count=1)
     except wgpu.GPUError as error:

@@ -32,7 +32,7 @@ def copy_bytes(device: Device, source: Buffer, destination: Buffer, size_bytes: 
         device: the device of both.
         source: a buffer of at least `size_bytes`, rounded up to whole words.
         destination: another one.
-        size_bytes: how many bytes to copy.
+        size_bytes: the number of bytes to copy.
     """
     alignment = device.caps.limit("min-storage-buffer-offset-alignment")
     step = device.caps.limit("max-storage-buffer-binding-size") // alignment * alignment

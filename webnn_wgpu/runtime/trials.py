@@ -136,7 +136,7 @@ def _results(program: Program, number: int, kernel: Pipeline, inputs: Mapping[st
 
 
 def _made(program: Program, planned: PlannedDispatch) -> list[tuple[Buffer, Array]]:
-    """Return where the results of a dispatch's operator lie, or of a copy to an output that, and arrays for them."""
+    """Return the buffers and empty arrays of the results of a dispatch's operator, or of the outputs of a copy."""
     plan, ends = program.plan, program.memory.ends
     if planned.node is None:
         names = [str(resource.key) for resource in planned.bindings if resource.kind == "output"]

@@ -48,7 +48,7 @@ _READ_SECONDS = 0.07
 """After about as long a driver has read a long kernel, for which it takes as much memory as for all that follows."""
 
 _MARKS, _MOST_MARKS_BYTES = "compiled", 64 * 1024
-"""Where it is noted which programs a driver has compiled, and how many bytes of such notes are kept: some two thousand."""
+"""The cache folder of records about compiled programs, and its maximum size, which suffices for some two thousand records."""
 
 
 @dataclass(frozen=True)

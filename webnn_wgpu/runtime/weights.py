@@ -23,7 +23,7 @@ TEXTURE_USAGE = wgpu.TextureUsage.STORAGE_BINDING | wgpu.TextureUsage.TEXTURE_BI
 
 
 class Weight:
-    """One constant on the device: a buffer, or the view of a texture. The memory goes with the last user."""
+    """One constant on the device: a buffer, or the view of a texture. Its memory is freed with the last user."""
 
     def __init__(self, resource: Buffer | wgpu.GPUTexture, size_bytes: int) -> None:
         self.buffer = resource if isinstance(resource, Buffer) else None
@@ -54,9 +54,9 @@ class WeightStore:
         return sum(weight.size_bytes for weight in list(self._weights.values()))
 
     def get(self, array: Array, packing: Packing | None, label: str = "") -> Weight:
-        """Return a constant on the device, uploading it unless the same bytes are there in the same form.
+        """Return a constant on the device, and upload it unless the same bytes are there in the same form.
 
-        The memory of an array in a mapped file is given back: it is read again where it is needed again.
+        The memory of an array in a mapped file is freed. The system reads the file again when necessary.
 
         Raises:
             OutOfMemoryError: the device cannot hold it.
@@ -101,7 +101,7 @@ class WeightStore:
         return Weight(buffer, buffer.size_bytes)
 
     def _staged(self, size_bytes: int) -> None:
-        """Count bytes as staged, and wait for the queue where they are many."""
+        """Count bytes as staged, and wait for the queue if there are many."""
         self._staged_bytes += size_bytes
         if self._staged_bytes >= _STAGED_BYTES:
             self._staged_bytes = 0

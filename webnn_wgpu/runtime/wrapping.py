@@ -23,8 +23,8 @@ class WrappedBuffer(Buffer):
     Args:
         device: the buffer's device.
         gpu: the buffer.
-        offset_bytes: where the tensor begins.
-        data_bytes: how long it is. It need not fill its last word: the other bytes there are the caller's.
+        offset_bytes: the offset of the tensor.
+        data_bytes: the size of the tensor. It need not fill its last word: the other bytes there belong to the caller.
     """
 
     def __init__(self, device: Device, gpu: wgpu.GPUBuffer, offset_bytes: int, data_bytes: int) -> None:
@@ -103,7 +103,7 @@ class WrappedBuffer(Buffer):
 
 
 def _check_not_destroyed(device: Device, gpu: Any) -> None:
-    """Raise InvalidStateError if a buffer was destroyed before it was watched: wgpu tells by refusing to bind it.
+    """Raise InvalidStateError if a buffer was destroyed before it was watched: wgpu then refuses to bind it.
 
     Copying from it would end the process.
     """

@@ -252,7 +252,7 @@ def build_case(builder: GraphBuilder, case: Case, *, constants_as_inputs: bool =
     Args:
         builder: A fresh graph builder.
         case: The case to build.
-        constants_as_inputs: Make the case's constants graph inputs, so that nothing is known while building.
+        constants_as_inputs: Whether the case's constants become graph inputs, so that the build knows no values.
 
     Returns:
         The operands to build the graph for, and the arrays to feed it with.

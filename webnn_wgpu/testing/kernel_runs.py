@@ -55,7 +55,7 @@ class KernelOnDevice:
 
     @property
     def missing(self) -> str:
-        """The features that its data types need and the device has not."""
+        """The features that its data types need and the device lacks."""
         needed = {ELEMENTS[name].feature for name in self.case.dtypes if name in ELEMENTS} - {""}
         return ", ".join(sorted(needed - self.context.caps.features))
 
@@ -116,5 +116,5 @@ class KernelOnDevice:
 
 
 def behind_bytes(size_bytes: int) -> int:
-    """Return how many bytes lie behind a buffer: as many again, so that a wrong stride is seen, but not too many."""
+    """Return the size of the guard region behind a buffer: its own size, so that a wrong stride is seen, within limits."""
     return min(max(GUARD_BYTES, -(-size_bytes // GUARD_BYTES) * GUARD_BYTES), 64 * GUARD_BYTES)

@@ -326,7 +326,7 @@ def _distance(found: Array, wanted: Array, tolerance: float, atol: float | None)
 
 
 def _where(elements: Array, shape: tuple[int, ...]) -> str:
-    """Return how many elements are meant and which is the first, "" where none is."""
+    """Return the number of selected elements and the first of them, or "" if there are none."""
     meant = np.flatnonzero(elements)
     if not meant.size:
         return ""

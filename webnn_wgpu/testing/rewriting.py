@@ -28,7 +28,7 @@ _ORDERED = {
 
 @dataclass(frozen=True)
 class _EntryPoint:
-    """Where things stand in a source: the parameters of main, and the beginning of its body."""
+    """Positions in a source: the parameters of main, and the beginning of its body."""
 
     parameters: tuple[int, int]
     body: int
@@ -72,7 +72,7 @@ def reordered(source: str, *, workgroups: bool, invocations: bool) -> str | None
         invocations: whether the invocations of a workgroup do.
 
     Returns:
-        None where that cannot be had: main takes its built-in values in a structure, or invocations work together in subgroups.
+        None if that is impossible: main takes its built-in values in a structure, or invocations cooperate in subgroups.
 
     >>> print(
     ...     reordered(

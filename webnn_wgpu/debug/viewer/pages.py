@@ -1,4 +1,4 @@
-"""Pages that show compiled graphs: one HTML file each, which loads nothing from anywhere."""
+"""Pages that show compiled graphs: self-contained HTML files."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Page:
 
     Attributes:
         html: the whole page.
-        path: where it was written, if it was.
+        path: the file of the page, if it was written.
     """
 
     html: str = field(repr=False)

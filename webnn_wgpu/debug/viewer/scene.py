@@ -24,7 +24,7 @@ _CHARACTER, _SMALL = 9.0, 6.6
 
 _NARROWEST, _WIDEST = 84.0, 250.0
 _MOST = 1e30
-"""Largest error that the page is told of: JSON has no infinity."""
+"""The largest error on the page: JSON has no infinity."""
 
 _HEIGHTS = {"op": 54.0, "input": 38.0, "output": 38.0}
 
@@ -175,7 +175,7 @@ def _option(value: object) -> str:
 
 
 def _width(box: Mapping[str, Any]) -> float:
-    """Return how wide a box must be for its lines, which the page cuts where they are longer."""
+    """Return the width of a box for its lines. The page truncates longer ones."""
     longest = max(len(box["title"]) * _CHARACTER, len(box["label"]) * _SMALL, len(box["type"]) * _SMALL)
     return min(_WIDEST, max(_NARROWEST, longest + 26))
 

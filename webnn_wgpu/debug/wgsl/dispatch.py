@@ -48,7 +48,7 @@ class BufferWindow:
 
     @property
     def content(self) -> int:
-        """How many of its bytes mean something."""
+        """The number of its bytes without the padding."""
         return self.size - self.padding
 
 
@@ -155,7 +155,7 @@ class SourceKernel:
         sites = {finding.site for finding in findings if finding.harmless}
 
         def matter(poisoned: set[Site]) -> bool:
-            """Return whether the kernel writes something else where it reads something else at these sites."""
+            """Return whether the kernel's outputs change if the reads at these sites return other values."""
             again = _copied(before)
             try:
                 self._run(again, grid, workgroups, subgroup_size, replace(used), None, poisoned)

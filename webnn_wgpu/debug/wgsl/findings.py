@@ -68,12 +68,12 @@ class Finding:
 
 
 class Findings:
-    """Findings while they are collected: each place in a source tells of each kind of fault and variable once.
+    """A collector of findings, which reports each kind of fault once for each position and variable.
 
     Args:
         source: the WGSL.
-        kernel: the kernel's name.
-        template: makes of a line and column the place in a template.
+        kernel: the name of the kernel.
+        template: returns the template location of a line and column.
     """
 
     def __init__(self, source: str, kernel: str, template: Callable[[int, int], str] | None) -> None:

@@ -152,7 +152,7 @@ def _bit_count(x: Array) -> Array:
 
 
 def _highest(x: Array) -> Array:
-    """Return the number of the highest bit that is set, -1 where none is."""
+    """Return the number of the highest set bit, or -1 if there is none."""
     return np.frexp(x.astype(np.float64))[1].astype(np.int64) - 1
 
 

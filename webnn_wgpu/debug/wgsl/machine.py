@@ -31,13 +31,13 @@ class Debugger(Protocol):
     """An object that is notified of each statement before it runs."""
 
     def before(self, node: SyntaxNode, machine: Machine) -> None:
-        """Look at the machine, in which a statement is about to run."""
+        """Examine the machine, which is about to run a statement."""
         ...
 
 
 @dataclass(eq=False)
 class _Target:
-    """A loop or switch: the lanes that left it by `break`, and those that wait for its next round."""
+    """A loop or switch: the lanes that left it by `break`, and those that wait for its next iteration."""
 
     loop: bool
     broken: Mask | None = None
@@ -46,11 +46,11 @@ class _Target:
 
 @dataclass
 class Budget:
-    """How many statements may still run.
+    """The number of statements that may still run.
 
     Attributes:
-        steps: how many there were in the beginning.
-        left: how many are left.
+        steps: the number at the beginning.
+        left: the remaining number.
     """
 
     steps: int
@@ -314,7 +314,7 @@ class Machine(Intrinsics):
         return found
 
     def inspect(self, expression: str, lane: int) -> Any:
-        """Return the value of an expression in one lane, as if nothing had happened."""
+        """Return the value of an expression in one lane, without side effects."""
         mask, debugger, findings = self.mask, self._debugger, self.findings
         self.mask, self._debugger, self.quiet = Mask(np.arange(self.wave.lanes) == lane, self.wave.lanes == 1), None, True
         self.findings = Findings("", "", None)

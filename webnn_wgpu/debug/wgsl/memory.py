@@ -46,7 +46,7 @@ class BufferBytes:
 
     @classmethod
     def unwritten(cls, size_bytes: int) -> BufferBytes:
-        """Return a buffer that nothing was written to: of zeros, as WebGPU has it."""
+        """Return a buffer without any write: zeros, as WebGPU requires."""
         size = -(-size_bytes // 8) * 8
         return cls(np.zeros(size, np.uint8), np.zeros(size, np.bool_))
 
@@ -97,13 +97,13 @@ class Clock:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Conflict:
-    """Accesses of the same memory by several invocations, at least one a write, that nothing orders.
+    """Unordered accesses of the same memory by several invocations, at least one of them a write.
 
     Attributes:
-        unit: the first word in question.
-        ids, others: the invocations: those that access it now, and those that did before.
-        line: where they did before.
-        wrote: whether they wrote.
+        unit: the first word of the conflict.
+        ids, others: the invocations of the current access, and those of the earlier access.
+        line: the line of the earlier access.
+        wrote: whether the earlier access was a write.
     """
 
     unit: int
@@ -242,7 +242,7 @@ class MemoryVariable:
             self.data[~self.written] = POISON
 
     def unwritten(self, units: Array) -> Array:
-        """Return which of some words nothing was written to."""
+        """Return whether each of some words lacks a write."""
         if self.written is None:
             return np.zeros(units.shape, np.bool_)
         return np.logical_not(self._written_words()[units].all(axis=-1))

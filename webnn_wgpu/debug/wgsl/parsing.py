@@ -87,7 +87,7 @@ def _parser() -> tuple[Any, Any, Any]:
 
 
 class _Templates:
-    """Tells the "<" and ">" around template arguments from those that compare (section "Template Lists")."""
+    """A filter of tokens that separates "<" and ">" around template arguments from comparisons (section "Template Lists")."""
 
     always_accept = ()
 

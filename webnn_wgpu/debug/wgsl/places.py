@@ -47,7 +47,7 @@ class LocalPlace:
         return value
 
     def store(self, value: Value, mask: Mask) -> None:
-        """Put a value there, in the lanes of a mask."""
+        """Store a value at the place, in the lanes of a mask."""
         whole = mask.full or mask is self.variable.scope
         self.variable.value = _updated(self.variable.value, self.steps, value, None if whole else mask.lanes)
 
@@ -104,7 +104,7 @@ def _part_in_memory(type_: Type, step: Step) -> tuple[Type, Any]:
 
 
 def length_of(type_: Type, memory: MemoryVariable | None = None) -> int:
-    """Return how many elements an array, vector or matrix has."""
+    """Return the number of elements of an array, vector or matrix."""
     if isinstance(type_, ArrayType):
         if type_.count is not None:
             return type_.count

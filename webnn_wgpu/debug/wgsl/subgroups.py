@@ -13,7 +13,7 @@ from .wave import Mask, Wave
 
 
 class Subgroups:
-    """The invocations of a wave by subgroup, and which of them are active.
+    """The invocations of a wave by subgroup, with the active ones.
 
     A subgroup is a row: values `[..., lanes]` become `[..., subgroups, size]`.
     """

@@ -1,4 +1,4 @@
-"""The types of WGSL, and how values of them lie in memory (section "Memory Layout")."""
+"""The types of WGSL, and the layout of their values in memory (section "Memory Layout")."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ class Leaf:
 
 @lru_cache(None)
 def leaves(type_: Type) -> Any:
-    """Return a tree of `Leaf`s: where the numbers of a value lie from its first byte on."""
+    """Return a tree of `Leaf`s: the offsets of a value's numbers."""
     match type_:
         case Numeric(shape=shape):
             size = scalar_bytes(type_)

@@ -82,7 +82,7 @@ def concrete(value: Value) -> Value:
 
 
 def converted(value: Value, type_: Type) -> Value:
-    """Return a value where one of `type_` is wanted: abstract numbers take that type, others must have it."""
+    """Return a value in a context that requires `type_`: abstract numbers take that type, others must have it."""
     if isinstance(type_, Numeric):
         if is_abstract(value):
             value = number(value, type_.dtype)

@@ -1,4 +1,4 @@
-"""The invocations that run side by side, and which of them are active."""
+"""The invocations that run side by side, and the masks of active ones."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Mask:
 
 
 def masked(lanes: Array) -> Mask | None:
-    """Return a mask of lanes, None where there are none."""
+    """Return a mask of lanes, or None for no lanes."""
     count = np.count_nonzero(lanes)
     return Mask(lanes, count == lanes.size) if count else None
 
