@@ -119,7 +119,7 @@ def _reached(
 
 
 def _units(expected: Array, tolerance: float) -> Array:
-    # float16 results are float32 results that are rounded once: an error before that comes out one step away at most.
+    # float16 results are float32 results that are rounded once: an earlier error changes them by one step at most.
     return spacing(expected) * (min(tolerance, 1) if expected.dtype == np.float16 else tolerance)
 
 

@@ -30,4 +30,4 @@ class Scarce(Generic[T]):
         """Free the unreferenced objects if there are many. Call this before another one is created."""
         if len(self.alive) >= self._most:
             gc.collect()
-            self._most = max(self._few, 2 * len(self.alive))  # those in use are not looked through again and again
+            self._most = max(self._few, 2 * len(self.alive))  # live objects are not scanned again and again

@@ -122,7 +122,7 @@ def attention_tiles(columns: int) -> list[AttentionTile]:
     for rows, keys, own_keys, depth in _BLOCKS:
         across = keys // own_keys
         groups = [1 << i for i in range(across.bit_length())]
-        # Three quads of 8 rows take 96 registers: as many have room beside 32 scores, but not beside 64.
+        # Three quads of 8 rows take 96 registers: they fit beside 32 scores, but not beside 64.
         most = 3 if own_keys == 4 and across < 32 else 2
         fitting = [(n * quads, quads, n) for quads in range(2, most + 1) for n in groups if n * quads * 4 >= columns]
         if fitting:

@@ -221,7 +221,7 @@ def costs_of(caps: Caps) -> Costs:
         busy_invocations=64,
         free_local_bytes=8,
         most_results=64,
-        # A second dispatch gains nothing on a few cores.
+        # A second dispatch saves no time on a few cores.
         part_work=UNLIMITED,
         part_result_work=0,
     )

@@ -36,7 +36,7 @@ def onnxruntime() -> Any:
     """Return the module.
 
     Raises:
-        NotSupportedError: it is not installed.
+        NotSupportedError: onnxruntime is not installed.
     """
     try:
         return import_module("onnxruntime")

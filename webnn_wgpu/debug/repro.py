@@ -134,7 +134,7 @@ def kernels_repro(
             places[plan.places[joint]] = f"v{joint}"
             results[f"v{joint}"] = _joined(judgement, plan.parts[value], plan.graph.type(joint))
     for part, shape in ((p, plan.graph.type(value).shape) for value, p in plan.parts.items() if p.value in judged):
-        part.within(results[f"v{part.value}"].allowed, shape)[:] = np.inf  # put there by others
+        part.within(results[f"v{part.value}"].allowed, shape)[:] = np.inf  # written by other producers
     given = {f"v{value}": array for value, array in operands.items() if value not in plan.parts}
     for value, array in operands.items():
         if value in plan.parts:

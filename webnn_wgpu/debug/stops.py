@@ -53,7 +53,7 @@ class Stop:
         """Return the value of a WGSL expression in the invocation: of workgroup variables and buffers too.
 
         Raises:
-            MLTypeError: it is no expression, or cannot be evaluated here.
+            MLTypeError: the text is no expression, or cannot be evaluated here.
         """
         return self._machine.inspect(expression, self._lane)
 

@@ -238,7 +238,7 @@ class _Looker(ObservedValues):
         narrow = kind == "float16" or any(origin.node in self._narrow for origin in origins)
         if not (self._f16_range and narrow):
             return dict(self._tests)
-        # Where float16 overflows it is infinite: that is told once.
+        # A float16 overflow is infinite: one alarm suffices.
         others = {what: test for what, test in self._tests.items() if what != "infinite"}
         return {**others, "beyond float16": _overflows}
 

@@ -121,7 +121,7 @@ class Expression:
 
     @cached_property
     def _hash(self) -> int:
-        # Planning looks kernels up again and again: the trees are gone through once.
+        # Planning looks kernels up many times, so the trees are hashed once.
         return hash((self.args, self.steps, self.result, self.type))
 
     def __getstate__(self) -> dict[str, object]:

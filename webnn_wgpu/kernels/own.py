@@ -42,7 +42,7 @@ def declared_bindings(source: str, fail: Fail) -> list[Declared]:
     """Return the storage buffers that a source declares in bind group 0, in the order of their bindings.
 
     Raises:
-        Exception: by `fail`: no function main, or bindings that are not 0, 1, 2, ...
+        Exception: the exception of `fail`: no function main, or bindings that are not 0, 1, 2, ...
     """
     code = without_comments(source)
     if not _MAIN.search(code):
@@ -63,7 +63,7 @@ def constant_declarations(constants: Mapping[str, Any], fail: Fail) -> tuple[str
 
     Args:
         constants: name -> number or bool. Python's become constants of any fitting type, numpy's those of their own.
-        fail: makes the error to raise.
+        fail: returns the error to raise.
     """
     return tuple(f"const {name} = {_literal(name, value, fail)};" for name, value in constants.items())
 

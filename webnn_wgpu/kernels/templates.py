@@ -39,7 +39,7 @@ def shader_root() -> Path:
     packaged, checkout = package / "shaders", package.parent / "shaders"
     if packaged.is_dir():
         return packaged
-    # A bare "shaders" beside site-packages is somebody else's: only a checkout has pyproject.toml there.
+    # A bare "shaders" beside site-packages belongs to another package: only a checkout has pyproject.toml there.
     if checkout.is_dir() and (package.parent / "pyproject.toml").is_file():
         return checkout
     raise FileNotFoundError(f"WGSL templates are neither in {packaged} nor, for a checkout, in {checkout}")

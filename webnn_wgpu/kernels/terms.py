@@ -64,7 +64,7 @@ class Term:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        # Plans in JSON and the keys of rendered sources are made of representations: they hold the text, as kernels do.
+        # Plans in JSON and the keys of rendered sources use representations: they contain the text, as kernels do.
         return repr(str(self))
 
 

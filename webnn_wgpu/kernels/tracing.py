@@ -82,8 +82,8 @@ def traced(source: str, statements: Sequence[DbgStatement], types: Sequence[Valu
     Args:
         source: WGSL with the entry point `main`.
         statements: the statements in it.
-        types: those of their values.
-        condition: WGSL that says which invocations to trace, by `workgroup`, `invocation` and `global`, of type vec3<u32>.
+        types: the types of their values.
+        condition: the WGSL condition of traced invocations, on `workgroup`, `invocation` and `global` of type vec3<u32>.
         limit: most records that the buffer holds.
     """
     texts = [

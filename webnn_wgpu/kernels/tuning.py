@@ -156,7 +156,7 @@ class Tuning:
         """Write a file, which is either complete or absent.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         cache.replace_file(Path(path), self.to_json().encode())
 

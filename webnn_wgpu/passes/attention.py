@@ -160,7 +160,7 @@ def _operands(r: Rewriter, scores: Scores, end: _End) -> tuple[Heads, Heads, Hea
     *outer, length, columns = r.shape(end.product.outputs[0])
     *shared, size, keys = r.shape(scores.key)
     query, value = scores.query, end.product.operands[1]
-    # Scores may be told apart by batch behind their product.
+    # A reshape behind the product may separate the scores by batch.
     joined = [math.prod(outer)]
     shared = list(outer) if len(outer) == 2 and shared == joined else shared
     if r.shape(query) not in ((*outer, length, size), (*joined, length, size)) or r.shape(value) != (*shared, keys, columns):

@@ -157,7 +157,7 @@ def _padding_rule(name: str, op: str, value: float) -> Rule:
 
     where: Conditions = {"x is padded by rows and columns alone": lambda m: added(m) is not None}
     if op == "maxPool2d":
-        # A window of nothing but padding has no -infinity in it.
+        # A window of padding alone has no -infinity in it.
         where = {**where, "every window sees some of x": sees_x}
     return Rule(name=name, pattern=reading, result=reading.on(x, ..., padding=Computed("both paddings", in_all)), where=where)
 

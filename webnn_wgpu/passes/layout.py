@@ -170,7 +170,7 @@ class _Regions:
             return True
         if permutation != to_first(rank):
             return False
-        # Made when somebody wants it as it is.
+        # Transposed back when a node needs the original layout.
         self._moves(value, -1)
         self._twins[result] = self.made(value)
         self._unmade[result] = node

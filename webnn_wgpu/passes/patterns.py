@@ -103,7 +103,7 @@ class Number(Pattern):
 
     Attributes:
         value: the number.
-        text: how formulas spell it, if not in digits.
+        text: its spelling in formulas, unless it is spelled in digits.
     """
 
     value: float
@@ -149,7 +149,7 @@ class OneOf(Pattern):
 
     Attributes:
         choices: the patterns.
-        text: how formulas spell it, if not as the patterns.
+        text: its spelling in formulas, unless it is spelled as its patterns.
         name: its name in formulas, which then define it separately.
     """
 
@@ -186,7 +186,7 @@ class Apply(Pattern):
         types: the permitted data types of the result. Empty permits all.
         is_shared: whether the result may have other consumers, or be an output of the graph.
         name: its name in formulas, which then define it separately.
-        like: in the result of a rule: the pattern whose operator, with its options, this is.
+        like: the pattern whose operator and options this operator copies, in the result of a rule.
     """
 
     operator: Operator
@@ -257,8 +257,8 @@ class Operator:
     """An operator, or any of several, by name: called, it makes the pattern of its result.
 
     Attributes:
-        names: of the operators.
-        text: how formulas spell them.
+        names: the names of the operators.
+        text: their spelling in formulas.
 
     >>> x = Variable("x")
     >>> print(1 / (1 + Operator("exp")(-x)))
@@ -290,7 +290,7 @@ def product(a: Part, b: Part, c: Part) -> OneOf:
     """Return the pattern of a product of three factors, whichever two of them are multiplied first."""
     factors = [Number(p) if isinstance(p, (int, float)) else p for p in (a, b, c)]
     times = Operator("mul")
-    # The factor that is alone stands first.
+    # The single factor comes first.
     pairs = ((factors[i], times(*factors[:i], *factors[i + 1 :])) for i in range(3))
     return OneOf(tuple(times(*pair) for pair in pairs), " * ".join(_bracketed(f, _PRECEDENCE["mul"]) for f in factors))
 

@@ -137,7 +137,7 @@ def _part_columns(r: Rewriter, node: Node, gone: set[int], costs: PassCosts) -> 
     if product is None or product.result != value:
         return False
     rows, columns = math.prod(r.shape(product.a)[:-1]), r.shape(product.weights)[1]
-    # A single row lies in parts as it is.
+    # The parts of a single row are contiguous in any case.
     parts = _parts(r, value, rows, columns) if rows > 1 else []
     if node not in [part.nodes[0] for part in parts]:
         return False

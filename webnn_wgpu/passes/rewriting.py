@@ -33,7 +33,7 @@ class Rewriter:
         self.remembered: dict[Hashable, int] = {}
         self._made: dict[int, Node] = {}
         self._outputs = set(graph.outputs.values())
-        # Nodes that go when nothing reads them, in the order in which rules found them.
+        # Nodes that are dropped if they have no consumer, in the order in which rules matched them.
         self._replaced: dict[int, None] = {}
         self._next_value = max(graph.values, default=-1) + 1
         self._next_node = max((node.id for node in graph.nodes), default=-1) + 1
@@ -55,7 +55,7 @@ class Rewriter:
 
     @cached_property
     def _readers(self) -> Mapping[int | None, Sequence[Node]]:
-        # Most rules find nothing and never ask.
+        # Most rules match no node and never ask.
         readers: dict[int | None, list[Node]] = {}
         for node in self._graph.nodes:
             for value in dict.fromkeys(node.inputs):

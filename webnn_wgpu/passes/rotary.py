@@ -41,7 +41,7 @@ negated_half = -second
 halves = concat(negated_half, first)
 
 even, odd = Variable("even"), Variable("odd")
-# Pairs lie along a last dimension that elements get before or after they are negated.
+# A reshape adds the last dimension of the pairs before or after the negation.
 even_apart, odd_apart = reshape(even).shared(), reshape(odd).shared()
 negated_odd = (-(odd_apart | odd)).named("negated")
 negated_apart = reshape(negated_odd).shared()

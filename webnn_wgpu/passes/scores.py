@@ -135,7 +135,7 @@ def _mask(r: Rewriter, scores: Scores, nodes: tuple[Node, ...]) -> int:
     for mask in scores.masks:
         value = _by_head(r, mask, mask.value, nodes)
         if isinstance(mask, Filled):
-            # Any score is lost beside such a number, so that to add it is to put it in the score's place.
+            # Such a number absorbs any score, so its addition replaces the score.
             parts = (number(mask.number), number(0) if sum_so_far is None else sum_so_far)
             sum_so_far = r.add("where", (value, *(parts if mask.hidden else parts[::-1])), {}, nodes)
             continue
@@ -231,7 +231,7 @@ def _masked(r: Rewriter, node: Node) -> Scores | None:
     for before, each in _masks(r, node):
         found = _made(r, before) if unidirectional(r.shape(each.value), shape) else None
         if found is not None and r.shape(before) == shape:
-            # Exporters add nothing at all where a product could be added to something.
+            # Exporters omit the addition if the addend is absent.
             masks = found.masks if _is_nothing(r, each) else (*found.masks, each)
             return replace(found, masks=masks, nodes=(*found.nodes, node))
     return None

@@ -82,7 +82,7 @@ def _pair(
     if not isinstance(operand, int) or not isinstance(result, int) or replace(binding, name="output", access="write") != output:
         return None
     if is_piece(operand):
-        # Parts of a joint are as large as pieces of a value, but need not lie in the same order.
+        # Parts of a concatenation are as large as pieces of a value, but may have another order.
         return None
     old, new = root(operand), root(result)
     if old not in lifetimes or new not in lifetimes or lifetimes[old].size_bytes != lifetimes[new].size_bytes:

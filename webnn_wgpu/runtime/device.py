@@ -96,7 +96,7 @@ class Device:
 
         Raises:
             MLTypeError: `gpu` is not a `wgpu.GPUDevice`.
-            DeviceLostError: it is gone.
+            DeviceLostError: the device is lost.
         """
         if not isinstance(gpu, wgpu.GPUDevice):
             raise MLTypeError(
@@ -398,7 +398,7 @@ def _watch_forks() -> None:
 
 def _after_fork() -> None:
     _forked.set()
-    _opened.alive.clear()  # nothing is destroyed at exit
+    _opened.alive.clear()  # no destruction at exit
 
 
 @functools.cache

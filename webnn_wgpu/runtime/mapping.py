@@ -43,7 +43,7 @@ class PendingMap(Protocol):
         """Make the buffer ready to be looked into, once `wait` has returned True.
 
         Raises:
-            RuntimeError: it could not be mapped.
+            RuntimeError: the buffer could not be mapped.
         """
         ...
 
@@ -78,7 +78,7 @@ class PlainMap:
         if self._event is None:
             return True  # `finish` waits
         if not self._event.is_set():
-            self._device.wait()  # here: that wgpu's own thread is told and tells this one takes as long as a small graph
+            self._device.wait()  # here: a notice by wgpu's own thread takes as long as a small graph
         while not self._event.wait(_LOOK_S):
             if self._device.lost:
                 self._device.wait()

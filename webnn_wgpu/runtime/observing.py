@@ -75,7 +75,7 @@ def _read(program: Program, ends: Ends, values: Sequence[int]) -> dict[int, Arra
         part = plan.parts.get(value)
         whole = part.value if part else value
         if whole not in plan.places:
-            continue  # a result that nothing reads
+            continue  # a result without consumers
         buffer, type_ = program.memory.buffer_of(plan.places[whole], ends), plan.graph.type(whole)
         if buffer.readable:
             array = pool.read(buffer, np.empty(type_.shape, type_.numpy)).result()["data"]

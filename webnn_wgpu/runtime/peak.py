@@ -66,7 +66,7 @@ def measured_peak(device: Device, *, again: bool = False) -> Peak:
 
     Raises:
         OutOfMemoryError: the device has no memory for two buffers of a moderate size.
-        OperationError, DeviceLostError: it cannot run the kernels.
+        OperationError, DeviceLostError: the device cannot run the kernels.
     """
     caps = device.caps
     name = f"probes/peak-{cache.key_of(_VERSION, wgpu.__version__, caps.to_json())}"
@@ -107,7 +107,7 @@ def _measured(device: Device) -> Peak:
     finally:
         for buffer in buffers:
             buffer.destroy()
-    # The fastest round is the one that nothing disturbed.
+    # The fastest round is the least disturbed one.
     computing_us, copying_us = (min(times) for times in zip(*rounds, strict=True))
     return Peak(workgroups * _WORKGROUP_FLOPS / computing_us * 1e6, 2 * copied / copying_us * 1e6, FEATURE in caps.features)
 

@@ -310,7 +310,7 @@ class Program:
                 check_encoder(self.device, compute_pass, wgpu.GPUComputePassEncoder, "compute_pass")
                 with recording("compute_pass", "it has ended"):
                     assert compute_pass is not None
-                    compute_pass.push_debug_group("webnn_wgpu")  # C functions alone would not tell that the pass has ended
+                    compute_pass.push_debug_group("webnn_wgpu")  # C functions alone would not detect that the pass has ended
                     recorder.record(compute_pass)
                     compute_pass.pop_debug_group()
             self.memory.lend(ends)

@@ -74,7 +74,7 @@ class PendingRead:
 
     def _take(self) -> None:
         try:
-            self._device.check()  # wgpu ends the process when a buffer of a device that is gone is looked into
+            self._device.check()  # wgpu ends the process if a buffer of a lost device is read
         except DeviceLostError:
             self._outcome = DeviceLostError("the device is lost: the data is too", hint=_OVERLONG)
             return
@@ -86,8 +86,8 @@ class PendingRead:
         except (RuntimeError, wgpu.GPUError) as error:
             self._outcome = OperationError(f"the data could not be read back: {error}")
             return
-        # In this order an interrupted call loses nothing: data that is not taken yet stays mapped, and a staging buffer
-        # that stays mapped is never used again.
+        # In this order an interrupted call loses no data: unread data stays mapped, and a staging buffer that stays mapped is
+        # never used again.
         self._outcome = {name: array for name, (_, array) in self._windows.items()}
         try:
             self._staging.unmap()

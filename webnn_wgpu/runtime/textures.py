@@ -87,7 +87,8 @@ def check_texture(device: Device, texture: Any, usage: str) -> tuple[int, int]:
     """Return height and width of a texture that can be used as `usage` says.
 
     Raises:
-        MLTypeError: not a texture of the device, not two-dimensional, of integers or depths, or without the usage.
+        MLTypeError: the texture belongs to another device, is not two-dimensional, is of integers or depths, or lacks the
+            usage.
     """
     if not isinstance(texture, wgpu.GPUTexture):
         raise MLTypeError("texture must be a wgpu.GPUTexture", got=type(texture).__name__)
@@ -143,7 +144,7 @@ class TextureKernels:
         }
         encode = texture.format.endswith("-srgb") and not picture.linear
         output = Binding(name="output", access="write", element=picture.data_type, quad=True)
-        if buffer.data_bytes % output.unit_bytes:  # single elements, so that nothing behind the last one is written
+        if buffer.data_bytes % output.unit_bytes:  # single elements, so that the kernel does not write behind the last one
             output = replace(output, quad=False)
         spec = emulated(READ.spec([output], [(name, type_) for name, (type_, _) in fields.items()], encode=encode), device.caps)
         with device.lock:

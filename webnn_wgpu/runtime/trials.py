@@ -43,7 +43,7 @@ def trace_kernel(
     """Run a program up to one dispatch, which uses a traced source, and return the records of that dispatch.
 
     Raises:
-        OperationError: as `Tracer` says, or the device failed to run it.
+        OperationError: the source does not compile, a value's type cannot be shown, or the device failed to run it.
         InvalidStateError: the program was destroyed, or a run in steps has not finished.
         DeviceLostError: the device is gone.
     """
@@ -105,7 +105,7 @@ def try_source(program: Program, label: str, source: SourceMap, inputs: Mapping[
     """Compare a source for one dispatch with the plan's own kernel. The installed kernel stays.
 
     Raises:
-        OperationError: it does not compile or fit its buffers, or the device failed to run it.
+        OperationError: the source does not compile or fit its buffers, or the device failed to run it.
         InvalidStateError: the program was destroyed, or a run in steps has not finished.
         DeviceLostError: the device is gone.
     """

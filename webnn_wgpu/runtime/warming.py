@@ -68,7 +68,7 @@ class WarmUp:
     """Has the driver compile the kernels of one program, and is done at the end of its `with` block.
 
     Args:
-        device: where the kernels will run.
+        device: the device of the run.
         plan: the program.
         kernels: the dispatches of each of its kernels.
         uniforms: returns the uniform data of a dispatch as a resource.
@@ -336,7 +336,7 @@ def dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapp
     """Dispatch no workgroups of a kernel.
 
     Args:
-        cache: that of the device.
+        cache: the pipeline cache of the device.
         kernel: the kernel, of this cache.
         uses: the resources of some bindings for each use. The other bindings get a buffer that the kernel does not read.
     """
@@ -358,7 +358,7 @@ def try_kernel(cache: PipelineCache, kernel: Pipeline, resources: Mapping[int, A
     """Have the driver compile a kernel that is not the package's, which may want buffers of the very sizes it will have.
 
     Raises:
-        OperationError: it wants larger ones.
+        OperationError: the source needs larger buffers.
     """
     try:
         dispatch_nothing(cache, kernel, [resources])

@@ -38,7 +38,8 @@ class WrappedBuffer(Buffer):
         """Return the part of a caller's buffer that a tensor of `size_bytes` takes up, or all of it.
 
         Raises:
-            MLTypeError: not a buffer of the device, not for storage, or the tensor does not fit into it there.
+            MLTypeError: the buffer belongs to another device or lacks the usage STORAGE, or the tensor does not fit into it
+                there.
             InvalidStateError: the buffer is mapped, or was destroyed in a way that can be known.
             DeviceLostError: the device is gone.
         """
@@ -115,7 +116,7 @@ def _check_not_destroyed(device: Device, gpu: Any) -> None:
     try:
         device.gpu.create_bind_group(layout=layout, entries=[{"binding": 0, "resource": resource}])
     except wgpu.GPUValidationError as error:
-        device.check()  # one that is gone binds nothing either
+        device.check()  # a lost device cannot bind either
         gpu.__dict__[FREED].set()
         raise InvalidStateError("the buffer was destroyed", label=gpu.label) from error
 

@@ -16,7 +16,7 @@ class KernelCase:
     """One case that a kernel is checked for.
 
     Attributes:
-        shapes: of the inputs.
+        shapes: the shapes of the inputs.
         dtypes: data types of the inputs.
         constants: name -> number.
     """

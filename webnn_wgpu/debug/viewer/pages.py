@@ -161,7 +161,7 @@ def _file(name: str) -> str:
 
 @cache
 def _template() -> Template:
-    # `tojson` writes <, > and & of the data as escapes, so that no label ends the script it stands in.
+    # `tojson` writes <, > and & of the data as escapes, so that no label ends the script that contains it.
     environment = Environment(autoescape=True, keep_trailing_newline=True)
     environment.policies["json.dumps_kwargs"] = {"sort_keys": False}
     return environment.from_string(_file("page.html.j2"))

@@ -77,7 +77,7 @@ class SourceKernel:
         template: returns the template location of a line and column of the source.
 
     Raises:
-        MLTypeError: it is not WGSL, or has no entry point.
+        MLTypeError: the source is not WGSL, or has no entry point.
     """
 
     def __init__(
