@@ -293,7 +293,7 @@ def test_what_is_refused(anywhere: wn.MLContext) -> None:
     graph = negation(anywhere)
     with pytest.raises(wn.MLTypeError, match=r"diff: .*'x'"):
         debug.diff(graph, {})
-    with pytest.raises(wn.MLTypeError, match=r"diff: against must say what to compare with; got 'cuda'; allowed: .ref"):
+    with pytest.raises(wn.MLTypeError, match=r"diff: `against` must name an oracle; got 'cuda'; allowed: .ref"):
         debug.diff(graph, {"x": X}, against="cuda")
     with pytest.raises(wn.NotSupportedError, match="diff: a graph is no ONNX model"):
         debug.diff(graph, {"x": X}, against="onnxruntime")

@@ -286,7 +286,7 @@ def test_a_kernel_of_a_graph(product: wn.MLGraph, context: wn.MLContext) -> None
     np.testing.assert_array_equal(result[: 9 * 24].reshape(9, 24), context.compute(product, given)["y"])
     with pytest.raises(wn.MLTypeError, match=r"a buffer that the kernel reads is missing; got b"):
         debug.interpret(kernel, {a: given["x"]})
-    with pytest.raises(wn.MLTypeError, match=r"binds no such variable; got c; allowed: a, b"):
+    with pytest.raises(wn.MLTypeError, match=r"must name variables of the kernel; got c; allowed: a, b"):
         debug.interpret(kernel, {"c": 4})
 
 
@@ -307,8 +307,11 @@ def test_files_and_constants(tmp_path: Path) -> None:
 def test_arguments() -> None:
     for words, call in (
         ("must be given for WGSL", lambda: debug.interpret(HEADER + "}", [X, X])),
-        ("bound to nothing; got y", lambda: debug.interpret(HEADER + "}", [X], grid=1)),
-        ("more is given than the kernel binds", lambda: debug.interpret(HEADER + "}", [X, X, X], grid=1)),
+        ("every variable of the kernel; got none for y", lambda: debug.interpret(HEADER + "}", [X], grid=1)),
+        (
+            r"must not exceed the number of bindings; got 3 values; allowed: at most 2, for x, y",
+            lambda: debug.interpret(HEADER + "}", [X, X, X], grid=1),
+        ),
         ("breakpoints need on_stop", lambda: interpreted("", breakpoints=[5])),
         ("more invocations than are to be interpreted", lambda: interpreted("", grid=1000, max_invocations=7999)),
         ("a breakpoint must be a line of the kernel", lambda: interpreted("", breakpoints=[99], on_stop=print)),

@@ -128,7 +128,7 @@ def _oracle(graph: MLGraph, against: str | MLGraph | MLContext) -> tuple[Oracle,
     if against == "onnxruntime":
         hint = "Give the model that was loaded, or its path"
         raise NotSupportedError("a graph is no ONNX model", operator="diff", got=repr(against), allowed=allowed, hint=hint)
-    raise MLTypeError("against must say what to compare with", operator="diff", got=repr(against), allowed=allowed)
+    raise MLTypeError("`against` must name an oracle", operator="diff", got=repr(against), allowed=allowed)
 
 
 @dataclass(kw_only=True)

@@ -212,7 +212,7 @@ def interpret(
             y[id.x] = 2.0 * x[id.x + 1u];
     """
     if on_stop is None and (breakpoints or invocation is not None):
-        raise MLTypeError("breakpoints need on_stop, which says what to do there", operator="interpret")
+        raise MLTypeError("breakpoints need on_stop, a function for each stop", operator="interpret")
     size = subgroup_size or (context_of(what).context.caps.subgroup_size if isinstance(what, MLGraph) else 0) or _SUBGROUP
     session = _Session(
         workgroups=workgroups,
@@ -307,7 +307,7 @@ def _of_source(
     wanted = kernel.resources
     given = _named(feeds, [wanted[i].name for i in sorted(wanted)], name)
     if missing := [d.name for d in wanted.values() if d.name not in given]:
-        raise fail("a variable of the kernel is bound to nothing", got=", ".join(missing))
+        raise fail("feeds must contain every variable of the kernel", got=f"none for {', '.join(missing)}")
     resources = {i: _resource(given[d.name], not d.space, 0) for i, d in wanted.items()}
     session.run(kernel, name, resources, grid_of(grid, Caps(), fail))
     written = {i: d for i, d in wanted.items() if d.access == "read_write"}
@@ -329,17 +329,17 @@ def _named(feeds: Any, names: list[str], label: str) -> dict[str, Any]:
     if not isinstance(feeds, Mapping):
         if len(feeds) > len(names):
             raise MLTypeError(
-                "more is given than the kernel binds",
+                "the number of values must not exceed the number of bindings",
                 operator="interpret",
                 label=label,
                 got=f"{len(feeds)} values",
-                allowed=", ".join(names),
+                allowed=f"at most {len(names)}, for {', '.join(names)}",
             )
         return dict(zip(names, feeds, strict=False))
     given: dict[str, Any] = dict(feeds)  # pyright: ignore[reportUnknownArgumentType] - what a caller passes
     if unknown := sorted(set(given) - set(names)):
         raise MLTypeError(
-            "the kernel binds no such variable",
+            "feeds must name variables of the kernel",
             operator="interpret",
             label=label,
             got=", ".join(unknown),

@@ -87,7 +87,7 @@ def observing(graph: MLGraph, values: ObservedValues, operator: str) -> Generato
     executable = executable_of(graph)
     with context_of(graph).lock:
         if executable.observer is not None:
-            raise InvalidStateError("the graph is being looked at already", operator=operator, got=repr(graph))
+            raise InvalidStateError("only one observer may watch a graph at a time", operator=operator, got=repr(graph))
         executable.observer = values
     try:
         yield

@@ -77,7 +77,7 @@ def graphs_of(model: Model, feeds: Mapping[str, Any]) -> dict[MLGraph, Mapping[s
         if not model.graphs:
             raise NotSupportedError("the model has no graph that runs on the device", operator="diff", got=repr(model))
         raise NotSupportedError(
-            "the model has run no graph that can be looked at",
+            "the model has run no graph that can be compared",
             operator="diff",
             got=repr(model),
             hint="Load it without kv_cache",

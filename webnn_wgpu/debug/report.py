@@ -99,7 +99,7 @@ class GraphDiff:
         left = f"; not compared: {first_few(self.uncompared)}" if self.uncompared else ""
         if self.first is None:
             nearest = max(self.operators, key=badness, default=None)
-            most = f"; {nearest.label} is off by {nearest.share:.2f} of what it may be" if nearest and nearest.share else ""
+            most = f"; {nearest.label} has {nearest.share:.2f} of its permitted error" if nearest and nearest.share else ""
             return f"{count}: all agree{most}{left}"
         return f"{count}: {len(self.wrong)} wrong, the first is {self.first.label} ({self.first.op}){left}"
 

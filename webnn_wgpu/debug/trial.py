@@ -149,7 +149,7 @@ def inputs_of(graph: MLGraph, run: Callable[[], object]) -> dict[str, Array]:
     executable = executable_of(graph)
     with context_of(graph).lock:
         if executable.observer is not None:
-            raise InvalidStateError("the graph is being looked at already", operator="try_kernel", got=repr(graph))
+            raise InvalidStateError("only one observer may watch a graph at a time", operator="try_kernel", got=repr(graph))
         executable.observer = lambda node, arrays: given.append(arrays) if node is None else None
     try:
         run()

@@ -29,9 +29,7 @@ def plot(profile: GraphProfile, what: str) -> str:
         import matplotlib
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise NotSupportedError(
-            "plots need matplotlib", operator="plot", hint="pip install 'webnn-wgpu[viz]' brings it"
-        ) from error
+        raise NotSupportedError("plots need matplotlib", operator="plot", hint="Run pip install 'webnn-wgpu[viz]'") from error
     if not profile.kernels:
         raise MLTypeError("the profile has no kernels to plot", operator="plot", got=profile.summary())
     # Text stays text, and ids do not change from run to run.

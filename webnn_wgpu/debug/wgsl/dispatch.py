@@ -227,7 +227,7 @@ class SourceKernel:
             bound = resources.get(number)
             if bound is None:
                 raise MLTypeError(
-                    "nothing is bound to a variable of the kernel",
+                    "every variable of the kernel must be bound",
                     operator="interpret",
                     label=self._name,
                     got=f"{declared.name} at binding {number}",

@@ -449,7 +449,7 @@ def _root(node: Expression) -> str:
 def located(fault: Fault, node: SyntaxNode) -> WebNNError:
     """Return the error that a fault in a source is."""
     return MLTypeError(
-        "the WGSL does what the language does not allow",
+        "the source must follow the rules of WGSL",
         operator="interpret",
         got=f"{fault}, at line {node.line}, column {node.column}",
     )

@@ -32,7 +32,7 @@ def floats(*values: Value) -> tuple[Array, ...]:
     """Return floats of one type. Abstract integers become floats."""
     found = alike(*(tuple(map(float, v)) if isinstance(v, tuple) else float(v) if is_abstract(v) else v for v in values))
     if found[0].dtype.kind != "f":
-        raise Fault(f"a float is wanted, and {describe(found[0])} given")
+        raise Fault(f"the argument must be a float, but its type is {describe(found[0])}")
     return found
 
 

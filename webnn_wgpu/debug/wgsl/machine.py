@@ -105,7 +105,7 @@ class Machine(Intrinsics):
         value = self.wave.builtin(name)
         if value is None:
             raise MLTypeError(
-                "compute shaders have no such built-in value", operator="interpret", got=f"{name}, line {builtin.line}"
+                "compute shaders do not have this built-in value", operator="interpret", got=f"{name}, line {builtin.line}"
             )
         return value
 
