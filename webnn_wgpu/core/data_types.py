@@ -96,7 +96,7 @@ def byte_length(data_type: str, num_elements: int) -> int:
 
 
 def tensor_bytes(array: Array) -> Array:
-    """Return an array as a tensor's memory holds it: packed where its data type is, else as it is.
+    """Return an array in the form of a tensor's memory: packed if its data type is, else unchanged.
 
     >>> tensor_bytes(np.array([1, -2, 3], ml_dtypes.int4))
     array([225,   3], dtype=uint8)

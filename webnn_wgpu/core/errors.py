@@ -27,7 +27,7 @@ def quoted(value: object, limit: int = 120) -> str:
     try:
         text = repr(value)
     except Exception:
-        # A __repr__ of the program's own, or an integer of more digits than Python is willing to write.
+        # A __repr__ of the application may fail, and so does an integer with more digits than Python writes.
         text = f"an int of {value.bit_length()} bits" if isinstance(value, int) else f"<{type(value).__name__}>"
     return text if len(text) <= limit else f"{text[: limit - 3]}..."
 

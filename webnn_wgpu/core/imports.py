@@ -11,7 +11,7 @@ from .process import process_options
 
 @contextmanager
 def uncollected() -> Generator[None]:
-    """Import without garbage collection, if the program allows that: see `optimize_process`.
+    """Import without garbage collection, if the application allows that: see `optimize_process`.
 
     Nearly all objects that modules create stay alive, and the collector would scan them several times in vain. Afterwards they
     count as old without any scan, so that only a full collection scans them.

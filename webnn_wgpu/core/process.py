@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessOptions:
-    """The changes that the program allows: the arguments of `optimize_process`, where each is described."""
+    """The permitted changes of the process: the arguments of `optimize_process`, which describes them."""
 
     lazy_modules: bool = False
     header_tables: bool = False
@@ -21,11 +21,11 @@ _options = ProcessOptions()
 
 
 def process_options() -> ProcessOptions:
-    """Return the changes that the program allows."""
+    """Return the permitted changes."""
     return _options
 
 
 def set_process_options(options: ProcessOptions) -> None:
-    """Take the changes that the program allows from now on."""
+    """Set the permitted changes from now on."""
     global _options  # noqa: PLW0603 - there is one process
     _options = options

@@ -143,7 +143,7 @@ class AttentionCosts(ABC):
         shortest_part: keys of a part at least: combining shorter ones costs more than is gained.
         decode_keys: most keys of a part of the `decode` kernel.
         long_keys: keys from which on compiling a larger kernel pays.
-        subgroup_barriers: whether kernels in subgroups synchronize them, where the device has such barriers.
+        subgroup_barriers: whether kernels in subgroups synchronize them, if the device has such barriers.
     """
 
     busy_units: int

@@ -67,8 +67,8 @@ class LaunchCosts:
 
     Attributes:
         most_iterations: iterations of all its loops together that an invocation may make. Beyond that drivers end them.
-        most_rounds: quads that an invocation takes one after the other, or rows that a workgroup takes, at most. That pays
-            where starting a workgroup costs as much as a little work.
+        most_rounds: the maximum number of quads of an invocation, or of rows of a workgroup, in sequence. That pays if the
+            start of a workgroup costs as much as a small amount of work.
         shared_quads: quads for each round that a kernel must have for each invocation to take several.
         shared_rows: rows for each round that a kernel must have for each workgroup to take several.
         least_transposed_side: sides of matrices from which on transposes pass through workgroup memory.

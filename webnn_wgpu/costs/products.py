@@ -57,8 +57,8 @@ class ProductCosts(ABC):
         subgroup: times of the subgroup kernel.
         busy_invocations: invocations of the tiled kernel from which on the device is busy.
         free_local_bytes: bytes of workgroup memory that an invocation reads for each multiply-add without being slowed down.
-        most_results: results that an invocation of the tiled kernel computes at most. More take more registers, so that fewer
-            subgroups are on the way at once.
+        most_results: the maximum number of results of an invocation of the tiled kernel. More results take more registers,
+            which reduces the occupancy.
         part_work: multiply-adds that the device makes while a second dispatch starts, which adds parts of sums.
         part_result_work: multiply-adds that it makes while a number is stored and read again.
         gemv_rows: rows that the `gemv` kernel is better for than tiles, at most.

@@ -45,7 +45,7 @@ class RecurrentCosts(ABC):
         most_kept_weights: recurrent weights of a unit that an invocation of the `persistent` kernel keeps, at most. The text
             is unrolled over them.
         keeps_without_subgroups: whether the `persistent` kernel is taken on a device without subgroups too.
-        subgroup_rows: batch rows of a workgroup of the subgroup kernel, where there are several.
+        subgroup_rows: batch rows of a workgroup of the subgroup kernel, if there are several.
         most_step_iterations: iterations of all loops that an invocation of the subgroup kernel may make in a dispatch.
         sequence_invocations: invocations of a workgroup of the `sequence` kernel at most, if the device can run as many.
         sequence_registers: registers of 32 bits that an invocation of the `sequence` kernel has for recurrent weights, those

@@ -53,7 +53,7 @@ class RowCosts(ABC):
 
     @abstractmethod
     def _choose(self, variants: Collection[str], rows: int, length: int) -> Choice:
-        """Return the variant for rows that are not short, where all variants may do."""
+        """Return the variant for long rows, given that all variants are possible."""
 
     @abstractmethod
     def parts(self, workgroups: int, items: int, lanes: int) -> int:

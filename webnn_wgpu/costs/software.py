@@ -160,7 +160,7 @@ class SoftwareAttention(AttentionCosts):
     lanes: int
 
     def choose(self, possible: Collection[str], rows: int, keys: int, columns: int) -> Choice:
-        """Return a kernel in subgroups where the device has them: `queries` for many rows."""
+        """Return a kernel in subgroups if the device has them: `queries` for many rows."""
         if "subgroup" in possible:
             # Tiles of `queries` have four rows to a lane: with half as many and more they are worth it.
             many = rows > 2 * self.lanes and keys > _FEW_KEYS and columns <= _MANY_ROWS_COLUMNS

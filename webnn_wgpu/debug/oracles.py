@@ -37,7 +37,7 @@ class Oracle(Protocol):
         ...
 
     def outputs(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """Return the outputs of a whole run, as far as they are known."""
+        """Return the known outputs of a whole run."""
         ...
 
 

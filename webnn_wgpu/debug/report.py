@@ -81,7 +81,7 @@ class GraphDiff:
 
     @property
     def first(self) -> OperatorDiff | None:
-        """The first operator that is wrong: earlier errors do not count for it. None where all agree."""
+        """The first wrong operator, without the effects of earlier errors. None if all agree."""
         return next(iter(self.wrong), None)
 
     @property

@@ -58,7 +58,7 @@ class ProfileComparison:
 
     @property
     def ratio(self) -> float:
-        """Time after in terms of time before: of all kernels where both have them, else of the runs as a whole."""
+        """The later time divided by the earlier one: of all kernels if both profiles have them, else of the whole runs."""
         if self.before.gpu_ms and self.after.gpu_ms:
             return self.after.gpu_ms / self.before.gpu_ms
         return self.after.wall_ms / self.before.wall_ms

@@ -278,7 +278,7 @@ def figures(profile: GraphProfile, kernel: KernelTime) -> tuple[str, str, str, s
 
 
 def joined(profiles: Sequence[GraphProfile]) -> GraphProfile:
-    """Return the profiles of graphs that run one after the other, at least one, as one."""
+    """Return one profile of several graphs that run in sequence, at least one."""
     first = profiles[0]
     note = next((each.note for each in profiles if each.note), "")
     return replace(

@@ -12,7 +12,7 @@ _HOST, _DEVICE = 1, 2
 
 
 def trace(profile: GraphProfile) -> dict[str, Any]:
-    """Return a run as a trace: the host's stages, the kernels one after the other, and the memory that is needed meanwhile.
+    """Return a run as a trace: the host's stages, the kernels in sequence, and the intermediate memory over time.
 
     Spec: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
     """

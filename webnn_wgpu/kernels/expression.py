@@ -210,7 +210,7 @@ class ExpressionBuilder:
 
 
 def hide_last(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    """Return the float steps of a finished expression as they are where one more step reads the last of them."""
+    """Return the float steps of a finished expression in the form for one more step behind the last of them."""
     if not steps:
         return steps
     number = 1 + sum(isinstance(each, Hidden) for step in steps for each in step.code.walk())

@@ -122,7 +122,7 @@ class PanelTexture(Packing):
         return matrices * -(-N // self.columns) * self.wraps(K)
 
     def smallest(self, K: int, N: int, matrices: int) -> PanelTexture:
-        """Return this packing, or one with three rows to a panel where the padding below the last row would take much."""
+        """Return this packing, or one with three rows to a panel if the padding below the last row would be large."""
         other = replace(self, least_wraps=3)
         if other.height(K, N, matrices) > self.width:
             return self

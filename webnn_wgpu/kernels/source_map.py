@@ -91,7 +91,7 @@ class SourceMap:
         return len(self.text.splitlines())
 
     def place(self, line: int, column: int = 1) -> SourceOrigin:
-        """Return where a place of the source comes from.
+        """Return the template location of a position in the source.
 
         Args:
             line: line of the source, from 1.
@@ -148,7 +148,7 @@ def _moved(mark: _Mark, columns: int) -> _Mark:
 
 
 def map_of_source(source: str, file: str = OWN_SOURCE, *, dbg: bool = False) -> SourceMap:
-    r"""Return the map of a program's own source.
+    r"""Return the map of an application's own source.
 
     Args:
         source: the source.

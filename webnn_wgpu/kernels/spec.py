@@ -336,7 +336,7 @@ class KernelCall:
 def grid_1d(workgroups: int, caps: Caps) -> Grid:
     """Return a grid of at least `workgroups` workgroups, folded into two dimensions past the device's limit.
 
-    Kernels number their workgroups `wg.x + wg.y * num_workgroups.x` and return where the number is too high.
+    Kernels number their workgroups `wg.x + wg.y * num_workgroups.x`, and return early if the number is too high.
     """
     limit = caps.limit("max-compute-workgroups-per-dimension")
     if workgroups <= limit:

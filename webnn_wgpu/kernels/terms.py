@@ -190,7 +190,7 @@ class _Around(Term):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Parentheses(_Around):
-    """A term in parentheses, as the notation has it: they are kept where WGSL does not need them too."""
+    """A term in parentheses of the notation, which are kept even if WGSL does not need them."""
 
     def __str__(self) -> str:
         return f"({self.value})"

@@ -213,7 +213,7 @@ def _rows(r: Rewriter, heads: Heads, nodes: tuple[Node, ...]) -> int:
 
 
 def _by_head(r: Rewriter, heads: Heads, nodes: tuple[Node, ...]) -> int:
-    """Return matrices by head, one behind the other."""
+    """Return matrices by head in contiguous form."""
     if heads.plain(r):
         whole = heads.view.value
         # One head each needs no dimension for it.

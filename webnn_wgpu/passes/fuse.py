@@ -128,7 +128,7 @@ def _followers(graph: Graph, readers: Mapping[int, set[int]], outputs: Collectio
 def _all_fit(
     graph: Graph, group: Sequence[Node], followers: Sequence[Node], fits: Callable[[Graph, Sequence[Node], Node], bool]
 ) -> bool:
-    """Return whether nodes may join a group, one after the other."""
+    """Return whether nodes may join a group in turn."""
     return all(fits(graph, [*group, *followers[:i]], follower) for i, follower in enumerate(followers))
 
 

@@ -62,7 +62,7 @@ class Heads:
         return self.batch, self.count, self.length, self.size
 
     def plain(self, r: Rewriter) -> bool:
-        """Return whether a value has the matrices one behind the other."""
+        """Return whether a value has the matrices in contiguous form."""
         size = math.prod(self.shape)
         return self.view.steps in (((size, 1),), ()) and math.prod(r.shape(self.view.value)) == size
 

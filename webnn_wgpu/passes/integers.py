@@ -68,7 +68,7 @@ def _centered(r: Rewriter, node: Node) -> bool:
 
 
 def _from_zero(r: Rewriter, node: Node) -> bool:
-    """Leave floats out of which a zero point of 0 is taken as they are."""
+    """Replace the subtraction of a zero point of 0 from floats by its operand."""
     same = node.op == SUB.name and r.type(node.operands[0]) == r.type(node.outputs[0])
     if not same or r.number(node.operands[1]) != 0 or r.made(node.operands[0], QUANTIZE_DEQUANTIZE.name, CAST.name) is None:
         return False
@@ -98,7 +98,7 @@ def _unviewed(r: Rewriter, value: int) -> tuple[int, tuple[Node, ...]]:
 
 
 def _sums(r: Rewriter, node: Node) -> bool:
-    """Leave sums of products that are exact as they are, instead of making them integers, and floats again."""
+    """Keep exact sums of products as floats, without casts to integers and back."""
     if node.op != CAST.name or r.type(node.outputs[0]).data_type != "float32" or r.type(node.operands[0]).data_type != "int32":
         return False
     value, addends, nodes = _taken_apart(r, node.operands[0])

@@ -119,7 +119,7 @@ class _Regions:
         return tuple(None if value is None else self.made(value) for value in node.inputs[1:])
 
     def keep(self, node: Node) -> None:
-        """Keep a node as it is."""
+        """Keep a node unchanged."""
         self._r.keep(replace(node, inputs=tuple(None if value is None else self.made(value) for value in node.inputs)))
 
     def made(self, value: int) -> int:

@@ -177,7 +177,7 @@ def _may_be(r: Rewriter, pattern: Pattern | None, value: int | None) -> bool:
 
 
 def _keeps_shape(r: Rewriter, node: Node, patterns: Sequence[Pattern | None], operands: Sequence[int | None]) -> bool:
-    """Return whether numbers among the operands leave the shape of another as it is."""
+    """Return whether another operand keeps its shape beside numbers."""
     others = [v for p, v in zip(patterns, operands, strict=True) if not isinstance(p, (Number, AnyNumber))]
     if len(others) == len(patterns):
         return True

@@ -1,6 +1,6 @@
 """Merges consecutive movements: transposes, reshapes, splits before concatenations, slices of concatenations.
 
-Transposes that leave memory as it is become views. The pass drops expansions that operators can broadcast.
+Transposes that preserve the order in memory become views. The pass drops expansions that operators can broadcast.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _concatenated_splits(r: Rewriter, node: Node) -> bool:
 
 
 def _partly_read_splits(r: Rewriter, node: Node) -> bool:
-    """Make slices of the parts of a split that are read, where some are not."""
+    """Replace a split by slices for its used parts, if some parts are unused."""
     read = [value for value in node.outputs if not r.inner(value, readers=0)] if node.op == SPLIT.name else []
     if not read or len(read) == len(node.outputs):
         return False

@@ -45,7 +45,7 @@ class Pass:
     rules: tuple[Rule, ...] = field(default=(), kw_only=True)
 
     def apply(self, graph: Graph, target: Target) -> Graph:
-        """Return the graph that the pass makes of another for a target."""
+        """Return the graph after the pass for a target."""
         if self.by_cost:
             return cast("Callable[[Graph, Target], Graph]", self.run)(graph, target)
         return cast("Callable[[Graph], Graph]", self.run)(graph)

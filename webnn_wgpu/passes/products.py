@@ -240,7 +240,7 @@ def _joins(node: Node) -> bool:
 
 
 def _bindable(r: Rewriter, product: _Product, columns: int) -> bool:
-    """Return whether each of the results, of so many columns, ends where another may begin on every device."""
+    """Return whether each of the results, with that many columns, ends at an offset that every device permits."""
     rows = math.prod(r.shape(product.a)[:-1])
     return rows * columns * r.type(product.a).numpy.itemsize % DEFAULT_LIMITS["min-storage-buffer-offset-alignment"] == 0
 

@@ -42,7 +42,7 @@ ROUND_TRIP = Rule(
 
 
 def merge_quantization(graph: Graph) -> Graph:
-    """Make one element-wise operator of quantizing to 8 bits and dequantizing, where both have one scale and zero point."""
+    """Merge quantization to 8 bits and dequantization with the same scale and zero point into one element-wise operator."""
     return apply_rules(graph, ROUND_TRIP)
 
 
@@ -57,7 +57,7 @@ plain, with_bias = matmul(x, either), gemm(x, either, bias, a_transpose=False, a
 
 
 def _matmul_nbits(m: Match, node: Node) -> bool:
-    """Multiply by the numbers as they are packed, if they can be."""
+    """Multiply by the numbers in packed form, if they can be packed."""
     r, arrays = m.r, [m.r.constants[m[v]] for v in (b, scales, zeros)]
     transposed = (turned in m) != (with_bias in m and m[with_bias].attrs["b_transpose"])
     whole, *of_blocks = (array if transposed else array.T for array in arrays)

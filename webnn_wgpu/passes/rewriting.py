@@ -159,7 +159,7 @@ class Rewriter:
         return outputs
 
     def keep(self, node: Node) -> None:
-        """Keep a node as it is."""
+        """Keep a node unchanged."""
         self.nodes.append(node)
         self._made.update(dict.fromkeys(node.outputs, node))
 

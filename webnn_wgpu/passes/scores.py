@@ -67,7 +67,7 @@ class Scores:
         query: q.
         key: k', by head.
         scale: a factor.
-        softcap: capped(x) is softcap * tanh(x / softcap), and x where softcap is 0.
+        softcap: capped(x) is softcap * tanh(x / softcap), or x if softcap is 0.
         masks: the masks of the capped products, the first one first.
         length: the number of keys, if not all are used.
         nodes: the nodes that compute the scores.

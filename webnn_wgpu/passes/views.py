@@ -36,7 +36,7 @@ class View:
 
     @property
     def steps(self) -> Steps:
-        """Those of all dimensions, one behind the other."""
+        """The steps of all dimensions in sequence."""
         return joined(self.dims)
 
     def same(self, other: View) -> bool:

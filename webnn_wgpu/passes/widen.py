@@ -1,4 +1,4 @@
-"""Values between operators as float32 where the graph's are float16."""
+"""Keeps values between operators as float32 in graphs with float16 values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NARROW, _WIDE = "float16", "float32"
 def widen_float16(graph: Graph) -> Graph:
     """Keep values between operators as float32, if the graph asks for it. Inputs, outputs and weights stay float16.
 
-    A graph with caches stays as it is: their memory is its inputs' and outputs' at once.
+    A graph with caches stays unchanged: the memory of a cache is that of an input and an output at once.
     """
     if not graph.wide or graph.aliases or all(value.type.data_type != _NARROW for value in graph.values.values()):
         return graph
@@ -83,7 +83,7 @@ class _Widening:
         return self._source.type(value).data_type == _NARROW
 
     def _as_wide(self, value: int) -> int:
-        """Return a value as float32 if it is float16, else as it is."""
+        """Return the float32 form of a float16 value, or another value itself."""
         if value in self._wide or not self._is_narrow(value):
             return self._wide.get(value, value)
         wide = self._new(value)

@@ -116,7 +116,7 @@ def _times_bound(call: KernelCall, value: int, root: Callable[[int], int]) -> in
 
 
 def _in_place(call: KernelCall, param: str, number: int, replaces: bool) -> KernelCall:
-    """Return a call without a binding for one operand, which is found where the result is stored."""
+    """Return a call without a binding for one operand, which the kernel reads from the memory of the result."""
     spec, params = call.spec, dict[str, Any](call.spec.params)
     reads: list[str] = list(params[param])
     reads[number] = _OWN[reads[number]]

@@ -11,7 +11,7 @@ from ..ops import OPS
 
 
 def evaluate(graph: Graph, node: Node, operands: Sequence[Array | None]) -> list[Array]:
-    """Return the outputs of one node for given operands (None where an optional one is absent)."""
+    """Return the outputs of one node for given operands. Absent optional operands are None."""
     types = tuple(graph.type(o) for o in node.outputs)
     body = node.attrs.get("body")
     if isinstance(body, Graph):

@@ -54,7 +54,7 @@ WANTED_FEATURES = (
     "timestamp-query",
     "timestamp-query-inside-passes",
 )
-"""Features the kernels and the profiler use, requested where the adapter has them."""
+"""The features that kernels and the profiler use, which are requested if the adapter has them."""
 
 BUFFER_USAGE = wgpu.BufferUsage.STORAGE | wgpu.BufferUsage.COPY_SRC | wgpu.BufferUsage.COPY_DST
 """The usage of the buffers of tensors, slots and constants."""

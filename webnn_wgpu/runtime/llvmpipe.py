@@ -1,4 +1,4 @@
-"""Settings that the package makes before Mesa's software driver llvmpipe is loaded, if the program allows that."""
+"""Settings that the package makes before Mesa's software driver llvmpipe is loaded, if the application allows that."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def processors() -> int:
 
 @contextmanager
 def spare_threads() -> Generator[None]:
-    """Let llvmpipe, if it is loaded within, compute with two threads more than processors, if the program allows that.
+    """Let llvmpipe, if it is loaded within, compute with two threads more than processors, if the application allows that.
 
     By default llvmpipe starts one thread for each processor and wakes all of them for every kernel. If Linux puts two threads
     on one processor, they stay there run after run while another processor is idle. Runs of 50 ms and more then take 1.2 to 1.4

@@ -13,7 +13,7 @@ _FRAME = re.compile(r".*┌─|.*naga::| *(\d+ *│|In wgpu|Caused by:$|Validati
 
 _HEAD = re.compile(r"┌─ .*?:(\d+):(\d+)$", re.MULTILINE)
 _WITHIN = re.compile(r"^ *(\d+) │ [│╭] .*\n *│ │( +)\^", re.MULTILINE)
-"""The place that is meant where a whole function is shown."""
+"""The position of the fault in a message that shows a whole function."""
 
 _SITES = 3
 """Most places of a program that a message names."""
@@ -56,7 +56,7 @@ def _position(text: str, source: SourceMap) -> tuple[int, int] | None:
 
 
 def made_at(text: str, source: SourceMap, planned: PlannedDispatch | None) -> str:
-    """Return a sentence with the place where a program created the operators of a message. "" if that place is unknown.
+    """Return a sentence with the place where an application created the operators of a message, or "" if it is unknown.
 
     Args:
         text: the message.

@@ -1,4 +1,4 @@
-"""Imports wgpu's native binding without a parse of its C header, if the program allows that.
+"""Imports wgpu's native binding without a parse of its C header, if the application allows that.
 
 On import, wgpu passes the C header of its native library to cffi. cffi's parser is written in Python and takes 0.15 to 0.2 s in
 every process, and more for each new type name. cffi can also store the parsed declarations as tables, which load in a

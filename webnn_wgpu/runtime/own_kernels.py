@@ -1,4 +1,4 @@
-"""Running one kernel of a program's own, without a graph."""
+"""Runs of one application's own kernel, without a graph."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Copies between storage buffers by a compute kernel.
 
 The copies of encoders move whole words, need the usages COPY_SRC and COPY_DST, and cannot be recorded into a compute pass. The
-kernel needs the usage STORAGE alone, runs among the other dispatches of a pass, and can leave some bytes of a word as they are.
+kernel needs the usage STORAGE alone, runs among the other dispatches of a pass, and can preserve some bytes of a word.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .pipelines import Pipeline, PipelineCache
 from .recorder import Dispatch
 
 _WORKGROUP_ITEMS = 256
-"""Words, or vectors of four, that a workgroup copies where the grid has room for as many workgroups: four per invocation."""
+"""The words, or vectors of four, that a workgroup copies if the grid has room for as many workgroups: four per invocation."""
 
 _VECTORS_FROM = 16 * 1024
 """Bytes from which on two dispatches, of vectors and of the words behind them, take less time than one of words."""
@@ -26,7 +26,7 @@ _VECTORS_FROM = 16 * 1024
 def copy_bytes(device: Device, source: Buffer, destination: Buffer, size_bytes: int) -> list[Dispatch]:
     """Return dispatches that copy bytes from the beginning of a buffer to the beginning of another.
 
-    The other bytes of the last word of the destination stay as they are.
+    The other bytes of the last word of the destination stay unchanged.
 
     Args:
         device: the device of both.
@@ -50,7 +50,7 @@ def copy_bytes(device: Device, source: Buffer, destination: Buffer, size_bytes: 
 def put_last_word(device: Device, word: Buffer, destination: Buffer) -> Dispatch:
     """Return a dispatch that copies the first bytes of a word to the end of a buffer whose data ends within its last word.
 
-    The other bytes of the last word of the destination stay as they are.
+    The other bytes of the last word of the destination stay unchanged.
     """
     alignment = device.caps.limit("min-storage-buffer-offset-alignment")
     start = (destination.size_bytes - WORD_BYTES) // alignment * alignment

@@ -306,7 +306,7 @@ def _no_textures(cache: PipelineCache, use: Use) -> dict[int, Any]:
 
 
 def _wait_for_compiler(device: Device) -> None:
-    """Wait until a device has compiled its kernels, and return freed memory to the system if the program allows that."""
+    """Wait until a device has compiled its kernels, and return freed memory to the system if the application allows that."""
     if not process_options().heap_trimming:
         device.wait()
         return
@@ -320,7 +320,7 @@ def _wait_for_compiler(device: Device) -> None:
 
 
 def _return_freed_memory() -> None:
-    """If the program allows it, let glibc return freed memory to the system: see `optimize_process`.
+    """If the application allows it, let glibc return freed memory to the system: see `optimize_process`.
 
     glibc keeps the memory of a compiler, tens of MB, for the compiler's thread. The return of that memory prevents that the
     peaks of compilers on several threads add up.
@@ -355,7 +355,7 @@ def dispatch_nothing(cache: PipelineCache, kernel: Pipeline, uses: Iterable[Mapp
 
 
 def try_kernel(cache: PipelineCache, kernel: Pipeline, resources: Mapping[int, Any], source: SourceMap, label: str) -> None:
-    """Have the driver compile a kernel that is not the package's, which may want buffers of the very sizes it will have.
+    """Let the driver compile an application's own kernel, which may require buffers of its own sizes.
 
     Raises:
         OperationError: the source needs larger buffers.
@@ -368,7 +368,7 @@ def try_kernel(cache: PipelineCache, kernel: Pipeline, resources: Mapping[int, A
 
 
 def _use(plan: ExecutionPlan, planned: PlannedDispatch) -> Use:
-    """Return the use that a dispatch makes of its kernel."""
+    """Return the use of a kernel by a dispatch."""
     textures: list[tuple[int, int, int]] = []
     for i, resource in enumerate(planned.bindings):
         constant = plan.constants[int(resource.key)] if resource.kind == "constant" else None

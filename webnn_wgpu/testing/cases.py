@@ -258,8 +258,8 @@ def build_case(builder: GraphBuilder, case: Case, *, constants_as_inputs: bool =
         The operands to build the graph for, and the arrays to feed it with.
 
     Raises:
-        ValueError: An operator returned a list where the case expects one operand, or the other way round, or a
-            list of another length.
+        ValueError: An operator returned a list instead of one operand, one operand instead of a list, or a list of another
+            length.
 
     Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder
     """

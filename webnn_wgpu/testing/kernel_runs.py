@@ -1,4 +1,4 @@
-"""A kernel of a program's own on a device, run between guard regions."""
+"""An application's own kernel on a device, run between guard regions."""
 
 from __future__ import annotations
 

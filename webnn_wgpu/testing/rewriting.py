@@ -64,7 +64,7 @@ def _parts(text: str) -> list[str]:
 def reordered(source: str, *, workgroups: bool, invocations: bool) -> str | None:
     """Return a kernel that numbers its workgroups, or the invocations of each, from the last to the first.
 
-    A driver that runs them one after the other then does so the other way round.
+    A driver that runs them in sequence then runs them in reverse.
 
     Args:
         source: WGSL with an entry point main.

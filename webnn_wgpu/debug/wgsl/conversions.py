@@ -118,7 +118,7 @@ def bitcast(type_: Numeric, value: Value) -> Array:
 
 
 def _split(dtype: str) -> Callable[[Value], Array]:
-    """Return a function that makes of a word the numbers, of a type, that it holds."""
+    """Return a function that unpacks the numbers of a type from a word."""
 
     def call(value: Value) -> Array:
         (word,) = alike(value)

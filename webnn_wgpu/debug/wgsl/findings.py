@@ -94,7 +94,7 @@ class Findings:
         *,
         read: bool = False,
     ) -> None:
-        """Add a finding, or count it where the same is there."""
+        """Add a finding, or count it if an equal one exists."""
         key = (kind, node.line, node.column, variable, other_line)
         if (found := self._found.get(key)) is not None:
             self._found[key] = replace(found, count=found.count + count)

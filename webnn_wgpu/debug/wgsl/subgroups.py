@@ -91,7 +91,7 @@ class Subgroups:
         return np.broadcast_to(of_rows[..., None], (*of_rows.shape, self._active.shape[-1]))
 
     def _scan(self, name: str, value: Array, operation: Callable[[Array, Array], Array]) -> list[Array]:
-        """Return the results of taking in the active lanes one after the other, from none of them on."""
+        """Return the results of an operation over the first active lanes: over none of them, one, and so on."""
         steps: list[Array] = [np.full(value.shape[:-1], _identity(name, value.dtype), value.dtype)]
         for i in range(value.shape[-1]):
             steps.append(np.where(self._active[:, i], operation(steps[-1], value[..., i]), steps[-1]))

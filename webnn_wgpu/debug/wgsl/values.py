@@ -1,8 +1,8 @@
 """Values of all invocations at once, and the operators on them.
 
-Invocations are lanes: the last axis of every array counts them, or has length 1 where all have the same value. A scalar is an
-array `[lanes]`, a vector `[n, lanes]`, a matrix `[columns, rows, lanes]`. Numbers of WGSL's abstract types are Python's,
-vectors of them tuples. Integers wrap, floats round operation by operation, as numpy's do.
+Invocations are lanes: the last axis of every array counts them, or has length 1 if all have the same value. A scalar is an
+array `[lanes]`, a vector `[n, lanes]`, a matrix `[columns, rows, lanes]`. Numbers of WGSL's abstract types are Python numbers,
+and vectors of them are tuples. Integers wrap, and floats round operation by operation, as numpy's do.
 """
 
 from __future__ import annotations
