@@ -63,5 +63,5 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
 def sentences(prose: str) -> Iterator[tuple[int, str]]:
     """Yield the position and the text of each sentence. Paragraphs, list items and entries of docstrings end sentences."""
     for block in re.finditer(r"(?:(?!\n\s*\n|\n\s*[*\-#>] |\n\s*\d+\. |\n\s*[\w, *`]+: ).)+", prose, re.DOTALL):
-        for sentence in re.finditer(r"\S.*?(?:[.!?](?=\s|$)|\Z)", block[0], re.DOTALL):
+        for sentence in re.finditer(r"\S.*?(?:[.!?][*_)'\"]*(?=\s|$)|\Z)", block[0], re.DOTALL):
             yield block.start() + sentence.start(), sentence[0]
