@@ -156,7 +156,7 @@ def map_of_source(source: str, file: str = OWN_SOURCE, *, dbg: bool = False) -> 
         dbg: whether its `dbg` statements are kept.
 
     >>> map_of_source("fn main() {\n    let a = 1;\n    dbg(a);\n    f(a);\n}", "own.wgsl").place(3, 5)
-    Place(file='own.wgsl', line=4, column=5, operators=())
+    SourceOrigin(file='own.wgsl', line=4, column=5, operators=())
     """
     starts = [0, *accumulate(len(line) + 1 for line in source.split("\n"))][:-1]
     marks = {at: _Mark(SourceOrigin(file, number, 1), True) for number, at in enumerate(starts, 1)}

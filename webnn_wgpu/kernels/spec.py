@@ -63,10 +63,12 @@ class Binding:
     def unit_bytes(self) -> int:
         """The size of a kernel's reads and writes in bytes. Operands whose size is a multiple of it need no padding.
 
-        >>> Binding("x", "read", "float32").unit_bytes, Binding("x", "read", "float32", quad=True).unit_bytes
-        (4, 16)
-        >>> Binding("x", "write", "int8", quad=True).unit_bytes, Binding("x", "write", "int64", quad=True).unit_bytes
-        (4, 32)
+        >>> for element, quad in (("float32", False), ("float32", True), ("int8", True), ("int64", True)):
+        ...     print(Binding(name="x", access="write", element=element, quad=quad).unit_bytes)
+        4
+        16
+        4
+        32
         """
         element = ELEMENTS[self.element]
         if self.exact:

@@ -22,7 +22,7 @@ class Term:
     """An expression of WGSL. Terms are equal if their trees are. Its `repr` is its text in quotes.
 
     Example:
-        >>> difference = Infix("-", Variable("x"), Variable("mean"))
+        >>> difference = Infix("-", Symbol("x"), Symbol("mean"))
         >>> print(Infix("*", difference, Uniform("scale")))
         (x - mean) * params.scale
     """
@@ -49,7 +49,7 @@ class Term:
     def substituted(self, terms: Mapping[str, Term]) -> Term:
         """Return the tree with names replaced by terms. Names without a term stay.
 
-        >>> print(FunctionCall("max", (Variable("x"), Variable("low"))).substituted({"low": Number("0.0")}))
+        >>> print(FunctionCall("max", (Symbol("x"), Symbol("low"))).substituted({"low": Numeral("0.0")}))
         max(x, 0.0)
         """
         return self.rewritten(lambda term: terms.get(term.name, term) if isinstance(term, Symbol) else term)

@@ -76,7 +76,7 @@ def taps(size: int, new_size: int, scale: float, roi: tuple[float, float], optio
         roi: where the output starts and ends, from 0 to 1, for tf_crop_and_resize.
         options: the rest.
 
-    >>> found = taps(2, 4, 2.0, (0, 1), Resampling("linear"))
+    >>> found = taps(2, 4, 2.0, (0, 1), Resampling(mode="linear"))
     >>> found.indices.tolist(), found.weights.tolist()
     ([[0, 0], [0, 1], [0, 1], [1, 1]], [[0.25, 0.75], [0.75, 0.25], [0.25, 0.75], [0.75, 0.25]])
     """

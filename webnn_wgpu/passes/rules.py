@@ -74,7 +74,7 @@ class Rule:
 
         >>> from .patterns import Operator
         >>> x = Variable("x")
-        >>> print(Rule("reciprocal", 1 / x, Operator("reciprocal")(x)).describe())
+        >>> print(Rule(name="reciprocal", pattern=1 / x, result=Operator("reciprocal")(x)).describe())
         reciprocal(x) <- 1 / x
         """
         inside = dict.fromkeys([*parts(self.pattern), *parts(self.result)])
