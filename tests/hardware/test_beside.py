@@ -47,7 +47,13 @@ def pipeline(*sizes: int, registers: int = 8, loop: Loop | None = None) -> Compi
 
 def row(label: str, operations: int, slots: int, local_bytes: int, node: int = 0) -> Row:
     loop = Loop(
-        multiply_adds=100, slots=slots, local_bytes=local_bytes, global_bytes=0, barriers=0, instructions=Counter[str]()
+        label="BB1",
+        multiply_adds=100,
+        slots=slots,
+        local_bytes=local_bytes,
+        global_bytes=0,
+        barriers=0,
+        instructions=Counter[str](),
     )
     dispatch = Dispatch(
         model="m",

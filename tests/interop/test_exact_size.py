@@ -14,7 +14,7 @@ from tests.support import Sketch, new_profile
 from webnn_wgpu.core.errors import OperationError
 from webnn_wgpu.plan import make_plan
 from webnn_wgpu.plan.forced import forceable
-from webnn_wgpu.runtime import bounce, program, transfers
+from webnn_wgpu.runtime import bounce, program_memory, transfers
 from webnn_wgpu.runtime.program import Program
 from webnn_wgpu.runtime.program_memory import ProgramMemory
 from webnn_wgpu.runtime.wrapping import WrappedBuffer
@@ -174,6 +174,6 @@ def test_bytes_that_are_written_around_a_tensor_are_found(device: Device, monkey
         with pytest.raises(AssertionError, match=r"^3 bytes .* near \['neg-3x7-int8:0'"):
             check(device, calls)
     monkeypatch.setattr(bounce, "bound_bytes", lambda binding, resource, buffer: buffer.size_bytes)
-    monkeypatch.setattr(program, "bound_bytes", lambda binding, resource, buffer: buffer.size_bytes)
+    monkeypatch.setattr(program_memory, "bound_bytes", lambda binding, resource, buffer: buffer.size_bytes)
     with pytest.raises(AssertionError):
         check(device, calls)
