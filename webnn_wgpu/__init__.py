@@ -45,13 +45,23 @@ from .core.errors import (
 )
 
 if TYPE_CHECKING:
+    from .frontends.converting import convert
+    from .frontends.hub import Hub
     from .frontends.loading import load, load_onnx
     from .frontends.onnx import Model, analyze
     from .frontends.webnn import WebNNModel
 
 __version__ = "0.1.0"
 
-_FRONTENDS = {"load": "loading", "load_onnx": "loading", "Model": "onnx", "analyze": "onnx", "WebNNModel": "webnn"}
+_FRONTENDS = {
+    "Hub": "hub",
+    "convert": "converting",
+    "load": "loading",
+    "load_onnx": "loading",
+    "Model": "onnx",
+    "analyze": "onnx",
+    "WebNNModel": "webnn",
+}
 """Names of frontends, and the modules that have them: imported when they are first used, as some need other packages."""
 
 
@@ -69,6 +79,7 @@ __all__ = [
     "AsyncMLContext",
     "DOMException",
     "DeviceLostError",
+    "Hub",
     "InvalidStateError",
     "MLActivation",
     "MLComputeResult",
@@ -94,6 +105,7 @@ __all__ = [
     "WebNNError",
     "WebNNModel",
     "analyze",
+    "convert",
     "load",
     "load_onnx",
     "measured_peak",

@@ -11,12 +11,12 @@ from tests.compat.programs import X, doubler
 pytestmark = pytest.mark.filterwarnings("ignore:no hardware adapter was found:RuntimeWarning")
 
 
-def test_files_of_graphs_are_refused_in_words(context: webnn.MLContext) -> None:
+def test_what_there_is_no_use_for_is_refused_in_words(context: webnn.MLContext) -> None:
     graph = doubler(context, [3])
-    with pytest.raises(webnn.NotSupportedError, match=r"unknown kind of file; got '.onnx'"):
-        graph.save("model.onnx")
-    with pytest.raises(webnn.NotSupportedError, match="ONNX"):
-        context.convert_to_onnx(graph, "model.onnx")
+    with pytest.raises(webnn.NotSupportedError, match=r"unknown kind of file; got '.tflite'"):
+        graph.save("model.tflite")
+    with pytest.raises(webnn.NotSupportedError, match="Core ML"):
+        context.execute_with_coreml(graph, {}, {})
 
 
 def test_a_builder_builds_once_but_under_the_profile_of_2024(context: webnn.MLContext) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 import webnn_wgpu as wn
 from examples import models
-from webnn_wgpu.frontends.onnx.timing import watched
+from webnn_wgpu.frontends.timing import watched
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

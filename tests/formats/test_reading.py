@@ -148,6 +148,31 @@ def test_faults_name_place_and_culprit(text: str, message: str, tmp_path: Path, 
         loaded(tmp_path, text, reference)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            graph("y = add(x, c);", consts="c: f32[2147483647, 2147483647] @scalar(0);"),
+            r":1:\d+: the constant 'c' is too large",
+        ),
+        (graph("y = add(x, c);", consts="c: i4[2147483647, 2147483647] @bytes([1]);"), r"wrong number of bytes; got 1 bytes"),
+        (graph("y = relu(x);", inputs="x: f32[1048576, 1048576, 1048576];"), r":1:\d+: input: element count"),
+        (graph("y = expand(x, newShape=[1152921504606846976, 1]);"), r":1:\d+: expand\('y'\): new_shape"),
+        (graph("a = relu(b); b = relu(a); y = add(a, b);"), r":1:\d+: no operand 'b' is defined here"),
+        (graph(f"y = reshape(x, newShape={'[1, ' * 10000}{']' * 10000});"), r":1:\d+: brackets are nested too deeply"),
+        (graph(f"y = {'a' * 100000}(x);"), r"unknown operator 'a{100,300} \.\.\. a+'$"),
+        (graph("[] = relu(x); y = relu(x);"), "the results of the statement have no names"),
+        (graph("y = softmax(axis=1);"), "softmax lacks input"),
+        (graph("y = shape();"), "shape takes one operand"),
+    ],
+)
+def test_hostile_files_are_refused_before_anything_is_allocated(
+    text: str, message: str, tmp_path: Path, reference: wn.MLContext
+) -> None:
+    with pytest.raises(wn.MLTypeError, match=message):
+        loaded(tmp_path, text, reference)
+
+
 def test_dialects_of_slices_paddings_and_axes(tmp_path: Path, reference: wn.MLContext) -> None:
     nodes = """
       s = slice(x, starts=[-2], ends=[9223372036854775807], axes=[1], steps=[1]);

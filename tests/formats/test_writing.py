@@ -53,7 +53,7 @@ def check(graph: wn.MLGraph, folder: Path, context: wn.MLContext, **options: Any
 def test_calls_of_all_operators(call: Call, tmp_path: Path, reference: wn.MLContext) -> None:
     source = op_graph(call.name, call.arrays(), call.attrs, call.constants)
     graph = reference._compile(source, None, (), "test")
-    check(graph, tmp_path, reference, weights="inline")
+    check(graph, tmp_path, reference, weights="inline", extensions="keep")
 
 
 @pytest.mark.parametrize("weights", ["auto", "weights", "safetensors", "inline"])

@@ -34,7 +34,7 @@ from tests.golden.models import SIZES
 from webnn_wgpu.cli.inputs import made_up
 from webnn_wgpu.cli.suite import write_suite
 from webnn_wgpu.frontends.onnx import settle
-from webnn_wgpu.frontends.onnx.timing import watched
+from webnn_wgpu.frontends.timing import watched
 from webnn_wgpu.inspection import joined
 from webnn_wgpu.testing import build_case
 from webnn_wgpu.testing.suite import (

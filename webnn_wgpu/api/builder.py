@@ -93,6 +93,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         self._constants: dict[int, Array] = {}
         self._constant_tensors: dict[int, MLTensor] = {}
         self._nodes: list[Node] = []
+        self._place: str | None = None
 
     # operands -----------------------------------------------------------------------------------------------------
 
@@ -242,7 +243,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         self._require_own(op, operands, label)
         types, canonical = op.check([None if o is None else o.type for o in operands], attrs, label)
         number = len(self._nodes)
-        origins = (Origin(number, label, call_site(_INNER)),)
+        origins = (Origin(number, label, self._place or call_site(_INNER)),)
         outputs = [self._new_operand(t, origins=origins) for t in types]
         self._nodes.append(
             Node(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from ..core.caps import Caps
 from ..core.errors import (
@@ -136,15 +138,48 @@ class MLContext(Tensors, Interop, Textures, Recovery):
         backend = "reference" if self.device is None else "webgpu"
         return {
             "backend": backend,
+            "device": self.device_type,
+            "adapter": self.description,
             "accelerated_available": self.accelerated,
             "compiled_features": {backend: True},
             "backend_available": True,
         }
 
-    def convert_to_onnx(self, graph: MLGraph, output_path: Any) -> None:
-        """Raise NotSupportedError: pywebnn writes a graph as an ONNX model here, this package does not."""
+    def convert_to_onnx(self, graph: MLGraph, output_path: str | os.PathLike[str]) -> None:
+        """Write a graph as an ONNX file, as `MLGraph.save` does for paths that end in `.onnx`.
+
+        Raises:
+            NotSupportedError: an operator that ONNX does not have, or the extra `onnx` is not installed.
+        """
         self._check_graph(graph, "convert_to_onnx")
-        raise NotSupportedError("a graph cannot be written as an ONNX model", operator="convert_to_onnx", got=repr(graph))
+        import_module("webnn_wgpu.exporters.saving").save(graph, output_path, kind="onnx")
+
+    def convert_to_coreml(self, graph: MLGraph, output_path: str | os.PathLike[str]) -> None:
+        """Write a graph as a Core ML package, as `MLGraph.save` does for paths that end in `.mlpackage`.
+
+        Raises:
+            NotSupportedError: an operator that Core ML does not have, or the extra `coreml` is not installed.
+        """
+        self._check_graph(graph, "convert_to_coreml")
+        import_module("webnn_wgpu.exporters.saving").save(graph, output_path, kind="coreml")
+
+    def execute_with_coreml(self, graph: MLGraph, *_arguments: Any) -> NoReturn:
+        """Raise NotSupportedError: pywebnn runs a graph by Core ML here, this package runs graphs on WebGPU."""
+        raise NotSupportedError(
+            "graphs do not run on Core ML", operator="execute_with_coreml", got=repr(graph), hint="Use compute."
+        )
+
+    def dispatch_with_host_tensors(
+        self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]
+    ) -> None:
+        """Queue a run: pywebnn's name of `dispatch`."""
+        self.dispatch(graph, inputs, outputs)
+
+    def dispatch_with_device_tensors(
+        self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]
+    ) -> None:
+        """Queue a run: pywebnn's name of `dispatch`."""
+        self.dispatch(graph, inputs, outputs)
 
     def create_graph_builder(self, profile: Literal["2026", "2024"] = "2026") -> MLGraphBuilder:
         """Return a new `MLGraphBuilder` for this context."""
@@ -320,6 +355,10 @@ class MLContext(Tensors, Interop, Textures, Recovery):
         opSupportLimits = op_support_limits
         backendInfo = backend_info
         convertToOnnx = convert_to_onnx
+        convertToCoreml = convert_to_coreml
+        executeWithCoreml = execute_with_coreml
+        dispatchWithHostTensors = dispatch_with_host_tensors
+        dispatchWithDeviceTensors = dispatch_with_device_tensors
         createGraphBuilder = create_graph_builder
         computeAsync = compute_async
         dispatchSteps = dispatch_steps

@@ -9,7 +9,7 @@ from importlib import import_module
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.errors import NotSupportedError, OperationError
+from ..core.errors import OperationError
 from ..display.graph_pictures import MOST_DRAWN, graph_html, graph_svg
 from ..inspection.kernels import Kernel, Kernels, Override, Watched, kernels_of
 from ..inspection.profile import GraphProfile
@@ -93,6 +93,53 @@ class MLGraph:
     def get_output_names(self) -> list[str]:
         """Return the names of the outputs."""
         return list(self.outputs)
+
+    # pywebnn's ------------------------------------------------------------------------------------------------------
+
+    def debug_operand(self, index: int) -> str:
+        """Return one line about an operand: inputs are counted first, then constants, then results.
+
+        Example:
+            >>> graph = b.build({"y": b.relu(x)})
+            >>> graph.debug_operand(0), graph.debug_operand(99)
+            ('Operand[0]: name=x, kind=Input, type=float32, shape=[2, 3]', 'Operand[99]: not found')
+        """
+        source = self.source
+        names = {value: name for name, value in (*source.outputs.items(), *source.inputs.items())}
+        results = [value for node in source.nodes for value in node.outputs]
+        operands = [*source.inputs.values(), *source.constants, *results]
+        if not 0 <= index < len(operands):
+            return f"Operand[{index}]: not found"
+        value = operands[index]
+        ends = set(source.outputs.values())
+        kind = "Constant" if value in source.constants else "Output" if value in ends else "Intermediate"
+        kind = "Input" if value in source.inputs.values() else kind
+        type_ = source.type(value)
+        return f"Operand[{index}]: name={names.get(value, '')}, kind={kind}, type={type_.data_type}, shape={list(type_.shape)}"
+
+    def count_empty_shapes(self) -> int:
+        """Return the number of operands of rank 0."""
+        return sum(not value.type.shape for value in self.source.values.values())
+
+    def count_scalar_constants(self) -> int:
+        """Return the number of constants of rank 0."""
+        return sum(not self.source.type(value).shape for value in self.source.constants)
+
+    def count_unknown_shapes(self) -> int:
+        """Return 0: shapes are always known."""
+        return 0
+
+    def count_unknown_shapes_excluding_scalar_ops(self) -> int:
+        """Return 0: shapes are always known."""
+        return 0
+
+    def debug_unknown_shapes(self) -> list[str]:
+        """Return an empty list: shapes are always known."""
+        return []
+
+    def debug_unknown_shapes_structured(self) -> list[dict[str, Any]]:
+        """Return an empty list: shapes are always known."""
+        return []
 
     @property
     def optimized(self) -> Graph:
@@ -294,27 +341,52 @@ class MLGraph:
     def save(
         self,
         path: str | os.PathLike[str],
-        quantized: bool = False,
+        quantized: bool | None = None,
         *,
-        weights: Literal["auto", "weights", "safetensors", "inline"] = "auto",
+        weights: Literal["auto", "weights", "safetensors", "inline"] | None = None,
+        extensions: Literal["standard", "keep", "error"] | None = None,
+        operand_options: Literal["names", "indices"] | None = None,
+        opset: int | None = None,
+        external_data: bool | None = None,
+        minimum: Literal["iOS16", "iOS17", "iOS18"] | None = None,
     ) -> None:
-        """Write the graph as it was built, before any pass, as a `.webnn` text or its JSON form.
+        """Write the graph as it was built, before any pass. The suffix tells the kind of file.
+
+        `.webnn` is a text and `.json` its JSON form, `.onnx` an ONNX model, `.mlpackage` a Core ML model, `.mjs` and `.js`
+        a JavaScript module for browsers with WebNN, `.html` a page that shows the graph, `.py` a program that builds it, and
+        `.dot` a drawing for Graphviz. The same graph gives the same bytes.
 
         Args:
-            path: the file: `.webnn` or `.json`.
-            quantized: the file's remark that the graph is quantized.
-            weights: where constants are written. "auto": those above 1 KiB to `NAME.weights` and `NAME.manifest.json`;
-                "weights": all but those of equal elements; "safetensors": these to `NAME.safetensors`; "inline": all in the
-                file itself.
+            path: the file.
+            quantized: of `.webnn` and `.json`: the file's remark that the graph is quantized.
+            weights: of `.webnn`, `.json`, `.mjs`, `.js` and `.py`: where constants are written. "auto", the default: those
+                above 1 KiB to files beside it; "weights": all but those of equal elements to `NAME.weights` and
+                `NAME.manifest.json`; "safetensors": these to `NAME.safetensors`; "inline": all in the file itself.
+            extensions: of `.webnn` and `.json`: what becomes of operators that WebNN does not have. "standard", the default:
+                they are composed of WebNN's operators; "keep": they are written as `x.NAME`; "error": they are refused.
+            operand_options: of `.webnn` and `.json`: "indices" to write operands in options as their numbers, for pywebnn 0.5.
+            opset: of `.onnx`: the version of the operator set; by default the lower one of 18 and 21 that is enough.
+            external_data: of `.onnx`: whether constants above 1 KiB are written to `NAME.onnx.data`; by default where the
+                model would have more than 1 GiB.
+            minimum: of `.mlpackage`: the oldest system that runs it; "iOS17" by default.
 
         Raises:
-            MLTypeError: an unknown `weights`.
-            NotSupportedError: another suffix, an operator of the caller's own WGSL, or outputs that update inputs.
+            MLTypeError: a value that an option does not have.
+            NotSupportedError: another suffix, an option that the kind of file does not have, an operator that it cannot have,
+                or an extra of this package that is not installed.
         """
-        suffix = os.path.splitext(path)[1].lower()
-        if suffix not in (".webnn", ".json"):
-            raise NotSupportedError("unknown kind of file", operator="save", got=repr(suffix), allowed=".json, .webnn")
-        import_module("webnn_wgpu.exporters.webnn").write(self, path, weights=weights, quantized=quantized)
+        # The layers above are called by name: they use the public interface, this class included.
+        import_module("webnn_wgpu.exporters.saving").save(
+            self,
+            path,
+            quantized=quantized,
+            weights=weights,
+            extensions=extensions,
+            operand_options=operand_options,
+            opset=opset,
+            external_data=external_data,
+            minimum=minimum,
+        )
 
     @staticmethod
     def load(
@@ -343,7 +415,6 @@ class MLGraph:
                 column. It is an OSError too.
             NotSupportedError: an operator that the device cannot run, or the extra `webnn` is not installed.
         """
-        # The layers above are called by name: they use the public interface, this class included.
         loading = import_module("webnn_wgpu.frontends.loading")
         return loading.load_graph(path, manifest_path, weights_path, context=context, override_dims=override_dims)
 
@@ -381,6 +452,13 @@ class MLGraph:
         operationCount = operation_count
         getInputNames = get_input_names
         getOutputNames = get_output_names
+        debugOperand = debug_operand
+        countEmptyShapes = count_empty_shapes
+        countScalarConstants = count_scalar_constants
+        countUnknownShapes = count_unknown_shapes
+        countUnknownShapesExcludingScalarOps = count_unknown_shapes_excluding_scalar_ops
+        debugUnknownShapes = debug_unknown_shapes
+        debugUnknownShapesStructured = debug_unknown_shapes_structured
     else:
 
         def __getattr__(self, name: str) -> Any:

@@ -14,6 +14,7 @@ from typing import Any
 from ..core.data_types import Array
 from ..ir.graph import Graph
 from .backend import Backend, Executable
+from .builder import MLGraphBuilder
 from .context import MLContext
 from .graph import MLGraph
 from .progress import Progress
@@ -68,6 +69,11 @@ def internals(context: MLContext) -> ContextInternals:
 def context_of(graph: MLGraph) -> ContextInternals:
     """Return the internals of a graph's context."""
     return ContextInternals(graph._context)
+
+
+def set_place(builder: MLGraphBuilder, place: str) -> None:
+    """Set the place of the operators that a builder makes from now on, such as a line of a file."""
+    builder._place = place
 
 
 def executable_of(graph: MLGraph) -> Executable:

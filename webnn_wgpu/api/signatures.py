@@ -140,7 +140,13 @@ def find(operator: str) -> CallForm | None:
     return None if name is None else call_form(name)
 
 
+LONGEST_NAME = 100
+"""Characters of a name for which a similar one is looked for, at most."""
+
+
 def nearest(name: str, known: tuple[str, ...]) -> str:
     """Return a hint that names what is most like `name`; "" if nothing is."""
+    if len(name) > LONGEST_NAME:
+        return ""
     close = difflib.get_close_matches(name, known, 1, 0.6)
     return f"Did you mean '{close[0]}'?" if close else ""

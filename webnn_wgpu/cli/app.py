@@ -11,6 +11,7 @@ import click
 from webnn_wgpu import __version__
 
 from .bench import bench
+from .convert import convert
 from .demo import demo
 from .diff import diff
 from .doctor import doctor
@@ -23,7 +24,9 @@ from .ops import ops
 from .profile import profile
 from .run import run
 from .tune import tune
+from .validate import validate
 from .view import view
+from .weights import weights
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -38,5 +41,8 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-for command in (run, info, check, bench, tune, diff, profile, kernels, kernel_lab, interpret, view, demo, doctor, op, ops):
+MODELS = (run, info, check, bench, tune, diff, profile, kernels, kernel_lab, interpret, view, convert, validate, weights)
+OTHERS = (demo, doctor, op, ops)
+
+for command in (*MODELS, *OTHERS):
     app.add_command(command)

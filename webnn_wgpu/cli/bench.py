@@ -28,6 +28,8 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
+    is_webnn,
+    load_model,
     open_context,
     options,
     printed_file,
@@ -110,7 +112,7 @@ def _finite(_context: click.Context, parameter: click.Parameter, seconds: float)
 @options(compatible)
 @failing_well
 def bench(**given: Any) -> None:
-    """Measure the ONNX file MODEL; with OUTPUT write the record there, as --json does.
+    """Measure MODEL; with OUTPUT write the record there, as --json does.
 
     With --suite, measure built-in models: networks of common architectures with random weights, which need no file. It prints
     one table. The file of --json has all figures, the device and the versions, and no data of yours: send it with a report
@@ -200,11 +202,9 @@ def measure(
         warmup: runs before them, the first one not counted.
         delay: seconds between runs.
     """
-    from webnn_wgpu import load_onnx
-
     with loading(path) as progress:
         start = time.perf_counter()
-        model = load_onnx(path, context, fallback=fallback, override_dims=inputs.sizes, simplify=simplify, progress=progress)
+        model = load_model(path, context, inputs, fallback=fallback, simplify=simplify, progress=progress)
         loaded = time.perf_counter()
         feeds = inputs.feeds(model.inputs)
         first = time.perf_counter()
@@ -236,7 +236,7 @@ def measure(
             "webnn_wgpu": __version__,
             "wgpu": metadata.version("wgpu"),
             "numpy": np.__version__,
-            "onnx": metadata.version("onnx"),
+            **({} if is_webnn(path) else {"onnx": metadata.version("onnx")}),
             "python": platform.python_version(),
             "platform": platform.platform(),
         },

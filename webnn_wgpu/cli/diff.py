@@ -16,16 +16,18 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from webnn_wgpu import NotSupportedError
+from webnn_wgpu import NotSupportedError, ml
 
-from .inputs import Array
+from .inputs import Array, GivenInputs
 from .models import (
     DEVICES,
     device_option,
     failing_well,
     fallback_option,
     input_options,
+    is_webnn,
     json_option,
+    load_model,
     model_argument,
     open_context,
     options,
@@ -103,18 +105,16 @@ def diff(
     simplify: Any,
     **rest: Any,
 ) -> None:
-    """Compare the outputs of the ONNX file MODEL with those of another implementation.
+    """Compare the outputs of MODEL with those of another implementation.
 
     With --bisect also each kernel with what the numpy reference makes of the operands that it had and, with onnxruntime, each
     node. Exits with 0 if all are within tolerance, else with 1.
     """
-    from webnn_wgpu import load_onnx
-
     given = values(model, rest)
-    read: dict[str, Any] = {"fallback": fallback, "override_dims": given.sizes, "simplify": simplify}
-    name, expect = other(against, read)
+    read: dict[str, Any] = {"fallback": fallback, "simplify": simplify}
+    name, expect = other(against, given, read)
     with open_context(device) as context, loading(model) as progress:
-        with load_onnx(model, context, **read, progress=progress) as loaded:
+        with load_model(model, context, given, **read, progress=progress) as loaded:
             feeds = given.feeds(loaded.inputs)
             results = loaded.run(feeds)
             placement = loaded.placement.summary()
@@ -157,11 +157,12 @@ def _recorded(wrong: Any) -> dict[str, Any]:
 Expect = Callable[[Path, Mapping[str, Array]], dict[str, Array]]
 
 
-def other(against: str | None, read: Mapping[str, Any]) -> tuple[str, Expect]:
+def other(against: str | None, given: GivenInputs, read: Mapping[str, Any]) -> tuple[str, Expect]:
     """Return the implementation of a name, and its name; by default onnxruntime where it is installed.
 
     Args:
         against: the name.
+        given: sizes and files of the model.
         read: how `load` reads the model, for an implementation that has it read.
     """
     if against in (None, "onnxruntime"):
@@ -173,13 +174,14 @@ def other(against: str | None, read: Mapping[str, Any]) -> tuple[str, Expect]:
             if against is not None:
                 raise
         else:
-            return name, lambda model, feeds: run_onnxruntime(str(model), feeds)
+            return name, lambda model, feeds: run_onnxruntime(_as_onnx(model, given, feeds), feeds)
     if against == "reference":
 
         def by_reference(model: Path, feeds: Mapping[str, Array]) -> dict[str, Array]:
-            from webnn_wgpu import load_onnx, ml
-
-            with ml.create_context(**DEVICES["reference"]) as context, load_onnx(model, context, **read) as loaded:
+            with (
+                ml.create_context(**DEVICES["reference"]) as context,
+                load_model(model, context, given, **read) as loaded,
+            ):
                 return loaded.run(feeds)
 
         return "the numpy reference", by_reference
@@ -188,13 +190,24 @@ def other(against: str | None, read: Mapping[str, Any]) -> tuple[str, Expect]:
         from onnx.reference import ReferenceEvaluator
 
         try:
-            evaluator: Any = ReferenceEvaluator(str(model))
+            evaluator: Any = ReferenceEvaluator(_as_onnx(model, given, feeds))
             results: list[Array] = evaluator.run(None, dict(feeds))
             return dict(zip(evaluator.output_names, results, strict=True))
         except Exception as error:  # the onnx package has a kind of its own for every reason
             raise NotSupportedError(f"onnx's reference says: {type(error).__name__}: {error}") from error
 
     return "onnx's reference", by_onnx
+
+
+def _as_onnx(model: Path, given: GivenInputs, feeds: Mapping[str, Array]) -> Any:
+    """Return what onnxruntime takes: the path of an ONNX model, or the bytes of the model that a WebNN graph is written as."""
+    if not is_webnn(model):
+        return str(model)
+    from webnn_wgpu.exporters.onnx import to_onnx
+
+    with ml.create_context(**DEVICES["reference"]) as context, load_model(model, context, given) as loaded:
+        loaded.run(feeds)
+        return to_onnx(loaded.graphs[-1]).SerializeToString()
 
 
 def difference(name: str, result: Array, expected: Array, rtol: float, atol: float) -> Difference:

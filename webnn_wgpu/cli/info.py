@@ -15,12 +15,15 @@ from rich.table import Table
 from rich.text import Text
 
 from webnn_wgpu import MLContext
+from webnn_wgpu.frontends.dims import sidecar
 from webnn_wgpu.passes import PASSES
 
 from .inputs import check_names
 from .models import (
+    check_onnx_options,
     device_option,
     failing_well,
+    is_webnn,
     json_option,
     model_argument,
     open_context,
@@ -30,7 +33,7 @@ from .models import (
 from .text import amount, write_section
 
 if TYPE_CHECKING:
-    from webnn_wgpu.frontends.onnx import Analysis
+    from webnn_wgpu.frontends.description import Analysis
     from webnn_wgpu.passes import PassReport
 
 BUFFER = "max-buffer-size"
@@ -41,7 +44,7 @@ BUFFER = "max-buffer-size"
 @click.option("--passes", is_flag=True, help="Tell what each optimisation pass does to the model, and why.")
 @failing_well
 def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) -> None:
-    """Say what the ONNX file MODEL holds and what memory it would take, before anything is allocated."""
+    """Say what MODEL holds and what memory it would take, before anything is allocated."""
     with open_context(device) as context:
         found = _analyzed(model, context, **shaping)
         limits = met_limits(found, context)
@@ -80,7 +83,7 @@ def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) 
 def check(
     click_context: click.Context, model: Path, device: str, as_json: bool, fallback: str, every: bool, **shaping: Any
 ) -> None:
-    """Say for each operator of the ONNX file MODEL where it would run, and why. Nothing is run.
+    """Say for each operator of MODEL where it would run, and why. Nothing is run.
 
     Exits with 0 if everything runs on the device (or, with --fallback host, at all), else with 1. Nodes whose shapes depend on
     what the host computes ("later") are settled only by a run.
@@ -107,12 +110,29 @@ def check(
 
 
 def _analyzed(
-    model: Path, context: MLContext, *, dims: Mapping[str, int], shapes: Mapping[str, Sequence[int]], simplify: Any
+    model: Path,
+    context: MLContext,
+    *,
+    dims: Mapping[str, int],
+    shapes: Mapping[str, Sequence[int]],
+    simplify: Any,
+    weights: Path | None,
+    manifest: Path | None,
 ) -> Analysis:
-    """Analyse a model for what `shape_options` were given."""
-    from webnn_wgpu.frontends.onnx import analyze
+    """Analyze a model for what `shape_options` were given."""
+    if is_webnn(model):
+        from webnn_wgpu.frontends import webnn
 
-    found = analyze(model, context, override_dims=dims, input_shapes=shapes, simplify=simplify)
+        if simplify is not None:
+            raise click.BadParameter("only ONNX models can be simplified", param_hint="--simplify")
+        found = webnn.analyze(
+            model, context, weights=weights, manifest=manifest, override_dims={**sidecar(model), **dims}, input_shapes=shapes
+        )
+    else:
+        from webnn_wgpu.frontends import onnx
+
+        check_onnx_options(weights, manifest)
+        found = onnx.analyze(model, context, override_dims=dims, input_shapes=shapes, simplify=simplify)
     check_names(dims, shapes, found.inputs)
     return found
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from webnn_wgpu.frontends.images import Preprocessing, image_tensor
 
 if TYPE_CHECKING:
-    from webnn_wgpu.frontends.onnx import ValueInfo
+    from webnn_wgpu.frontends.description import ValueInfo
 
 Array = npt.NDArray[Any]
 
@@ -39,6 +39,7 @@ class GivenInputs:
         preprocessing: what is done with pictures.
         tokenizer: a `tokenizer.json`, for text.
         seed: of random inputs.
+        weights, manifest: files of the weights of a WebNN graph.
         notes: what was made up, for people.
     """
 
@@ -49,6 +50,8 @@ class GivenInputs:
     preprocessing: Preprocessing = field(default_factory=Preprocessing)
     tokenizer: Path | None = None
     seed: int = 0
+    weights: Path | None = None
+    manifest: Path | None = None
     notes: list[str] = field(default_factory=list[str])
 
     @property
@@ -62,7 +65,7 @@ class GivenInputs:
         Raises:
             click.BadParameter: a value that cannot be made sense of, or a name that no input has.
         """
-        from webnn_wgpu.frontends.onnx import settle
+        from webnn_wgpu.frontends.dims import settle
 
         check_names(self.dims, self.shapes, inputs)
         names = [i.name for i in inputs]

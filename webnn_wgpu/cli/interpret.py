@@ -12,6 +12,7 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
+    load_model,
     model_argument,
     open_context,
     options,
@@ -49,20 +50,19 @@ def interpret(
     simplify: Any,
     **rest: Any,
 ) -> None:
-    """Run a kernel of the ONNX file MODEL in an interpreter that finds races and accesses out of bounds.
+    """Run a kernel of MODEL in an interpreter that finds races and accesses out of bounds.
 
     The kernels before it run on the device. With --break or --invocation one invocation stops, and a prompt asks what to do.
     Exits with 1 if something is found.
     """
-    from webnn_wgpu import load_onnx
     from webnn_wgpu.debug import Prompt
     from webnn_wgpu.debug import interpret as run
-    from webnn_wgpu.frontends.onnx.timing import watched
+    from webnn_wgpu.frontends.timing import watched
 
     given = values(model, rest)
     stops = bool(lines) or invocation is not None
     with open_context(device) as context, loading(model) as progress:
-        loaded = load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
             graph = next((graph for _, graph in watch.runs if graph.kernels.matching(kernel)), None)

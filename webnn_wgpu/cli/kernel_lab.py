@@ -19,6 +19,7 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
+    load_model,
     model_argument,
     open_context,
     options,
@@ -56,19 +57,15 @@ def kernel_lab(
     simplify: Any,
     **rest: Any,
 ) -> None:
-    """Try another source for one kernel of the ONNX file MODEL, whenever it is saved, until it is interrupted.
+    """Try another source for one kernel of MODEL, whenever it is saved, until it is interrupted.
 
     The kernel's source is written to a file unless that exists. Each time it is saved it is compiled, its results are compared
     with the original's on the same inputs, and both are timed; what does not compile is told with its line.
     """
-    from webnn_wgpu import load_onnx
-
     given = values(model, rest)
     with open_context(device) as context, ExitStack() as stack:
         with loading(model) as progress:
-            loaded = load_onnx(
-                model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress
-            )
+            loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         stack.enter_context(loaded)
         graph, name, feeds = _kernel(loaded, given.feeds(loaded.inputs), kernel)
         path = file or Path(f"{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}.wgsl")
@@ -88,7 +85,7 @@ def kernel_lab(
 def _kernel(loaded: Any, feeds: Mapping[str, Any], wanted: str) -> tuple[MLGraph, str, dict[str, Array]]:
     """Run a model and return the graph that a kernel belongs to, the kernel's name, and what that graph was given."""
     from webnn_wgpu.debug.trial import inputs_of
-    from webnn_wgpu.frontends.onnx.timing import watched
+    from webnn_wgpu.frontends.timing import watched
 
     with watched() as watch:
         loaded.run(feeds)

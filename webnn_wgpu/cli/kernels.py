@@ -14,6 +14,7 @@ from .models import (
     fallback_option,
     input_options,
     language_option,
+    load_model,
     model_argument,
     open_context,
     options,
@@ -46,16 +47,15 @@ def kernels(
     simplify: Any,
     **rest: Any,
 ) -> None:
-    """List the kernels that a run of the ONNX file MODEL starts, in order, with the operators they compute."""
+    """List the kernels that a run of MODEL starts, in order, with the operators they compute."""
     if languages and show is None and dump is None:
         raise click.UsageError("--as translates what --show prints or --dump writes: give one of them")
-    from webnn_wgpu import load_onnx
     from webnn_wgpu.debug.translation import Translator
-    from webnn_wgpu.frontends.onnx.timing import watched
+    from webnn_wgpu.frontends.timing import watched
 
     given = values(model, rest)
     with open_context(device) as context, loading(model) as progress:
-        loaded = load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         # The run settles which graphs there are: the host may count the rounds of a loop.
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))

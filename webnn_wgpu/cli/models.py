@@ -7,8 +7,9 @@ import logging
 import os
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,10 @@ from webnn_wgpu import MLContext, WebNNError, ml
 from webnn_wgpu.frontends.images import NORMALIZATIONS, Preprocessing
 
 from .inputs import GivenInputs, pairs, size_of, sizes_of
+
+if TYPE_CHECKING:
+    from webnn_wgpu import Model, WebNNModel
+    from webnn_wgpu.api.progress import Progress
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -96,7 +101,17 @@ shape_options = (
         callback=pairs("SIZES", sizes_of),
         help="Shape of an input, such as x=1,3,224,224.",
     ),
-    click.option("--simplify", type=click.Choice(["onnxslim"]), help="Let a package simplify the model first."),
+    click.option("--simplify", type=click.Choice(["onnxslim"]), help="Let a package simplify the ONNX model first."),
+    click.option(
+        "--weights",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Weights of a .webnn or .json file.  [default: searched beside it]",
+    ),
+    click.option(
+        "--manifest",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Manifest of a .weights file.  [default: searched beside it]",
+    ),
 )
 
 
@@ -163,7 +178,10 @@ def options(*groups: Any) -> Callable[[Command], Command]:
 
 def values(model: Path, options: dict[str, Any]) -> GivenInputs:
     """Return what the options of `input_options` and `shape_options` say; they are taken out of `options`."""
-    from webnn_wgpu.frontends.onnx import sidecar
+    from webnn_wgpu.frontends.dims import sidecar
+
+    if not is_webnn(model):
+        import_module("webnn_wgpu.frontends.onnx")  # A missing package is reported before anything else is done.
 
     beside = model.with_name("tokenizer.json")
     return GivenInputs(
@@ -181,7 +199,48 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
         ),
         tokenizer=options.pop("tokenizer") or (beside if beside.is_file() else None),
         seed=options.pop("seed"),
+        weights=options.pop("weights"),
+        manifest=options.pop("manifest"),
     )
+
+
+def is_webnn(model: Path) -> bool:
+    """Whether a file is a WebNN graph by its suffix; all others are taken for ONNX models."""
+    return model.suffix.lower() in (".webnn", ".json")
+
+
+def load_model(
+    model: Path,
+    context: MLContext,
+    given: GivenInputs,
+    *,
+    fallback: Any = "warn",
+    simplify: Any = None,
+    progress: Progress | None = None,
+) -> Model | WebNNModel:
+    """Load an ONNX model or a WebNN graph with the sizes and files that options gave."""
+    if is_webnn(model):
+        from webnn_wgpu.frontends.loading import load
+
+        return load(
+            model,
+            context,
+            weights=given.weights,
+            manifest=given.manifest,
+            override_dims=given.sizes,
+            simplify=simplify,
+            progress=progress,
+        )
+    check_onnx_options(given.weights, given.manifest)
+    from webnn_wgpu import load_onnx
+
+    return load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+
+
+def check_onnx_options(weights: Path | None, manifest: Path | None) -> None:
+    """Refuse options that ONNX models do not have."""
+    if weights is not None or manifest is not None:
+        raise click.BadParameter("the weights of ONNX models are in the model", param_hint="--weights, --manifest")
 
 
 def failing_well(command: Command) -> Command:
@@ -193,6 +252,8 @@ def failing_well(command: Command) -> Command:
             return command(*args, **kwargs)
         except ModuleNotFoundError as error:
             package = (error.name or "").partition(".")[0].replace("_", "-")
+            if package == "lark":
+                raise click.ClickException("graph files need the package 'lark': pip install 'webnn-wgpu[webnn]'") from error
             if package not in ("onnx", "onnx-ir"):
                 raise
             raise click.ClickException(f"models need the package '{package}': pip install 'webnn-wgpu[onnx]'") from error

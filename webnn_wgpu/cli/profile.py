@@ -15,6 +15,7 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
+    load_model,
     model_argument,
     open_context,
     options,
@@ -49,18 +50,17 @@ def profile(
     simplify: Any,
     **rest: Any,
 ) -> None:
-    """Time each kernel of the ONNX file MODEL on the device, with bytes and operations per second, and what bounds it.
+    """Time each kernel of MODEL on the device, with bytes and operations per second, and what bounds it.
 
     Of a model with several graphs, between which the host computes, it is the kernels of all.
     """
-    from webnn_wgpu import load_onnx
-    from webnn_wgpu.frontends.onnx.timing import watched
+    from webnn_wgpu.frontends.timing import watched
 
     # What is no UTF-8 is no profile either.
     earlier = None if compare is None else GraphProfile.from_json(compare.read_text(encoding="utf-8", errors="replace"))
     given = values(model, rest)
     with open_context(device) as context, loading(model) as progress:
-        loaded = load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
             if not watch.inputs:

@@ -18,6 +18,7 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
+    load_model,
     model_argument,
     open_context,
     options,
@@ -51,13 +52,11 @@ def run(
     simplify: Any,
     **rest: Any,
 ) -> None:
-    """Run the ONNX file MODEL once and print its outputs."""
-    from webnn_wgpu import load_onnx
-
+    """Run MODEL once and print its outputs."""
     given = values(model, rest)
     names = None if labels is None else read_labels(labels)
     with open_context(device) as context, loading(model) as progress:
-        loaded = load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded:
             feeds = given.feeds(loaded.inputs)
             results = loaded.run(feeds)

@@ -16,6 +16,7 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
+    load_model,
     open_context,
     options,
     shape_options,
@@ -38,7 +39,7 @@ from .text import write_section
 @click.option("--show", is_flag=True, help="Measure nothing: print what a file says, or what is known of the device.")
 @failing_well
 def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, device: str, simplify: Any, **rest: Any) -> None:
-    """Measure the kernel variants for the operators of the ONNX file MODEL, and keep which are the fastest.
+    """Measure the kernel variants for the operators of MODEL, and keep which are the fastest.
 
     Graphs that are built from then on use them. With --show, MODEL may be a file of measurements.
     """
@@ -49,14 +50,10 @@ def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, dev
         return
     if model is None:
         raise click.UsageError("name a MODEL, or --show what is known")
-    from webnn_wgpu import load_onnx
-
     given = values(model, rest)
     with open_context(device) as context:
         with loading(model) as progress:
-            loaded = load_onnx(
-                model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress
-            )
+            loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded, progress_bar("Measuring") as progress:
             found = loaded.tune(given.feeds(loaded.inputs), save=False, progress=progress)
         if output is not None:

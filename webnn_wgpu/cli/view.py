@@ -16,6 +16,7 @@ from .models import (
     fallback_option,
     input_options,
     language_option,
+    load_model,
     model_argument,
     open_context,
     options,
@@ -60,15 +61,15 @@ def view(
     simplify: Any,
     **rest: Any,
 ) -> None:
-    """Write a page that shows the ONNX file MODEL as it was built and as it runs, with all kernels, memory and passes."""
-    from webnn_wgpu import debug, load_onnx
+    """Write a page that shows MODEL as it was built and as it runs, with all kernels, memory and passes."""
+    from webnn_wgpu import debug
     from webnn_wgpu.exporters.graphviz import to_dot
-    from webnn_wgpu.frontends.onnx.timing import watched
+    from webnn_wgpu.frontends.timing import watched
 
     given = values(model, rest)
     target = output or Path(f"{model.stem}.html")
     with open_context(device) as context, loading(model) as progress:
-        loaded = load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
+        loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
             graphs = [graph for graph in watch.inputs if not graph.destroyed]

@@ -1,4 +1,4 @@
-"""The call sites of operators in the application, for messages about kernels that do not compile."""
+"""Where an operator was made: in a program, or in a file of a graph."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ _PACKAGE = f"{Path(__file__).resolve().parent.parent}{os.sep}"
 _COMMANDS = f"{_PACKAGE}cli{os.sep}"
 """A call from this folder comes from click, not from an application."""
 
-CallSite: TypeAlias = tuple[CodeType, int]
-"""A function, or module, of a program, and the offset in its bytecode. Working out the line is left for later."""
+CallSite: TypeAlias = tuple[CodeType, int] | str
+"""A function, or module, of a program, and the offset in its bytecode. Working out the line is left for later. A place in the
+file of a graph is a string: `model.webnn:12:9`."""
 
 
 def call_site(depth: int) -> CallSite | None:
@@ -32,7 +33,9 @@ def call_site(depth: int) -> CallSite | None:
 
 
 def file_and_line(site: CallSite) -> str:
-    """Return a site as `model.py:12`. Line 0 stands for a line that Python's compiler did not record."""
+    """Return a site as people know it: `model.py:12`; line 0 is one that Python's compiler did not tell."""
+    if isinstance(site, str):
+        return site
     code, instruction = site
     found = (line for start, end, line in code.co_lines() if start <= instruction < end)
     return f"{code.co_filename}:{next(found, None) or 0}"

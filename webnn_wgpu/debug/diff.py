@@ -17,7 +17,7 @@ from webnn_wgpu.api.internals import context_of, executable_of
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
 from webnn_wgpu.inspection.kernels import Kernel
-from webnn_wgpu.ir.graph import Graph, Node
+from webnn_wgpu.ir.graph import Graph, Node, file_places
 from webnn_wgpu.plan.planner import node_label
 
 from .comparison import Comparison, compare
@@ -28,10 +28,11 @@ from .repro import Repro, kernels_repro, new_folder, operator_repro
 
 if TYPE_CHECKING:
     from webnn_wgpu.frontends.onnx.model import Model
+    from webnn_wgpu.frontends.webnn import WebNNModel
 
 
 def diff(
-    graph: MLGraph | Model | str | os.PathLike[str],
+    graph: MLGraph | Model | WebNNModel | str | os.PathLike[str],
     feeds: Mapping[str, Any],
     against: str | MLGraph | MLContext = "reference",
     *,
@@ -45,13 +46,13 @@ def diff(
     it names the kernel with all its labels.
 
     Args:
-        graph: the graph, an ONNX model, or the path of one. The graphs of a model are compared one after the other.
-        feeds: every input by name, as for `MLContext.compute` or `Model.run`.
-        against: "reference", which is numpy. For an ONNX model also "onnxruntime", which compares its nodes one by one without
-            fusion. A context, on which the graph is compiled anew without overrides. Or another graph of the same operators
-            with its kernels: of another device, driver or variant.
-        folder: the folder for repro files, one set for the first wrong operator and one for the worst. None is a new folder
-            among the system's temporary files.
+        graph: the graph; or a model that `load` returned, or its path, whose graphs are then compared one after the other.
+        feeds: every input by name, as `MLContext.compute` or `Model.run` takes them.
+        against: "reference", which is numpy; of an ONNX model also "onnxruntime", with which its nodes are compared one by one,
+            as they are without fusion; a context, on which the graph is compiled anew, without what overrides its
+            kernels; or another graph of the same operators, with the kernels it has: of another device, driver or variant.
+        folder: where files that reproduce what is wrong are written, one set for the first operator and one for the worst;
+            default a new folder among the system's temporary files.
 
     Returns:
         The report. `first` is None if all results agree.
@@ -94,18 +95,25 @@ def diff(
 
 
 def _diff_model(
-    model: Model | str | os.PathLike[str], feeds: Mapping[str, Any], against: Any, folder: str | os.PathLike[str] | None
+    model: Model | WebNNModel | str | os.PathLike[str],
+    feeds: Mapping[str, Any],
+    against: Any,
+    folder: str | os.PathLike[str] | None,
 ) -> GraphDiff:
     """Compare the graphs of an ONNX model, or its nodes."""
-    from webnn_wgpu import load_onnx
-
-    from .onnx_nodes import diff_nodes, graphs_of
+    from webnn_wgpu import WebNNModel, load
 
     if isinstance(model, (str, os.PathLike)):
-        with load_onnx(model, fallback="host") as loaded:
+        with load(model, fallback="host") as loaded:
             return _diff_model(loaded, feeds, against, folder)
     if against == "onnxruntime":
-        return diff_nodes(model, feeds, None if folder is None else Path(folder))
+        from .onnx_nodes import diff_nodes, exported
+
+        place = None if folder is None else Path(folder)
+        if not isinstance(model, WebNNModel):
+            return diff_nodes(model, feeds, place)
+        with exported(model, feeds) as other:
+            return diff_nodes(other, feeds, place)
     found = [diff(graph, given, against, folder=folder) for graph, given in graphs_of(model, feeds).items()]
     return GraphDiff(
         found[0].against,
@@ -113,6 +121,24 @@ def _diff_model(
         {name: output for report in found for name, output in report.outputs.items()},
         tuple(label for report in found for label in report.uncompared),
     )
+
+
+def graphs_of(model: Model | WebNNModel, feeds: Mapping[str, Any]) -> dict[MLGraph, Mapping[str, Any]]:
+    """Run a model and return the WebNN graphs that it runs, with the inputs of each."""
+    from webnn_wgpu.frontends.timing import watched
+
+    with watched() as watch:
+        model.run(feeds)
+    if not watch.inputs:
+        if not model.graphs:
+            raise NotSupportedError("the model has no graph that runs on the device", operator="diff", got=repr(model))
+        raise NotSupportedError(
+            "the model has run no graph that can be looked at",
+            operator="diff",
+            got=repr(model),
+            hint="Load it without kv_cache",
+        )
+    return dict(watch.inputs)
 
 
 def _oracle(graph: MLGraph, against: str | MLGraph | MLContext) -> tuple[Oracle, MLGraph | None]:
@@ -254,4 +280,5 @@ def _entry(
         kernels=tuple(kernel.name for kernel in kernels),
         overridden=any(kernel.overridden for kernel in kernels),
         output=output,
+        places=file_places(node.origins),
     )

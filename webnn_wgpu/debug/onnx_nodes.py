@@ -1,4 +1,4 @@
-"""ONNX models compared with onnxruntime node by node, and with the numpy reference graph by graph."""
+"""Models compared with onnxruntime node by node."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ import numpy as np
 import onnx
 import onnx_ir
 
-from webnn_wgpu import MLGraph, NotSupportedError, load_onnx
+from webnn_wgpu import NotSupportedError, load_onnx
 from webnn_wgpu.accuracy.judging import Judgement
 from webnn_wgpu.core.data_types import Array
-from webnn_wgpu.frontends.onnx.timing import watched
 
 from .comparison import Comparison, compare
 from .report import GraphDiff, OperatorDiff
@@ -23,6 +22,7 @@ from .repro import Repro, new_folder
 
 if TYPE_CHECKING:
     from webnn_wgpu.frontends.onnx.model import Model
+    from webnn_wgpu.frontends.webnn import WebNNModel
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-4
 """The bounds of an element: relative to the expected one, and relative to the largest expected one."""
@@ -69,20 +69,12 @@ def run_onnxruntime(model: Any, feeds: Mapping[str, Array], outputs: Sequence[st
         raise NotSupportedError(f"onnxruntime says: {error}") from error
 
 
-def graphs_of(model: Model, feeds: Mapping[str, Any]) -> dict[MLGraph, Mapping[str, Any]]:
-    """Run a model, and return the WebNN graphs of the run with their inputs."""
-    with watched() as watch:
-        model.run(feeds)
-    if not watch.inputs:
-        if not model.graphs:
-            raise NotSupportedError("the model has no graph that runs on the device", operator="diff", got=repr(model))
-        raise NotSupportedError(
-            "the model has run no graph that can be compared",
-            operator="diff",
-            got=repr(model),
-            hint="Load it without kv_cache",
-        )
-    return dict(watch.inputs)
+def exported(model: WebNNModel, feeds: Mapping[str, Any]) -> Model:
+    """Return a WebNN model as an ONNX model on the same context, for the sizes of these inputs."""
+    from webnn_wgpu.exporters.onnx import to_onnx
+
+    model.run(feeds)
+    return load_onnx(to_onnx(model.graphs[-1]), model.context, fallback="host")
 
 
 def diff_nodes(model: Model, feeds: Mapping[str, Any], folder: Path | None) -> GraphDiff:

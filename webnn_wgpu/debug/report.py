@@ -23,11 +23,11 @@ class OperatorDiff(Comparison):
         label: the operator's label, else its name and number. Several operators in one kernel have the label of the plan.
         op: the name of the operator in the specification, or the names of several operators with a plus between them.
         labels: the operators of the source graph that it stands for, each once.
-        kernels: the names of its kernels in `MLGraph.kernels`.
-        overridden: whether one of them has a caller's source.
-        output: the number of the worst result, which the numbers describe.
-        repro_path: the path of a Python file that shows the error by itself, for the first and the worst wrong operator. Else
-            "".
+        kernels: names of the kernels that compute it, as `MLGraph.kernels` has them.
+        overridden: whether one of them is a source of the caller's.
+        output: which of its results the numbers are of: the one that is furthest off.
+        repro_path: of the first and of the worst that are wrong, a Python file that shows it on its own; else "".
+        places: the lines of a graph file that the operators come from; none for other graphs.
     """
 
     label: str
@@ -37,9 +37,12 @@ class OperatorDiff(Comparison):
     overridden: bool = False
     output: int = 0
     repro_path: str = ""
+    places: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, [self._title, super().__str__(), f"  repro: {self.repro_path}" * bool(self.repro_path)]))
+        places = f"  from {', '.join(self.places)}" * bool(self.places)
+        repro = f"  repro: {self.repro_path}" * bool(self.repro_path)
+        return "\n".join(filter(None, [self._title, super().__str__(), places, repro]))
 
     @property
     def _title(self) -> str:
@@ -50,7 +53,8 @@ class OperatorDiff(Comparison):
     def html(self) -> str:
         """Return the report as HTML, which notebooks show."""
         repro = f"<p>repro: <code>{escape(self.repro_path)}</code></p>" * bool(self.repro_path)
-        return f"<p><b>{escape(self._title)}</b></p>{super()._repr_html_()}{repro}"
+        places = f"<p>from {escape(', '.join(self.places))}</p>" * bool(self.places)
+        return f"<p><b>{escape(self._title)}</b></p>{super()._repr_html_()}{places}{repro}"
 
     def _repr_html_(self) -> str:
         return self.html()

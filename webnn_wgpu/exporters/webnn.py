@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.ml import ml
 from webnn_wgpu.api.signatures import CallForm, call_form, camel, operator_names
 from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
 from webnn_wgpu.formats.constants import to_bytes
@@ -32,6 +33,10 @@ from webnn_wgpu.formats.document import (
 from webnn_wgpu.formats.weights import MAGIC, MANIFEST_FORMATS, PACKED_MARK, SAFETENSORS_TYPES
 from webnn_wgpu.formats.writing import to_json, to_text
 
+from .files import replace_files
+from .rewriting import with_dynamic, with_indices
+from .standard import needs_composition, standard
+
 Array = NDArray[Any]
 Weights = Literal["auto", "weights", "safetensors", "inline"]
 SMALL = 1024
@@ -41,59 +46,117 @@ ALWAYS = frozenset({("gru", "reset_after"), ("gruCell", "reset_after"), ("layerN
 """Options that are always written: other readers have other defaults."""
 
 
-def write(graph: MLGraph, path: str | os.PathLike[str], *, weights: Weights = "auto", quantized: bool = False) -> list[Path]:
+Extensions = Literal["standard", "keep", "error"]
+OperandOptions = Literal["names", "indices"]
+
+
+def write(
+    graph: MLGraph,
+    path: str | os.PathLike[str],
+    *,
+    weights: Weights = "auto",
+    quantized: bool = False,
+    extensions: Extensions = "standard",
+    operand_options: OperandOptions = "names",
+    name: str = "",
+    json_form: bool = False,
+    dynamic: Mapping[str, int] | None = None,
+    graph_of_sizes: Callable[[Mapping[str, int]], MLGraph] | None = None,
+) -> list[Path]:
     """Write a graph as it was built, before any pass.
 
     Args:
         graph: the graph.
-        path: the file: `.json` for the JSON form, any other suffix for the text.
+        path: the file.
         weights: where constants are written. "auto": those above 1 KiB to `NAME.weights` and `NAME.manifest.json`; "weights":
             all but those of equal elements; "safetensors": these to `NAME.safetensors`; "inline": all in the file itself.
         quantized: the file's remark that the graph is quantized.
+        extensions: what becomes of operators that WebNN does not have. "standard": they are composed of WebNN's operators,
+            or refused; "keep": they are written as `x.NAME`, which only this package reads; "error": they are refused.
+        operand_options: "names", or "indices" to write operands in options as their numbers, for pywebnn 0.5.
+        name: name of the graph; by default that of the file.
+        json_form: whether to write the JSON form, not the text.
+        dynamic: names of dynamic dimensions with their largest sizes, for which `graph` is made.
+        graph_of_sizes: returns the graph for other sizes of these dimensions.
 
     Returns:
         The files that were written.
 
     Raises:
-        MLTypeError: an unknown `weights`.
-        NotSupportedError: an operator that files cannot have: one of the caller's own WGSL, or outputs that update inputs.
+        MLTypeError: an unknown `weights`, `extensions` or `operand_options`.
+        NotSupportedError: an operator that files cannot have: one of the caller's own WGSL, outputs that update inputs, or a
+            size in the graph that cannot follow a dynamic dimension.
     """
-    if weights not in get_args(Weights):
-        raise MLTypeError("unknown weights", operator="save", got=repr(weights), allowed=", ".join(get_args(Weights)))
     target = Path(path)
-    document, arrays = document_of(graph, target.stem, weights, quantized)
-    form = to_json if target.suffix.lower() == ".json" else to_text
-    files = {target: form(document).encode()}
+    with standardized(graph, extensions, graph_of_sizes) as (source, sized):
+        document, arrays = document_of(source, name or target.stem, weights, quantized)
+        if dynamic and sized:
+            document = with_dynamic(document, dynamic, lambda sizes: document_of(sized(sizes), "", weights)[0])
+    if operand_options not in get_args(OperandOptions):
+        raise _unknown("operand_options", operand_options, get_args(OperandOptions))
+    if operand_options == "indices":
+        document = with_indices(document)
+    form = to_json if json_form else to_text
+    return replace_files({target: form(document).encode(), **weights_files(target, arrays, weights)})
+
+
+def weights_files(target: Path, arrays: Mapping[str, Array], weights: Weights) -> dict[Path, bytes]:
+    """Return the files of weights beside a file, with their content."""
     if arrays and weights == "safetensors":
-        files[target.with_suffix(".safetensors")] = _safetensors(arrays)
-    elif arrays:
-        blob, manifest = _blob(arrays)
-        files |= {target.with_suffix(".weights"): blob, target.with_name(f"{target.stem}.manifest.json"): manifest}
-    for file, content in files.items():
-        _replace(file, content)
-    return list(files)
+        return {target.with_suffix(".safetensors"): safetensors_of(arrays)}
+    if not arrays:
+        return {}
+    blob, manifest = blob_of(arrays)
+    return {target.with_suffix(".weights"): blob, target.with_name(f"{target.stem}.manifest.json"): manifest}
 
 
-def _replace(file: Path, content: bytes) -> None:
-    """Write a file under a temporary name, so that it is whole or not there."""
-    with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name}.", delete=False) as made:
-        made.write(content)
-    os.chmod(made.name, 0o644)
-    os.replace(made.name, file)
+@contextmanager
+def standardized(
+    graph: MLGraph, extensions: Extensions, graph_of_sizes: Callable[[Mapping[str, int]], MLGraph] | None = None
+) -> Generator[tuple[MLGraph, Callable[[Mapping[str, int]], MLGraph] | None]]:
+    """Yield a graph and the graphs of other sizes with the operators that files may have."""
+    if extensions not in get_args(Extensions):
+        raise _unknown("extensions", extensions, get_args(Extensions))
+    if extensions == "error":
+        for node in graph.source.nodes:
+            if needs_composition(node):
+                raise NotSupportedError(
+                    "the operator is none of WebNN's", operator="save", label=node.label, got=node.op, hint="See `extensions`."
+                )
+    if extensions != "standard" or graph.source.aliases:
+        yield graph, graph_of_sizes
+        return
+    with ml.create_context(backend="reference") as context:
+        sized = graph_of_sizes
+        yield standard(graph, context), None if sized is None else lambda sizes: standard(sized(sizes), context)
+
+
+def _unknown(option: str, value: object, allowed: tuple[str, ...]) -> MLTypeError:
+    return MLTypeError(f"unknown {option}", operator="save", got=repr(value), allowed=", ".join(allowed))
 
 
 def document_of(
-    graph: MLGraph, name: str = "graph", weights: Weights = "inline", quantized: bool = False
+    graph: MLGraph, name: str = "graph", weights: Weights = "inline", quantized: bool = False, *, labels: bool = False
 ) -> tuple[Document, dict[str, Array]]:
-    """Return a graph as a document, and the constants that it refers to by their keys."""
-    return _Exporter(graph, weights).document(name or "graph", quantized)
+    """Return a graph as a document, and the constants that it refers to by their keys.
+
+    Args:
+        graph: the graph.
+        name: its name.
+        weights: as for `write`.
+        quantized: as for `write`.
+        labels: whether to write a label that is also the name of the result.
+    """
+    if weights not in get_args(Weights):
+        raise _unknown("weights", weights, get_args(Weights))
+    return _Exporter(graph, weights, labels).document(name or "graph", quantized)
 
 
 class _Exporter:
     """One walk over a graph."""
 
-    def __init__(self, graph: MLGraph, weights: Weights) -> None:
-        self.source, self.weights = graph.source, weights
+    def __init__(self, graph: MLGraph, weights: Weights, labels: bool) -> None:
+        self.source, self.weights, self.labels = graph.source, weights, labels
         if self.source.aliases:
             raise NotSupportedError("outputs that update inputs in place cannot be written", operator="save")
         self.location = Location(name := "")
@@ -180,8 +243,8 @@ class _Exporter:
             written = _written(value)
             default = _written(form.defaults.get(option)) if option in form.defaults else None
             if written != default or option in form.arguments or (form.name, option) in ALWAYS:
-                options[camel(option)] = written
-        if node.label and node.label != results[0]:
+                options[option_name(form.name, option)] = written
+        if node.label and (self.labels or node.label != results[0]):
             options["label"] = node.label
         return self.call(node.op, arguments, options, results, bracketed=_returns_list(form))
 
@@ -211,6 +274,11 @@ class _Exporter:
             bracketed=bracketed,
             location=self.location,
         )
+
+
+def option_name(operator: str, option: str) -> str:
+    """Return the name of an argument or option in files."""
+    return "to" if (operator, option) == ("cast", "data_type") else camel(option)
 
 
 def _returns_list(form: CallForm) -> bool:
@@ -253,7 +321,7 @@ def _filled(array: Array) -> ScalarFill | None:
     return ScalarFill(number)
 
 
-def _blob(arrays: Mapping[str, Array]) -> tuple[bytes, bytes]:
+def blob_of(arrays: Mapping[str, Array]) -> tuple[bytes, bytes]:
     """Return a blob of weights and its manifest."""
     parts, tensors, offset = [MAGIC + (1).to_bytes(4, "little")], dict[str, Any](), 8
     for key, array in sorted(arrays.items()):
@@ -267,7 +335,8 @@ def _blob(arrays: Mapping[str, Array]) -> tuple[bytes, bytes]:
     return b"".join(parts), (json.dumps(manifest, indent=2) + "\n").encode()
 
 
-def _safetensors(arrays: Mapping[str, Array]) -> bytes:
+def safetensors_of(arrays: Mapping[str, Array]) -> bytes:
+    """Return a safetensors file of arrays. Elements of 4 bits are packed, two in a byte, and marked so."""
     header: dict[str, Any] = {}
     parts: list[bytes] = []
     offset = 0

@@ -12,10 +12,20 @@ from ..core.errors import quoted
 from .document import FileError, Location, TensorDeclaration
 from .weights import PACKED_MARK, StoredTensor
 
+MOST_FILLED = 1 << 28
+"""Bytes of a constant that a file of a few bytes may ask for, at most."""
+
 
 def from_number(declaration: TensorDeclaration, shape: tuple[int, ...], value: int | float) -> Array:
     """Return an array whose elements are all `value`, rounded once to a float type and exact for an integer type."""
     kind = (PACKED_TYPES | DATA_TYPES)[declaration.data_type]
+    if byte_length(declaration.data_type, math.prod(shape)) > MOST_FILLED:
+        raise FileError(
+            declaration.location,
+            f"the constant '{declaration.name}' is too large to be filled with a number",
+            got=f"{declaration.data_type}{list(shape)}",
+            allowed=f"at most {MOST_FILLED} bytes",
+        )
     if kind.kind != "float":
         low, high = kind.limits
         if isinstance(value, float) and not value.is_integer():

@@ -6,7 +6,8 @@ operands and shapes are checked when a graph is built from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -35,16 +36,46 @@ class Location:
         return Location(self.file, f"{self.position}.{printable(member)}" if self.position else printable(member))
 
 
+LONGEST_RULE = 400
+"""Characters of a rule in a message, at most."""
+
+
 class FileError(MLTypeError, OSError):
     """A graph file that is wrong. It is an OSError too, which is what pywebnn raises.
 
     Attributes:
         location: the place of the fault.
+        faults: all faults of the file that were found, this one first.
     """
 
     def __init__(self, location: Location, rule: str, *, got: str = "", allowed: str = "", hint: str = "") -> None:
         self.location = location
+        if len(rule) > LONGEST_RULE:  # it quotes a name of the file
+            rule = f"{rule[: LONGEST_RULE // 2]} ... {rule[-LONGEST_RULE // 4 :]}"
+        self.faults: tuple[FileError, ...] = (self,)
         MLTypeError.__init__(self, rule, operator=str(location), got=got, allowed=allowed, hint=hint)
+
+
+class Faults:
+    """The faults of a file, collected so that one error reports all of them."""
+
+    def __init__(self) -> None:
+        self._found: list[FileError] = []
+
+    @contextmanager
+    def collected(self) -> Generator[None]:
+        """Keep a `FileError` that the body raises."""
+        try:
+            yield
+        except FileError as error:
+            self._found += error.faults
+
+    def check(self) -> None:
+        """Raise the first fault, with all of them in `faults`, if there is one."""
+        if self._found:
+            first = self._found[0]
+            first.faults = tuple(self._found)
+            raise first
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 from ..core.errors import quoted
 from .document import (
@@ -14,6 +14,7 @@ from .document import (
     Constant,
     Document,
     DynamicDimension,
+    Faults,
     FileError,
     Init,
     InlineBytes,
@@ -65,32 +66,66 @@ def parse_json(text: str, file: str) -> Document:
     members = _object(content, root)
     kind = members.get("format")
     if kind != FORMAT:
-        raise FileError(root.at("format"), "the file is no graph", got=quoted(kind), allowed=repr(FORMAT))
+        hint = next((f"It is {what}." for what, is_kind in _OTHER_KINDS.items() if is_kind(members)), "")
+        raise FileError(root.at("format"), "the file is no graph", got=quoted(kind), allowed=repr(FORMAT), hint=hint)
     version = _required(members, "version", root)
     if not isinstance(version, int):
         raise FileError(root.at("version"), "the version must be an integer", got=quoted(version))
-    return Document(
+    faults = Faults()
+    document = Document(
         location=root,
         name=str(members.get("name") or "graph"),
         version=checked_version(version, root.at("version")),
         quantized=bool(members.get("quantized")),
-        inputs=tuple(
-            _declaration(name, value, root.at("inputs").at(name))
-            for name, value in _object(_required(members, "inputs", root), root.at("inputs")).items()
+        inputs=_each(
+            faults,
+            _object(_required(members, "inputs", root), root.at("inputs")).items(),
+            lambda item: _declaration(*item, root.at("inputs").at(item[0])),
         ),
-        constants=tuple(
-            _constant(name, value, root.at("consts").at(name))
-            for name, value in _object(members.get("consts") or {}, root.at("consts")).items()
+        constants=_each(
+            faults,
+            _object(members.get("consts") or {}, root.at("consts")).items(),
+            lambda item: _constant(*item, root.at("consts").at(item[0])),
         ),
-        statements=tuple(
-            _statement(node, root.at("nodes").at(i))
-            for i, node in enumerate(_list(_required(members, "nodes", root), root.at("nodes")))
+        statements=_each(
+            faults,
+            enumerate(_list(_required(members, "nodes", root), root.at("nodes"))),
+            lambda item: _statement(item[1], root.at("nodes").at(item[0])),
         ),
-        outputs=tuple(
-            Output(name, OperandReference(_text(operand, root.at("outputs").at(name)), root.at("outputs").at(name)))
-            for name, operand in _object(_required(members, "outputs", root), root.at("outputs")).items()
+        outputs=_each(
+            faults,
+            _object(_required(members, "outputs", root), root.at("outputs")).items(),
+            lambda item: _output(*item, root.at("outputs").at(item[0])),
         ),
     )
+    faults.check()
+    return document
+
+
+_OTHER_KINDS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "a manifest of weights": lambda members: "tensors" in members,
+    "a description of a tensor": lambda members: "dataType" in members,
+    "a file of measured kernel variants": lambda members: "choices" in members,
+    "a file of sizes of dimensions": lambda members: (
+        bool(members) and ("freeDimensionOverrides" in members or all(isinstance(size, int) for size in members.values()))
+    ),
+}
+"""JSON files that may be beside a model and are no graphs."""
+
+Item = TypeVar("Item")
+Read = TypeVar("Read")
+
+
+def _each(faults: Faults, items: Iterable[Item], read: Callable[[Item], Read]) -> tuple[Read, ...]:
+    found: list[Read] = []
+    for item in items:
+        with faults.collected():
+            found.append(read(item))
+    return tuple(found)
+
+
+def _output(name: str, operand: Any, location: Location) -> Output:
+    return Output(name, OperandReference(_text(operand, location), location))
 
 
 def _required(members: Mapping[str, Any], name: str, location: Location) -> Any:

@@ -16,6 +16,7 @@ from .document import (
     Constant,
     Document,
     DynamicDimension,
+    Faults,
     FileError,
     Init,
     InlineBytes,
@@ -55,6 +56,7 @@ def parse_text(text: str, file: str) -> Document:
     """
     import lark
 
+    _check_depth(text, file)
     try:
         tree = _parser().parse(text)
     except lark.exceptions.UnexpectedInput as error:
@@ -71,6 +73,28 @@ def _with_own_names(document: Document, names: dict[str, str]) -> Document:
         inputs=tuple(replace(d, binding=names.get(d.name, "")) for d in document.inputs),
         outputs=tuple(replace(o, name=names.get(o.name, o.name)) for o in document.outputs),
     )
+
+
+MOST_BRACKETS = 64
+"""Brackets within each other, at most."""
+
+_BRACKETS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|[\[({]|[\])}]', re.DOTALL)
+
+
+def _check_depth(text: str, file: str) -> None:
+    """Refuse deeply nested brackets, for which the parser would take long."""
+    depth = 0
+    for match in _BRACKETS.finditer(text):
+        bracket = match[0]
+        depth += (bracket in "[({") - (bracket in "])}")
+        if depth > MOST_BRACKETS:
+            line, column = text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start())
+            raise FileError(
+                Location(file, f"{line}:{column}"),
+                "brackets are nested too deeply",
+                got=f"{depth} brackets",
+                allowed=f"at most {MOST_BRACKETS}",
+            )
 
 
 @cache
@@ -141,21 +165,27 @@ class _Reader:
         constants: list[Constant] = []
         statements: list[Statement] = []
         outputs: list[Output] = []
+        faults = Faults()
+        number = 1
+        with faults.collected():
+            number = self.version(version.children)
         for item in _items(blocks):
-            match item.data:
-                case "input":
-                    inputs.append(self.declaration(*item.children))
-                case "constant":
-                    constants.append(self.constant(*item.children))
-                case "output":
-                    token = item.children[0]
-                    outputs.append(Output(str(token), OperandReference(str(token), self.at(token))))
-                case _:
-                    statements.append(self.statement(item))
+            with faults.collected():
+                match item.data:
+                    case "input":
+                        inputs.append(self.declaration(*item.children))
+                    case "constant":
+                        constants.append(self.constant(*item.children))
+                    case "output":
+                        token = item.children[0]
+                        outputs.append(Output(str(token), OperandReference(str(token), self.at(token))))
+                    case _:
+                        statements.append(self.statement(item))
+        faults.check()
         return Document(
             location=Location(self.file),
             name=_unquoted(name),
-            version=self.version(version.children),
+            version=number,
             quantized=quantized,
             inputs=tuple(inputs),
             constants=tuple(constants),

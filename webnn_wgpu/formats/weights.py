@@ -49,12 +49,14 @@ class StoredTensor:
         shape: its shape; of packed elements of 4 bits the number of bytes.
         data: its bytes, in the memory map.
         packed: whether the file says that bytes hold two elements of 4 bits.
+        offset: where the bytes begin in the file.
     """
 
     data_type: str
     shape: tuple[int, ...]
     data: Array
     packed: bool = False
+    offset: int = 0
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,26 @@ def open_weights(path: Path, graph: Path, manifest: Path | None = None) -> Weigh
     return _blob(path, manifest)
 
 
+def opened(file: Path, manifest: Path | None = None) -> WeightsFile:
+    """Open a file of weights by itself: safetensors, a blob, or the manifest of a blob beside it.
+
+    Raises:
+        FileError: a broken file, or no manifest.
+        FileNotFoundError: no such file, or no blob beside a manifest.
+    """
+    if file.suffix.lower() != ".json":
+        return open_weights(file, file, manifest)
+    places = [
+        file.with_name(f"{file.name.removesuffix('.json').removesuffix('.manifest')}.weights"),
+        file.with_name("model.weights"),
+    ]
+    blob = next((p for p in places if p.exists()), None)
+    if blob is None:
+        names = ", ".join(dict.fromkeys(p.name for p in places))
+        raise FileError(Location(str(file)), "the manifest has no file of weights beside it", hint=f"Looked for {names}.")
+    return _blob(blob, file)
+
+
 def _mapped(path: Path) -> Array:
     if path.stat().st_size == 0:
         return np.zeros(0, np.uint8)
@@ -171,7 +193,8 @@ def _blob(path: Path, manifest: Path) -> WeightsFile:
                 f"the tensor {quoted(key)} exceeds the file",
                 got=f"bytes {first} to {first + size} of {len(data)} bytes",
             )
-        tensors[key] = StoredTensor(str(data_type), shape, data[first : first + size], packed=data_type in PACKED_TYPES)
+        packed = data_type in PACKED_TYPES
+        tensors[key] = StoredTensor(str(data_type), shape, data[first : first + size], packed, first)
     return WeightsFile(location, tensors)
 
 
@@ -221,5 +244,5 @@ def _safetensors(path: Path) -> WeightsFile:
         if offsets[1] - offsets[0] != expected:
             raise FileError(where, "wrong number of bytes", got=f"{offsets[1] - offsets[0]} bytes", allowed=f"{expected} bytes")
         packed = kind == "U8" and metadata.get(PACKED_MARK) == "1"
-        tensors[key] = StoredTensor(data_type, shape, body[offsets[0] : offsets[1]], packed)
+        tensors[key] = StoredTensor(data_type, shape, body[offsets[0] : offsets[1]], packed, 8 + size + offsets[0])
     return WeightsFile(location, tensors)

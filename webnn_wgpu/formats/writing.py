@@ -100,6 +100,8 @@ class _TextWriter:
             return f"[{', '.join(self.value(v) for v in cast('list[Any]', value))}]"
         if isinstance(value, str):
             return _string(value)
+        if isinstance(value, DynamicDimension):
+            return f"{{name: {_string(value.name)}, maxSize: {value.max_size}}}"
         return _literal(value)
 
 
@@ -170,6 +172,8 @@ def _init(init: Init) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     if isinstance(value, OperandReference):
         return value.name
+    if isinstance(value, DynamicDimension):
+        return {"name": value.name, "maxSize": value.max_size}
     if isinstance(value, list):
         return [_plain(v) for v in cast("list[Any]", value)]
     if isinstance(value, float) and not math.isfinite(value):

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..core.errors import MLTypeError, OperationError
 from ..display.tables import aligned, first_few, rich_table
-from ..ir.graph import Graph, Origin
+from ..ir.graph import Graph, Origin, file_places
 from ..kernels.dbg import without_dbg
 from ..kernels.own import declaring, lacking
 from ..kernels.source_map import OWN_SOURCE, SourceMap, map_of_kernel, map_of_source
@@ -141,8 +141,9 @@ class Kernel:
         constants: uniform name -> value.
         grid: the number of workgroups in x, y, z.
         spec: the template with its parameters.
-        steps: the labels of the operators of each expression step of a fused kernel.
-        override: the source that replaces its own, if any.
+        steps: of a fused kernel, the labels of the operators of each step of its expression.
+        places: the lines of a graph file that the operators come from; none for other graphs.
+        override: the source that stands in for it, if any.
     """
 
     name: str
@@ -155,6 +156,7 @@ class Kernel:
     grid: Grid
     spec: KernelSpec = field(repr=False)
     steps: tuple[tuple[str, ...], ...] = field(default=(), repr=False)
+    places: tuple[str, ...] = field(default=(), repr=False)
     override: Override | None = field(default=None, repr=False)
 
     @property
@@ -206,6 +208,7 @@ class Kernel:
         size = self.workgroup_size
         rows = [
             ("operators", ", ".join(self.labels)),
+            ("from", ", ".join(self.places)),
             ("template", self.template),
             ("why", self.reason),
             ("grid", " x ".join(map(str, self.grid))),
@@ -338,6 +341,7 @@ def _kernel(planned: PlannedDispatch, uniforms: bytes, labels: Mapping[int, str]
         grid=planned.grid,
         spec=spec,
         steps=tuple(_labels(step, labels) for step in planned.steps),
+        places=file_places(planned.origins),
     )
 
 

@@ -148,6 +148,7 @@ def _kernels(plan: ExecutionPlan, kernels: Sequence[Kernel], microseconds: Seque
             operations=operations(planned, us),
             touched_bytes=planned.touched_bytes,
             live_bytes=live,
+            places=kernel.places,
         )
         for planned, kernel, us, live in zip(plan.dispatches, kernels, microseconds, plan.live_bytes(), strict=True)
     )

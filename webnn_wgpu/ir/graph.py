@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -31,6 +31,11 @@ class Origin:
     node: int
     label: str
     site: CallSite | None = field(default=None, compare=False, repr=False)
+
+
+def file_places(origins: Iterable[Origin]) -> tuple[str, ...]:
+    """Return the lines of a graph file that operators come from, each once: `model.webnn:12:9`."""
+    return tuple(dict.fromkeys(origin.site for origin in origins if isinstance(origin.site, str)))
 
 
 @dataclass(frozen=True)

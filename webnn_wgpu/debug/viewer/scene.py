@@ -11,7 +11,7 @@ from ...display.layered_drawing import draw
 from ...inspection import GraphProfile, KernelTime
 from ...inspection.kernels import Kernel
 from ...inspection.profile import figures
-from ...ir.graph import Graph, Node
+from ...ir.graph import Graph, Node, file_places
 from ...ops import OPS
 from ...plan import ExecutionPlan
 from ...plan.planner import node_label
@@ -133,6 +133,7 @@ def _operator(
         "family": OPS[members[0].op].family,
         "kernels": list(kernels),
         "origins": origins,
+        "places": list(file_places(node.origins)),
         "members": [[m.op, node_label(m), str(of.type(m.outputs[0]))] for m in members] if len(members) > 1 else [],
         "operands": [
             [names[i], str(graph.type(v)), "constant" if v in graph.constants else ""]

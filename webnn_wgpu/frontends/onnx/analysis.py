@@ -13,86 +13,18 @@ import onnx_ir
 from onnx_ir.passes.common import ShapeInferencePass
 
 from webnn_wgpu import MLContext, NotSupportedError, OutOfMemoryError, ml
-from webnn_wgpu.api.graph import ExecutionPlan, PassReport
+from webnn_wgpu.api.graph import PassReport
 
+from ..description import Analysis, Memory, Placed, Placement
+from ..dims import settle, sidecar
 from . import host
-from .description import Placement, ValueInfo, value_info
-from .dims import settle, sidecar
-from .lowering import Feed, Placed, resolve
+from .description import value_info
+from .lowering import Feed, resolve
 from .model import Simplifier, open_model
 from .module import OnnxModule, all_nodes
 from .program import OnnxProgram
 from .tensors import ValueNeeded
 from .types import logical
-
-
-@dataclass(frozen=True, kw_only=True)
-class Memory:
-    """Bytes that a model takes on the device, while all its graphs are there.
-
-    Attributes:
-        weights: constants, before kernels that want them otherwise arrange them anew.
-        slots: intermediate results; values that are never needed at once share a slot.
-        unshared: what intermediate results would take without sharing.
-        ends: inputs and outputs of the graphs, and the buffers that outputs are read back through.
-        largest: the largest single tensor.
-    """
-
-    weights: int = 0
-    slots: int = 0
-    unshared: int = 0
-    ends: int = 0
-    largest: int = 0
-
-    @property
-    def peak(self) -> int:
-        """Everything together."""
-        return self.weights + self.slots + self.ends
-
-    def __add__(self, other: Memory) -> Memory:
-        return Memory(
-            weights=self.weights + other.weights,
-            slots=self.slots + other.slots,
-            unshared=self.unshared + other.unshared,
-            ends=self.ends + other.ends,
-            largest=max(self.largest, other.largest),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Analysis:
-    """What `analyze` found.
-
-    Attributes:
-        name: what messages call the model.
-        inputs, outputs: its interface.
-        shapes: the shapes that everything here holds for, by name of the input.
-        opsets: versions of the operator sets, by domain.
-        operators: how many nodes of each operator there are, nodes within graphs of nodes included.
-        parameters, parameter_bytes: elements and bytes of the initialisers.
-        placement: where each node would run. "unsupported" are nodes that cannot run; "later" those about which nothing can be
-            said before the model runs, since shapes depend on results of the host.
-        graphs: number of WebNN graphs.
-        dispatches: number of kernels that one run starts.
-        memory: what the graphs take; None on the numpy reference.
-        problem: why the model cannot be compiled for this device; "" if it can.
-        passes: what each optimisation pass did to each graph.
-    """
-
-    name: str
-    inputs: tuple[ValueInfo, ...]
-    outputs: tuple[ValueInfo, ...]
-    shapes: Mapping[str, tuple[int, ...]]
-    opsets: Mapping[str, int]
-    operators: Mapping[str, int]
-    parameters: int
-    parameter_bytes: int
-    placement: Placement
-    graphs: int
-    dispatches: int
-    memory: Memory | None
-    problem: str
-    passes: tuple[tuple[PassReport, ...], ...]
 
 
 @dataclass(kw_only=True)
@@ -213,7 +145,7 @@ def _walk(
             else:
                 walk.passes.append(lowered.builder.passes)
                 if plan is not None:
-                    walk.memory = _memory(plan) + (walk.memory or Memory())
+                    walk.memory = Memory.of(plan) + (walk.memory or Memory())
                     walk.dispatches += len(plan.dispatches)
         if len(lowered.rest) == len(nodes):
             walk.placed += _later(nodes, "its shapes or elements are known only when the model runs")
@@ -226,19 +158,6 @@ def _walk(
         missing.update(o for o in made if o not in feeds)
         nodes = lowered.rest
     return walk
-
-
-def _memory(plan: ExecutionPlan) -> Memory:
-    ends = [t.size_bytes for t in (*plan.inputs.values(), *plan.outputs.values())]
-    back = sum(t.size_bytes for t in plan.outputs.values())
-    sizes = [*ends, *(s.size_bytes for s in plan.slots), *(c.type.size_bytes for c in plan.constants)]
-    return Memory(
-        weights=plan.constant_bytes,
-        slots=plan.slot_bytes,
-        unshared=plan.unshared_bytes,
-        ends=sum(ends) + back,
-        largest=max(sizes),
-    )
 
 
 def _name(node: onnx_ir.Node) -> str:

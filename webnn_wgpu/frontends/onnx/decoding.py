@@ -16,14 +16,15 @@ from webnn_wgpu import InvalidStateError, MLContext, MLGraph, MLTensor, MLTypeEr
 from webnn_wgpu.api.arrays import is_integer
 from webnn_wgpu.typing import MLOperandDataType
 
+from ..description import Placed
+from ..timing import span
 from .caches import Cache, InPlace, declared_size, find_caches, growing_axes
 from .growth import Growth, filled_up, resized
-from .lowering import Feed, Lowered, Placed, StageLowering, resolve
+from .lowering import Feed, Lowered, StageLowering, resolve
 from .module import OnnxModule
 from .operators import MICROSOFT
 from .probes import Probe, Probes, lower_whole
 from .tensors import Shape
-from .timing import span
 from .types import HELD, Array, DType, decode, encode
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ import numpy as np
 import onnx
 import onnx_ir
 
+from ..description import Placed
 from . import host
 from .caches import Cache
 from .keys import Keys
-from .lowering import Placed
 from .module import OnnxModule
 from .probes import Probes, refusal
 from .tensors import Shape

@@ -18,6 +18,7 @@ import onnx_ir
 from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSupportedError
 from webnn_wgpu.api.progress import READING, Progress
 
+from ..description import Placed
 from . import host
 from .caches import InPlace
 from .call import NodeCall
@@ -35,23 +36,6 @@ CHEAP = 4096
 """Results of as many elements at most are computed on the host where all inputs are known."""
 _PLAIN = frozenset({None, FLOAT32, INT64, np.dtype(np.int32), BOOL})
 """The types of the inputs of most nodes, with None for inputs left out."""
-
-
-@dataclass(frozen=True)
-class Placed:
-    """Where a node runs.
-
-    Attributes:
-        name: the node's name, or that of its first output.
-        op: its operator, with the domain where that is not ai.onnx.
-        where: "device", "host", or "folded" where it was evaluated when the graph was compiled.
-        note: why, if it does not run on the device.
-    """
-
-    name: str
-    op: str
-    where: str
-    note: str = ""
 
 
 @dataclass

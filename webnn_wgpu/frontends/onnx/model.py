@@ -19,16 +19,16 @@ from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedE
 from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import Tuning, TuningSource, tune_graphs
 
+from ..description import Placed, Placement, ValueInfo
+from ..dims import sidecar
+from ..timing import Profile, Span, span, watched
+from ..tuning import with_file_beside
 from .decoding import Decoder, State
-from .description import Placement, ValueInfo, value_info
-from .dims import sidecar
-from .lowering import Placed
+from .description import value_info
 from .module import FALLBACKS, OnnxModule
 from .program import OnnxProgram
 from .reading import read
 from .simplify import simplified
-from .timing import Profile, Span, span, watched
-from .tuning import with_file_beside
 from .types import Array
 
 log = logging.getLogger(__name__)

@@ -16,11 +16,12 @@ import onnx_ir
 
 from webnn_wgpu import MLGraph
 
+from ..description import Placed
+from ..timing import compute, span
 from . import host
 from .loops import run_batched_scan, run_loop, run_scan
-from .lowering import Evaluator, Feed, Lowered, Placed, StageLowering, resolve
+from .lowering import Evaluator, Feed, Lowered, StageLowering, resolve
 from .tensors import OnHost, ValueNeeded
-from .timing import compute, span
 from .types import HELD, Array, DType, decode, encode
 
 if TYPE_CHECKING:

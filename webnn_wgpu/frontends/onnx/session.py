@@ -10,7 +10,7 @@ from typing import Any
 
 from webnn_wgpu import MLContext, MLPromise, MLTypeError, ml
 
-from .description import ValueInfo
+from ..description import ValueInfo
 from .model import Fallback, Model, load_model
 from .ort_values import IOBinding, OrtValue, type_name
 from .session_options import DISABLE_HOST, RunOptions, SessionOptions

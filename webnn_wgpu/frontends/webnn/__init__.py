@@ -1,5 +1,7 @@
-"""`.webnn` files and their JSON form on WebNN: `load_webnn` and the model that it returns."""
+"""`.webnn` files and their JSON form on WebNN: `load_webnn`, the model that it returns, and `analyze`."""
 
-from .model import TensorInfo, WebNNModel, load_webnn
+from .analysis import analyze
+from .checking import Checked, check
+from .model import WebNNModel, load_webnn
 
-__all__ = ["TensorInfo", "WebNNModel", "load_webnn"]
+__all__ = ["Checked", "WebNNModel", "analyze", "check", "load_webnn"]

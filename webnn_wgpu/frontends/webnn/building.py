@@ -5,18 +5,21 @@ from __future__ import annotations
 import base64
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from typing import Any, cast
 
 import numpy as np
 
 from webnn_wgpu import MLContext, MLGraph, MLGraphBuilder, MLOperand, NotSupportedError, WebNNError
+from webnn_wgpu.api.internals import set_place
 from webnn_wgpu.api.signatures import CallForm, camel, find, nearest, operator_names
 from webnn_wgpu.formats.document import (
     SHORT_TYPES,
     Constant,
     Document,
     DynamicDimension,
+    Faults,
     FileError,
     Location,
     OperandReference,
@@ -49,10 +52,23 @@ def build(document: Document, arrays: ConstantArrays, context: MLContext, sizes:
 
     Raises:
         FileError: names that nothing defines, unknown operators or options, and every call that the builder refuses. The
-            message begins with the statement's place.
+            message begins with the statement's place. `faults` are all faults that were found.
         NotSupportedError: a call that the device cannot run.
     """
-    return _Building(document, arrays, context, sizes).graph(options)
+    builder, outputs = assemble(document, arrays, context, sizes)
+    return builder.build(outputs, **options)
+
+
+def assemble(
+    document: Document, arrays: ConstantArrays, context: MLContext, sizes: Mapping[str, int]
+) -> tuple[MLGraphBuilder, dict[str, MLOperand]]:
+    """Return a builder with the operators of a document, and the outputs: see `build`."""
+    building = _Building(document, arrays, context, sizes)
+    return building.builder, building.assembled()
+
+
+class _Unknown(Exception):
+    """An operand that a fault has left undefined, for which no further fault is reported."""
 
 
 class _Building:
@@ -64,19 +80,41 @@ class _Building:
         self.operands: dict[str, MLOperand] = {}
         self.constants = {c.declaration.name: c for c in document.constants}
         self.results: list[str] = []
+        self.faults = Faults()
+        self.unknown: set[str] = set()
 
-    def graph(self, options: Mapping[str, Any]) -> MLGraph:
+    def assembled(self) -> dict[str, MLOperand]:
         document = self.document
         self.check_names()
         used = used_names(document)
         for declaration in document.inputs:
             if declaration.name in used:
-                shape = [self.size(d, declaration.location) for d in declaration.shape]
-                self.operands[declaration.name] = self.input(declaration, shape)
+                with self.going_on(declaration.name):
+                    shape = [self.size(d, declaration.location) for d in declaration.shape]
+                    self.operands[declaration.name] = self.input(declaration, shape)
         for statement in document.statements:
-            self.statement(statement)
-        outputs = {output.name: self.output(output.operand) for output in document.outputs}
-        return self.builder.build(outputs, **options)
+            set_place(self.builder, str(statement.location))
+            with self.going_on(*statement.results):
+                self.statement(statement)
+        outputs: dict[str, MLOperand] = {}
+        for output in document.outputs:
+            set_place(self.builder, str(output.operand.location))
+            with self.going_on():
+                outputs[output.name] = self.output(output.operand)
+        self.faults.check()
+        return outputs
+
+    @contextmanager
+    def going_on(self, *names: str) -> Generator[None]:
+        """Collect a fault of the body, which leaves operands undefined."""
+        try:
+            with self.faults.collected():
+                yield
+                self.unknown.difference_update(names)
+                return
+        except _Unknown:
+            pass
+        self.unknown.update(names)
 
     def output(self, reference: OperandReference) -> MLOperand:
         """Return the operand of an output. Inputs and constants are copied, as WebNN does not allow them as outputs."""
@@ -84,12 +122,14 @@ class _Building:
         return operand if reference.name in self.results else self.builder.identity(operand)
 
     def check_names(self) -> None:
-        if not self.document.outputs:
-            raise FileError(self.document.location, "the graph has no outputs")
+        with self.faults.collected():
+            if not self.document.outputs:
+                raise FileError(self.document.location, "the graph has no outputs")
         seen: dict[str, Location] = {}
         for declaration in (*self.document.inputs, *(c.declaration for c in self.document.constants)):
-            if declaration.name in seen:
-                raise FileError(declaration.location, f"the name '{declaration.name}' is declared twice")
+            with self.faults.collected():
+                if declaration.name in seen:
+                    raise FileError(declaration.location, f"the name '{declaration.name}' is declared twice")
             seen[declaration.name] = declaration.location
 
     def size(self, dimension: int | DynamicDimension, location: Location) -> int:
@@ -129,14 +169,21 @@ class _Building:
     def operand(self, reference: OperandReference) -> MLOperand:
         """Return the operand of a name. A constant is made when it is first used."""
         name = reference.name
+        if name in self.unknown:
+            raise _Unknown
         if name not in self.operands:
             if name not in self.constants:
                 known = (*self.operands, *self.constants)
                 raise FileError(reference.location, f"no operand '{name}' is defined here", hint=nearest(name, known))
-            self.operands[name] = self.constant(self.constants[name])
+            with self.going_on(name):
+                self.operands[name] = self.constant(self.constants[name])
+            if name in self.unknown:
+                raise _Unknown
         return self.operands[name]
 
     def statement(self, statement: Statement) -> None:
+        if not statement.results:
+            raise FileError(statement.location, "the results of the statement have no names")
         if not statement.operator:
             self.store(statement, [self.operand(statement.arguments[0])])
         elif statement.operator in ("shape", "constant"):
@@ -158,7 +205,9 @@ class _Building:
     def folded(self, statement: Statement) -> MLOperand:
         """Return the constant of `shape(x)`, or of `constant(dataType=, shape=, data=)`."""
         if statement.operator == "shape":
-            sizes = np.array(self.operand(statement.arguments[0]).shape, np.int64)
+            if len(statement.arguments) != 1 or not self.is_operand(statement.arguments[0]):
+                raise FileError(statement.location, "shape takes one operand", got=f"{len(statement.arguments)} arguments")
+            sizes = np.array(self.operand(_reference(statement.arguments[0], statement)).shape, np.int64)
             return self.builder.constant({"dataType": "int64", "shape": [sizes.size]}, sizes)
         options = statement.options
         try:
@@ -180,6 +229,7 @@ class _Building:
                 hint += " Names like this are ONNX's: load the ONNX model itself."
             raise FileError(statement.location, f"unknown operator '{statement.operator}'", hint=hint.strip())
         operands, options = self.split(statement, form)
+        self.check_given(statement, form, {n.partition("[")[0] for n in operands}, form.operands)
         try:
             options = rewritten(form.name, operands, options)
         except Refusal as refusal:
@@ -230,7 +280,7 @@ class _Building:
 
     def is_operand(self, value: Any) -> bool:
         return isinstance(value, OperandReference) or (
-            isinstance(value, str) and (value in self.operands or value in self.constants)
+            isinstance(value, str) and (value in self.operands or value in self.constants or value in self.unknown)
         )
 
     def add_operand(self, statement: Statement, operands: dict[str, MLOperand], name: str, value: Any) -> None:
@@ -290,8 +340,11 @@ class _Building:
                     allowed=", ".join(names) or "none",
                     hint=nearest(name, names),
                 )
-        given = {n.partition("[")[0] for n in operands} | set(options)
-        missing = [camel(n) for n in form.required if n not in given]
+        self.check_given(statement, form, {n.partition("[")[0] for n in operands} | set(options), form.required)
+
+    def check_given(self, statement: Statement, form: CallForm, given: set[str], names: tuple[str, ...]) -> None:
+        """Refuse a call without an operand or argument that is required."""
+        missing = [camel(n) for n in form.required if n in names and n not in given]
         if form.name == "cast" and "dataType" in missing:
             missing = ["the type ('to')"]
         if missing:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from functools import cached_property
 from types import TracebackType
 from typing import Any
 
@@ -13,31 +14,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, ml
+from webnn_wgpu.api.progress import Progress
+from webnn_wgpu.api.tuning import Tuning, TuningSource, tune_graphs
 from webnn_wgpu.formats.document import Document, DynamicDimension, TensorDeclaration
 from webnn_wgpu.formats.reading import ConstantArrays, read
 
-from .building import build, used_names
+from ..description import Placed, Placement, ValueInfo
+from ..timing import Profile, Span, compute, span, watched
+from ..tuning import with_file_beside
+from .building import assemble, build, used_names
+from .dynamic import Shape, dynamic_dimensions, symbolic
 
 Array = NDArray[Any]
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """An input or output of a graph file.
-
-    Attributes:
-        name: its name.
-        shape: its sizes; a string is the name of a dynamic dimension. None for an output that is not computed yet.
-        dtype: its type, as a numpy dtype; None for an output that is not computed yet.
-    """
-
-    name: str
-    shape: tuple[int | str, ...] | None
-    dtype: np.dtype[Any] | None
-
-    def __str__(self) -> str:
-        sizes = "?" if self.shape is None else ", ".join(map(str, self.shape))
-        return f"{self.name}: {self.dtype or '?'}[{sizes}]"
 
 
 def load_webnn(
@@ -48,6 +36,7 @@ def load_webnn(
     manifest: str | os.PathLike[str] | None = None,
     override_dims: Mapping[str, int] | None = None,
     cache_size: int = 8,
+    tuning: TuningSource = None,
     **options: Any,
 ) -> WebNNModel:
     """Load a `.webnn` file, or its JSON form.
@@ -60,7 +49,8 @@ def load_webnn(
         manifest: the manifest of a blob of weights.
         override_dims: sizes of dynamic dimensions, by name.
         cache_size: number of sets of sizes whose graphs are kept, at least 1.
-        options: for `MLGraphBuilder.build`.
+        tuning: as for `MLGraphBuilder.build`; a file `NAME.tuning.json` beside the file is used too.
+        options: further options of `MLGraphBuilder.build`.
 
     Returns:
         The model, compiled already if all sizes are known.
@@ -70,9 +60,14 @@ def load_webnn(
         MLTypeError: a file that is wrong. The message begins with file, line and column.
         NotSupportedError: an operator that the device cannot run.
     """
-    document = read(path)
-    arrays = ConstantArrays(document, weights, manifest)
-    return WebNNModel(document, arrays, context or ml.create_context(), override_dims or {}, options, cache_size)
+    options["tuning"] = with_file_beside(tuning, path)
+    with watched() as watch:
+        with span("load", "the file"):
+            document = read(path)
+        arrays = ConstantArrays(document, weights, manifest)
+        model = WebNNModel(document, arrays, context or ml.create_context(), override_dims or {}, options, cache_size)
+    model.loading = tuple(watch.spans)
+    return model
 
 
 class WebNNModel:
@@ -83,7 +78,9 @@ class WebNNModel:
     Attributes:
         context: where it runs.
         name: the graph's name.
-        inputs, outputs: the graph's inputs and outputs as the file declares them.
+        inputs: the graph's inputs as the file declares them.
+        dims: sizes of dynamic dimensions that are fixed.
+        loading: what the model's loading took.
     """
 
     def __init__(
@@ -99,18 +96,42 @@ class WebNNModel:
             raise MLTypeError("cache_size must be an integer", operator="load", got=str(cache_size), allowed="at least 1")
         self._cache_size = cache_size
         self.context, self.name = context, document.name
-        self._document, self._arrays, self._sizes, self._options = document, arrays, dict(sizes), dict(options)
+        self._document, self._arrays, self.dims, self._options = document, arrays, dict(sizes), dict(options)
         self._used = used_names(document)
         self._graphs: OrderedDict[tuple[tuple[str, int], ...], MLGraph] = OrderedDict()
-        self.inputs = tuple(TensorInfo(d.public_name, _shown(d), np.dtype(d.data_type)) for d in document.inputs)
-        self.outputs = tuple(TensorInfo(o.name, None, None) for o in document.outputs)
+        self.inputs = tuple(ValueInfo(d.public_name, _shown(d), np.dtype(d.data_type)) for d in document.inputs)
+        self.loading: tuple[Span, ...] = ()
         if not self._open():
-            self._graph(self._sizes)
+            self._graph(self.dims)
+
+    @cached_property
+    def outputs(self) -> tuple[ValueInfo, ...]:
+        """The graph's outputs. A size that depends on several dynamic dimensions is None."""
+        types: dict[str, np.dtype[Any]] = {}
+
+        def shapes(sizes: Mapping[str, int]) -> list[Shape]:
+            with ml.create_context(backend="reference") as context:
+                _, outputs = assemble(self._document, self._arrays, context, sizes)
+                types.update({name: np.dtype(operand.data_type) for name, operand in outputs.items()})
+                return [tuple(operand.shape) for operand in outputs.values()]
+
+        found = symbolic(self.dynamic_dimensions, self.dims, shapes)
+        return tuple(ValueInfo(o.name, shape, types[o.name]) for o, shape in zip(self._document.outputs, found, strict=True))
+
+    @property
+    def dynamic_dimensions(self) -> dict[str, int]:
+        """The names of dynamic dimensions, with their largest sizes."""
+        return dynamic_dimensions(self._document)
+
+    @property
+    def placement(self) -> Placement:
+        """Where each operator runs: on the device, as a graph runs there as a whole or is refused."""
+        nodes = self.graphs[-1].source.nodes if self.graphs else ()
+        return Placement(Placed(node.label or f"{node.op}_{i}", node.op, "device") for i, node in enumerate(nodes))
 
     def _open(self) -> list[str]:
         """Return the names of dimensions without a size."""
-        names = (d.name for i in self._document.inputs for d in i.shape if isinstance(d, DynamicDimension))
-        return [n for n in dict.fromkeys(names) if n not in self._sizes]
+        return [n for n in self.dynamic_dimensions if n not in self.dims]
 
     @property
     def graph(self) -> MLGraph:
@@ -127,7 +148,7 @@ class WebNNModel:
                 got=", ".join(missing),
                 hint="override_dims sets them.",
             )
-        return self._graph(self._sizes)
+        return self._graph(self.dims)
 
     @property
     def graphs(self) -> tuple[MLGraph, ...]:
@@ -141,7 +162,10 @@ class WebNNModel:
 
     def _graph(self, sizes: Mapping[str, int]) -> MLGraph:
         key = tuple(sorted(sizes.items()))
-        graph = self._graphs.pop(key, None) or build(self._document, self._arrays, self.context, sizes, **self._options)
+        graph = self._graphs.pop(key, None)
+        if graph is None:
+            with span("compile", f"{len(self._document.statements)} operators"):
+                graph = build(self._document, self._arrays, self.context, sizes, **self._options)
         self._graphs[key] = graph
         if len(self._graphs) > self._cache_size:
             self._graphs.popitem(last=False)[1].destroy()
@@ -164,13 +188,13 @@ class WebNNModel:
         for name in feeds:
             if name not in known:
                 raise MLTypeError("unknown input", operator="run", got=repr(name), allowed=", ".join(known) or "none")
-        names = [o.name for o in self.outputs]
+        names = [o.name for o in self._document.outputs]
         wanted = names if outputs is None else list(outputs)
         for name in wanted:
             if name not in names:
                 raise MLTypeError("unknown output", operator="run", got=repr(name), allowed=", ".join(names))
         arrays: dict[str, Array] = {}
-        sizes = dict(self._sizes)
+        sizes = dict(self.dims)
         for name, declaration in known.items():
             if name not in feeds:
                 if declaration.name in self._used:
@@ -179,12 +203,48 @@ class WebNNModel:
             array = _checked(declaration, feeds[name], sizes)
             if declaration.name in self._used:
                 arrays[name] = array
-        results = self.context.compute(self._graph(sizes), arrays)
+        results = compute(self.context, self._graph(sizes), arrays)
         return {name: results[name] for name in names if name in wanted}
 
     def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
         """Run the model in the background and return a promise of what `run` returns."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
+
+    def profile(self, feeds: Mapping[str, Any]) -> Profile:
+        """Run the model once, step by step, and return what each step and each kernel took.
+
+        Args:
+            feeds: as for `run`.
+
+        Returns:
+            The times, with those of the model's loading; `print` shows them as a table. The results are in `outputs`.
+
+        Raises:
+            MLTypeError: as `run` does.
+        """
+        with watched() as watch:
+            watch.spans += self.loading
+            start = time.perf_counter()
+            outputs = self.run(feeds)
+            wall_ms = (time.perf_counter() - start) * 1e3
+        return watch.profile(outputs, wall_ms)
+
+    def tune(self, feeds: Mapping[str, Any], *, save: bool = True, progress: Progress | None = None) -> Tuning:
+        """Measure the kernel variants for the model's operators with the sizes of these inputs; see `MLGraph.tune`.
+
+        The model itself stays as it is: load it again to have it compiled with the results.
+
+        Args:
+            feeds: as for `run`.
+            save: whether to add the results to the user's cache. `Tuning.save` writes `NAME.tuning.json` instead.
+            progress: called as `progress(done, total, what)`, with numbers of operators and the one that is measured next.
+
+        Raises:
+            MLTypeError, NotSupportedError: as `run` and `MLGraph.tune` do.
+        """
+        with watched() as watch:
+            self.run(feeds)
+        return tune_graphs(list(watch.inputs), save, progress)
 
     def destroy(self) -> None:
         """Free the memory of the model's graphs. The model compiles again when it runs."""
@@ -198,7 +258,8 @@ class WebNNModel:
         self.destroy()
 
     def __repr__(self) -> str:
-        return f"WebNNModel({self.name}: {', '.join(map(str, self.inputs))} -> {', '.join(o.name for o in self.outputs)})"
+        inputs, outputs = ", ".join(map(str, self.inputs)), ", ".join(o.name for o in self._document.outputs)
+        return f"WebNNModel({self.name}: {inputs} -> {outputs})"
 
 
 def _shown(declaration: TensorDeclaration) -> tuple[int | str, ...]:

@@ -60,6 +60,7 @@ function details() {
       ["type", code(box.type)],
       ["time", time === null ? "" : duration(time)],
       ["error", box.error === null ? "" : figure(box.error)],
+      ["from", box.places.join(", ")],
       ["computes", box.origins.length > 1 || box.origins[0] !== box.label ? origins(box) : ""],
     ]),
   );

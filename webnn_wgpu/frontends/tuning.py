@@ -10,7 +10,7 @@ from webnn_wgpu.api.tuning import TuningSource
 
 
 def with_file_beside(tuning: TuningSource, source: object) -> TuningSource:
-    """Return what `tuning` names and then, if there is one, the file `NAME.tuning.json` beside `NAME.onnx`.
+    """Return what `tuning` names and then, if there is one, the file `NAME.tuning.json` beside the model.
 
     Args:
         tuning: the argument; False stays as it is.

@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, cast
 
 from webnn_wgpu import MLTypeError, NotSupportedError
 
@@ -46,21 +47,31 @@ def sidecar(source: object) -> dict[str, int]:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise NotSupportedError(f"{path.name} is not JSON: {error}") from error
-    if not isinstance(content, dict) or not all(type(v) is int and v >= 0 for v in content.values()):
+    if not isinstance(content, dict):
         raise NotSupportedError(f"{path.name} must map names of dimensions to sizes")
-    return content
+    members = cast("dict[str, Any]", content)
+    sizes: Any = members.get("freeDimensionOverrides", members)
+    if not isinstance(sizes, dict) or not all(type(v) is int and v >= 0 for v in cast("dict[str, Any]", sizes).values()):
+        raise NotSupportedError(f"{path.name} must map names of dimensions to sizes")
+    return cast("dict[str, int]", sizes)
 
 
 def default_size(name: str | None) -> int:
     """Return the size that a symbolic dimension has where nothing says otherwise.
 
     Example:
-        >>> from webnn_wgpu.frontends.onnx.dims import default_size
+        >>> from webnn_wgpu.frontends.dims import default_size
         >>> default_size("batch_size"), default_size("sequence_length"), default_size("past_sequence_length")
         (1, 128, 0)
     """
+    size = usual_size(name)
+    return OTHERWISE if size is None else size
+
+
+def usual_size(name: str | None) -> int | None:
+    """Return the size that is usual for the name of a dimension; None if the name says nothing."""
     lowered = (name or "").lower()
-    return next((size for pattern, size in DEFAULTS if re.fullmatch(pattern, lowered)), OTHERWISE)
+    return next((size for pattern, size in DEFAULTS if re.fullmatch(pattern, lowered)), None)
 
 
 def settle(shape: Sequence[Dimension] | None, sizes: Mapping[str, int], what: str = "the input") -> tuple[int, ...]:
@@ -75,7 +86,7 @@ def settle(shape: Sequence[Dimension] | None, sizes: Mapping[str, int], what: st
         MLTypeError: the rank is not known.
 
     Example:
-        >>> from webnn_wgpu.frontends.onnx.dims import settle
+        >>> from webnn_wgpu.frontends.dims import settle
         >>> settle(("batch", "past + seq", 64), {"seq": 5, "past": 3})
         (1, 8, 64)
     """

@@ -1,0 +1,173 @@
+"""JavaScript modules: node runs them against a recorder, and what they build computes what the graph does."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import webnn_wgpu as wn
+from tests.formats.test_writing import NAMES
+from tests.kernels.operators import Call, calls
+from tests.support import op_graph
+from webnn_wgpu.api.signatures import call_form, camel, operator_names
+from webnn_wgpu.core.data_types import numpy_dtype, of_tensor_bytes
+from webnn_wgpu.exporters.javascript import to_javascript
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+NODE = shutil.which("node")
+pytestmark = pytest.mark.skipif(NODE is None, reason="node is not installed")
+
+RECORDER = __file__.replace("test_javascript.py", "recorder.mjs")
+IN_OPTIONS = {"triangular": ("upper", "diagonal")}
+"""Arguments by position in Python that are options in JavaScript."""
+ALONE = {"argMax": ("axes", "selectLastIndex"), "argMin": ("axes", "selectLastIndex"), "softplus": ("steepness",)}
+"""Options that the specification does not have."""
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[wn.MLContext]:
+    with wn.ml.create_context(backend="reference") as context:
+        yield context
+
+
+def forms() -> dict[str, Any]:
+    """Return what the recorder knows of each operator: number of operands, names of arguments and options."""
+    found: dict[str, Any] = {}
+    for name in operator_names():
+        if name.startswith("x."):
+            continue
+        form = call_form(name)
+        arguments = [a for a in form.arguments if a not in IN_OPTIONS.get(name, ())]
+        options = [camel(o) for o in (*form.operands[len(form.positional) :], *form.annotations) if o not in arguments]
+        options = [o for o in options if o not in ALONE.get(name, ())]
+        found[name] = {
+            "operands": len(form.positional),
+            "arguments": [camel(a) for a in arguments],
+            "options": [*options, "label"],
+            "list": form.returns.startswith("list"),
+        }
+    return found
+
+
+def recorded(module: Path, *weights: Path) -> Any:
+    forms_file = module.with_name("forms.json")
+    forms_file.write_text(json.dumps(forms()))
+    assert NODE is not None
+    done = subprocess.run(
+        [NODE, RECORDER, str(module), str(forms_file), *map(str, weights)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def value(found: Any, operands: dict[int, Any]) -> Any:
+    if isinstance(found, list):
+        return [value(v, operands) for v in found]
+    if isinstance(found, dict):
+        if "operand" in found:
+            return operands[found["operand"]]
+        return int(found["integer"]) if "integer" in found else float(found["number"].replace("Infinity", "inf"))
+    return found
+
+
+def replayed(record: Any, context: wn.MLContext) -> wn.MLGraph:
+    builder = wn.MLGraphBuilder(context)
+    operands: dict[int, Any] = {}
+    for call in record["calls"]:
+        match call["method"]:
+            case "input":
+                operands[call["id"]] = builder.input(call["name"], call["type"])
+            case "constant":
+                kind, shape = call["type"]["dataType"], call["type"]["shape"]
+                data = np.frombuffer(base64.b64decode(call["data"]), np.uint8)
+                array = of_tensor_bytes(data, kind, int(np.prod(shape))) if "int4" in kind else data.view(numpy_dtype(kind))
+                operands[call["id"]] = builder.constant(call["type"], array.reshape(shape))
+            case method:
+                given = [value(v, operands) for v in call["operands"]]
+                given += [value(v, operands) for v in call["arguments"].values()]
+                options = {n: value(v, operands) for n, v in call["options"].items()}
+                result = getattr(builder, method)(*given, options)
+                results = result if isinstance(result, list) else [result]
+                operands.update(zip(call["results"], results, strict=False))
+    return builder.build({name: operands[i] for name, i in record["outputs"]})
+
+
+def check(graph: wn.MLGraph, feeds: dict[str, Any], context: wn.MLContext, folder: Path, *, exact: bool = True) -> None:
+    module = folder / "g.mjs"
+    module.write_text(to_javascript(graph))
+    record = recorded(module)
+    other = replayed(record, context)
+    expected, results = (context.compute(g, {n: feeds[n] for n in g.inputs}) for g in (graph, other))
+    assert list(results) == list(expected)
+    for name, array in expected.items():
+        if exact:
+            np.testing.assert_array_equal(results[name], array)
+        else:
+            np.testing.assert_allclose(results[name], array, rtol=1e-4, atol=1e-5)
+    assert [name for name, _ in record["inputs"]] == list(graph.inputs)
+
+
+FEW = {call.name: call for call in reversed(calls())}
+NO_COMPOSITION = frozenset(
+    """x.bitcast x.cache_update x.bitwise_and x.bitwise_or x.bitwise_xor x.shift_left x.shift_right x.grid_sample
+    x.round_bfloat16 x.round_float8 x.scatter_elements x.scatter_nd x.top_k""".split()
+)
+"""Operators whose first call has no composition of WebNN's operators."""
+
+
+@pytest.mark.parametrize("call", [c for c in FEW.values() if c.name not in NO_COMPOSITION], ids=str)
+def test_a_module_of_each_operator_builds_the_same_graph(call: Call, tmp_path: Path, reference: wn.MLContext) -> None:
+    arrays = call.arrays()
+    graph = reference._compile(op_graph(call.name, arrays, call.attrs, call.constants), None, (), "test")
+    feeds = {str(i): a for i, a in enumerate(arrays) if a is not None}
+    check(graph, feeds, reference, tmp_path, exact=not call.name.startswith("x."))
+
+
+@pytest.mark.parametrize("call", [c for c in FEW.values() if c.name in NO_COMPOSITION], ids=str)
+def test_operators_without_a_composition_are_refused_by_name(call: Call, reference: wn.MLContext) -> None:
+    graph = reference._compile(op_graph(call.name, call.arrays(), call.attrs, call.constants), None, (), "test")
+    with pytest.raises(wn.NotSupportedError, match=rf"save\('test'\): {call.name} has no composition"):
+        to_javascript(graph)
+
+
+def test_weights_in_a_file(tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [4, 64]})
+    weights = builder.constant(np.random.default_rng(0).random((64, 8), np.float32))
+    half = builder.constant(np.arange(8, dtype=np.float16))
+    graph = builder.build(
+        {"y": builder.matmul(x, weights), "h": builder.neg(half), "n": builder.add(x, builder.constant(np.nan))}
+    )
+    graph.save(tmp_path / "g.mjs")
+    assert {p.name for p in tmp_path.iterdir()} == {"g.mjs", "g.weights", "g.manifest.json"}
+    record = recorded(tmp_path / "g.mjs", tmp_path / "g.weights", tmp_path / "g.manifest.json")
+    feeds = {"x": np.ones((4, 64), np.float32)}
+    expected, results = (reference.compute(g, feeds) for g in (graph, replayed(record, reference)))
+    for name, array in expected.items():
+        np.testing.assert_array_equal(results[name], array)
+    first = (tmp_path / "g.mjs").read_bytes()
+    graph.save(tmp_path / "g.mjs")
+    assert (tmp_path / "g.mjs").read_bytes() == first
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_survive(name: str, tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input(name, {"dataType": "float32", "shape": [2]})
+    graph = builder.build({f"{name}!": builder.relu(x, label=name), "__proto__": builder.neg(x)})
+    module = tmp_path / "g.mjs"
+    module.write_text(to_javascript(graph))
+    assert "</script" not in module.read_text()
+    record = recorded(module)
+    assert [n for n, _ in record["inputs"]] == [name]
+    assert {n for n, _ in record["types"]} == {f"{name}!", "__proto__"}
+    assert [c["options"].get("label") for c in record["calls"] if c["method"] == "relu"] == [name]

@@ -1,0 +1,170 @@
+"""ONNX models: the checker accepts them, onnxruntime computes the same, and our importer too."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import ml_dtypes
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+
+import webnn_wgpu as wn
+from examples.models import bert, mobilenet_v2, quantized
+from tests.formats.test_writing import NAMES
+from tests.kernels.operators import Call, calls
+from tests.support import op_graph
+from webnn_wgpu.exporters.onnx import to_onnx
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def reference() -> Iterator[wn.MLContext]:
+    with wn.ml.create_context(backend="reference") as context:
+        yield context
+
+
+def run(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
+    """Check a model and run it in onnxruntime."""
+    onnx.checker.check_model(model, full_check=True)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return session.run(None, {i.name: feeds[i.name] for i in session.get_inputs()})
+
+
+def assert_close(results: list[Any], expected: Mapping[str, Any], rounding: int = 0) -> None:
+    for result, array in zip(results, expected.values(), strict=True):
+        assert (result.dtype, result.shape) == (array.dtype, array.shape)
+        if array.dtype.kind != "f":
+            difference = np.abs(result.astype(np.float64) - array.astype(np.float64))
+            assert difference.max(initial=0) <= rounding
+            continue
+        largest = max(1.0, float(np.abs(array[np.isfinite(array)], dtype=np.float64).max(initial=0)))
+        relative, absolute = (8e-3, 4e-3) if array.dtype == np.float16 else (2e-4, 2e-5)
+        np.testing.assert_allclose(
+            result.astype(np.float64), array.astype(np.float64), rtol=relative, atol=absolute * largest, equal_nan=True
+        )
+
+
+WITHOUT = frozenset({"x.bitcast"})
+"""Operators that ONNX does not have."""
+
+
+@pytest.mark.parametrize("call", [c for c in calls() if c.name not in WITHOUT], ids=str)
+def test_calls_of_all_operators(call: Call, reference: wn.MLContext) -> None:
+    arrays = call.arrays()
+    graph = reference._compile(op_graph(call.name, arrays, call.attrs, call.constants), None, (), "test")
+    feeds = {name: arrays[int(name)] for name in graph.inputs}
+    # onnxruntime interpolates integers in float32, where halves are not exact.
+    rounding = 1 if str(call).startswith("resample2d-linear-uint8") else 0
+    assert_close(run(to_onnx(graph), feeds), reference.compute(graph, feeds), rounding)
+
+
+def test_what_onnx_does_not_have_is_refused_by_name(reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [2]})
+    graph = builder.build({"y": builder.ext.bitcast(x, "int32", label="bits")})
+    with pytest.raises(wn.NotSupportedError, match=r"\('bits'\): x.bitcast has no composition"):
+        to_onnx(graph)
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [1, 1, 8, 8]})
+    graph = builder.build({"y": builder.average_pool2d(x, window_dimensions=[2, 2], dilations=[2, 2], label="p")})
+    assert to_onnx(graph).opset_import[0].version == 21
+    with pytest.raises(
+        wn.NotSupportedError, match=r"\('p'\): averagePool2d needs a newer .* got opset 18; allowed: at least 19"
+    ):
+        to_onnx(graph, opset=18)
+
+
+@pytest.mark.parametrize("model", [mobilenet_v2, bert, quantized], ids=lambda m: m.__name__)
+def test_models_become_graph_files_and_onnx_again(model: Any, tmp_path: Path, reference: wn.MLContext) -> None:
+    onnx.save(model(), tmp_path / "model.onnx")
+    source = tmp_path / "model.onnx"
+    sizes = {d.dim_param: 2 for i in onnx.load(source).graph.input for d in i.type.tensor_type.shape.dim if d.dim_param}
+    wn.convert(source, tmp_path / "g.webnn", override_dims=sizes)
+    wn.convert(tmp_path / "g.webnn", tmp_path / "again.onnx")
+    graph = wn.MLGraph.load(tmp_path / "g.webnn", context=reference)
+    random = np.random.default_rng(0)
+    feeds = {
+        name: random.integers(0, 2, t.shape).astype(t.data_type)
+        if "int" in t.data_type
+        else random.standard_normal(t.shape).astype(t.data_type)
+        for name, t in graph.inputs.items()
+    }
+    session = onnxruntime.InferenceSession(str(source), providers=["CPUExecutionProvider"])
+    # The importer may leave out inputs of masks that are all ones.
+    given = {i.name: feeds.get(i.name, np.ones([sizes.get(d, d) for d in i.shape], np.int64)) for i in session.get_inputs()}
+    expected = dict(zip([o.name for o in session.get_outputs()], session.run(None, given), strict=True))
+    assert_close(run(onnx.load(tmp_path / "again.onnx"), feeds), expected)
+
+
+def test_external_data_and_determinism(tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [4, 64]})
+    weights = builder.constant(np.random.default_rng(0).random((64, 8), np.float32))
+    packed = builder.constant({"dataType": "int4", "shape": [3]}, np.array([-8, 7, 1], ml_dtypes.int4))
+    scale, zero = (
+        builder.constant(np.ones(1, np.float32)),
+        builder.constant({"dataType": "int4", "shape": [1]}, np.zeros(1, ml_dtypes.int4)),
+    )
+    graph = builder.build({"y": builder.matmul(x, weights, label="p"), "w": builder.dequantize_linear(packed, scale, zero)})
+    graph.save(tmp_path / "g.onnx", external_data=True)
+    assert {p.name for p in tmp_path.iterdir()} == {"g.onnx", "g.onnx.data"}
+    first = {p.name: p.read_bytes() for p in tmp_path.iterdir()}
+    graph.save(tmp_path / "g.onnx", external_data=True)
+    assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == first
+    feeds = {"x": np.ones((4, 64), np.float32)}
+    session = onnxruntime.InferenceSession(str(tmp_path / "g.onnx"), providers=["CPUExecutionProvider"])
+    assert_close(session.run(None, feeds), reference.compute(graph, feeds))
+    model = onnx.load(tmp_path / "g.onnx")
+    assert [node.name for node in model.graph.node if node.op_type == "MatMul"] == ["p"]
+    assert (model.ir_version, model.producer_name) == (10, "webnn_wgpu")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_survive(name: str, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input(name, {"dataType": "float32", "shape": [2]})
+    graph = builder.build({f"{name}!": builder.relu(x, label=name), "copy": builder.identity(x)})
+    model = to_onnx(graph)
+    assert_close(run(model, {name: np.float32([-1, 2])}), {"a": np.float32([0, 2]), "b": np.float32([-1, 2])})
+    assert [o.name for o in model.graph.output] == [f"{name}!", "copy"]
+    assert model.graph.node[0].name == name
+
+
+def test_dynamic_dimensions_stay(tmp_path: Path, reference: wn.MLContext) -> None:
+    (tmp_path / "g.webnn").write_text(
+        """webnn_graph "g" v2 {
+          inputs { x: f32[dyn("n", 8), 2, 3]; }
+          nodes { r = reshape(x, newShape=[{name: "n", maxSize: 8}, 6]); y = softmax(r, axis=1); }
+          outputs { y; }
+        }"""
+    )
+    wn.convert(tmp_path / "g.webnn", tmp_path / "g.onnx")
+    model = onnx.load(tmp_path / "g.onnx")
+    assert [d.dim_param or d.dim_value for d in model.graph.output[0].type.tensor_type.shape.dim] == ["n", 6]
+    x = np.random.default_rng(0).random((5, 2, 3), np.float32)
+    (result,) = run(model, {"x": x})
+    assert_close([result], wn.load(tmp_path / "g.webnn", reference).run({"x": x}))
+    wn.convert(tmp_path / "g.webnn", tmp_path / "again.webnn")
+    assert 'newShape=[{name: "n", maxSize: 8}, 6]' in (tmp_path / "again.webnn").read_text()
+    assert_close([result], wn.load(tmp_path / "again.webnn", reference).run({"x": x}))
+
+
+def test_a_dimension_that_cannot_stay_dynamic_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "g.webnn").write_text(
+        """webnn_graph "g" v2 {
+          inputs { x: f32[dyn("n", 8), 3]; }
+          nodes { y = slice(x, starts=[0, 0], sizes=[{name: "n", maxSize: 8}, 2], label="first"); }
+          outputs { y; }
+        }"""
+    )
+    with pytest.raises(
+        wn.NotSupportedError, match=r"the dimension 'n' cannot stay dynamic: sizes of slice depends on its size"
+    ):
+        wn.convert(tmp_path / "g.webnn", tmp_path / "again.webnn")

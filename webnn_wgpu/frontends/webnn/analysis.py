@@ -1,0 +1,94 @@
+"""What a graph file contains and what memory it would take, found without running anything."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+import numpy as np
+
+from webnn_wgpu import MLContext, MLTypeError, OutOfMemoryError, ml
+from webnn_wgpu.formats.document import Document, DynamicDimension
+from webnn_wgpu.formats.reading import ConstantArrays, read
+
+from ..description import Analysis, Memory, Placed, Placement, ValueInfo
+from ..dims import settle
+from .building import assemble, used_names
+
+
+def analyze(
+    path: str | os.PathLike[str],
+    context: MLContext | None = None,
+    *,
+    weights: str | os.PathLike[str] | None = None,
+    manifest: str | os.PathLike[str] | None = None,
+    override_dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> Analysis:
+    """Find out what a `.webnn` file, or its JSON form, contains and what memory it would take. Nothing is allocated or run.
+
+    Args:
+        path: the file.
+        context: what it would run on; the default context by default.
+        weights: the file of weights; see `load_webnn`.
+        manifest: the manifest of a blob of weights.
+        override_dims: sizes of dynamic dimensions, by name. Others get those of the usual names, at most their largest.
+        input_shapes: whole shapes, by name of the input.
+
+    Raises:
+        FileNotFoundError: no such file.
+        MLTypeError: a file that is wrong.
+    """
+    document = read(path)
+    context = context or ml.create_context()
+    sizes = _sizes(document, dict(override_dims or {}), input_shapes or {})
+    builder, outputs = assemble(document, ConstantArrays(document, weights, manifest), context, sizes)
+    inputs = tuple(ValueInfo(d.public_name, _shape(d.shape), np.dtype(d.data_type)) for d in document.inputs)
+    used = used_names(document)
+    constants = [c.declaration for c in document.constants if c.declaration.name in used]
+    counts = [(int(np.prod(cast("tuple[int, ...]", d.shape), dtype=np.int64)), d.data_type) for d in constants]
+    statements = [s for s in document.statements if s.operator]
+    plan, problem = None, ""
+    try:
+        plan = builder.plan(outputs)
+    except OutOfMemoryError as error:
+        problem = str(error)
+    return Analysis(
+        name=document.name,
+        inputs=inputs,
+        outputs=tuple(ValueInfo(n, tuple(o.shape), np.dtype(o.data_type)) for n, o in outputs.items()),
+        shapes={i.name: settle(i.shape, sizes) for i in inputs},
+        opsets={"webnn": document.version},
+        operators=dict(Counter(s.operator for s in statements).most_common()),
+        parameters=sum(count for count, _ in counts),
+        parameter_bytes=sum((count + 1) // 2 if "int4" in kind else count * np.dtype(kind).itemsize for count, kind in counts),
+        placement=Placement(Placed(s.results[0], s.operator, "device") for s in statements),
+        graphs=1,
+        dispatches=0 if plan is None else len(plan.dispatches),
+        memory=None if plan is None else Memory.of(plan),
+        problem=problem,
+        passes=() if problem else (builder.passes,),
+    )
+
+
+def _shape(shape: Sequence[int | DynamicDimension]) -> tuple[int | str, ...]:
+    return tuple(d.name if isinstance(d, DynamicDimension) else d for d in shape)
+
+
+def _sizes(document: Document, sizes: dict[str, int], shapes: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    """Return a size for each dynamic dimension: a given one, that of a given shape, or that of a usual name."""
+    for declaration in document.inputs:
+        shape = shapes.get(declaration.public_name)
+        if shape is not None and len(shape) != len(declaration.shape):
+            raise MLTypeError(
+                f"the shape of input '{declaration.public_name}' must have the rank of the input",
+                operator="analyze",
+                got=str(list(shape)),
+                allowed=f"rank {len(declaration.shape)}",
+            )
+        for i, size in enumerate(declaration.shape):
+            if isinstance(size, DynamicDimension) and size.name not in sizes:
+                sizes[size.name] = min(settle((size.name,), {})[0], size.max_size) if shape is None else shape[i]
+    return sizes

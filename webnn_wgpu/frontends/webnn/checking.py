@@ -1,0 +1,72 @@
+"""`check`: whether a graph file is valid, without a device."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from webnn_wgpu import ml
+from webnn_wgpu.formats.reading import ConstantArrays, read
+
+from .building import assemble, used_names
+from .dynamic import dynamic_dimensions
+
+BITS = {"int4": 4, "uint4": 4, "int8": 8, "uint8": 8, "float16": 16, "int64": 64, "uint64": 64}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checked:
+    """A valid graph file.
+
+    Attributes:
+        name: the graph's name.
+        inputs, outputs, operators, constants: numbers of them; constants that nothing uses are not counted.
+        constant_bytes: bytes of the constants.
+    """
+
+    name: str
+    inputs: int
+    outputs: int
+    operators: int
+    constants: int
+    constant_bytes: int
+
+
+def check(
+    path: str | os.PathLike[str],
+    *,
+    weights: str | os.PathLike[str] | None = None,
+    manifest: str | os.PathLike[str] | None = None,
+    override_dims: Mapping[str, int] | None = None,
+) -> Checked:
+    """Check a `.webnn` text or its JSON form: names, operators, options, shapes, types and files of weights.
+
+    Args:
+        path: the file.
+        weights: the file of weights; see `load_webnn`.
+        manifest: the manifest of a blob of weights.
+        override_dims: sizes of dynamic dimensions, by name. Others get their largest size.
+
+    Raises:
+        FileNotFoundError: no such file.
+        MLTypeError: a file that is wrong. `faults` are all faults that were found.
+        NotSupportedError: an operator that cannot run anywhere.
+    """
+    document = read(path)
+    sizes = {**dynamic_dimensions(document), **(override_dims or {})}
+    with ml.create_context(backend="reference") as context:
+        assemble(document, ConstantArrays(document, weights, manifest), context, sizes)
+    used = used_names(document)
+    constants = [c.declaration for c in document.constants if c.declaration.name in used]
+    bits = sum(math.prod(cast("tuple[int, ...]", d.shape)) * BITS.get(d.data_type, 32) for d in constants)
+    return Checked(
+        name=document.name,
+        inputs=len(document.inputs),
+        outputs=len(document.outputs),
+        operators=sum(1 for s in document.statements if s.operator),
+        constants=len(constants),
+        constant_bytes=bits // 8,
+    )
