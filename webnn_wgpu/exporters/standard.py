@@ -13,10 +13,10 @@ from webnn_wgpu.api.operand import MLOperand
 from webnn_wgpu.api.signatures import call_form, operator_names
 from webnn_wgpu.core.errors import NotSupportedError
 
-from . import networks
+from . import forms, networks
 from .compositions import COMPOSITIONS, Composing
 
-MODULES = (networks,)
+MODULES = (forms, networks)
 """Modules that add to `COMPOSITIONS`."""
 
 
