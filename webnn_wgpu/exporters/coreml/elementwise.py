@@ -223,8 +223,8 @@ def _dequantize(call: CoreCall) -> Var:
     kind = held(call.results[0][0])
     if call.data_type in ("int32", "uint32") and call.arrays[0] is None:
         raise call.refuse(f"integers from {EXACT_INTEGERS} on are not exact in float32")
-    centred = mb.sub(x=cast(x, kind), y=cast(_blocks(zero, shape), kind))
-    return mb.mul(x=centred, y=_blocks(scale, shape))
+    centered = mb.sub(x=cast(x, kind), y=cast(_blocks(zero, shape), kind))
+    return mb.mul(x=centered, y=_blocks(scale, shape))
 
 
 @writes("quantizeLinear")

@@ -59,9 +59,9 @@ def _cumulative_sum(call: CoreCall) -> Var:
 
 def _normalized(call: CoreCall, x: Var, axes: Sequence[int]) -> Var:
     """Return a value with mean 0 and variance 1 along dimensions."""
-    centred = mb.sub(x=x, y=mb.reduce_mean(x=x, axes=list(axes), keep_dims=True))
-    variance = mb.reduce_mean(x=mb.mul(x=centred, y=centred), axes=list(axes), keep_dims=True)
-    return mb.real_div(x=centred, y=mb.sqrt(x=mb.add(x=variance, y=call.number(call.attrs["epsilon"]))))
+    centered = mb.sub(x=x, y=mb.reduce_mean(x=x, axes=list(axes), keep_dims=True))
+    variance = mb.reduce_mean(x=mb.mul(x=centered, y=centered), axes=list(axes), keep_dims=True)
+    return mb.real_div(x=centered, y=mb.sqrt(x=mb.add(x=variance, y=call.number(call.attrs["epsilon"]))))
 
 
 def _spread(value: Var, axes: Sequence[int], rank: int) -> Var:
@@ -100,9 +100,9 @@ def _instance_normalization(call: CoreCall) -> Var:
 def _batch_normalization(call: CoreCall) -> Var:
     x, mean, variance, scale, bias = call.operands
     axis, rank = call.attrs["axis"], len(tuple(x.shape))
-    centred = mb.sub(x=x, y=_spread(mean, (axis,), rank))
+    centered = mb.sub(x=x, y=_spread(mean, (axis,), rank))
     deviation = mb.sqrt(x=mb.add(x=_spread(variance, (axis,), rank), y=call.number(call.attrs["epsilon"])))
-    return _scaled(call, mb.real_div(x=centred, y=deviation), scale, bias, (axis,))
+    return _scaled(call, mb.real_div(x=centered, y=deviation), scale, bias, (axis,))
 
 
 @writes("matmul")

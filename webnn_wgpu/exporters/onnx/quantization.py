@@ -43,8 +43,8 @@ def needed_opset(data_types: tuple[str, ...], shape: Shape, scale: Shape) -> int
 def _dequantize(call: OnnxCall) -> OnnxValue:
     operand, scale, zero = call.given
     if operand.data_type in ("int32", "uint32"):
-        centred = call.node("Sub", call.cast(operand, "int64"), call.cast(_expanded(call, zero, operand.shape), "int64"))
-        return call.node("Mul", call.cast(centred, call.data_type), _expanded(call, scale, operand.shape))
+        centered = call.node("Sub", call.cast(operand, "int64"), call.cast(_expanded(call, zero, operand.shape), "int64"))
+        return call.node("Mul", call.cast(centered, call.data_type), _expanded(call, scale, operand.shape))
     parameters, attributes = _parameters(call, operand.shape, scale, zero)
     if parameters:
         return call.node("DequantizeLinear", operand, *parameters, data_type=call.data_type, **attributes)

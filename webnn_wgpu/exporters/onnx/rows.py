@@ -112,11 +112,11 @@ def _batch_normalization(call: OnnxCall) -> OnnxValue:
         scale, bias = _filled(call, scale, size, 1, "scale"), _filled(call, bias, size, 0, "bias")
         return call.node("BatchNormalization", operand, scale, bias, mean, variance, epsilon=epsilon)
     shape = (size, *(1 for _ in operand.shape[axis + 1 :]))
-    centred = call.node("Sub", operand, call.reshape(mean, shape))
+    centered = call.node("Sub", operand, call.reshape(mean, shape))
     raised = call.node("Add", variance, call.scalar(epsilon, variance, "epsilon"))
     factor = call.node("Reciprocal", call.node("Sqrt", raised))
     factor = factor if scale is None else call.node("Mul", factor, scale)
-    scaled = call.node("Mul", centred, call.reshape(factor, shape))
+    scaled = call.node("Mul", centered, call.reshape(factor, shape))
     return scaled if bias is None else call.node("Add", scaled, call.reshape(bias, shape))
 
 
