@@ -163,7 +163,7 @@ def _block_calls(
     reason += ", b packed in a texture" if packing else ""
     factor_bytes = [math.prod(f.shape) * DATA_TYPES[f.data_type].size_bytes for f in (a, b)]
     parts_at_most = most_parts(low, own, factor_bytes) if block.whole else 1
-    tile, parts = _tile(kernel, low, a, own, choice, texture=packing is not None, most=parts_at_most)
+    tile, parts = _tile(kernel, low, a, own, choice, texture=packing is not None, width=size.N, most=parts_at_most)
     kernel.bind(Binding(name="a", access="read", element=a.data_type, quad=K % QUAD == 0), a.value)
     if packing:
         whole = replace(packing, transposed=b.transposed)
@@ -204,7 +204,15 @@ def _block_calls(
 
 
 def _tile(
-    kernel: ProductKernel, low: Lowering, a: Factor, size: ProductSize, choice: Choice, *, texture: bool, most: int
+    kernel: ProductKernel,
+    low: Lowering,
+    a: Factor,
+    size: ProductSize,
+    choice: Choice,
+    *,
+    texture: bool,
+    width: int,
+    most: int,
 ) -> tuple[tuple[int, int], PartialSums | None]:
     """Declare the parameters of a variant; return the rows and columns of its tiles, and the parts of its sums.
 
@@ -215,6 +223,7 @@ def _tile(
         size: sizes of the product.
         choice: the variant, and the tile that it may name.
         texture: whether the right factor is in a texture.
+        width: columns of the result, of which the product may be a block.
         most: how many parts there may be.
     """
     if choice.variant == "subgroup":
@@ -224,13 +233,13 @@ def _tile(
         kernel.features.append("subgroup")
         return (rows, int(lanes * quads * QUAD)), None
     if choice.variant == "tiled":
-        rows = most_rows(lambda rows: _rows_fit(low, a, size, rows))
+        rows = most_rows(lambda rows: _rows_fit(low, a, replace(size, N=width), rows))
         tile, count = low.target.costs.products.tile_and_parts(choice, size, most_rows=rows, most_parts=most)
         parts = PartialSums.of(size, tile, count)
         kernel.params |= {"tile": tile, "parted": parts is not None, "rest": size.K % (2 * tile.depth) > 0}
         return (tile.rows, tile.columns), parts
     if choice.variant == "gemv":
-        most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, size, rows))
+        most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, replace(size, N=width), rows))
         kernel.params["tile"] = tile = low.target.costs.products.row_tile(size, steps=size.K // QUAD, most_rows=most)
         declare_subgroups(kernel, low.caps)
         return (tile.rows, tile.columns), None
