@@ -63,8 +63,8 @@ class RowTile:
 def row_tile(size: ProductSize, *, most_rows: int, steps: int, busy_invocations: int) -> RowTile:
     """Return the widest tile whose workgroups keep the device busy, or else the narrowest.
 
-    Wide tiles leave less to add up in workgroup memory. Each share of a sum has a step to take, and there are shares for the
-    rows, whose results they store.
+    Wide tiles leave less to add up in workgroup memory. A sum has at least as many shares as the tile has rows, because the
+    shares store the results of the rows. More shares than steps, rounded up to a power of two, would have no work.
 
     Args:
         size: the sizes of the product.

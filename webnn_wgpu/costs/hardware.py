@@ -1,7 +1,7 @@
 """Costs of GPUs. An adapter of unknown type counts as a GPU.
 
 No GPU has been measured yet. Figures marked as assumed are those of the software adapter. Figures marked as estimated follow
-from what is known about GPUs.
+from published facts about GPUs.
 """
 
 from __future__ import annotations
@@ -106,11 +106,11 @@ class HardwareRows(RowCosts):
         return Choice("workgroup", "hardware adapter")
 
     def parts(self, workgroups: int, items: int, lanes: int) -> int:
-        """Return the parts that make some hundred workgroups, each invocation with a hundred items at least. Estimated."""
+        """Return the number of parts for about 256 workgroups, with at least 128 items per invocation. Estimated."""
         return min(-(-256 // workgroups), -(-items // lanes) // 128)
 
     def reads_again(self, held: int, rows: int) -> bool:
-        """Return False: what registers hold is stored from there."""
+        """Return False: a kernel stores the items of a row from its registers."""
         return False
 
 
@@ -146,7 +146,7 @@ _DEVICE_BYTES_PER_NS = 1000.0
 """Bytes that all cores together read per ns from that cache. Assumed."""
 
 _DEPENDENT_DISPATCH_NS = 10_000.0
-"""Time of a dispatch that reads what the dispatch before it wrote. Assumed.
+"""Time of a dispatch that reads the results of the preceding dispatch. Assumed.
 
 The host records it in 1.5 us. The device waits for the preceding dispatch, makes its writes visible, starts workgroups, and
 reads the uniforms, the state and the first weights one after the other. For programs that create their bind groups in each
@@ -157,7 +157,8 @@ _SEQUENCE_STEP_NS = 1500.0
 """Time of a step of the `sequence` kernel besides reading weights: barriers and dependent arithmetic. Assumed."""
 
 _LONGEST_DISPATCH_NS = 500_000_000.0
-"""Time that a dispatch may take. Windows ends one after 2 s, and a small GPU may take several times what is estimated."""
+"""The maximum estimated time of a dispatch. Windows ends a dispatch after 2 s, and a small GPU may take several times as long
+as the estimate."""
 
 _STEP_ROWS = 2
 """Batch rows for which the `steps` kernel reads the weights once."""
@@ -170,10 +171,10 @@ _MOST_SEQUENCE_ROWS = 4
 class HardwareRecurrent(RecurrentCosts):
     """Costs of recurrent networks on a GPU.
 
-    One workgroup makes all steps on one core, and reads what its registers do not hold of the weights in every step. A dispatch
-    per step reads them with all cores, but waits for the preceding dispatch. For one batch row, both are estimated to take as
-    long at 1.15 MB of weights: 268 units of lstm and 312 of gru in float32, 380 and 440 in float16. Where gru resets before the
-    product, a step takes two dispatches, so the limit is 2.45 MB.
+    One workgroup computes all time steps on one core. In every step, it reads the weights that its registers do not hold. A
+    dispatch per step reads them with all cores, but waits for the preceding dispatch. For one batch row, the estimates of both
+    are equal at 1.15 MB of weights: 268 units of lstm and 312 of gru in float32, 380 and 440 in float16. If gru resets before
+    the product, a step takes two dispatches, so the limit is 2.45 MB.
 
     Attributes:
         cores: cores of the GPU.
@@ -234,7 +235,7 @@ def costs_of(caps: Caps) -> Costs:
         # Assumed: 5 us at 10 Tera multiply-adds per second, and 1 TB/s of a cache.
         part_work=5e7,
         part_result_work=80,
-        gemv_rows=MOST_ROWS,  # assumed; a tile would compute 32 rows to keep these
+        gemv_rows=MOST_ROWS,  # Assumed. A tile would compute 32 rows to keep these.
         integer_rows=MOST_ROWS,  # assumed
         kind="unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU",
     )

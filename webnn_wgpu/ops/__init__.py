@@ -1,6 +1,6 @@
-"""The operators. `OPS` holds every one by name; the list of modules below is all there is to registering.
+"""The operators. `OPS` holds each operator by name. The list of modules below registers them.
 
-A name is the specification's, or `x.name` for an extension operator, which is a method of `MLGraphBuilder.ext`.
+A name is the specification's name. Extension operators are named `x.name` and are methods of `MLGraphBuilder.ext`.
 """
 
 from __future__ import annotations

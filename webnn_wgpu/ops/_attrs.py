@@ -1,4 +1,4 @@
-"""Options and arguments of operators: their declared kinds, and the conversion of what a caller gave into canonical values."""
+"""Options and arguments of operators: their declared kinds, and the conversion of a caller's values to canonical form."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Attr:
     """One argument or option of an operator.
 
     Attributes:
-        name: Python name; the specification's is its camelCase form.
-        kind: what it may be. `uint`/`uints`: range-enforced unsigned long (a list of them); `float`/`floats`: finite (a list
-            of them); `number`: any int or float including NaN and infinities; `splits`: an unsigned int or a list of them;
-            `activations`: a list of names, or of pairs of an operator's name and its options; `made`: what the builder's
-            method has made and checked itself.
-        default: value when absent; `REQUIRED` has none; None means absent.
-        allowed: the values of an `enum` or `data_type`, the names among `activations`.
+        name: the Python name. The specification's name is its camelCase form.
+        kind: the kind of the accepted values. A `uint` is a range-enforced unsigned long, and `uints` is a list of them. A
+            `float` is a finite number, and `floats` is a list of them. A `number` is any int or float, including NaN and
+            infinities. `splits` is an unsigned int or a list of them. `activations` is a list of operator names, or of pairs
+            of an operator name and its options. `made` is a value that the builder's method creates and validates itself.
+        default: the value if the caller gives none. `REQUIRED` means that the caller must give a value. None means absent.
+        allowed: the values of an `enum` or `data_type`, or the names among `activations`.
     """
 
     name: str
@@ -70,13 +70,13 @@ def _int(attr: Attr, value: Any, fail: Fail) -> int:
 
 
 def _scalar(value: Any) -> int | float | None:
-    """Return a Python or numpy number as an int or float; None for anything else, booleans included."""
+    """Return a Python or numpy number as an int or float, or None for any other value, booleans included."""
     plain = cast("Any", value).item() if isinstance(value, np.generic) else value
     return None if isinstance(plain, bool) or not isinstance(plain, int | float) else plain
 
 
 def _integer(attr: Attr, value: Any, fail: Fail) -> int:
-    # Integral floats pass, as they do in JavaScript; a fraction is more likely a mistake than a wish to truncate.
+    # JavaScript accepts integral floats, too. A fraction is more likely a mistake than a request to truncate.
     number = _scalar(value)
     if number is None:
         raise fail(f"{attr.name} must be an integer", got=f"{quoted(value)} ({type(value).__name__})")
@@ -90,8 +90,8 @@ def _uints(attr: Attr, value: Any, fail: Fail) -> tuple[int, ...]:
 
 
 def list_items(attr: Attr, value: Any, kind: str, fail: Fail) -> list[Any]:
-    """Return the items of a list that was given for `attr`; `kind` is what they should be, for the message."""
-    # Sets have no order, and the items of strings and mappings are hardly what is meant.
+    """Return the items of the list that a caller gave for `attr`. The error message names `kind` as their expected kind."""
+    # Sets have no order. A caller who gives a string or a mapping hardly means its items.
     ordered = not isinstance(value, str | bytes | bytearray | Mapping | AbstractSet)
     try:
         items: list[Any] | None = list(islice(iter(value), MAX_ITEMS + 1)) if ordered else None

@@ -1,4 +1,4 @@
-"""What gru, lstm and their cells share before they are lowered: options, checks, and the walk through the steps in numpy."""
+"""Options, checks and numpy reference that gru, lstm and their cells share. The reference runs a cell over all time steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ._rows import to_type, wide
 from .interfaces.cost import Cost
 
 ACTIVATIONS = MappingProxyType({op.name: op for op in activation.OPS if op.name != "prelu"})
-"""The operators that can be the activation of a gate, by name; relu, sigmoid and tanh also go by name in the draft."""
+"""The operators that can be the activation of a gate, by name. The draft has names for relu, sigmoid and tanh only."""
 
 NAMED = ("relu", "sigmoid", "tanh")
 
@@ -123,7 +123,7 @@ def _canonical(call: OpCall, name: str, options: Mapping[str, Any]) -> Activatio
 
 
 def activate(call: ActivationCall, x: Array) -> Array:
-    """Return an activation of `x` in numpy. It rounds to float32, as kernels do who compute in nothing else."""
+    """Return an activation of `x` in numpy. It rounds to float32, because kernels compute activations in float32 only."""
     name, options = call
     function = ACTIVATIONS[name].reference
     assert function is not None
@@ -133,20 +133,20 @@ def activate(call: ActivationCall, x: Array) -> Array:
 
 
 def parts(array: Array, gates: str, layout: str, axis: int = 0) -> list[Array]:
-    """Return the parts of `array` that belong to `gates`; along `axis` it holds those of all gates in the layout's order."""
+    """Return the parts of `array` for `gates`. Along `axis`, the array holds the parts of all gates in the layout's order."""
     found: list[Array] = np.split(array, len(layout), axis)
     return [found[layout.index(gate)] for gate in gates]
 
 
 def unroll(x: Array, initial: Sequence[Array | None], attrs: Attrs, step: Step, outputs: Sequence[TensorType]) -> list[Array]:
-    """Run a cell over all steps and return the outputs: the last states, and the sequence of hidden states if it is wanted.
+    """Run a cell over all time steps and return the outputs: the last states, and the hidden states of all steps on request.
 
     Args:
-        x: [steps, batch, inputSize].
-        initial: the states before the first step; None for zeros.
-        attrs: those of gru or lstm.
+        x: the input, [steps, batch, inputSize].
+        initial: the states before the first time step. None stands for zeros.
+        attrs: the attributes of gru or lstm.
         step: the cell.
-        outputs: the outputs' types.
+        outputs: the types of the outputs.
     """
     shape = outputs[0].shape
     states = [np.zeros(shape) if state is None else wide(state) for state in initial]

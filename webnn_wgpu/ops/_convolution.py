@@ -180,8 +180,8 @@ def _whole_bound(low: Lowering) -> bool:
 def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output: TensorType) -> list[KernelCall]:
     """Return the calls of kernels that compute matrix products of patches with the filter.
 
-    There is one, unless the filter or the sums must be divided: then there is one for each part of the sums and each block of
-    output channels. Those of a later part of the sums add to what those of the part before have made.
+    There is one call, unless the filter or the sums must be divided. Then there is one call for each part of the sums and
+    each block of output channels. The calls of a later part of the sums add to the results of the preceding part.
     """
     calls: list[KernelCall] = []
     element_bytes = element_bytes_of(low)
@@ -364,7 +364,7 @@ def _phased_call(low: Lowering, phases: Phases, choice: Choice) -> KernelCall:
 
 
 def _panel_texture(low: Lowering, size: ConvolutionSize, choice: Choice) -> PanelTexture | None:
-    """Return how a constant filter is packed into a texture, a matrix per group and tap; None where it does not fit."""
+    """Return the packing of a constant filter in a texture, one matrix per group and tap. None means that no texture fits."""
     if not low.is_constant(low.value(1)):
         return None
     _, quads = low.target.costs.products.tile_of(choice, size.product, texture=True)
@@ -416,9 +416,9 @@ def _depthwise_call(low: Lowering, size: ConvolutionSize, calls: list[KernelCall
 
 
 def _tap_texture(low: Lowering, size: ConvolutionSize) -> PanelTexture | None:
-    """Return how a constant filter of one input channel per group becomes a texture; None where it does not.
+    """Return the packing of a constant filter with one input channel per group in a texture, or None without a texture.
 
-    Its rows are those of a matrix, taps x channels, cut into panels of four columns.
+    The texture holds a matrix of taps x channels, cut into panels of four columns.
     """
     width = low.caps.limit("max-texture-dimension-2d")
     packing = PanelTexture(lanes=1, quads=1, width=width)

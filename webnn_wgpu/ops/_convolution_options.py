@@ -24,7 +24,7 @@ OPERANDS = (
 
 
 def attributes(filter_layouts: tuple[str, ...], *others: Attr) -> tuple[Attr, ...]:
-    """Return the options of a convolution; the first of `filter_layouts` is the default."""
+    """Return the options of a convolution. The first of `filter_layouts` is the default."""
     return (
         Attr("padding", "uints", (0, 0, 0, 0)),
         Attr("strides", "uints", (1, 1)),

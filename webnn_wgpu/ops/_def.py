@@ -1,8 +1,8 @@
-"""`OpDef`: everything the package knows about one operator, in one place.
+"""`OpDef`: the single declaration of an operator.
 
-An operator is declared by its operands (with the data types and ranks the specification allows), its attributes, a function
-`infer` that makes the remaining checks and returns the output types, a numpy `reference` and a `lower` that chooses kernels.
-Passes, planner and tests learn the rest from its interfaces (`ops.interfaces`); they do not compare its name.
+An operator definition names its operands, with the data types and ranks that the specification allows, and its attributes.
+`infer` makes the remaining checks and returns the output types. `reference` computes the results in numpy, and `lower` chooses
+kernels. Passes, planner and tests read all other facts from its interfaces (`ops.interfaces`). They do not compare its name.
 """
 
 from __future__ import annotations
@@ -158,23 +158,24 @@ class OpCall:
 
 @dataclass(frozen=True, kw_only=True)
 class Lowering:
-    """What `lower` may look at.
+    """The information that `lower` reads to choose kernels for a node.
 
     Attributes:
         node: the node to lower.
-        graph: the graph it stands in: types, and which values are constants.
-        target: the device, and what work takes on it.
-        ops: all operators, for nodes that contain others.
-        forced: operator name -> variant that must be taken.
-        epilogue: what to apply to every element of the result before it is stored; only given to operators that declare
-            `epilogue`.
-        in_place: whether the first output is the first operand's memory, which holds that operand already.
-        part: where the result goes, if that is a part of another value; only given to operators that declare `epilogue`.
-        placed: positions of the operands that lie in the first output already: those that were such parts of it.
-        tuning: what was measured on the device.
-        parts: the values that are parts of others, as `part` is. Whoever reads one of them finds it there.
-        channels_first: the value that the first operand is a transpose of, whose dimension 1 are the channels that come last in
-            that; `lower` may read it instead. Only given to convolutions.
+        graph: the graph of the node: the types of its values, and its constants.
+        target: the device, with the costs of work on it.
+        ops: all operators, for nodes that contain other operators.
+        forced: the kernel variant that `lower` must take, by operator name.
+        epilogue: the expression that the kernel applies to each element of the result before it stores the element. Only
+            operators that declare `epilogue` receive one.
+        in_place: whether the first output has the memory of the first operand, which holds that operand already.
+        part: the part of another value in which the kernel stores the result. Only operators that declare `epilogue` receive
+            one.
+        placed: positions of the operands that are parts of the first output, so that it holds them already.
+        tuning: the measurements on the device.
+        parts: the part of another value that holds a value, for each such value. Consumers read the value there.
+        channels_first: the value whose transpose is the first operand. Its dimension 1 holds the channels, which come last
+            in the operand. `lower` may read this value instead. Only convolutions receive one.
     """
 
     node: Node
@@ -192,7 +193,7 @@ class Lowering:
 
     @property
     def caps(self) -> Caps:
-        """What the device can do."""
+        """The features and limits of the device."""
         return self.target.caps
 
     @property
@@ -222,22 +223,22 @@ class Lowering:
 
     @property
     def forced_variant(self) -> str | None:
-        """The kernel variant that must be taken, forced under the operator's name or its template's; None where free."""
+        """The forced kernel variant, by the name of the operator or its template. None means a free choice."""
         op = self.ops[self.node.op]
         names = (op.name, *(template.family for template in op.templates if not op.variants))
         return next((self.forced[name] for name in names if name in self.forced), None)
 
     def measured(self, candidates: Collection[str], family: str = "") -> Choice | None:
-        """Return the kernel variant that was measured to be the fastest for this node on this device; None where none was.
+        """Return the kernel variant that measured fastest for this node on this device, or None without a measurement.
 
         Args:
-            candidates: the variants that there are for it, spelled with their tiles where they have several.
-            family: the templates among which is chosen, where they are not those of the node's operator.
+            candidates: the available variants. The name of a variant with several tiles includes the tile.
+            family: the family of templates, or "" for those of the node's operator.
         """
         return self.tuning.choice(self._signature(family), candidates) if self.tuning else None
 
     def _signature(self, family: str) -> str:
-        """Return what the choice of a variant depends on: operator, data types and shapes, constants, options."""
+        """Return the facts that decide the choice of a variant: operator, data types and shapes, constants, options."""
 
         def operand(value: int | None) -> str:
             if value is None:
@@ -255,15 +256,15 @@ class Lowering:
 
 @dataclass(frozen=True)
 class Epilogue:
-    """An expression applied to every element of a result before it is stored.
+    """An expression that a kernel applies to each element of a result before it stores the element.
 
     Attributes:
-        expression: its first argument is the element; the others are elements of `operands`.
-        uniforms: the expression's uniforms as (name, type, value).
-        operands: values the other arguments are read from. Each has the output's shape, is a vector along the dimension of
-            the output that the operator's `epilogue.axis` names (other dimensions are absent or 1), has such a vector for each
-            matrix of the output, where `epilogue.vectors` says so, or has one element.
-        output: the value that is stored instead of the node's own output.
+        expression: the expression. Its first argument is the element, the other arguments are elements of `operands`.
+        uniforms: the uniforms of the expression as (name, type, value).
+        operands: the values of the other arguments. An operand has the output's shape or one element, or it is a vector along
+            the dimension `epilogue.axis` of the output. All other dimensions of a vector are absent or 1. If the operator
+            sets `epilogue.vectors`, an operand may also hold such a vector for each matrix of the output.
+        output: the value that the kernel stores instead of the node's own output.
     """
 
     expression: Expression
@@ -281,16 +282,16 @@ Interface = Literal["elementwise", "epilogue", "movement", "layout", "precision"
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Signature:
-    """The checks of one method: of an operator, or of a helper that adds other operators under a name of its own.
+    """The checks of one method: an operator, or a helper that adds other operators under its own name.
 
     Attributes:
         name: the specification's name, or `x.name` for an extension operator.
-        operands: its operands in order, optional ones included.
-        infer: the checks beyond those declared by `operands` and `attrs`, and the output types. May put resolved defaults
-            into `call.attrs`: from there on attributes are canonical.
-        attrs: its other arguments and options.
-        spec: anchor of the specification section; "" for extension operators.
-        rank_phrase: rule text for a wrong rank, where programs look for particular words.
+        operands: the operands in order, optional operands included.
+        infer: makes the checks beyond those of `operands` and `attrs`, and returns the output types. It may replace defaults
+            in `call.attrs` by their values, which makes the attributes canonical.
+        attrs: all other arguments and options.
+        spec: the anchor of the specification's section, or "" for extension operators.
+        rank_phrase: the text of the rule for a wrong rank, where programs search for particular words.
     """
 
     name: str
@@ -327,7 +328,7 @@ class Signature:
         """Check a call and return its output types and canonical attributes.
 
         Raises:
-            MLTypeError: a rule of the specification is broken; the message names it.
+            MLTypeError: the call breaks a rule of the specification. The message names the rule.
         """
         call = OpCall(self, label, inputs, attrs)
         call.check_operands()
@@ -339,27 +340,28 @@ class OpDef(Signature):
     """One operator.
 
     Attributes:
-        reference: numpy implementation, float64 inside; gets arrays of the operands' types, must return the outputs' types.
-            None for nodes whose attribute `body` is a graph: that is interpreted instead.
-        lower: chooses the kernels; None for views, which cost nothing.
-        family: the kind of operator.
-        templates: the templates `lower` may use.
+        reference: the numpy implementation, with float64 inside. It receives arrays of the operands' types and must return
+            arrays of the outputs' types. None for nodes whose attribute `body` is a graph, which is interpreted instead.
+        lower: chooses the kernels. None for views, which need no kernel.
+        family: the family of the operator.
+        templates: the templates that `lower` may use.
         without: the interfaces among the following seven that the operator does not have.
-        elementwise: its formula, for operators that work element by element and can be fused.
-        epilogue: how element-wise operators can be fused behind it, for operators that apply `Lowering.epilogue`.
-        movement: how elements move, for operators whose kernels compute nothing.
-        layout: how it works on operands whose channels come last. Without it such operands are transposed back first.
-        precision: how it treats float16 operands among float32 ones. Without it all of them become float32.
-        cost: arithmetic operations and memory traffic; without it no operations are counted.
-        bounds: how far results may be off; without it they are those of the operators in its `body`.
-        outputs: names of the outputs, for support limits.
-        output_types: data types the outputs may have, where they are not the first operand's.
-        internal: whether only passes make such nodes.
-        variants: its kernel variants, where they are not those of its templates.
-        opaque: whether nothing is known of its kernel, so that it is always run and never computed beforehand.
-        commutative: whether its two operands may be swapped.
+        elementwise: the formula of an element-wise operator, which passes can fuse.
+        epilogue: the fusion of element-wise operators as an epilogue, for operators that apply `Lowering.epilogue`.
+        movement: the movement of elements, for operators whose kernels compute nothing.
+        layout: the form of the operator for operands with channels last. Without it, such operands are transposed back first.
+        precision: the treatment of float16 operands among float32 operands. Without it, all of them become float32.
+        cost: the arithmetic operations and the memory traffic. Without it, no operations are counted.
+        bounds: the maximum permitted error of the results. Without it, the bounds of the operators in `body` apply.
+        outputs: the names of the outputs, for support limits.
+        output_types: the data types that the outputs may have, if these are not the first operand's.
+        internal: whether only passes create such nodes.
+        variants: the kernel variants, if these are not the variants of its templates.
+        opaque: whether the package knows nothing about its kernel. Constant folding skips such nodes.
+        commutative: whether the two operands may be swapped.
         copies: whether it returns its operand wherever the output has the operand's type.
-        documentation: the builder's method. Internal operators have none, and an opaque one has a method of its own.
+        documentation: the documentation of the builder's method. Internal operators have no method, and the method of an
+            opaque operator is not generated.
     """
 
     reference: Reference | None
@@ -398,7 +400,7 @@ class OpDef(Signature):
 
     @property
     def tolerance(self) -> float | None:
-        """Units in the last place that a float32 result may be off for operands of ordinary size; None where that varies."""
+        """The permitted error of a float32 result in ULP, for operands of ordinary size. None means that the error varies."""
         return self.bounds.tolerance if self.bounds else None
 
     @property

@@ -104,9 +104,9 @@ def elementwise_call(
 def _spread(
     index: int, source: Source, strides: Sequence[int], shape: tuple[int, ...], target: Target
 ) -> tuple[Source, KernelCall]:
-    """Return a source repeated to the output's shape, and the call that does it.
+    """Return a source repeated to the output's shape, and the call that repeats it.
 
-    A source larger than a binding is bound in parts; but a quad that crosses the end of a row may touch both its ends.
+    The kernel binds windows of a source larger than a binding, but a quad across the end of a row may touch both ends of it.
     """
     type_ = TensorType(source.type.data_type, shape)
     temp = Temp(f"source {index}", type_.size_bytes)
@@ -116,7 +116,7 @@ def _spread(
 def _touched(
     read: str, type_: TensorType, dims: Sequence[int], strides: Sequence[int], first: int, end: int
 ) -> Interval | None:
-    """Return what elements first..end-1 of the output touch of a source that is read in a certain way."""
+    """Return the elements of a source that the output elements first..end-1 touch. `read` is the way of reading."""
     if read in ("same", "scalar"):
         return (first, end) if read == "same" else None
     return repeated(type_.num_elements, first, end) if read == "suffix" else strided_span(dims, strides, first, end)

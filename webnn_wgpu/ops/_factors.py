@@ -79,7 +79,7 @@ def is_constant(low: Lowering, operand: Operand) -> bool:
 
 
 def packed(operand: Operand, packing: Packing) -> Packed:
-    """Return a constant packed; one that is packed already is packed further."""
+    """Return an operand with a packing. A packed operand receives the packing on top of its own."""
     if isinstance(operand, Packed):
         return Packed(operand.value, Chain(operand.packing, packing))
     assert isinstance(operand, int)

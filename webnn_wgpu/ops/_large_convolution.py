@@ -1,4 +1,4 @@
-"""Convolutions of tensors larger than a binding: what parts of the work touch, and how sums are cut that are too long."""
+"""Convolutions of tensors larger than a binding: the elements that parts of the work touch, and the division of long sums."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ NHWC = (0, 2, 3, 1)
 """The dimensions of an nchw image in the order nhwc."""
 
 
-# What parts of the work touch --------------------------------------------------------------------------------------------
+# Elements that parts of the work touch -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Images:
-    """The elements that runs of output pixels touch: of the input, and of what lies as the output does."""
+    """The elements that runs of output pixels touch, of the input and of all tensors with the layout of the output."""
 
     size: ConvolutionSize
 
     def input(self, first: int, end: int) -> Interval:
-        """Return what output pixels first..end-1, numbered image by image, read of the input."""
+        """Return the elements of the input that output pixels first..end-1 read. Pixels are numbered image by image."""
         size = self.size
         (height, width), pixels, columns = size.input, math.prod(size.output), size.output[1]
         in_image = height * width * size.groups * size.depth
@@ -52,7 +52,7 @@ class Images:
         return start, max(start + row, high * in_image + bottom * row)
 
     def rows(self, first: int, last: int) -> Interval:
-        """Return the rows of an input image that rows first..last of its output read; one at least."""
+        """Return the rows of an input image that rows first..last of its output read, at least one row."""
         size = self.size
         height, stride, reach = size.input[0], size.strides[0], (size.kernel[0] - 1) * size.dilations[0]
         if size.transposed:
@@ -63,7 +63,7 @@ class Images:
         return top, max(top, min(height - 1, bottom)) + 1
 
     def output(self, first: int, end: int) -> Interval:
-        """Return where output pixels first..end-1 lie, with all their channels."""
+        """Return the elements of output pixels first..end-1, with all their channels."""
         size = self.size
         if size.nhwc:
             return first * size.channels, end * size.channels
@@ -71,7 +71,7 @@ class Images:
         return first // pixels * pixels * size.channels, ((end - 1) // pixels + 1) * pixels * size.channels
 
     def fit(self, input_bytes: int, output_bytes: int, pixels: int, caps: Caps) -> bool:
-        """Return whether a device can bind what runs of so many neighbouring output pixels touch."""
+        """Return whether a device can bind all elements that a run of `pixels` neighboring output pixels touches."""
         size = self.size
         total = size.images * math.prod(size.output)
         tensors: tuple[tuple[Callable[[int, int], Interval], int, int], ...] = (
@@ -86,9 +86,9 @@ class Images:
         return True
 
     def _runs(self, pixels: int) -> list[Interval]:
-        """Return runs of so many output pixels: those that start at the end of a row touch the most others.
+        """Return the runs of `pixels` output pixels that touch the most elements: those that start at the end of a row.
 
-        Rows far from the edges are all alike, but for the stride.
+        Rows far from the edges differ only by the stride.
         """
         (height, width), total = self.size.output, self.size.images * math.prod(self.size.output)
         near = {row + k for row in (0, height // 4, height // 2, height - 1) for k in range(-32, 33)}
@@ -102,18 +102,18 @@ def _limit(caps: Caps) -> int:
 
 
 def _room(caps: Caps) -> int:
-    """Return the bytes of a tensor's part that a binding has room for, wherever it starts."""
+    """Return the maximum size in bytes of a part of a tensor that a binding holds at any offset."""
     return _limit(caps) - caps.limit("min-storage-buffer-offset-alignment") - STORAGE_ALIGNMENT_BYTES
 
 
 def tile_work(kernel: ProductKernel, size: ConvolutionSize, rows: int, caps: Caps) -> Work:
-    """Return how a product of patches with the filter is divided, whose tiles have `rows` output pixels."""
+    """Return the division of a product of patches with the filter. Its tiles have `rows` output pixels."""
     uniforms = {name: int(value) for name, _, value in kernel.fields if name in ("blocks", "panels", "tiles", "K", "N")}
     blocks, panels, images = uniforms["blocks"], uniforms["panels"], Images(size)
     M = size.product.M
 
     def reach(first: int, end: int) -> list[Interval | None]:
-        """What the tiles first..end-1 touch: they are numbered by group, then by block of pixels, then by panel."""
+        """Return the elements that tiles first..end-1 touch. Tiles are numbered by group, then block of pixels, then panel."""
         groups = first // (blocks * panels), (end - 1) // (blocks * panels) + 1
         pixels = 0, M
         if groups[1] - groups[0] == 1:
@@ -130,15 +130,15 @@ def tile_work(kernel: ProductKernel, size: ConvolutionSize, rows: int, caps: Cap
 
 
 def row_work(kernel: ProductKernel, size: ConvolutionSize, per_row: int, height: int, workgroup: int, caps: Caps) -> Work:
-    """Return how a convolution of one input channel per group is divided.
+    """Return the division of a convolution with one input channel per group.
 
     Args:
         kernel: the kernel.
-        size: its sizes.
-        per_row: items (nhwc: of some rows of all channels; nchw: of a row of one channel).
-        height: how many rows those are; fewer at the end of an image.
-        workgroup: invocations of a workgroup.
-        caps: the device.
+        size: the sizes of the convolution.
+        per_row: the number of items: of `height` rows of all channels in nhwc, or of a row of one channel in nchw.
+        height: the number of these rows. The last rows of an image may be fewer.
+        workgroup: the number of invocations of a workgroup.
+        caps: the caps of the device.
     """
     out_height, out_width = size.output
     images = Images(size)
@@ -180,7 +180,7 @@ def depthwise_fits(low: Lowering, size: ConvolutionSize, output: TensorType) -> 
 
 
 def _planes(size: ConvolutionSize) -> Images:
-    """Return the planes of nchw images, each an image of its own; output channels of one group share theirs."""
+    """Return the planes of nchw images, each as a separate image. Output channels of one group share an input plane."""
     return Images(replace(size, nhwc=True, groups=1, depth=1, columns=1, images=size.images * size.channels))
 
 
@@ -214,9 +214,10 @@ class PartialSum:
 
 
 def parts_of_sums(target: Target, size: ConvolutionSize, element_bytes: int, pixels: int) -> list[PartialSum]:
-    """Return the parts that the sums of a convolution are cut into; one where a kernel can take them whole.
+    """Return the parts of the sums of a convolution. There is one part if a kernel can compute the sums whole.
 
-    A part's loops end on any device, a quad of its filter's columns fits a binding, and so does what a run of `pixels` reads.
+    The loops of a part stay within the iteration limit of the target. A quad of its filter's columns fits a binding, and so do
+    the elements that a run of `pixels` reads.
     """
     caps, most_iterations = target.caps, target.costs.launches.most_iterations
     lengths = [*size.kernel, size.depth]
@@ -249,16 +250,16 @@ def parts_of_sums(target: Target, size: ConvolutionSize, element_bytes: int, pix
 
 
 def _step(length: int, count: int) -> int:
-    """Return how long each of `count` parts is; long ones hold whole quads."""
+    """Return the length of each of `count` parts. Long parts hold whole quads."""
     step = -(-length // count)
     return step if step <= QUAD else -(-step // QUAD) * QUAD
 
 
 def _iterations(size: ConvolutionSize, *, single: bool) -> int:
-    """Return how many iterations the loops of one invocation make, at most, whichever the kernel.
+    """Return the maximum number of loop iterations of one invocation, for any of the kernels.
 
-    Under each tap there are quads of channels, three single ones, and rows of a texture; where channels are no whole quads
-    (`single`), a kernel whose factors pass through workgroup memory takes them one by one.
+    Each tap has quads of channels, three single channels, and rows of a texture. If channels are not whole quads (`single`), a
+    kernel that loads its factors into workgroup memory loads channels one by one.
     """
     of_tap = size.depth // QUAD + size.depth // 256 + 6
     one_by_one = 9 * (size.depth // 16 + 1) if single else 0
@@ -266,7 +267,7 @@ def _iterations(size: ConvolutionSize, *, single: bool) -> int:
 
 
 def part_of_input(low: Lowering, size: ConvolutionSize, part: PartialSum, calls: list[KernelCall]) -> Operand:
-    """Return the channels of a part of an nhwc input, side by side; the input itself where that is all."""
+    """Return the channels of a part of an nhwc input, side by side, or the input itself if the part has all channels."""
     first, end = part.channels
     if end - first == size.depth:
         return low.value(0)
@@ -281,7 +282,7 @@ def part_of_input(low: Lowering, size: ConvolutionSize, part: PartialSum, calls:
 
 
 def blocks_of_columns(size: ConvolutionSize, element_bytes: int, caps: Caps) -> list[tuple[int, int]]:
-    """Return the blocks of a group's output channels, so that a block's filter fits a binding; one where it does whole."""
+    """Return the blocks of a group's output channels, as large as a binding of their filter allows. One block may hold all."""
     columns, steps = size.columns, size.product.K
     total = padded_bytes(size.groups * steps * columns * element_bytes)
     width = columns
@@ -295,7 +296,7 @@ def blocks_of_columns(size: ConvolutionSize, element_bytes: int, caps: Caps) -> 
 
 
 def nchw_fits(low: Lowering, size: ConvolutionSize, output: TensorType) -> bool:
-    """Return whether a convolution of nchw images can be divided: an image of all channels is bound whole."""
+    """Return whether a convolution of nchw images can be divided. A binding must hold an image with all channels."""
     input_bytes, output_bytes = (DATA_TYPES[t.data_type].size_bytes for t in (low.input(), output))
     return Images(size).fit(input_bytes, output_bytes, HIGHEST_TILE, low.caps)
 
@@ -308,7 +309,7 @@ def in_nhwc(
     Args:
         low: the node, with its epilogue.
         output: the type of the result.
-        read: where the epilogue's operands are found.
+        read: returns the way of reading an operand of the epilogue, from its shape.
         convolution: returns the calls of a node with nhwc images.
     """
     values = dict(low.graph.values)

@@ -46,7 +46,7 @@ def unpacked(packed: Array, bits: int) -> Array:
 
 
 def zeros_of(zero_points: Array | None, rows: int, blocks: int, bits: int) -> Array:
-    """Return the zero point of every block as float64 [rows, blocks]; absent ones are half of the range."""
+    """Return the zero point of every block as float64 [rows, blocks]. An absent zero point is half of the range."""
     if zero_points is None:
         return np.full((rows, blocks), 2.0 ** (bits - 1))
     if zero_points.dtype == np.uint8:
@@ -89,7 +89,7 @@ class NbitsBlocks(Packing):
     Attributes:
         columns: N.
         blocks: blocks of a column.
-        bits: the bits of zero points, of which a byte holds several; 0 for floats. Each becomes a byte.
+        bits: the bits of a zero point. A byte holds several of them, and each becomes a byte. 0 stands for floats.
 
     Example:
         >>> NbitsBlocks(2, 3, 4).pack(np.array([[0x21, 0x03], [0x54, 0x06]], np.uint8))

@@ -1,4 +1,4 @@
-"""Normalization of rows to mean 0 and variance 1: what layer and instance normalization share."""
+"""Normalization of rows to mean 0 and variance 1, shared by layer and instance normalization."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def in_place(parameter: Array | None, axes: Sequence[int], rank: int) -> Array |
 def normalized(
     x: Array, axes: Sequence[int], scale: Array | None, bias: Array | None, epsilon: float, *, centered: bool = True
 ) -> Any:
-    """Return the reference in float64; `scale` and `bias` broadcast to `x`, `epsilon` is cast to its data type."""
+    """Return the reference in float64. `scale` and `bias` broadcast to `x`, and `epsilon` is cast to its data type."""
     with np.errstate(all="ignore"):
         d = wide(x)
         d = d - d.mean(axis=tuple(axes), keepdims=True) if centered else d
@@ -67,8 +67,8 @@ def normalization_call(
         low: the node, with operands input, scale, bias.
         axes: the reduced dimensions, ascending.
         parameters: whether scale and bias vary along the reduced dimensions or from row to row.
-        parameter_strides: steps of scale and bias along every dimension of the input.
-        centered: whether the mean is subtracted; otherwise it is taken for 0.
+        parameter_strides: the strides of scale and bias along every dimension of the input.
+        centered: whether the kernel subtracts the mean. Otherwise it takes the mean for 0.
     """
     x = low.input()
     view = view_rows(x.shape, axes, parameter_strides)

@@ -9,7 +9,7 @@ from .interfaces.cost import Traffic
 
 
 def operations_of(node: Node, graph: Graph) -> int | None:
-    """Return the arithmetic operations of a node; None where nothing is known of its kernel."""
+    """Return the number of arithmetic operations of a node, or None if its kernel is unknown."""
     body = node.attrs.get("body")
     if isinstance(body, Graph):
         each = [operations_of(member, body) for member in body.nodes]

@@ -34,9 +34,9 @@ class PartialSums:
     """The parts of a product's sums.
 
     Attributes:
-        size: sizes of the product.
-        count: how many parts there are.
-        steps: elements of the sum of each part; the last one may have fewer.
+        size: the sizes of the product.
+        count: the number of parts.
+        steps: the number of elements in the sum of each part. The last part may have fewer.
     """
 
     size: ProductSize
@@ -45,7 +45,7 @@ class PartialSums:
 
     @classmethod
     def of(cls, size: ProductSize, tile: BlockTile, parts: int) -> PartialSums | None:
-        """Return about so many parts, each of whole iterations of the kernel's loop; None for one part."""
+        """Return about `parts` parts, each of whole iterations of the kernel's loop, or None for a single part."""
         iteration = 2 * tile.depth
         steps = -(-size.K // (parts * iteration)) * iteration
         count = -(-size.K // steps)
@@ -58,7 +58,7 @@ class PartialSums:
         return Temp(f"partial sums, {size_bytes} bytes", size_bytes)
 
     def declare(self, kernel: ProductKernel, low: Lowering, read: Read) -> None:
-        """Declare the uniforms of the kernel that computes the parts, and that it stores them; it has no epilogue."""
+        """Declare the uniforms and the result of the kernel that computes the parts. This kernel has no epilogue."""
         kernel.uniforms(matrices=self.size.matrices, part_steps=self.steps)
         finish(kernel, low, self.size.N % QUAD == 0, read, None, row=self.size.N, into=self.scratch)
 
@@ -76,19 +76,19 @@ class PartialSums:
         form: str = "matrix",
         **uniforms: int,
     ) -> KernelCall:
-        """Return the call that adds the parts and gives the result its epilogue.
+        """Return the call that adds the parts and applies the epilogue to the result.
 
         Args:
             low: the node, with its epilogue.
-            read: where the addend and the epilogue's operands are found.
-            addend: what is added to the product.
-            half: whether the factors are float16, so that the product is rounded to it before the epilogue.
-            whole: whether the result is stored in whole quads.
-            row: columns of the whole result.
-            into: scratch memory for a float32 result, which gets no epilogue.
+            read: returns how the kernel addresses the addend and the epilogue's operands.
+            addend: the addend of the product, or None.
+            half: whether the factors are float16, so that the kernel rounds the product to float16 before the epilogue.
+            whole: whether the kernel stores the result in whole quads.
+            row: the number of columns of the whole result.
+            into: scratch memory for a float32 result without an epilogue, or None for the node's result.
             alpha: a factor of every element.
-            form: where an element is stored (`shaders/lib/product.wgsl.j2`).
-            uniforms: what the form needs besides.
+            form: the order of elements in the result (`shaders/lib/product.wgsl.j2`).
+            uniforms: further uniforms of the form.
         """
         size, kernel = self.size, ProductKernel()
         kernel.bind(Binding(name="partial", access="read", quad=size.N % QUAD == 0), self.scratch)
@@ -111,12 +111,12 @@ def operands_fit(low: Lowering, other_bytes: Iterable[int]) -> bool:
 
 
 def most_parts(low: Lowering, size: ProductSize, factor_bytes: Iterable[int] = ()) -> int:
-    """Return into how many parts the sums of a product may be divided; 1 where an operand does not fit a binding.
+    """Return the maximum number of parts of a product's sums, or 1 if an operand does not fit a binding.
 
     Args:
         low: the node, with its epilogue.
-        size: sizes of the product.
-        factor_bytes: bytes of factors that are no operands of the node.
+        size: the sizes of the product.
+        factor_bytes: the sizes in bytes of factors that are no operands of the node.
     """
     limit = low.caps.limit("max-storage-buffer-binding-size")
     result = 4 * math.prod((size.matrices, size.M, size.N))

@@ -1,7 +1,7 @@
-"""Places that indices name: what gathering and scattering operators share.
+"""Places that indices name, shared by gathering and scattering operators.
 
-A tensor is seen as a table of slices, one per place. Indices come in rows; a row names a place. The rule for every index is
-the same: a negative one counts from the dimension's end, and what is out of range then is clamped.
+These operators see a tensor as a table of slices, one per place. Indices form rows, and each row names a place. One rule holds
+for every index: a negative index counts from the dimension's end, and an index that is still out of range is clamped.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ CLAMPED_INDICES = "A negative index counts from the end. An index out of range i
 
 @dataclass(frozen=True, kw_only=True)
 class Places:
-    """How rows of indices name places; `shaders/lib/places.wgsl.j2` is the same in WGSL.
+    """The mapping from rows of indices to places. `shaders/lib/places.wgsl.j2` is the same mapping in WGSL.
 
     Attributes:
-        form: `axis`: a row is one index along a dimension, and all rows are taken again for every position before it;
-            `elements`: a row is one index, which replaces its own coordinate along a dimension; `coordinates`: a row is the
-            leading coordinates of a place.
-        rank: indices in a row.
-        count: how many places are named.
-        slice_length: elements at a place.
-        fields: uniforms of the shader.
-        group: so many of the named places lie in the same part of the table; the next so many in the next part.
-        part: places in such a part.
+        form: the meaning of a row. With `axis`, a row is one index along a dimension, and all rows repeat for every position
+            before that dimension. With `elements`, a row is one index, which replaces its own coordinate along a dimension.
+            With `coordinates`, a row holds the leading coordinates of a place.
+        rank: the number of indices in a row.
+        count: the number of named places.
+        slice_length: the number of elements at a place.
+        fields: the uniforms of the shader.
+        group: the number of consecutive named places that are in one part of the table. The next group is in the next part.
+        part: the number of places in such a part.
     """
 
     form: Literal["axis", "elements", "coordinates"]
@@ -55,7 +55,7 @@ class Places:
     part: int
 
     def reach(self, first: int, end: int) -> tuple[Interval, Interval]:
-        """Return the places where those named by rows first..end-1 may lie, and the indices that name them."""
+        """Return the places that rows first..end-1 may name, and the indices of these rows."""
         end = min(end, self.count)
         table = first // self.group * self.part, ((end - 1) // self.group + 1) * self.part
         return table, repeated(self.group, first, end) if self.form == "axis" else (first * self.rank, end * self.rank)
@@ -124,7 +124,7 @@ def index_binding(data_type: str, name: str = "indices") -> Binding:
 
 
 def clamped_indices(indices: Array, size: int) -> Array:
-    """Return indices into a dimension of `size`: negative ones count from its end, and what is out of range is clamped.
+    """Return indices into a dimension of `size`. Negative indices count from its end, indices out of range are clamped.
 
     >>> clamped_indices(np.array([0, 5, -1, -9]), 3)
     array([0, 2, 2, 0])
@@ -164,7 +164,7 @@ def check_elements(call: OpCall) -> int:
 
 
 def check_coordinates(call: OpCall) -> tuple[int, ...]:
-    """Check operands `input` and `indices`, whose rows are coordinates; return the shape of the slices they name."""
+    """Check the operands `input` and `indices`, whose rows are coordinates, and return the shape of the named slices."""
     x, indices = call.input(), call.input(1)
     rank = indices.shape[-1]
     call.require(

@@ -71,16 +71,16 @@ def product_calls(
     """Return the kernel calls that compute `alpha` a b + addend, with the epilogue of `low`.
 
     Args:
-        low: the node; a variant is forced under its operator's name.
-        a: left factor, matrices of [M, K].
-        b: right factor, matrices of [K, N]; its leading dimensions and those of `a` broadcast.
+        low: the node. The name of its operator may force a variant.
+        a: the left factor, matrices of [M, K].
+        b: the right factor, matrices of [K, N]. Its leading dimensions and those of `a` broadcast.
         alpha: a factor of every element.
-        addend: what is added; only where neither factor has leading dimensions, unless `read` knows better.
-        read: where operands are found that are added or that the epilogue reads, if not by their shapes.
-        into: scratch memory for the float32 result, which then gets no epilogue.
+        addend: the addend, or None. Without `read`, it requires factors without leading dimensions.
+        read: returns how the kernel addresses the addend and the epilogue's operands. None derives that from their shapes.
+        into: scratch memory for a float32 result without an epilogue, or None for the node's result.
 
     Raises:
-        OperationError: a variant is forced that the device cannot run.
+        OperationError: the device cannot run the forced variant.
     """
     size, batch = _size(a, b)
     choice = _choose(low, size, constant=is_constant(low, b.value))
@@ -154,7 +154,7 @@ def _block_calls(
     read: Read,
     into: Temp | None,
 ) -> list[KernelCall]:
-    """Return the calls that compute a block of columns, in most cases all there are; `a` is not transposed."""
+    """Return the calls that compute a block of columns, in most cases all columns. `a` is not transposed."""
     own = replace(size, N=block.columns)
     M, N, K = own.M, own.N, own.K
     reason = choice.reason
@@ -214,14 +214,14 @@ def _tile(
     width: int,
     most: int,
 ) -> tuple[tuple[int, int], PartialSums | None]:
-    """Declare the parameters of a variant; return the rows and columns of its tiles, and the parts of its sums.
+    """Declare the parameters of a variant, and return the rows and columns of its tiles with the parts of its sums.
 
     Args:
-        kernel: gets the parameters.
+        kernel: the kernel, which receives the parameters.
         low: the node.
         a: the left factor.
-        size: sizes of the product.
-        choice: the variant, and the tile that it may name.
+        size: the sizes of the product.
+        choice: the variant, with a tile if the choice names one.
         texture: whether the right factor is in a texture.
         width: columns of the result, of which the product may be a block.
         most: how many parts there may be.
@@ -256,19 +256,19 @@ def declare_subgroups(kernel: ProductKernel, caps: Caps) -> None:
 
 
 def _subgroup_tile(low: Lowering, size: ProductSize, choice: Choice, *, texture: bool) -> tuple[int, float]:
-    """Return the rows and the quads of columns per lane of the subgroup kernel's tiles; the wider are not for convolutions."""
+    """Return the rows and the quads of columns per lane of the subgroup kernel's tiles. Convolutions use no wider tiles."""
     convolution = bool(low.ops[low.node.op].variants)  # they have variants of their own, products those of their templates
     return low.target.costs.products.tile_of(choice, size, texture=texture, wide=not convolution)
 
 
 def _work(kernel: ProductKernel, size: ProductSize, width: int, rows: int, steps: _Steps, caps: Caps) -> Work:
-    """Return how a product is divided, whose tiles have `rows` rows and whose result is `width` columns wide."""
+    """Return the division of a product with tiles of `rows` rows and a result of `width` columns."""
     M, N, K = size.M, size.N, size.K
     uniforms = {name: int(value) for name, _, value in kernel.fields if name in ("blocks", "panels", "tiles")}
     blocks, panels = uniforms["blocks"], uniforms["panels"]
 
     def reach(first: int, end: int) -> list[Interval | None]:
-        """What the tiles first..end-1 touch: they are numbered by matrix, then by block of rows, then by panel."""
+        """Return the elements that tiles first..end-1 touch. Tiles are numbered by matrix, then block of rows, then panel."""
         matrices = first // (blocks * panels), (end - 1) // (blocks * panels) + 1
         top, bottom = 0, M
         if matrices[1] - matrices[0] == 1:
@@ -367,11 +367,11 @@ def _block_width(low: Lowering, b: Factor, size: ProductSize, choice: Choice) ->
         if single and panels:
             return panels * packing.columns
     column_bytes = K * DATA_TYPES[b.data_type].size_bytes
-    # One of several matrices starts within what the offset of a binding is aligned to.
+    # One of several matrices may start between two aligned offsets of a binding.
     room = limit - (0 if single else low.caps.limit("min-storage-buffer-offset-alignment"))
     if min(padded_bytes(math.prod(b.batch) * N * column_bytes) - limit, padded_bytes(N * column_bytes) - room) <= 0:
         return N
-    # Whole panels, or at least whole quads; where not even one fits, the planner refuses what is bound.
+    # Whole panels, or at least whole quads. If not even one quad fits, the planner refuses the binding.
     columns = (room - STORAGE_ALIGNMENT_BYTES) // column_bytes
     return min(N, columns // PANEL * PANEL or max(QUAD, columns // QUAD * QUAD))
 

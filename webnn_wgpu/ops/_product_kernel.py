@@ -14,7 +14,7 @@ _Field = tuple[str, UniformType, int | float]
 
 @dataclass(frozen=True)
 class Addend:
-    """What is added to a single product: `beta` times a value that broadcasts to the matrix."""
+    """The addend of a single product: `beta` times a value that broadcasts to the matrix."""
 
     value: Operand
     data_type: str
@@ -23,7 +23,7 @@ class Addend:
 
 
 Read = Callable[[Sequence[int]], str]
-"""Where, for an element of a result, the element of an operand of some shape is found: see `shaders/lib/product.wgsl.j2`."""
+"""Returns how a kernel addresses an operand of a shape for an element of a result: see `shaders/lib/product.wgsl.j2`."""
 
 
 @dataclass(kw_only=True)
@@ -39,7 +39,7 @@ class ProductKernel:
     """Where operands besides the factors are found, by binding."""
 
     def bind(self, binding: Binding, operand: Operand) -> None:
-        """Add a binding and what it refers to."""
+        """Add a binding and its operand."""
         self.bindings.append(binding)
         self.operands.append(operand)
 
@@ -77,17 +77,17 @@ def finish(
     scaled: bool = False,
     into: Temp | None = None,
 ) -> None:
-    """Declare what happens to a sum before it is stored, and where it goes.
+    """Declare the addend and the epilogue of a kernel's sums, and the memory of its result.
 
     Args:
-        kernel: the kernel, which gets the parameters `c_read`, `expression` and `extra_reads`.
+        kernel: the kernel, which receives the parameters `c_read`, `expression` and `extra_reads`.
         low: the node, with its epilogue.
-        whole: whether the result is stored in whole quads.
-        read: where the addend and the epilogue's operands are found.
-        addend: what is added.
-        row: columns of the whole result.
-        scaled: whether the sum is scaled before.
-        into: scratch memory for a float32 result, which gets no epilogue.
+        whole: whether the kernel stores the result in whole quads.
+        read: returns how the kernel addresses the addend and the epilogue's operands.
+        addend: the addend, or None.
+        row: the number of columns of the whole result.
+        scaled: whether the kernel scales the sum first.
+        into: scratch memory for a float32 result without an epilogue, or None for the node's result.
     """
     part = None if into else low.part
     kernel.uniforms(row=part.row if part else row, start=part.start if part else 0)

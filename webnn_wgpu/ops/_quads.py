@@ -9,7 +9,7 @@ from ..kernels.element import QUAD
 from ..kernels.spec import Grid, Interval, Reach, UniformType, Work, grid_1d
 
 WORKGROUP = 64
-"""Invocations per workgroup of kernels that write quads; `quad_main` in `shaders/lib/tensor.wgsl.j2` agrees."""
+"""Invocations per workgroup of kernels that write quads, as in `quad_main` of `shaders/lib/tensor.wgsl.j2`."""
 
 
 def quad_launch(
@@ -25,14 +25,14 @@ def quad_launch(
 
 
 def quad_work(num_elements: int, target: Target, reach: Reach, moved: Iterable[int] = (), iterations: int = 1) -> Work:
-    """Return how a kernel whose main is `quad_main` can be divided.
+    """Return the unit of work by which a kernel with the main function `quad_main` can be divided.
 
     Args:
-        num_elements: elements it writes, as for `quad_launch`.
+        num_elements: the number of elements that the kernel writes, as for `quad_launch`.
         target: the device.
-        reach: for elements first..end-1 that it writes, what it touches of each operand.
-        moved: positions of operands whose elements it moves bit by bit.
-        iterations: those of the loops that make one quad.
+        reach: returns the elements of each operand that the kernel touches to write elements first..end-1.
+        moved: positions of the operands whose elements the kernel copies bit by bit.
+        iterations: the number of loop iterations that compute one quad.
     """
 
     def launch(quads: int) -> tuple[dict[str, int], Grid]:

@@ -1,9 +1,9 @@
 """Lowering of gru, lstm and their cells: the product of all steps' inputs at once, then the steps in one of several ways.
 
-What the inputs of all steps contribute does not depend on the state, so it is one matrix product, kept in float32. The steps
-follow: `sequence` (`_recurrent_sequence.py`) and `steps` (`_recurrent_steps.py`) run on any device, the others suit software
-adapters: `persistent` (`_recurrent_persistent.py`), `subgroup_sequence` and `subgroup_steps` (`_recurrent_subgroup.py`). What
-leaves the operator is rounded once.
+The contribution of all inputs does not depend on the state, so it is one matrix product, kept in float32. The time steps
+follow. `sequence` (`_recurrent_sequence.py`) and `steps` (`_recurrent_steps.py`) run on any device. The other variants suit
+software adapters: `persistent` (`_recurrent_persistent.py`), `subgroup_sequence` and `subgroup_steps`
+(`_recurrent_subgroup.py`). The results of the operator are rounded once.
 """
 
 from __future__ import annotations

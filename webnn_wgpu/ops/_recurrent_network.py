@@ -1,4 +1,4 @@
-"""What every way of computing gru, lstm and their cells stands on: sizes, bindings, and the product of all steps' inputs."""
+"""Common parts of all variants of gru, lstm and their cells: sizes, bindings, and the product of all steps' inputs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Vector:
 
     Attributes:
         name: "recurrent_bias" or "peephole_weight".
-        binding: the binding that holds it.
-        offset: where in a direction's row of that binding it starts, in hidden sizes.
-        row: length of the row, in hidden sizes.
+        binding: the name of the binding that holds it.
+        offset: its start in a direction's row of that binding, in hidden sizes.
+        row: the length of the row, in hidden sizes.
         length: its own length, in hidden sizes.
     """
 
@@ -44,15 +44,15 @@ class Vector:
 
 @dataclass(frozen=True, kw_only=True)
 class CellText:
-    """What the text of a cell depends on; `shaders/lib/recurrent.wgsl.j2` writes it.
+    """The parameters of a cell's WGSL, for `shaders/lib/recurrent.wgsl.j2`.
 
     Attributes:
         gates: the gates' letters in the order of the weights: zrn, rzn, iofg or ifgo.
-        reset_after: whether gru's reset gate is applied after the product.
-        vectors: the recurrent bias and the peepholes, those that are given.
+        reset_after: whether the kernel applies gru's reset gate after the product.
+        vectors: the vectors that the node has, among recurrent bias and peepholes.
         activations: the activations, as functions of `x`.
-        library: files of `shaders/lib/math` that they call.
-        held: whether an invocation keeps to one unit and has loaded its elements of the vectors before the first step.
+        library: the files of `shaders/lib/math` that the activations call.
+        held: whether an invocation computes a single unit and loads its elements of the vectors before the first time step.
     """
 
     gates: str
@@ -79,7 +79,7 @@ class Sizes:
         return self.N // self.H
 
     def rows_fit(self, low: Lowering) -> bool:
-        """Return whether the projection, and what holds a number per step, direction, batch row and unit, can be bound."""
+        """Return whether the projection, and a tensor with an element per step, direction, batch row and unit, can be bound."""
         element_bytes = DATA_TYPES[low.input().data_type].size_bytes
         rows = self.S * self.D * self.B
         limit = low.caps.limit("max-storage-buffer-binding-size")
@@ -88,7 +88,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class BoundOperand:
-    """A binding with what it refers to."""
+    """A binding with its operand."""
 
     binding: Binding
     operand: Operand
@@ -101,16 +101,16 @@ def with_quads(bound: BoundOperand, quad: bool) -> BoundOperand:
 
 @dataclass(frozen=True, kw_only=True)
 class Network:
-    """One node's parts, as all variants need them.
+    """The parts of one node that all variants need.
 
     Attributes:
         low: the node.
-        cell: the cell's text.
-        sizes: its sizes.
-        projection: what the inputs of all steps contribute to the gates' sums, [S * B, D, N].
+        cell: the parameters of the cell's WGSL.
+        sizes: the sizes of the node.
+        projection: the contribution of all steps' inputs to the gates' sums, [S * B, D, N].
         vectors: the bindings of the cell's vectors.
-        initial: the states before the first step, those that are given, by name.
-        fields: uniforms that every kernel has.
+        initial: the given states before the first time step, by name.
+        fields: the uniforms that every kernel has.
     """
 
     low: Lowering
@@ -177,13 +177,13 @@ def sizes_of(low: Lowering) -> Sizes:
 
 
 def make_network(low: Lowering, sizes: Sizes, others: int, calls: list[KernelCall]) -> Network:
-    """Return a node's parts, and add the kernel calls that compute what the inputs contribute.
+    """Return a node's parts, and add the kernel calls that compute the contribution of the inputs.
 
     Args:
         low: the node.
-        sizes: its sizes.
-        others: how many bindings the kernel with the most of them has besides its vectors.
-        calls: where to add the calls.
+        sizes: the sizes of the node.
+        others: the maximum number of a kernel's bindings, without its vectors.
+        calls: the list that receives the calls.
     """
     projection = BoundOperand(Binding(name="projection", access="read"), _projection(low, sizes, calls))
     vectors, bound = _vectors(low, others, calls)
@@ -269,7 +269,7 @@ def _vectors(low: Lowering, others: int, calls: list[KernelCall]) -> tuple[tuple
         )
         return vectors, bound
     row = sum(lengths)
-    # The kernels of concat, as if the graph had one; their result goes to scratch memory.
+    # These are the kernels of a concat that the graph does not have. They store its result in scratch memory.
     type_ = TensorType(types[0].data_type, (*types[0].shape[:-1], row * hidden))
     value = max(low.graph.values) + 1
     graph = replace(low.graph, values={**low.graph.values, value: Value(value, type_)})

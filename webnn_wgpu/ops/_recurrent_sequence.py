@@ -1,7 +1,7 @@
-"""gru, lstm and their cells in one dispatch: a workgroup takes some batch rows of a direction through all steps.
+"""gru, lstm and their cells in one dispatch: a workgroup computes all time steps of some batch rows of a direction.
 
-The states are in workgroup memory. A share of the weights stays in registers for all steps; the rest is read in every step, by
-one core, so the costs choose the kernel for weights of up to a megabyte or so. The states are kept in float32 between steps.
+The states are in workgroup memory, in float32 between time steps. A share of the weights stays in registers for all steps. One
+core reads the rest in every step, so the costs choose this kernel only for weights up to a limit of about 1 MB.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ._recurrent_network import BoundOperand, Field, Network, Sizes, initial_sta
 SEQUENCE = KernelTemplate("recurrent.sequence", ("cell", "width", "capacity", "invocations", "rows", "phases"))
 
 _UNROLL = 8
-"""Units of the state whose weights an invocation reads at once; the template agrees."""
+"""Units of the state whose weights an invocation reads at once, as in the template."""
 
 _MOST_SHARES = 8
 """Invocations that share a sum, at most. An invocation adds the shares of a sum up one after the other."""
@@ -96,12 +96,12 @@ def _form(low: Lowering, sizes: Sizes) -> _Form:
     lengths = [-(-sizes.H // (_UNROLL * s)) * _UNROLL for s in shares]
     shares = [-(-sizes.H // length) for length in lengths]
     rows = 1
-    # Quads, of float32: drivers convert what is held before the first step, so float16 takes as many registers.
+    # Quads of float32: drivers convert the held weights before the first step, so float16 takes as many registers.
     room = costs.sequence_registers // QUAD
     held = [length if c <= most else 0 for c, length in zip(columns, lengths, strict=True)]
     if sum(held) > room or max(columns) > most:
         rows = costs.sequence_rows(sizes.D, sizes.B)
-        # Some registers are for the weights that are read. Those of further batch rows take what else there is.
+        # Some registers hold the weights that each step reads. Further batch rows take all other registers.
         kept = max(0, room - _UNROLL) if rows == 1 and columns[0] <= most else 0
         held = [min(lengths[0], kept), *(0 for _ in parts[1:])]
     form = _Form(

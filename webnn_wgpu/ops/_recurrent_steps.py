@@ -24,7 +24,7 @@ _STATES = ("hidden", "cell", "reset", "new_hidden", "new_cell", "new_reset")
 """Bindings that hold a number per direction, batch row and unit."""
 
 STEPS_WORKGROUP = 64
-"""Invocations per workgroup of the `steps` kernel; the template agrees."""
+"""Invocations per workgroup of the `steps` kernel, as in the template."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class _Block:
 
 
 def _blocks(low: Lowering, sizes: Sizes, calls: list[KernelCall]) -> tuple[_Block, ...]:
-    """Return the units in blocks whose recurrent weights fit a binding; they are read along the units: transposed."""
+    """Return the units in blocks whose recurrent weights fit a binding. Kernels read these weights transposed."""
     weight, limit = low.input(2), low.caps.limit("max-storage-buffer-binding-size")
     element_bytes = DATA_TYPES[weight.data_type].size_bytes
     binding = Binding(name="recurrent_weight", access="read", element=weight.data_type, quad=sizes.H % QUAD == 0)
@@ -67,7 +67,7 @@ def bindings_besides(low: Lowering, steps: int) -> int:
         # From the second step on there is a state, also where none was given.
         states = 1 if len(low.attrs["layout"]) == 3 else 2
     reset = not low.attrs.get("reset_after", True)
-    # Projection and recurrent weights; the states before, r * h, the states after and the sequence.
+    # Projection, recurrent weights, the states before the step, r * h, the states after the step, and the sequence.
     return 2 + states + int(reset) + len(low.node.outputs)
 
 
@@ -114,7 +114,7 @@ def _step_calls(
     writes: Sequence[BoundOperand],
     reason: str,
 ) -> list[KernelCall]:
-    """Return the calls of one step that multiply the state by the weights of `gates` and finish what `writes` names."""
+    """Return the calls of a time step that multiply the state by the weights of `gates` and compute the values of `writes`."""
     sizes = network.sizes
     width = QUAD if sizes.H % QUAD == 0 else 1
     shares = network.low.target.costs.recurrent.shares_of_sums if gates else 1
@@ -139,7 +139,7 @@ def _step_calls(
 
 
 def _step_work(network: Network, numbers: Mapping[str, int], rows: int, names: Sequence[str]) -> Work:
-    """Return how a step is divided; its tiles are numbered by direction, then by block of batch rows, then by panel."""
+    """Return the division of a time step. Its tiles are numbered by direction, then block of batch rows, then panel."""
     sizes, caps = network.sizes, network.low.caps
     blocks, panels, step = numbers["blocks"], numbers["panels"], numbers["step"]
     backward = next(int(value) for name, _, value in network.fields if name == "backward")

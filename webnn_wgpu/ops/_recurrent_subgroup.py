@@ -92,8 +92,8 @@ def most_steps(low: Lowering, sizes: Sizes) -> int:
     costs = low.target.costs.recurrent
     rows = _rows(sizes, costs)
     loads = packing.units * rows // (packing.lanes * QUAD)
-    # A loop's last look at its condition counts. Of a panel: rows of the texture, what lanes load of the state and hand round,
-    # and the cell of each unit of a lane.
+    # A loop's last test of its condition counts. The iterations of a panel are those over rows of the texture, over the state
+    # elements that lanes load and pass to each other, and over the cells of a lane's units.
     panel = 3 + 2 * packing.wraps + loads * (2 + packing.lanes // rows) + QUAD * rows
     return max(1, costs.most_step_iterations // (1 + phases * (1 + packing.panels * panel)))
 

@@ -1,7 +1,7 @@
-"""What operators that reduce share: a tensor seen as rows to reduce, and which invocations work on a row.
+"""Rows of tensors and the choice of the invocations that work on a row, shared by all operators that reduce.
 
-A *row* is the set of elements that are reduced to one result: those that differ only in their coordinates along the reduced
-dimensions. Its elements need not be neighbours. The shader side is `shaders/lib/rows.wgsl.j2`.
+A *row* is the set of elements that a kernel reduces to one result: those that differ only in their coordinates along the
+reduced dimensions. Its elements need not be neighbors. The shader side is `shaders/lib/rows.wgsl.j2`.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ Field = tuple[str, UniformType, int | float]
 """A uniform: name, type, value."""
 
 PLAIN_WORKGROUP = 64
-"""Invocations per workgroup where each works on rows of its own; `shaders/lib/rows.wgsl.j2` agrees."""
+"""Invocations per workgroup of kernels with one invocation per row, as in `shaders/lib/rows.wgsl.j2`."""
 
 MOST_HELD = 16
-"""Most items that an invocation keeps in registers; longer rows are read once per pass."""
+"""The maximum number of items that an invocation keeps in registers. It reads longer rows once per pass."""
 
 LOWEST = {
     "i32": "-2147483647i - 1i",
@@ -114,9 +114,9 @@ def _numbered(name: str, values: Sequence[int]) -> list[Field]:
 
 @dataclass(frozen=True)
 class RowView:
-    """A tensor as rows: `kept` runs through the rows, `reduced` through the elements of one.
+    """A tensor as rows. `kept` enumerates the rows, `reduced` enumerates the elements of a row.
 
-    `columns` tells that neighbours in memory belong to different rows.
+    If `columns` is true, neighbors in memory belong to different rows.
     """
 
     kept: Axis
@@ -125,12 +125,12 @@ class RowView:
 
     @property
     def items_are_quads(self) -> bool:
-        """Whether every row is made of aligned quads of neighbouring elements."""
+        """Whether every row consists of aligned quads of neighboring elements."""
         return self.reduced.in_quads and all(s % QUAD == 0 for s in self.kept.strides)
 
     @property
     def rows_are_quads(self) -> bool:
-        """Whether four consecutive rows always lie side by side, aligned."""
+        """Whether elements of four consecutive rows always form an aligned quad."""
         return self.kept.in_quads and all(s % QUAD == 0 for s in self.reduced.strides)
 
     def touched(self, first: int, end: int) -> Interval:
@@ -140,14 +140,14 @@ class RowView:
 
     @property
     def reach_of_four(self) -> int:
-        """How many elements four neighbouring rows span, at most."""
+        """The maximum number of elements that four neighboring rows span."""
         # A step from one row to the next is the same wherever it carries over into the same dimension.
         carries = [math.prod(self.kept.dims[d:]) for d in range(len(self.kept.dims) + 1)]
         spans = [self.touched(max(0, n - k), min(self.kept.size, n - k + QUAD)) for n in carries for k in range(QUAD)]
         return max(past - low for low, past in spans)
 
     def items(self, quads: bool) -> Axis:
-        """Return what runs through the items of a row: quads of elements, or single ones."""
+        """Return the axis that enumerates the items of a row: quads of elements, or single elements."""
         return self.reduced.by_quads() if quads else self.reduced
 
 
@@ -157,7 +157,7 @@ def view_rows(shape: Sequence[int], axes: Sequence[int], parameter_strides: Sequ
     Args:
         shape: the tensor's shape.
         axes: the reduced dimensions.
-        parameter_strides: steps of a parameter (scale, bias) along every dimension of the tensor; none by default.
+        parameter_strides: the strides of a parameter (scale, bias) along every dimension of the tensor, or None.
 
     >>> view = view_rows((2, 3, 4, 5), (2, 3))
     >>> view.kept.dims, view.kept.strides, view.reduced.dims, view.reduced.strides
@@ -190,13 +190,13 @@ def reduced_shape(shape: Sequence[int], axes: Sequence[int], keep_dimensions: bo
 
 @dataclass(frozen=True, kw_only=True)
 class RowShape:
-    """What the text of a kernel that works on rows depends on.
+    """The template parameters of a kernel that works on rows.
 
     Attributes:
-        lanes: invocations that share a row; 1 in the plain variant.
-        quads: whether a row is read in quads.
-        kept_rank, reduced_rank: dimensions to walk through to a row and to an item of it.
-        held: items each invocation keeps in registers; 0 where they are read again for every pass.
+        lanes: the number of invocations that share a row, 1 in the plain variant.
+        quads: whether the kernel reads a row in quads.
+        kept_rank, reduced_rank: the number of dimensions that address a row, and an item of it.
+        held: the number of items that each invocation keeps in registers. 0 means that it reads them again for every pass.
         ragged: whether the last of the held items is beyond the row's end for some lanes.
     """
 
@@ -215,13 +215,13 @@ class RowShape:
 
 @dataclass(frozen=True)
 class Variant:
-    """Who works on a row, and why.
+    """The invocations that work on a row, and the reason of the choice.
 
     Attributes:
-        name: `subgroup` or `workgroup`, which share a row among their invocations, or `plain`: one invocation per row.
-        lanes: invocations that share a row.
-        reason: why it was chosen, for people.
-        by_subgroups: whether the subgroups of a workgroup, of whatever size, combine values before workgroup memory does.
+        name: `subgroup` or `workgroup`, which share a row among their invocations, or `plain`, with one invocation per row.
+        lanes: the number of invocations that share a row.
+        reason: the reason of the choice, in words.
+        by_subgroups: whether the subgroups of a workgroup, of any size, combine values before workgroup memory does.
     """
 
     name: str
@@ -240,21 +240,21 @@ class Variant:
 
 
 VARIANTS = ("plain", "subgroup", "workgroup")
-"""Who works on a row: one invocation, the lanes of a subgroup, or a workgroup."""
+"""The kernel variants. One invocation, the lanes of a subgroup, or a workgroup reduce a row."""
 
 
 def choose_variant(low: Lowering, view: RowView, *, subgroups: bool = True, passes: int = 0, quads: bool = False) -> Variant:
-    """Return who works on a row.
+    """Return the variant that reduces rows.
 
     Args:
-        low: the node that is lowered.
+        low: the node.
         view: the rows.
-        subgroups: whether the kernel's values are of types that subgroup operations take.
-        passes: how often a row is read by the kernel; 0 where long rows are cut into parts.
-        quads: whether it is read in quads.
+        subgroups: whether subgroup operations accept the types of the kernel's values.
+        passes: the number of times that the kernel reads a row. 0 means that long rows are cut into parts.
+        quads: whether the kernel reads a row in quads.
 
     Raises:
-        OperationError: a variant is forced that there is not, or that the device cannot run; or rows are too long.
+        OperationError: the forced variant does not exist, the device cannot run it, or rows are too long.
     """
     rows, length = view.kept.size, view.reduced.size
     most_items = MAX_DIMENSION
@@ -278,17 +278,17 @@ def variant_of(
     subgroups: bool = True,
     most_items: int = MAX_DIMENSION,
 ) -> Variant:
-    """Return the forced variant, else the one measured to be the fastest, else the one that `choose` returns with its reason.
+    """Return the forced variant, or else the one that measured fastest, or else the choice of `choose`.
 
     Args:
-        low: the node that is lowered.
-        length: elements of a row.
-        choose: told which variants there are, returns one and the reason.
-        subgroups: whether the kernel's values are of types that subgroup operations take.
-        most_items: elements of a row that an invocation can take.
+        low: the node.
+        length: the number of elements of a row.
+        choose: returns one of the available variants, with the reason.
+        subgroups: whether subgroup operations accept the types of the kernel's values.
+        most_items: the maximum number of elements of a row that one invocation can reduce.
 
     Raises:
-        OperationError: a variant is forced that there is not, or that the device cannot run; or rows are too long.
+        OperationError: the forced variant does not exist, the device cannot run it, or rows are too long.
     """
     caps = low.caps
     lanes = {"plain": 1, "workgroup": min(256, max(32, 1 << (max(1, length // 16) - 1).bit_length()))}
@@ -324,9 +324,9 @@ def row_launch(
 
 
 def row_work(shape: RowShape, rows: int, target: Target, reach: Reach, count: str = "rows", iterations: int = 1) -> Work:
-    """Return how a kernel can be divided whose main is `main` of `rows.wgsl.j2`; the arguments are those of `row_launch`.
+    """Return the unit of work of a kernel with the main function of `rows.wgsl.j2`. The arguments are those of `row_launch`.
 
-    `reach` gives, for rows first..end-1, the elements that are touched of each operand.
+    `reach` returns the elements of each operand that rows first..end-1 touch.
     """
 
     def launch(units: int) -> tuple[dict[str, int], Grid]:
@@ -362,17 +362,17 @@ def row_call(
     one_result: bool = False,
     **params: Hashable,
 ) -> KernelCall:
-    """Return the call of a kernel that makes one result, or one row of results, of every row.
+    """Return the call of a kernel that computes one result, or one row of results, from every row.
 
     Args:
-        template: the kernel; besides `params` it has the parameters `variant` and `rows`.
+        template: the kernel. It has the parameters `variant` and `rows` besides `params`.
         low: the node.
         view: the rows.
-        variant: who works on a row.
-        shape: how the kernel reads them.
-        resources: bindings and the values they refer to.
-        fields: uniforms besides those that describe the rows.
-        one_result: whether `output` has one element per row, rather than a row as `input` has.
+        variant: the invocations that work on a row.
+        shape: the parameters by which the kernel reads the rows.
+        resources: the bindings with their values.
+        fields: the uniforms besides those that describe the rows.
+        one_result: whether `output` has one element per row, and not a row like `input`.
         params: the template's other parameters.
     """
     items = view.items(shape.quads)

@@ -1,4 +1,4 @@
-"""What reductions do: to an element, between elements, and to their total. In a file of its own, as pools do the same."""
+"""The functions of reductions: of an element, between elements, and of their total. Pools use the same functions."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _SUFFIX = {"f32": ".0", "i32": "i", "u32": "u", "i64": "li", "u64": "lu"}
 
 @dataclass(frozen=True, kw_only=True)
 class ReductionStep:
-    """The functions of one kernel call. `x` is an element, `t` the total; both may use `shift`, a number per row.
+    """The functions of one kernel call.
 
     Attributes:
-        operation: between mapped elements.
-        type: WGSL type of mapped elements.
-        zero: WGSL of the operation's neutral element.
-        map, finish: what is done to an element and to the total.
-        lib: files of `shaders/lib/math` they call.
+        operation: the operation between mapped elements.
+        type: the WGSL type of mapped elements.
+        zero: the WGSL of the operation's neutral element.
+        map, finish: the functions of an element `x` and of the total `t`. Both may use `shift`, a number per row.
+        lib: the files of `shaders/lib/math` that these functions call.
     """
 
     operation: Literal["sum", "product", "max", "min"]
@@ -47,11 +47,11 @@ class ReductionStep:
 
     @property
     def element(self) -> str:
-        """The element kind that totals have between two calls."""
+        """The element kind of totals between two calls."""
         return _ELEMENT_OF[self.type]
 
     def uses(self, name: str) -> bool:
-        """Return whether one of the functions reads what has a name."""
+        """Return whether one of the functions reads the symbol `name`."""
         return any(each == Symbol(name) for function in (self.map, self.finish) for each in function.walk())
 
 
@@ -61,15 +61,15 @@ def arithmetic(
     """Return the functions of a sum or product.
 
     Args:
-        operation: which.
-        value: WGSL type of the values.
-        map_item: what is done to an element, in WGSL's notation.
-        finish: what is done to the total.
-        lib: files of `shaders/lib/math` that the template calls besides.
+        operation: the operation between elements.
+        value: the WGSL type of the values.
+        map_item: the function of an element `x`, in WGSL's notation.
+        finish: the function of the total `t`.
+        lib: further files of `shaders/lib/math` that the template calls.
     """
     mapped, finished = term(map_item).rewritten(partial(_on_type, value)), term(finish)
     if value in PAIRS:
-        # What reduces integers calls no other library.
+        # Reductions of integers call no other library.
         return ReductionStep(
             operation=operation,
             type=value,
@@ -85,7 +85,7 @@ def arithmetic(
 
 
 def _on_type(value: str, function: Term) -> Term:
-    """Return a function of values of a WGSL type: what there is for pairs; numbers without a sign are their own magnitude."""
+    """Return a function for values of a WGSL type. Pairs have functions of their own, and `abs` drops from unsigned numbers."""
     match function:
         case FunctionCall("abs", (argument,)) if value in _UNSIGNED:
             return argument

@@ -39,9 +39,9 @@ class Resampling:
         mode: one of `MODES`.
         nearest_mode: one of `NEAREST`.
         coordinates: one of `COORDINATES`.
-        cubic_coeff_a: the cubic kernel's parameter.
-        antialias: whether the kernel is stretched where fewer elements are made.
-        exclude_outside: whether elements beyond the ends have no weight; else those at the ends stand for them.
+        cubic_coeff_a: the parameter of the cubic filter.
+        antialias: whether the filter widens if the output has fewer elements than the input.
+        exclude_outside: whether elements beyond the ends have no weight. Otherwise the elements at the ends replace them.
     """
 
     mode: str = "nearest"
@@ -53,12 +53,12 @@ class Resampling:
 
 
 class Taps(NamedTuple):
-    """The elements that new ones are sums of.
+    """The old elements, with their weights, whose sums are the new elements.
 
     Attributes:
-        indices: which they are; int32[new, taps].
-        weights: what each counts; float32[new, taps].
-        outside: which new elements lie beyond the ends, and are left to a fixed value; bool[new].
+        indices: the indices of the old elements, int32[new, taps].
+        weights: the weights of the old elements, float32[new, taps].
+        outside: whether a new element is beyond the ends, so that it has a fixed value, bool[new].
     """
 
     indices: Array
@@ -67,14 +67,14 @@ class Taps(NamedTuple):
 
 
 def taps(size: int, new_size: int, scale: float, roi: tuple[float, float], options: Resampling) -> Taps:
-    """Return what the elements of a dimension of `new_size` are made of, the old one having `size`.
+    """Return the taps of a dimension that is resampled from `size` to `new_size` elements.
 
     Args:
-        size: elements before.
-        new_size: elements afterwards.
-        scale: their ratio, as far as the coordinates see it.
-        roi: where the output starts and ends, from 0 to 1, for tf_crop_and_resize.
-        options: the rest.
+        size: the number of old elements.
+        new_size: the number of new elements.
+        scale: the ratio of new to old elements that the coordinates use.
+        roi: the start and the end of the output in the input, from 0 to 1, for tf_crop_and_resize.
+        options: the options of the resampling.
 
     >>> found = taps(2, 4, 2.0, (0, 1), Resampling(mode="linear"))
     >>> found.indices.tolist(), found.weights.tolist()

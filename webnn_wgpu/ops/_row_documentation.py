@@ -1,4 +1,4 @@
-"""The documentation of element-wise operators: what a row says, put between the sentences that all rows share."""
+"""The documentation of element-wise operators: the sentences of one row, between the sentences that all rows share."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from .interfaces.documentation import BINARY, PLAIN, UNARY, Documentation, Group
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """The part of an element-wise operator's documentation that is its own.
+    """The own part of an element-wise operator's documentation.
 
     Attributes:
         summary: the first line.
-        numerics: rounding, and results for special values.
-        group: the module and class that have the method; by default those of unary or of binary operators.
-        arguments: texts of options, and of operands whose text differs from that of other rows.
-        details: paragraphs behind the summary.
-        example: a doctest, where the operands of the usual one do not do.
-        raises: clauses about options, in front of those about operands.
-        method: how the method can be called.
+        numerics: the rounding, and the results for special values.
+        group: the module and class of the method. None stands for those of unary or binary operators.
+        arguments: the texts of options, and of operands whose text differs from that of other rows.
+        details: the paragraphs behind the summary.
+        example: a doctest, if the operands of the usual doctest do not suit the operator.
+        raises: the clauses about options, which precede those about operands.
+        method: the signature of the method, beyond operands and attributes.
     """
 
     summary: str

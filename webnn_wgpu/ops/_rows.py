@@ -29,7 +29,7 @@ NumpyFunction = Callable[..., Any]
 
 
 def wide(array: Array) -> Array:
-    """Return a float array in float64, so that the reference rounds once, at its end; integers stay as they are."""
+    """Return a float array in float64, so that the reference rounds once, at its end. Integer arrays stay as they are."""
     return array.astype(np.float64) if array.dtype.kind == "f" else array
 
 
@@ -103,20 +103,20 @@ def unary(
     """Return the OpDef of a one-operand operator.
 
     Args:
-        name: specification name.
-        code: the float formula in WGSL's notation; `x` is the operand, and attributes go by their names.
-        function: numpy function of a float64 (or integer) array and the attributes as keywords.
-        text: its documentation.
-        types: allowed data types.
-        integer: the formula of integers, where it differs from `code`; `T` is their WGSL type.
-        pairs: the formula of 64-bit integers as pairs of words, where a device has none; see `ElementWise`.
-        attrs: scalar options; each becomes a float uniform, cast to the operand's type first.
-        output: output data type where it is not the operand's.
+        name: the specification's name.
+        code: the float formula in WGSL's notation. `x` is the operand, and attributes have their own names.
+        function: the numpy function of a float64 or integer array, with the attributes as keywords.
+        text: the documentation.
+        types: the allowed data types.
+        integer: the formula of integers, or "" for `code`. `T` is their WGSL type.
+        pairs: the formula of 64-bit integers as pairs of words, for devices without such integers (see `ElementWise`).
+        attrs: the scalar options. Each becomes a float uniform, after a cast to the operand's type.
+        output: the data type of the output, or "" for that of the operand.
         operand: the specification's name of the operand.
-        spec: anchor of the specification section.
-        tolerance: ULP allowed between the kernel and `function` in float32.
-        bounds: allowed errors that take the place of `tolerance`.
-        precision: how it treats float16, where that matters.
+        spec: the anchor of the specification's section.
+        tolerance: the permitted error of the kernel against `function` in float32, in ULP.
+        bounds: the bounds that replace `tolerance`.
+        precision: the treatment of float16, if the operator has a particular one.
     """
 
     def formula_for(operands: Sequence[str], out: str, values: Attrs) -> Formula:
@@ -171,18 +171,18 @@ def binary(
     """Return the OpDef of an operator of two operands of one data type that broadcast together.
 
     Args:
-        name: specification name.
-        code: the float formula in WGSL's notation; `a` and `b` are the operands.
-        function: numpy function of two arrays, float64 or integer.
-        text: its documentation.
-        types: allowed data types.
-        integer: the formula of integers, where it differs; `T` is their WGSL type.
-        pairs: the formula of 64-bit integers as pairs of words, where a device has none; see `ElementWise`.
-        output: output data type where it is not the operands'.
+        name: the specification's name.
+        code: the float formula in WGSL's notation. `a` and `b` are the operands.
+        function: the numpy function of two arrays, float64 or integer.
+        text: the documentation.
+        types: the allowed data types.
+        integer: the formula of integers, or "" for `code`. `T` is their WGSL type.
+        pairs: the formula of 64-bit integers as pairs of words, for devices without such integers (see `ElementWise`).
+        output: the data type of the output, or "" for that of the operands.
         operands: the specification's names of the operands.
-        spec: anchor of the specification section.
-        tolerance: ULP allowed between the kernel and `function` in float32.
-        bounds: allowed errors that take the place of `tolerance`.
+        spec: the anchor of the specification's section.
+        tolerance: the permitted error of the kernel against `function` in float32, in ULP.
+        bounds: the bounds that replace `tolerance`.
         commutative: whether the operands may be swapped.
     """
 

@@ -42,11 +42,11 @@ def broadcast_strides(shape: Sequence[int], target: Sequence[int]) -> tuple[int,
 def merge_dimensions(
     dims: Sequence[int], strides: Sequence[Sequence[int]]
 ) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-    """Merge neighbouring dimensions that every operand steps through as one, and drop those of size 1.
+    """Merge neighboring dimensions that every operand traverses as one dimension, and drop dimensions of size 1.
 
     Args:
-        dims: the index space.
-        strides: for each operand its stride along every dimension.
+        dims: the sizes of the index space.
+        strides: the strides of each operand along every dimension.
 
     Returns:
         The smaller index space (at least one dimension) and the operands' strides in it.

@@ -17,7 +17,7 @@ _REASON = "rows larger than a binding"
 
 
 class Steps:
-    """The calls of one node, collected step by step. What lies between two steps is float32.
+    """The calls of one node, collected step by step. The values between two steps are float32.
 
     Attributes:
         calls: the calls.
@@ -29,7 +29,7 @@ class Steps:
         self.calls: list[KernelCall] = []
 
     def operand(self, index: int, strides: tuple[int, ...] | None = None) -> Source:
-        """Return an operand of the node; `strides` are its steps along every dimension of the input."""
+        """Return an operand of the node. `strides` are its strides along every dimension of the input."""
         return Source(self._low.value(index), self._low.input(index), strides)
 
     def total(self, total: Literal["sum", "mean", "max"], source: Source) -> Source:
@@ -42,7 +42,7 @@ class Steps:
         return temp
 
     def formula(self, formula: Formula, *sources: Source, result: bool = False) -> Source:
-        """Add a formula of every element and return its values; with `result`, those are the node's output."""
+        """Add a formula of every element and return its values. If `result` is true, they are the node's output."""
         target = Source(self._low.node.outputs[0], self._low.output()) if result else self._temp(self._low.input().shape)
         builder = ExpressionBuilder()
         operands = [builder.argument(s.type.data_type) for s in sources]

@@ -16,12 +16,12 @@ WORD_BYTES = 4
 
 @dataclass(frozen=True)
 class Units:
-    """How runs of elements are moved.
+    """The units in which a kernel copies runs of elements.
 
     Attributes:
-        element: name of the element kind the kernel moves.
-        lengths: lengths of the runs; in quads of `element` if `quad`, else in elements of it.
-        quad: whether every run is whole, aligned quads of words.
+        element: the name of the element kind that the kernel copies.
+        lengths: the lengths of the runs, in quads of `element` if `quad` is true, and in elements otherwise.
+        quad: whether every run consists of whole, aligned quads of words.
     """
 
     element: str

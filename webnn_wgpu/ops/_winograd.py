@@ -33,17 +33,17 @@ def winograd_calls(
 ) -> list[KernelCall]:
     """Return the kernel calls: transform of the input, sixteen matrix products at once, transform back with the epilogue.
 
-    What lies between is float32, and 4 times as large as the input and the output. Therefore the patches are done in parts,
-    one after the other in the same memory. Where the input holds infinity or NaN, so does the whole patch of 2 x 2 output
-    pixels.
+    The transformed values are float32, and 4 times as large as the input and the output. Therefore the kernels process the
+    patches in parts, one after the other in the same memory. An infinity or NaN in the input spreads to the whole patch of
+    2 x 2 output pixels.
 
     Args:
         low: the node.
-        size: its sizes; `select_convolution.obstacle` has been asked.
+        size: the sizes of a convolution for which `select_convolution.obstacle` found no obstacle.
         weights: the filter, packed as [1, 3, 3, channels, output channels].
-        bias: what is added, one element per channel.
-        read: where the bias and the epilogue's operands are found.
-        reason: why Winograd's algorithm was chosen.
+        bias: the addend, one element per channel.
+        read: returns how the kernel addresses the bias and the epilogue's operands.
+        reason: the reason for Winograd's algorithm.
     """
     patches = size.images * math.prod(size.patches)
     step = _patches_of_part(low.target, size, patches)
@@ -76,7 +76,7 @@ def _calls_of_part(
     read: Read,
     reason: str,
 ) -> list[KernelCall]:
-    """Return the calls for the `step` patches from `start` on, or those that are left; parts share their scratch memory."""
+    """Return the calls for at most `step` patches from `start` on. All parts use the same scratch memory."""
     (patches_y, patches_x), (out_height, out_width) = size.patches, size.output
     patches = size.images * patches_y * patches_x
     count = min(step, patches - start)

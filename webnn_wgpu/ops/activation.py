@@ -1,7 +1,7 @@
-"""Activation operators, one row each; all but prelu also exist as 2024 `MLActivation`s.
+"""Activation operators, one row each. All but prelu also exist as 2024 `MLActivation`s.
 
-Where the specification's formula gives NaN only because of infinity times zero or infinity minus infinity, the limit is
-returned: gelu(-inf) = hardSwish(-inf) = -0, softsign(+-inf) = +-1, leakyRelu by sign.
+If the specification's formula gives NaN only because of infinity times zero or infinity minus infinity, the operators return
+the limit: gelu(-inf) = hardSwish(-inf) = -0, softsign(+-inf) = +-1, leakyRelu by sign.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _elu(x: Array, alpha: float) -> Array:
 
 
 def _gelu(x: Array) -> Array:
-    # 1 + erf(x / sqrt(2)) without the cancellation that leaves it no digits for negative x.
+    # This formula avoids 1 + erf(x / sqrt(2)), which has no digits for negative x, because its terms cancel.
     tail: Array = _erfc(-x / math.sqrt(2))
     return np.where(np.isneginf(x), -0.0, 0.5 * x * tail)
 

@@ -1,7 +1,7 @@
 """Index of the smallest and largest element along dimensions. Both forms of the operators are one here.
 
-The 2026 form names one `axis` and gives int32 unless told otherwise; the 2024 form names any `axes` (all by default) and gives
-int64. Canonically both are `axes`, ascending, and an explicit `output_data_type`. Over several axes the index counts their
+The 2026 form has one `axis` and returns int32 by default. The 2024 form has any `axes` (all by default) and returns int64. The
+canonical form of both has ascending `axes` and an explicit `output_data_type`. Over several axes, the index counts their
 elements in row-major order, which the 2024 text leaves open.
 """
 
@@ -43,7 +43,7 @@ class Key:
 
 
 def _key(value: str, largest: bool) -> Key:
-    """Return the keys for elements of the WGSL type `value`; complements make the smallest the largest."""
+    """Return the keys for elements of the WGSL type `value`. Complements turn the smallest element into the largest key."""
     sign = "" if largest else "~"
     if value != "f32":
         return Key(term(f"{sign}x"), value, LOWEST[value], "")
@@ -145,7 +145,7 @@ def _arg(name: str, largest: bool) -> OpDef:
                 "input": "{types}, with any shape. The rank must be 1 or more if `axis` is given.",
                 "axis": "The dimension. The draft requires it. Without it the rules of the 2024 text hold.",
                 "axes": (
-                    "Several dimensions, in place of `axis`; all dimensions if both are absent. The position is then counted "
+                    "Several dimensions, in place of `axis`. Without both, all dimensions. The position is then counted "
                     "over them in row-major order."
                 ),
                 "keep_dimensions": "Whether the reduced dimensions stay, with size 1.",

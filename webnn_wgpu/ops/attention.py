@@ -1,7 +1,7 @@
 """Attention: softmax(scale q k' + mask) v for every head, without a matrix of scores in memory.
 
-Kernels take the keys block by block and rescale their sums whenever a larger score turns up (T. Dao et al., FlashAttention,
-2022; M. Milakov, N. Gimelshein, Online normalizer calculation for softmax, 2018).
+Kernels process the keys block by block and rescale their sums whenever they compute a larger score. Sources: T. Dao et al.,
+FlashAttention, 2022, and M. Milakov, N. Gimelshein, Online normalizer calculation for softmax, 2018.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PARAMS = {
     "plain": ("rows", "quads"),
 }
 VARIANTS = tuple(_PARAMS)
-"""The kernels; each is a template `shaders/ops/attention.<variant>.wgsl.j2`."""
+"""The kernels. Each is a template `shaders/ops/attention.<variant>.wgsl.j2`."""
 
 _TEMPLATES = {v: KernelTemplate(f"attention.{v}", _PARAMS[v]) for v in VARIANTS}
 COMBINE = KernelTemplate("attention.combine")
@@ -64,11 +64,11 @@ class HeadsTensor:
     length: int
     size: int
     strides: tuple[int, int, int]
-    """Steps from one batch, head and row to the next; a row's elements are neighbours."""
+    """Strides from one batch, head and row to the next. The elements of a row are neighbors."""
 
     @classmethod
     def of(cls, shape: Sequence[int], heads: int) -> HeadsTensor:
-        """Return a shape of rank 3 or 4 as heads; those of rank 4 tell their number themselves."""
+        """Return a shape of rank 3 or 4 as heads. A shape of rank 4 has the number of heads as a dimension."""
         if len(shape) == 4:
             batch, heads, length, size = shape
             return cls(batch=batch, heads=heads, length=length, size=size, strides=(heads * length * size, length * size, size))
@@ -162,7 +162,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     group = q.shape[1] // k.shape[1]
     seen: Array = _seen(attrs, length, q.shape[0], q.shape[2], k.shape[2])
     with np.errstate(all="ignore"):
-        # What no query sees may hold anything.
+        # Keys and values that no query sees may hold any number, NaN included.
         used: Array = np.any(seen, axis=2)[..., None]
         k, v = (np.repeat(np.where(used, x, 0.0), group, axis=1) for x in (k, v))
         scores: Any = q @ k.swapaxes(-1, -2) * attrs["scale"]
@@ -303,7 +303,7 @@ class _Lowering:
             kernel.uniform("softcap", low.attrs["softcap"], "f32")
 
     def _bind_result(self, kernel: ProductKernel, parts: int) -> list[KernelCall]:
-        """Bind the output, or scratch memory for the results of several parts; return the call that combines those."""
+        """Bind the output, or scratch memory for the results of several parts, and return the call that combines these."""
         output = Binding(name="output", access="write", element=self.low.output().data_type, quad=self.v.size % QUAD == 0)
         steps = dict(zip(("o_batch", "o_head", "o_row"), self.o.strides, strict=True))
         kernel.uniforms(**steps)

@@ -86,7 +86,7 @@ def _bounds(found: ReferenceResults) -> list[Array]:
 
 
 _BOUNDS = Bounds(tolerance=6, allowed=_bounds)
-"""The conformance tests allow 6 ULP; cancellation in x - mean and against the bias is the operands' matter."""
+"""The conformance tests allow 6 ULP. Digits that x - mean and the sum with the bias lose depend on the operands."""
 
 OPS = (
     OpDef(
@@ -123,7 +123,7 @@ OPS = (
                 "bias": "[C]. The default is 0 for all channels.",
                 "axis": "The dimension that holds the channels.",
                 "epsilon": "Finite. It is cast to the input's data type.",
-                "activation": "Activation that is applied to the result; an option of the 2024 text.",
+                "activation": "Activation of the result (an option of the 2024 text).",
             },
             returns="An operand with the input's data type and shape.",
             raises="The axis is not a dimension of the input, a vector is not [C], data types differ or are not allowed",

@@ -36,7 +36,7 @@ def _bitwise(name: str, code: str, function: NumpyFunction, summary: str) -> OpD
 
 
 def _shift(name: str, function: NumpyFunction, summary: str, numerics: str, pairs: str) -> OpDef:
-    # Elements of 8 bits are computed in 32: what is shifted out of the 8 is cut off when they are rounded to their type.
+    # Kernels compute elements of 8 bits in 32 bits. The conversion to 8 bits cuts off the bits that are shifted out.
     def formula_for(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
         value = ELEMENTS[inputs[0]].value
         wide = DATA_TYPES[inputs[0]].size_bytes == 8

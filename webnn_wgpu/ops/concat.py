@@ -96,7 +96,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
 
 def _windows(low: Lowering, outer: int, lengths: Sequence[int]) -> list[KernelCall]:
-    """Return calls that each fill their own columns of the output; lengths in quads of words."""
+    """Return calls that each fill their own columns of the output. `lengths` are in quads of words."""
     row, starts = sum(lengths), [0, *accumulate(lengths)]
     calls: list[KernelCall] = []
     first = 0
@@ -124,7 +124,7 @@ def _parts(graph: Graph, node: Node) -> Sequence[Part]:
 
 
 def _tree(low: Lowering, outer: int, element: str, lengths: Sequence[int]) -> list[KernelCall]:
-    """Return calls that join neighbours until one is left.
+    """Return calls that join neighbors until one is left.
 
     A call writes the whole of its result, so that no quad, and for narrow types no word, has two writers.
     """
@@ -157,7 +157,7 @@ def _call(
     target: Target,
     window: tuple[int, int] | None,
 ) -> KernelCall:
-    """Return the call that joins `operands`; `window` is (length of an output row, where in it to start), in quads."""
+    """Return the call that joins `operands`. `window` is the length of an output row and the start in it, in quads."""
     width, quad = sum(lengths), window is not None
     launch, grid = quad_launch(outer * width * (QUAD if quad else 1), target)
     fields: list[tuple[str, UniformType, int]] = [*launch, ("width", "u32", width)]

@@ -1,4 +1,4 @@
-"""The operator conv2d: cross-correlation of images with a filter; padding is zeros."""
+"""The operator conv2d: cross-correlation of images with a filter, with padding by zeros."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ CONV2D = OpDef(
             "groups": "A divisor of C and of O. C groups make a depthwise convolution.",
             "input_layout": '"nchw" or "nhwc", of the input and of the result.',
             "filter_layout": '"oihw", "hwio", "ohwi" or "ihwo".',
-            "activation": "Activation that is applied to the result; an option of the 2024 text.",
+            "activation": "Activation of the result (an option of the 2024 text).",
         },
         returns=(
             "An operand with the input's data type and layout, and with O channels. Each extent is `(size + padding - "

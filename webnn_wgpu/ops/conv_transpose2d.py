@@ -107,7 +107,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
     top, _, left, _ = attrs["padding"]
     (stride_y, stride_x), (dilation_y, dilation_x) = attrs["strides"], attrs["dilations"]
     y = sizes_of(out[0].shape, layout)
-    # All that is added, before padding cuts it off; what lies beyond belongs to no input pixel.
+    # The sums of all pixels, before padding cuts some off. Pixels beyond this area belong to no input pixel.
     reach_y = max((height - 1) * stride_y + (weights.shape[3] - 1) * dilation_y + 1, top + y["h"])
     reach_x = max((width - 1) * stride_x + (weights.shape[4] - 1) * dilation_x + 1, left + y["w"])
     result = np.zeros((n, groups, per_group, reach_y, reach_x))
@@ -173,7 +173,7 @@ CONV_TRANSPOSE2D = OpDef(
             "groups": "A divisor of C.",
             "input_layout": '"nchw" or "nhwc", of the input and of the result.',
             "filter_layout": '"iohw", "hwoi" or "ohwi".',
-            "activation": "Activation that is applied to the result; an option of the 2024 text.",
+            "activation": "Activation of the result (an option of the 2024 text).",
         },
         returns=(
             "An operand with the input's data type and layout, and with O channels. Each extent is `(size - 1) * stride + "

@@ -1,7 +1,7 @@
 """Sums, or products, of all elements up to each, along one dimension.
 
-Floats are summed in float32, in blocks, and rounded once; integers wrap. Long rows are cut into parts: the sums of the parts
-are summed up first, and each part then starts where the parts before it end.
+Kernels sum floats in float32, in blocks, and round once. Integers wrap. Kernels cut long rows into parts: they first compute
+the cumulative sums of the parts' totals, and each part then starts with the total of the preceding parts.
 """
 
 from __future__ import annotations
@@ -70,23 +70,23 @@ def _cumulated(
 def _scan_calls(
     low: Lowering, operation: Operation, source: ReduceTensor, axis: int, target: ReduceTensor, *, exclusive: bool, key: str
 ) -> list[KernelCall]:
-    """Return the calls that sum one tensor up along a dimension.
+    """Return the calls that compute the cumulative sums of one tensor along a dimension.
 
     Args:
         low: the node.
-        operation: what sums them up.
-        source: what is read.
+        operation: the operation between elements.
+        source: the tensor that the calls read.
         axis: the dimension.
-        target: what is written, of the same shape.
-        exclusive: whether an element's own value is left out of its sum.
-        key: what scratch memory is named after.
+        target: the tensor that the calls write, of the same shape.
+        exclusive: whether the sum of an element leaves out the element itself.
+        key: the prefix of the names of scratch memory.
     """
     step = arithmetic(operation, ELEMENTS[source.element].value)
     length, inner = source.shape[axis], math.prod(source.shape[axis + 1 :])
     view = view_rows(source.shape, (axis,))
     # Its workgroups need the sums of all invocations before each, not those of all.
     variant = replace(choose_variant(low, view, subgroups=ELEMENTS[step.element].size_bytes == 4), by_subgroups=False)
-    # An item is four neighbours: of four rows, or of one.
+    # An item consists of four neighbors: of four rows, or of one.
     form = "single"
     # There are no vectors of pairs.
     if step.type not in PAIRS:

@@ -1,7 +1,7 @@
 """Element-wise operators: unary and binary arithmetic, comparisons and logic. One row each.
 
-Numbers to know: integer arithmetic wraps; integer division truncates toward zero and gives 0 for a zero divisor; maximum and
-minimum give NaN where either operand is NaN; comparisons give exactly 0 or 1.
+Integer arithmetic wraps. Integer division truncates toward zero and returns 0 for a zero divisor. Maximum and minimum return
+NaN if either operand is NaN. Comparisons return exactly 0 or 1.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _divide(a: Array, b: Array) -> Array:
         return a / b
     safe: Array = np.where(b == 0, np.ones_like(b), b)
     quotient: Array = a // safe
-    if a.dtype.kind == "i":  # floor division rounds down; the operator truncates
+    if a.dtype.kind == "i":  # Floor division rounds down, but the operator truncates.
         quotient = np.where((a % safe != 0) & ((a < 0) != (safe < 0)), quotient + 1, quotient)
     return np.where(b == 0, np.zeros_like(a), quotient)
 

@@ -1,8 +1,9 @@
 """`fused`: a body of operators that runs as one kernel.
 
-The body is a chain or tree of element-wise operators, behind at most one operator that takes an epilogue (matmul, gemm). That
-one may stand behind the transpose of its first operand from channels first to channels last, which it then may read as it was.
-The body's inputs are named by position ("0", "1", ...) and stand for the node's operands; its only output is the node's.
+The body is a chain or tree of element-wise operators, behind at most one operator with an epilogue (matmul, gemm), the anchor.
+The body may also transpose the first operand of the anchor from channels first to channels last. The anchor may then read the
+operand before the transpose. The body's inputs are named by position ("0", "1", ...) and stand for the node's operands. The
+only output of the body is the output of the node.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Members(NamedTuple):
 
 
 def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
-    """Return the operators of a fused node; of another, the node itself as the anchor or as the only one of the chain."""
+    """Return the operators of a fused node. Any other node is itself the anchor, or the only operator of the chain."""
     body = node.attrs.get("body")
     nodes: tuple[Node, ...] = body.nodes if isinstance(body, Graph) else (node,)
     transpose = nodes[0] if nodes[0].op == TRANSPOSE.name and nodes[-1] is not nodes[0] else None
@@ -55,7 +56,7 @@ def members_of(node: Node, ops: Mapping[str, OpDef]) -> Members:
 
 
 def steps_of(node: Node, ops: Mapping[str, OpDef]) -> tuple[tuple[Origin, ...], ...]:
-    """Return where the operators come from that the steps of a node's expression compute; () if it is not fused."""
+    """Return the origins of the operators that each step of a node's expression computes, or () for an unfused node."""
     return tuple(step.origins for step in members_of(node, ops).chain) if node.op == FUSED.name else ()
 
 
@@ -94,7 +95,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
 
 
 def _behind(low: Lowering, source: int, transpose: Node, calls: list[KernelCall]) -> list[KernelCall]:
-    """Return an operator's calls, behind the transpose of its first operand unless they read what that is a transpose of."""
+    """Return an operator's calls, behind the transpose of its first operand unless they read the untransposed value."""
     value = transpose.outputs[0]
     if not any(value in call.operands for call in calls):
         return calls
@@ -117,7 +118,7 @@ FUSED = OpDef(
     attrs=(Attr("body", "number"),),
     templates=(ELEMENTWISE, STRIDED),
     family=Family.OTHER,
-    # Whatever is asked of it is asked of the operators in its body.
+    # The operators in its body have these interfaces.
     without=("elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds"),
     internal=True,
 )

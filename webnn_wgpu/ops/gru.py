@@ -1,11 +1,13 @@
 """Gated recurrent units: gru, and gruCell, one step of it.
 
-With weights W and R for input and hidden state, and activations f and g:
+W and R are the weights for input and hidden state, f and g are the activations:
 
-    z = f(x Wz^T + bz + h Rz^T + rbz)
-    r = f(x Wr^T + br + h Rr^T + rbr)
-    n = g(x Wn^T + bn + r (h Rn^T + rbn)), or with the reset before the product g(x Wn^T + bn + (r h) Rn^T + rbn)
-    h' = z h + (1 - z) n
+* `z = f(x Wz^T + bz + h Rz^T + rbz)`
+* `r = f(x Wr^T + br + h Rr^T + rbr)`
+* `n = g(x Wn^T + bn + r (h Rn^T + rbn))`
+* `h' = z h + (1 - z) n`
+
+With the reset before the product, `n = g(x Wn^T + bn + (r h) Rn^T + rbn)`.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
 
 
 def _cell(x: Array, parameters: Sequence[Array | None], h: Array, attrs: Attrs) -> Array:
-    """Return the next hidden state; the parameters are weight, recurrentWeight, bias, recurrentBias of one direction."""
+    """Return the next hidden state. The parameters are weight, recurrentWeight, bias, recurrentBias of one direction."""
     f, g = attrs["activations"]
     weight, recurrent_weight, bias, recurrent_bias = (np.zeros(3 * h.shape[1]) if p is None else wide(p) for p in parameters)
     layout = attrs["layout"]

@@ -55,7 +55,7 @@ class IntegerColumns(Packing):
 
 @dataclass(frozen=True)
 class ColumnSums(Packing):
-    """The sums of a matrix's columns, which are whole numbers, as int32; padded to quads.
+    """The sums of a matrix's columns, which are whole numbers, as int32, padded to quads.
 
     Example:
         >>> ColumnSums().pack(np.array([[1], [2], [3], [-1]], np.float32))

@@ -21,7 +21,7 @@ from .interfaces.layout import ChannelsLast, Layout, moved
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
     x, axes = call.input(), call.attrs["axes"]
-    # All dimensions but the first; of rank 1, none: then every element is its own mean and the result is the bias, or 0.
+    # All dimensions but the first. With rank 1 there are none: every element is its own mean, and the result is the bias or 0.
     axes = tuple(range(1, x.rank)) if axes is None else call.axes(axes, x.rank)
     shape = [x.shape[d] for d in axes]
     require_shape(call, 1, "scale", shape, "[input.shape[axis] for axis in axes]")

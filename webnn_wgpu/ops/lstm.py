@@ -1,13 +1,13 @@
 """Long short-term memory: lstm, and lstmCell, one step of it.
 
-With weights W and R for input and hidden state, peepholes p, and activations f, g and k:
+W and R are the weights for input and hidden state, p are the peepholes, and f, g and k are the activations:
 
-    i = f(x Wi^T + bi + h Ri^T + rbi + pi c)      and likewise o and forget
-    t = g(x Wg^T + bg + h Rg^T + rbg)
-    c' = forget c + i t
-    h' = o k(c')
+* `i = f(x Wi^T + bi + h Ri^T + rbi + pi c)`, and likewise `o` and `forget`
+* `t = g(x Wg^T + bg + h Rg^T + rbg)`
+* `c' = forget c + i t`
+* `h' = o k(c')`
 
-All three peepholes, that of the output gate too, look at the cell state before the step.
+All three peepholes, that of the output gate included, read the cell state before the step.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
 
 
 def _cell(x: Array, parameters: Sequence[Array | None], state: State, attrs: Attrs) -> State:
-    """Return the next state; the parameters are weight, recurrentWeight, bias, recurrentBias, peepholeWeight."""
+    """Return the next state. The parameters are weight, recurrentWeight, bias, recurrentBias, peepholeWeight."""
     h, c = state
     f, g, k = attrs["activations"]
     weight, recurrent_weight, bias, recurrent_bias = (np.zeros(1) if p is None else wide(p) for p in parameters[:4])

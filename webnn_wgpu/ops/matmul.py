@@ -85,7 +85,7 @@ MATMUL = OpDef(
     bounds=sums(_terms),
     documentation=Documentation(
         group=MATRIX,
-        summary="Matrix product over the last two dimensions; the other dimensions broadcast as in numpy.",
+        summary="Matrix product over the last two dimensions. The other dimensions broadcast as in numpy.",
         arguments={
             "a": "{types}, with the shape [..., M, K].",
             "b": "The data type of `a`, with the shape [..., K, N].",

@@ -32,7 +32,7 @@ from .interfaces.family import Family
 from .matmul import product_operations
 
 VARIANTS = ("subgroup", "tiled", "gemv", "plain")
-"""The kernels; `subgroup` and `plain` share a template."""
+"""The kernels. `subgroup` and `plain` share a template."""
 
 _COMMON = ("bits", "c_read", "expression", "extra_reads")
 _REGISTERS = KernelTemplate("matmul_nbits.registers", ("lanes", "rows", *_COMMON))
@@ -181,7 +181,7 @@ def _choose(low: Lowering, size: ProductSize) -> Choice:
 
 
 def _tile(kernel: ProductKernel, low: Lowering, size: ProductSize, variant: str) -> tuple[KernelTemplate, tuple[int, int]]:
-    """Declare the parameters of a variant; return its template, and the rows and columns of its tiles."""
+    """Declare the parameters of a variant, and return its template with the rows and columns of its tiles."""
     costs = low.target.costs.products
     if variant == "tiled":
         kernel.params["tile"] = tile = costs.tile_of_workgroup(Choice(variant, ""), size, most_rows=HIGHEST_BLOCK)
@@ -193,7 +193,7 @@ def _tile(kernel: ProductKernel, low: Lowering, size: ProductSize, variant: str)
         declare_subgroups(kernel, low.caps)
         return _GEMV, (tile.rows, tile.columns)
     lanes = low.caps.subgroup_size if variant == "subgroup" else 0
-    # More rows share the work of taking numbers out of words; without subgroups each reads elements of `a` of its own.
+    # More rows share the work of unpacking numbers from words. Without subgroups, each row reads its own elements of `a`.
     most = 16 if lanes and low.attrs["bits"] > 2 else 8
     rows = next((r for r in (1, 2, 4, 8) if size.M <= r < most), most)
     kernel.params |= {"lanes": lanes, "rows": rows}

@@ -81,10 +81,10 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
 
 
 def _merge(begins: Sequence[int], shape: Sequence[int], ends: Sequence[int], mode: str) -> list[tuple[int, int, int]]:
-    """Return the dimensions as (begin, size, end), those left out that have one element before and after.
+    """Return the dimensions as (begin, size, end), without those that have one element before and after.
 
-    A dimension without padding merges into its outer neighbour if that has none either; a constant is the same whatever
-    its place, so there the neighbour may have padding.
+    A dimension without padding merges into its outer neighbor if that has no padding either. In mode "constant" the neighbor
+    may have padding, because the constant is the same at every position.
     """
     dims: list[tuple[int, int, int]] = []
     for b, n, e in zip(begins, shape, ends, strict=True):
@@ -209,7 +209,7 @@ PAD = OpDef(
             ),
             "mode": (
                 '"constant", "edge" (repeats the last element), "reflection" (mirrors without the last element) or '
-                '"symmetric" (mirrors with it; an option of the 2024 text).'
+                '"symmetric" (mirrors with the last element, a mode of the 2024 text).'
             ),
             "value": 'The added element for "constant". It is cast to the input\'s data type.',
         },

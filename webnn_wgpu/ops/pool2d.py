@@ -1,7 +1,7 @@
-"""The three poolings. One row each: what is done to an element, the operation between elements, what is done to its result.
+"""The three poolings, one row each: a function of an element, the operation between elements, a function of its result.
 
-Elements outside the input never take part: the average is over the elements that lie within it. A window without any, which
-padding or rounding up can make, gives 0, and for the maximum the lowest value of the data type.
+Elements outside the input never take part: the average is over the elements within the input. Padding or rounding up can
+create a window without any element. Its result is 0, and for the maximum the lowest value of the data type.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _LOWEST_8_BIT = {"int8": "-128i", "uint8": "0u"}
 
 @dataclass(frozen=True, kw_only=True)
 class Windows:
-    """Windows along one dimension, with only what can reach the input kept of window, stride and dilation.
+    """Windows along one dimension. Window, stride and dilation are cut to the parts that can reach the input.
 
     Attributes:
-        size: elements of the input.
-        output: number of windows.
-        window: elements of a window.
-        stride: steps from one window to the next.
-        dilation: steps from one element of a window to the next.
-        before: padding before the input.
+        size: the number of elements of the input.
+        output: the number of windows.
+        window: the number of elements of a window.
+        stride: the distance from one window to the next, in elements.
+        dilation: the distance from one element of a window to the next, in elements.
+        before: the padding before the input, in elements.
     """
 
     size: int
@@ -88,12 +88,12 @@ class Windows:
         return self.output == 1 and beyond - first == self.size
 
     def within(self, o: int) -> tuple[int, int]:
-        """Return the range of window o's elements that lie within the input; empty where the second is not greater."""
+        """Return the range of window o's elements within the input. It is empty if the second bound is not greater."""
         before = self.before - o * self.stride
         return max(0, -(-before // self.dilation)), min(self.window, -(-(before + self.size) // self.dilation))
 
     def rows(self, o: int) -> Interval:
-        """Return the elements of the input that lie within window o, and between them; one at least."""
+        """Return the interval of input elements that window o spans, at least one element."""
         first, beyond = self.within(o)
         at = o * self.stride - self.before
         start = max(0, min(self.size - 1, at + first * self.dilation))
@@ -188,7 +188,7 @@ def _windows(attrs: Attrs, shape: Sequence[int], output: Sequence[int]) -> list[
 
 
 def _pooled(x: Array, axis: int, windows: Windows, operation: Any, start: float) -> Array:
-    """Return the operation over windows along one dimension; two dimensions are pooled one after the other."""
+    """Return the operation over windows along one dimension. The reference pools two dimensions one after the other."""
     x = np.moveaxis(x, axis, 0)
     out = np.full((windows.output, *x.shape[1:]), start, x.dtype)
     if windows.output <= windows.window:
@@ -272,7 +272,7 @@ class _Pool:
             channels = "quads"
         taps, results = down.reach * across.reach, output.num_elements
         subgroups = ELEMENTS[element].size_bytes <= 4
-        # An invocation's loops: elements in lines, which may be short, or in blocks of 32; for each of its results.
+        # An invocation loops over elements in lines, which may be short, or in blocks of 32, for each of its results.
         windows = 1 if channels == "quads" else QUAD
         costs = low.target.costs
         most = min(MAX_DIMENSION, costs.launches.most_iterations // (2 * windows))
@@ -326,9 +326,9 @@ class _Pool:
 
 
 def _touched(down: Windows, across: Windows, channels: int, first: int, end: int) -> Interval:
-    """Return the elements of the input that lie within the windows of results first..end-1: whole rows of pixels.
+    """Return the elements of the input within the windows of results first..end-1, as whole rows of pixels.
 
-    `channels` are next to each other; images follow each other, as do the planes of one where channels do not.
+    `channels` is the number of neighboring channels. Images follow each other, and so do the planes of an image in nchw.
     """
     lines = [o // (across.output * channels) for o in (first, end - 1)]
     (low, top), (high, bottom) = ((line // down.output, down.rows(line % down.output)) for line in lines)
@@ -337,7 +337,7 @@ def _touched(down: Windows, across: Windows, channels: int, first: int, end: int
 
 
 def _neutral(step: ReductionStep, data_type: str) -> str:
-    """Return what an empty window's total is."""
+    """Return the total of an empty window."""
     if step.operation == "sum":
         return step.zero
     if data_type in FLOATS:

@@ -1,7 +1,7 @@
-"""The ten reductions. One row each: what is done to an element, the operation between elements, what is done to its result.
+"""The ten reductions, one row each: a function of an element, the operation between elements, a function of its result.
 
-Numbers to know: floats are reduced in float32, blockwise, and rounded once; integers wrap; the maximum and minimum are NaN
-where any element is; an empty list of axes means that the function is applied to every element.
+Kernels reduce floats in float32, in blocks, and round once. Integers wrap. The maximum and minimum are NaN if any element is
+NaN. With an empty list of axes, the functions apply to every element.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _MOST_SERIAL = 4096
 
 @dataclass(frozen=True)
 class ReduceTensor:
-    """What a kernel call reads or writes: where, the element kind, and (of what is read) the shape."""
+    """A tensor that a kernel call reads or writes: its memory, its element kind and, for reading, its shape."""
 
     resource: Resource
     element: str
@@ -91,13 +91,13 @@ def reduce_calls(
     Args:
         low: the node.
         step: the functions.
-        source: what is read.
+        source: the tensor that the calls read.
         axes: the reduced dimensions, ascending.
-        target: what is written.
-        key: what scratch memory is named after.
-        length: elements of a row, where the source is already reduced in part.
+        target: the tensor that the calls write.
+        key: the prefix of the names of scratch memory.
+        length: the number of elements of a row, if the source is already reduced in part.
         shift: a float32 per row, for `step`.
-        variant: who works on a row; chosen by default.
+        variant: the invocations that work on a row. None leaves the choice to the costs.
     """
     view = view_rows(source.shape, axes)
     length = length or view.reduced.size
@@ -131,15 +131,15 @@ def reduce_calls(
 def totals_of_parts(
     low: Lowering, step: ReductionStep, source: ReduceTensor, axis: int, chunk: int, key: str
 ) -> tuple[KernelCall, ReduceTensor]:
-    """Return the call that reduces every `chunk` elements of a row, and the scratch tensor [parts, rows] it makes.
+    """Return the call that reduces every `chunk` elements of a row, and its result, a scratch tensor [parts, rows].
 
     Args:
         low: the node.
         step: the functions.
-        source: what is read.
-        axis: the dimension that rows run along.
-        chunk: elements of a part, a multiple of 4; the last part of a row may have fewer.
-        key: what scratch memory is named after.
+        source: the tensor that the call reads.
+        axis: the dimension of the rows.
+        chunk: the number of elements of a part, a multiple of 4. The last part of a row may have fewer.
+        key: the prefix of the name of scratch memory.
     """
     view = view_rows(source.shape, (axis,))
     totals = _totals(step, view, chunk, key)
@@ -231,7 +231,7 @@ def parts_needed(view: RowView, element: str, caps: Caps) -> int:
 
 
 def _reach(view: RowView, items: Axis, chunk: int, outputs: int, *, shifted: bool) -> Reach:
-    """Return what making some of the `outputs` touches, which are numbered by part, of `chunk` items each, then by row."""
+    """Return the reach of the `outputs`, which are numbered by part, of `chunk` items each, and then by row."""
     rows, width = view.kept.size, QUAD if items.size < view.reduced.size else 1
 
     def reach(first: int, end: int) -> list[Interval]:

@@ -1,7 +1,8 @@
-"""Extension operators: what divisions leave, element by element.
+"""Extension operators: the remainders of divisions, element by element.
 
-`mod` has the sign of the divisor, as Python's %, `fmod` that of the dividend, as C's. Floats are exact however far apart
-dividend and divisor are, but for the one addition that turns the sign. Integers give 0 for divisor 0.
+The result of `mod` has the sign of the divisor, like Python's %. The result of `fmod` has the sign of the dividend, like C's %.
+Float results are exact for any ratio of dividend and divisor, except for the one addition that changes the sign. Integers
+return 0 for divisor 0.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
         part[(low < 0) | (low >= size - 1)] = 0
         low = np.maximum(low, 0)
         part = part.reshape([-1 if d == axis else 1 for d in range(x.ndim)])
-        # What has no weight has no part, not even where it is infinite. Integers are divided once, at the end.
+        # An element without weight takes no part, even if it is infinite. Integers are divided once, at the end.
         lower, upper = np.take(result, low, axis), np.take(result, np.minimum(low + 1, size - 1), axis)
         with np.errstate(all="ignore"):
             if floats:
@@ -110,7 +110,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
 
 @dataclass(frozen=True)
 class _Dimension:
-    """One dimension, or several neighbours that are kept as they are."""
+    """One dimension, or several neighboring dimensions that resampling does not change."""
 
     size: int
     output: int
@@ -152,7 +152,7 @@ class _Dimension:
 
 
 def _merged(shape: Sequence[int], output: Sequence[int]) -> list[_Dimension]:
-    """Return the dimensions, neighbours merged where no element moves along them."""
+    """Return the dimensions. Neighboring dimensions that resampling does not change are merged."""
     dims: list[_Dimension] = []
     for n, m in zip(shape, output, strict=True):
         if n == m and dims and not dims[-1].resized:

@@ -101,7 +101,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     layout = HeadsTensor.of(x.shape, low.attrs["heads"])
     rotary: int = low.attrs["rotary_dim"]
     interleaved: bool = low.attrs["interleaved"]
-    # A quad lies in one head, and so does what it is paired with; where quads of cosines are read, rows of them are quads too.
+    # A quad and its partner are in one head. If kernels read quads of cosines, rows of cosines are whole quads as well.
     quad = layout.size % QUAD == 0 and rotary % (QUAD if interleaved else 2 * QUAD) == 0
     launch, grid = quad_launch(x.num_elements, low.target)
     fields: list[tuple[str, UniformType, int]] = [
@@ -173,7 +173,7 @@ OPS = (
             arguments={
                 "input": "{types}, with the shape [batch, heads, length, size] or [batch, length, heads * size].",
                 "cos": (
-                    "The input's data type, with the shape [rows, rotary_dim / 2]; `positions` names the row of each "
+                    "The input's data type, with the shape [rows, rotary_dim / 2]. `positions` names the row of each "
                     "position. Without `positions`, a shape that broadcasts to [batch, length, rotary_dim / 2]."
                 ),
                 "sin": "The data type and shape of `cos`.",

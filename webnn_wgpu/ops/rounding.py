@@ -49,7 +49,7 @@ FORMATS = MappingProxyType(
         "e5m2fnuz": _Format(ml_dtypes.float8_e5m2fnuz, 2, -15, 57344.0, False, False),
     }
 )
-"""The formats of ONNX by name; those that end in `fn` have no infinity, in `uz` no negative zero."""
+"""The formats of ONNX by name. Formats that end in `fn` have no infinity, and formats that end in `uz` no negative zero."""
 
 
 def _bfloat16(x: Array) -> Array:
@@ -79,7 +79,7 @@ def _float8_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[T
     with np.errstate(all="ignore"):
         rounded = x.astype(np.float32)
         if attrs["saturate"]:
-            # What lies between the largest number and the next one there would be is rounded to the largest either way.
+            # Numbers between the largest one and its would-be successor round to the largest one in both directions.
             rounded = np.clip(rounded, -found.largest, found.largest)
         return [rounded.astype(found.dtype).astype(out[0].numpy)]
 

@@ -55,7 +55,7 @@ Bound: TypeAlias = tuple[Binding, Resource]
 
 @dataclass(frozen=True, kw_only=True)
 class _Scatter:
-    """A scatter to `places`, its slices moved in `units`; the input is a table of `table` slices."""
+    """A scatter to `places`, which copies slices in `units`. The input is a table of `table` slices."""
 
     low: Lowering
     places: Places
@@ -116,13 +116,13 @@ class _Scatter:
         )
 
     def _marked(self, first: int, end: int) -> list[Interval | None]:
-        """Return the indices of updates first..end-1; any place may be theirs."""
+        """Return the indices of updates first..end-1. They may name any place."""
         return [(first * self.places.rank, end * self.places.rank), None]
 
     def _written_reach(self, start: int) -> Reach:
-        """Return what is touched of the input, the places' names or winners, the updates and the output from an element on.
+        """Return the reach from element `start` on, in the input, the indices or winners, the updates and the output.
 
-        Where a place has an update, that is all that is written there, once; elsewhere all runs write the input's element.
+        A place with an update receives only that update, once. All runs write the input's element to the other places.
         """
 
         def reach(first: int, end: int) -> list[Interval | None]:
@@ -132,7 +132,7 @@ class _Scatter:
         return reach
 
     def _fields(self, first: int) -> list[Field]:
-        """Return the uniforms of what fills the table from a place on."""
+        """Return the uniforms of the kernels that fill the table from place `first` on."""
         quad: Field = ("first_quad", "u32", self._elements(first) // QUAD)
         return [("slice_length", "u32", self.units.lengths[0]), quad]
 

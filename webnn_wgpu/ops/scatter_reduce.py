@@ -1,6 +1,7 @@
-"""Extension operators: scattering that combines what stands at a place with the updates, and with smaller indices than WebNN's.
+"""Extension operators: scattering that combines the element at a place with its updates, and with smaller indices than WebNN's.
 
-Updates of one place are taken in the order in which they stand, on every device: they are sorted by place first.
+On every device, kernels apply the updates of one place in their order in the tensor, because they sort the updates by place
+first.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _Fields = Sequence[tuple[str, UniformType, int]]
 
 
 def _scatter(low: Lowering, form: str, rank: int, fields: _Fields, updates: int, slice_length: int) -> list[KernelCall]:
-    """Return the calls that combine `updates` slices with the input; `form`, `rank` and `fields` say how places are named."""
+    """Return the calls that combine `updates` slices with the input. `form`, `rank` and `fields` describe the named places."""
     element = element_of(low.input().data_type, low.caps)
     named = Temp("named", 4 * updates)
     launch, grid = quad_launch(updates, low.target)

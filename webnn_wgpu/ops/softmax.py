@@ -92,7 +92,7 @@ def _bounds(found: ReferenceResults) -> list[Array]:
 
 
 def _logarithm_bounds(found: ReferenceResults) -> list[Array]:
-    # A relative error of the sum is an absolute one of its logarithm; x - max, the logarithm and the result are rounded.
+    # A relative error of the sum is an absolute error of its logarithm. x - max, the logarithm and the result are rounded.
     size = np.abs(np.nan_to_num(found.expected[0].astype(np.float64), posinf=0, neginf=0))
     return [EPSILON * (found.operand().shape[found.node.attrs["axis"]] + 8 + 3 * size)]
 

@@ -94,7 +94,7 @@ def strided_call(
 
 
 _TILE = 32
-"""Sides of the tile that a workgroup transposes in workgroup memory; `shaders/ops/strided.wgsl.j2` agrees."""
+"""Sides of the tile that a workgroup transposes in workgroup memory, as in `shaders/ops/strided.wgsl.j2`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +167,7 @@ class _TransposeTiles:
             return {"tiles": units}, grid_1d(units, self.target.caps)
 
         def reach(first: int, end: int) -> list[Interval]:
-            # Tiles touch elements all over: what all of them touch fits a binding.
+            # Tiles touch elements in all parts of the operand, so the elements of all tiles must fit a binding.
             return [self._touched, (0, math.prod(space))]
 
         return KernelCall(

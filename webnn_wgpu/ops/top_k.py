@@ -1,8 +1,8 @@
-"""Extension operator: the largest or smallest elements along a dimension, in order, and where they are.
+"""Extension operator: the largest or smallest elements along a dimension, in order, and their indices.
 
-Places in the row are sorted instead of elements. Blocks of some hundred are sorted first, each place counting those before it,
-and lose what cannot be among the k; so long as several of the runs that are left fit a block they are sorted so again. Longer
-runs are merged two by two: n log(n)^2 steps for all of a row.
+Kernels sort indices in the row instead of elements. They first sort blocks of `BLOCK` indices, in which each index counts those
+before it, and drop the indices that cannot be among the k. They repeat this while several of the runs fit a block. They merge
+longer runs two by two, which takes n log(n)^2 steps for a whole row.
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[TensorTy
 
 @dataclass(frozen=True, kw_only=True)
 class SortedRows:
-    """Rows that are sorted.
+    """The rows that kernels sort.
 
     Attributes:
-        source: what holds them.
-        element: name of its element kind.
-        count: how many rows there are.
-        length: elements in a row.
-        inner: from one element of a row to the next.
+        source: the operand that holds the rows.
+        element: the name of its element kind.
+        count: the number of rows.
+        length: the number of elements in a row.
+        inner: the stride from one element of a row to the next.
     """
 
     source: Resource
@@ -124,7 +124,7 @@ def _step(
     largest: bool,
     caps: Caps,
 ) -> tuple[int, Temp]:
-    """Add a step that makes a run of the first places of every block; return how many a row has left, and where they are."""
+    """Add a step that reduces every block to a run of its first places. Return the places left in a row, and their memory."""
     step, block, kept = how
     blocks = -(-length // block)
     left = (blocks - 1) * kept + min(kept, length - (blocks - 1) * block)

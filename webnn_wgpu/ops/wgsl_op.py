@@ -22,15 +22,15 @@ from .interfaces.family import Family
 
 @dataclass(frozen=True, kw_only=True)
 class OwnKernel:
-    """A kernel of a program's own.
+    """A kernel of the application.
 
     Attributes:
         label: the operator's name in messages.
-        source: its WGSL, constants included.
-        given: declarations of its constants and its inputs' data types.
+        source: the WGSL, constants included.
+        given: the declarations of its constants and its inputs' data types.
         outputs: the types of its outputs.
-        workgroups: how many are dispatched.
-        reference: what it computes, in numpy: arrays -> array, or a sequence of arrays; None where that is not known.
+        workgroups: the number of workgroups of a dispatch.
+        reference: the numpy function of the inputs that returns the output or a sequence of outputs. None means unknown.
     """
 
     label: str

@@ -39,8 +39,8 @@ class ArgMinMaxOperators(OperatorMethods):
             input: Any data type, with any shape. The rank must be 1 or more if `axis` is given.
             axis: The dimension. The draft requires it. Without it the rules of the 2024 text hold.
             options: The options that follow, as one dictionary.
-            axes: Several dimensions, in place of `axis`; all dimensions if both are absent. The position is then counted over
-                them in row-major order.
+            axes: Several dimensions, in place of `axis`. Without both, all dimensions. The position is then counted over them
+                in row-major order.
             keep_dimensions: Whether the reduced dimensions stay, with size 1.
             select_last_index: Whether the last of several equal elements counts instead of the first.
             output_data_type: Data type of the positions. The default is int32 with `axis`, else int64.
@@ -97,8 +97,8 @@ class ArgMinMaxOperators(OperatorMethods):
             input: Any data type, with any shape. The rank must be 1 or more if `axis` is given.
             axis: The dimension. The draft requires it. Without it the rules of the 2024 text hold.
             options: The options that follow, as one dictionary.
-            axes: Several dimensions, in place of `axis`; all dimensions if both are absent. The position is then counted over
-                them in row-major order.
+            axes: Several dimensions, in place of `axis`. Without both, all dimensions. The position is then counted over them
+                in row-major order.
             keep_dimensions: Whether the reduced dimensions stay, with size 1.
             select_last_index: Whether the last of several equal elements counts instead of the first.
             output_data_type: Data type of the positions. The default is int32 with `axis`, else int64.

@@ -56,7 +56,7 @@ class ConvolutionOperators(OperatorForms):
             groups: A divisor of C and of O. C groups make a depthwise convolution.
             input_layout: "nchw" or "nhwc", of the input and of the result.
             filter_layout: "oihw", "hwio", "ohwi" or "ihwo".
-            activation: Activation that is applied to the result; an option of the 2024 text.
+            activation: Activation of the result (an option of the 2024 text).
             label: Name of the operator in errors, plans and debuggers.
 
         Returns:
@@ -144,7 +144,7 @@ class ConvolutionOperators(OperatorForms):
             groups: A divisor of C.
             input_layout: "nchw" or "nhwc", of the input and of the result.
             filter_layout: "iohw", "hwoi" or "ohwi".
-            activation: Activation that is applied to the result; an option of the 2024 text.
+            activation: Activation of the result (an option of the 2024 text).
             label: Name of the operator in errors, plans and debuggers.
 
         Returns:

@@ -66,7 +66,7 @@ class MatrixOperators(OperatorForms):
 
     @with_options()
     def matmul(self, a: MLOperand, b: MLOperand, options: MLOperatorOptions = {}, *, label: str = "") -> MLOperand:
-        """Matrix product over the last two dimensions; the other dimensions broadcast as in numpy.
+        """Matrix product over the last two dimensions. The other dimensions broadcast as in numpy.
 
         Args:
             a: float32 or float16, with the shape [..., M, K].

@@ -103,7 +103,7 @@ class MovementOperators(OperatorForms):
                 pywebnn.
             options: The options that follow, as one dictionary.
             mode: "constant", "edge" (repeats the last element), "reflection" (mirrors without the last element) or "symmetric"
-                (mirrors with it; an option of the 2024 text).
+                (mirrors with the last element, a mode of the 2024 text).
             value: The added element for "constant". It is cast to the input's data type.
             label: Name of the operator in errors, plans and debuggers.
 

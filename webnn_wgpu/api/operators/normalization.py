@@ -48,7 +48,7 @@ class NormalizationOperators(OperatorForms):
             bias: [C]. The default is 0 for all channels.
             axis: The dimension that holds the channels.
             epsilon: Finite. It is cast to the input's data type.
-            activation: Activation that is applied to the result; an option of the 2024 text.
+            activation: Activation of the result (an option of the 2024 text).
             label: Name of the operator in errors, plans and debuggers.
 
         Returns:

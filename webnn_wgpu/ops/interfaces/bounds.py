@@ -1,6 +1,6 @@
-"""How far a device's results may be from the reference's: in units in the last place, or by the sizes of what is added up.
+"""Bounds: the maximum permitted errors of a device's results, in ULP, or relative to the sizes of the terms of a sum.
 
-A bound holds for one operator whose operands are exactly those that the device had, so no errors accumulate.
+A bound holds for one operator whose reference has exactly the device's operands, so no errors accumulate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...ir.graph import Array, Attrs, Node
 from ...ir.types import TensorType
 
 EPSILON = 2.0**-23
-"""Relative distance of neighbours in float32: any rounding costs half as much."""
+"""The relative distance of neighboring float32 numbers. A rounding has half this error at most."""
 
 SMALLEST = 2.0**-126
 """Smallest normal float32. WGSL lets devices take smaller numbers for zero."""
@@ -52,30 +52,30 @@ class ReferenceResults:
         return found
 
     def of(self, operands: Sequence[Array | None], attrs: Attrs | None = None) -> list[Array]:
-        """Return what the reference makes of other operands, and of other attributes if they are given."""
+        """Return the results of the reference for other operands, and for other attributes if `attrs` is given."""
         with np.errstate(all="ignore"):
             return list(self.reference(operands, self.node.attrs if attrs is None else attrs, tuple(self.types)))
 
 
 Allowed = Callable[[ReferenceResults], "list[Array] | None"]
-"""Returns for every output how far each element may be off before it is rounded to the output's type; None where the operands
-are beyond any promise."""
+"""Returns the maximum error of each element of every output, before it is rounded to the output's type. None means that the
+operands are beyond any promise."""
 Terms = Callable[[Attrs, Sequence["Array | None"]], int]
 """Returns how many numbers are added up in an element, at most."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """How far an operator's results may be off.
+    """The maximum permitted errors of an operator's results.
 
     Attributes:
-        tolerance: units in the last place that a float32 result may be off from the reference for operands of ordinary size;
-            None where it depends on shapes or values.
-        allowed: how far float results may be off for any operands; None where `tolerance` says it.
-        any_size: whether `allowed` knows what to do with operands so large that sums of their products may overflow.
-        integers: returns how far integer results may be off.
-        contracted: whether a driver may keep a result exact for the sum behind it, as a product in a fused multiply-add.
-        unsure: returns which elements may be NaN or not, as roundings decide.
+        tolerance: the maximum error of a float32 result against the reference in ULP, for operands of ordinary size. None
+            means that it depends on shapes or values.
+        allowed: returns the maximum errors of float results for any operands. None means that `tolerance` applies.
+        any_size: whether `allowed` supports operands so large that sums of their products may overflow.
+        integers: returns the maximum errors of integer results.
+        contracted: whether a driver may keep a result exact for a subsequent sum, for example in a fused multiply-add.
+        unsure: returns the elements that may be NaN or not, depending on roundings.
     """
 
     tolerance: float | None = None
@@ -144,7 +144,7 @@ def roots(terms: Terms) -> Bounds:
 
 
 def _conditioned(found: ReferenceResults, least: float = 0.0) -> list[Array]:
-    """Return some roundings of the largest result, or of `least`, and what a few roundings of the operands lead to."""
+    """Return some roundings of the largest result, or of `least`, plus the effect of a few roundings of the operands."""
     rng = np.random.default_rng(0)
     wide = [None if a is None else a.astype(np.float32) if str(a.dtype) in FLOATS else a for a in found.operands]
     shaken = [a if a is None or a.dtype.kind != "f" else _shaken(a, rng) for a in wide]

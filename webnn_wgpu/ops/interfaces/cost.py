@@ -19,12 +19,12 @@ Count = Callable[[Attrs, Sequence[TensorType], TensorType], int]
 
 
 class Traffic(Enum):
-    """Which bytes of its operands an operator has to read.
+    """The bytes of its operands that an operator has to read.
 
     Attributes:
-        WHOLE: all of each operand.
-        TAKEN: of each operand at most as many bytes as the result has. Tables and operands that are cut are read so.
-        CHANGED: of the operands that are bound for reading all; as many bytes are written.
+        WHOLE: all bytes of each operand.
+        TAKEN: at most as many bytes of each operand as the result has, for example of a table or a sliced operand.
+        CHANGED: all bytes of the operands that are bound for reading. The operator writes as many bytes.
     """
 
     WHOLE = "whole"

@@ -1,7 +1,7 @@
 """The documentation of operators: the text and the signature of the builder's method, which is generated from them.
 
-`python -m tests.generation` writes the modules of `api/operators` from what the operators declare here. Most of a signature
-follows from an operator's operands and attributes: required ones are arguments, the others are options.
+`python -m tests.generation` writes the modules of `api/operators` from these declarations. Most of a signature follows from an
+operator's operands and attributes: required ones are arguments, the others are options.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Parameter:
     """A parameter of a method that is no operand and no attribute of the operator, or another form of an attribute.
 
     Attributes:
-        name: its name. Where an attribute has this name, this parameter takes its place.
+        name: its name. It replaces an attribute of the same name.
         annotation: its type, as Python source.
-        default: its default, as Python source; "" for none.
+        default: its default, as Python source, or "" for none.
     """
 
     name: str
@@ -44,18 +44,18 @@ class Parameter:
 
 @dataclass(frozen=True, kw_only=True)
 class Method:
-    """How the builder's method can be called, beyond what operands and attributes say.
+    """The signature of the builder's method, beyond operands and attributes.
 
     Attributes:
-        optional: arguments of the specification that may be left out here.
-        positional: options that may also be given by position.
+        optional: the specification's arguments that a caller may omit.
+        positional: the options that a caller may also pass by position.
         parameters: further parameters, and attributes of another form.
-        dictionary: the specification's dictionary of options, where several operators share it.
-        aliases: other names of arguments and options, which are accepted at run time.
-        pywebnn: options that pywebnn takes by position, in its order.
+        dictionary: the specification's dictionary of options, if several operators share it.
+        aliases: other names of arguments and options, which the method accepts at run time.
+        pywebnn: the options that pywebnn takes by position, in its order.
         also: further names of the method.
-        activation: whether a call without an operand makes an `MLActivation`.
-        through: the method of `OperatorForms` that gets all arguments and adds the operator; "" for plain operators.
+        activation: whether a call without an operand returns an `MLActivation`.
+        through: the method of `OperatorForms` that receives all arguments and adds the operator, or "" for plain operators.
     """
 
     optional: tuple[str, ...] = ()
@@ -78,17 +78,17 @@ class Documentation:
     """The docstring of the builder's method, in parts.
 
     Attributes:
-        group: the module and class that have the method.
+        group: the module and class of the method.
         summary: the first line.
-        details: paragraphs behind it.
+        details: the paragraphs behind the summary.
         arguments: a text for each operand, attribute and parameter, by its Python name. "{types}" in an operand's text stands
             for its data types.
-        returns: what the method returns.
-        raises: clauses that say when the call is refused, beginning with a capital letter and without a full stop. Every
-            method also refuses operands of another builder.
-        numerics: rounding, and results for special values.
-        example: a doctest; the names `b`, `x`, `y`, `image`, `context`, `np` and `wn` are given.
-        method: how the method can be called.
+        returns: the text about the result of the method.
+        raises: the conditions under which the method refuses a call, as clauses with a capital letter at the start and
+            without a full stop. Every method also refuses operands of another builder.
+        numerics: the rounding, and the results for special values.
+        example: a doctest. The names `b`, `x`, `y`, `image`, `context`, `np` and `wn` are given.
+        method: the signature of the method, beyond operands and attributes.
     """
 
     group: Group

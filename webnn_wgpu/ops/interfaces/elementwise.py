@@ -20,10 +20,11 @@ class ElementWise:
     """An element-wise operator. Such operators can be fused with each other and behind operators that take an epilogue.
 
     Attributes:
-        formula: makes the formula.
-        pairs: makes the formula of 64-bit integers for devices without them; None where no operand and no result has any. An
-            integer is a pair there, vec2<u32>(low, high). WGSL's operators would work on the words one by one, so such a
-            formula calls functions of `shaders/lib/math`: those named `_pair` depend on no sign, `_i64x2` and `_u64x2` do.
+        formula: returns the formula.
+        pairs: returns the formula of 64-bit integers for devices without such integers, which represent them as pairs,
+            vec2<u32>(low, high). None means that no operand and no result has a 64-bit integer type. WGSL's operators would
+            compute the words separately, so such a formula calls functions of `shaders/lib/math`. Functions named `_pair`
+            do not depend on the sign, functions named `_i64x2` and `_u64x2` do.
     """
 
     formula: FormulaFor
@@ -31,11 +32,11 @@ class ElementWise:
 
 
 def in_pairs(code: str) -> FormulaInPairs | None:
-    """Return what makes the formula on pairs that some code is; None for no code.
+    """Return a function that returns the formula of `code` on pairs, or None without code.
 
     Args:
-        code: WGSL. `T` is the type of the last operand; the operands go by their names in the formula for devices with 64-bit
-            integers.
+        code: the WGSL of the formula. `T` is the type of the last operand. The operands have the same names as in the formula
+            for devices with 64-bit integers.
     """
 
     def made(native: Formula, inputs: Sequence[str], output: str) -> Formula:

@@ -35,7 +35,7 @@ class ChannelsLast:
 
     Attributes:
         changed: the options that differ.
-        result: whether its results have their channels last too; otherwise they are as they were.
+        result: whether its results have their channels last, too. Otherwise the results do not change.
     """
 
     changed: Mapping[str, Any]
@@ -43,18 +43,18 @@ class ChannelsLast:
 
 
 Options = Callable[[Attrs, tuple[int, ...]], ChannelsLast | None]
-"""Returns what changes when the first operand, of this shape, has its channels last; None where the operator cannot work so."""
+"""Returns the form of the operator if the first operand, of this shape, has its channels last. None means that it has none."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How an operator works on operands with channels last.
+    """The form of an operator for operands with channels last.
 
     Attributes:
-        options: returns the options that it then has.
-        led_by: which operand has to have its channels last for the operator to be rewritten.
-        others: what becomes of the other operands: they are kept, have their channels put last as well, or do so unless they
-            have one element.
+        options: returns the options of this form.
+        led_by: the operand whose channels must come last, so that a pass rewrites the operator.
+        others: the treatment of the other operands: the pass keeps them, moves their channels last as well, or moves the
+            channels of operands with several elements.
     """
 
     options: Options
@@ -80,7 +80,7 @@ def moved(attrs: Attrs, rank: int, *, items: tuple[str, ...] = (), axes: tuple[s
 
 
 def dimensions(*, items: tuple[str, ...] = (), axes: tuple[str, ...] = ()) -> Layout:
-    """Return the layout of an operator of one value whose options speak of dimensions; arguments as for `moved`."""
+    """Return the layout of an operator of one value whose options name dimensions. The arguments are those of `moved`."""
     return Layout(lambda attrs, shape: ChannelsLast(moved(attrs, len(shape), items=items, axes=axes)))
 
 

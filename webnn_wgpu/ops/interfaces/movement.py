@@ -26,7 +26,7 @@ def joined(dims: Iterable[Steps]) -> Steps:
 
 
 def divided(steps: Steps, shape: Sequence[int]) -> tuple[Steps, ...] | None:
-    """Return steps by dimension of a shape; None where a dimension ends between two of them."""
+    """Return the steps by dimension of a shape, or None if a dimension ends between two steps."""
     left, found = list(steps), list[Steps]()
     for size in reversed(shape):
         dim: list[tuple[int, int]] = []
@@ -49,10 +49,10 @@ def divided(steps: Steps, shape: Sequence[int]) -> tuple[Steps, ...] | None:
 
 @dataclass(frozen=True)
 class Stepped:
-    """Where the elements of a value lie in memory.
+    """The positions of a value's elements in memory.
 
     Attributes:
-        offset: the first element.
+        offset: the position of the first element.
         dims: the steps of each dimension.
     """
 
@@ -60,11 +60,11 @@ class Stepped:
     dims: tuple[Steps, ...]
 
     def cut(self, starts: Sequence[int], strides: Sequence[int], before: Sequence[int], after: Sequence[int]) -> Stepped | None:
-        """Return where a part lies; None where a dimension that is cut has no single step.
+        """Return the positions of a part of the value, or None if a dimension that is cut has no single step.
 
         Args:
             starts: the first index along each dimension.
-            strides: the distance of one index to the next.
+            strides: the distance from one index to the next along each dimension.
             before: the shape of the value.
             after: the shape of the part.
         """
@@ -89,7 +89,7 @@ class Move:
         before: the first operand's shape.
         after: the output's shape.
         output: the output's position.
-        constants: the operands; None for those that are no constants.
+        constants: the operands, with None for each that is no constant.
     """
 
     attrs: Attrs
@@ -100,17 +100,17 @@ class Move:
 
 
 Follow = Callable[[Stepped, Move], Stepped | None]
-"""Returns where an output's elements lie from where the first operand's do; None where no steps describe it."""
+"""Returns the positions of an output's elements, from those of the first operand's elements. None if no steps describe them."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """Neighbouring columns of a value's rows, or a run of it, where another value is put instead of into memory of its own.
+    """Neighboring columns of a value's rows, or a run of its elements, in which a producer stores another value.
 
     Attributes:
-        value: the value whose columns they are.
-        start: the first of them, or the first element of the run.
-        row: elements of a row, all of its columns; of a run those of a row of what is put there.
+        value: the value that contains the part.
+        start: the first column, or the first element of the run.
+        row: the number of elements of a whole row of `value`. For a run, the number of elements of a row of the other value.
     """
 
     value: int
@@ -129,15 +129,15 @@ class Movement:
     """An operator whose kernels compute nothing: each element of its results is an element of an operand, or a constant.
 
     Attributes:
-        follow: returns where the outputs' elements lie in the first operand's memory, for operators of which steps tell that.
+        follow: returns the positions of the outputs' elements in the first operand's memory, for operators with such steps.
         permutes: whether each element of the first operand is in the output exactly once.
-        parts: for operators that put their operands side by side, returns of which part of the output each is a copy; () where
-            the operands' producers cannot write there themselves.
-        runs: for operators that cut their first operand, returns where in it each output begins, in elements; () where an
-            output is not one run of elements.
-        reads_parts: whether `lower` finds its first operand where `Lowering.parts` says.
-        updates: whether the output is the first operand but for the elements that the others overwrite, so that it may be that
-            operand's memory.
+        parts: returns the part of the output that is a copy of each operand, for operators that put their operands side by
+            side. () means that the operands' producers cannot write there themselves.
+        runs: returns the start of each output in the first operand, in elements, for operators that cut this operand. ()
+            means that an output is not one run of elements.
+        reads_parts: whether `lower` reads its first operand from the part that `Lowering.parts` names.
+        updates: whether the output is the first operand except for the elements that the other operands overwrite, so that
+            it may have the memory of the first operand.
     """
 
     follow: Follow | None = None

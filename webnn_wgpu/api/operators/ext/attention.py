@@ -115,7 +115,7 @@ class AttentionExtensions(OperatorMethods):
 
         Args:
             input: float32 or float16, with the shape [batch, heads, length, size] or [batch, length, heads * size].
-            cos: The input's data type, with the shape [rows, rotary_dim / 2]; `positions` names the row of each position.
+            cos: The input's data type, with the shape [rows, rotary_dim / 2]. `positions` names the row of each position.
                 Without `positions`, a shape that broadcasts to [batch, length, rotary_dim / 2].
             sin: The data type and shape of `cos`.
             positions: int32, uint32 or int64, with a shape that broadcasts to [batch, length]. Negative positions count from
