@@ -50,7 +50,7 @@ class Architecture:
 
     @property
     def busy_invocations(self) -> int:
-        """Invocations from which on a core is busy. Half of those that hide all latency do: others wait for memory."""
+        """The number of invocations that keeps a core busy: half of those that hide all latency. The others wait for memory."""
         return self.latency_subgroups * 32 // 2
 
     @property
@@ -60,7 +60,7 @@ class Architecture:
 
     @property
     def most_results(self) -> int:
-        """Results that an invocation of a matrix product may keep in registers, so that enough subgroups fit a core.
+        """The maximum number of results that an invocation of a matrix product keeps in registers, for sufficient occupancy.
 
         AMD's compiler takes 112 registers for 64 results, and 80 for 32.
         """

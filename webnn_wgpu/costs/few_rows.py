@@ -21,10 +21,11 @@ _LEAST_INVOCATIONS = 64
 """Invocations of the smallest workgroup, a subgroup of any GPU but Qualcomm's."""
 
 _MOST_LANES = 32
-"""Invocations beside each other, at most, unless sums are short: a subgroup then reads 512 bytes of float32 in one piece."""
+"""The maximum number of invocations beside each other, unless sums are short. A subgroup then reads 512 contiguous bytes of
+float32."""
 
 _LEAST_LANES = 4
-"""Invocations beside each other, at least. Four quads of float32 are 64 bytes, a cache line or half of one."""
+"""The minimum number of invocations beside each other. Four quads of float32 are 64 bytes, a cache line or half of one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,9 +33,9 @@ class RowTile:
     """The part of a matrix product that one workgroup of a kernel for few rows computes (`shaders/lib/shares.wgsl.j2`).
 
     Attributes:
-        rows: rows of the tile. Each invocation keeps sums of all of them.
-        lanes: invocations beside each other, a power of two. Each takes a quad of columns.
-        shares: invocations that share each sum, a power of two.
+        rows: the number of rows of the tile. Each invocation keeps sums of all rows.
+        lanes: the number of invocations beside each other, a power of two. Each computes a quad of columns.
+        shares: the number of invocations that share each sum, a power of two.
 
     Example:
         >>> tile = RowTile(rows=2, lanes=8, shares=32)

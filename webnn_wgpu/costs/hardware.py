@@ -140,7 +140,7 @@ class HardwareAttention(AttentionCosts):
 
 
 _CORE_BYTES_PER_NS = 115.0
-"""Bytes that one core reads per ns from the cache that cores share: 64 a clock, as AMD and NVIDIA state, at 1.8 GHz."""
+"""Bytes per ns that one core reads from the cache that cores share: 64 per clock, as AMD and NVIDIA state, at 1.8 GHz."""
 
 _DEVICE_BYTES_PER_NS = 1000.0
 """Bytes that all cores together read per ns from that cache. Assumed."""
@@ -164,7 +164,8 @@ _STEP_ROWS = 2
 """Batch rows for which the `steps` kernel reads the weights once."""
 
 _MOST_SEQUENCE_ROWS = 4
-"""Most batch rows of a workgroup of the `sequence` kernel. For more, a core would multiply for longer than it reads."""
+"""The maximum number of batch rows of a workgroup of the `sequence` kernel. With more rows, a core would multiply for longer
+than it reads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +184,7 @@ class HardwareRecurrent(RecurrentCosts):
     cores: int
 
     def choose(self, size: RecurrentSize, *, several: bool, in_way: Mapping[str, str]) -> Choice:
-        """Return the kernel that makes all steps in one dispatch, or the one that makes each in a dispatch of its own."""
+        """Return the kernel that computes all time steps in one dispatch, or the one with a dispatch for each time step."""
         if size.steps == 1:
             return Choice("steps", "a single step")
         if in_way.get("sequence"):

@@ -18,13 +18,13 @@ REQUIRED: Any = object()
 """Default of an argument that must be given."""
 
 MAX_ITEMS = 2**16
-"""Bound on the items of a list: far above any the specification allows, so that no iterable keeps a call busy forever."""
+"""The maximum number of items of a list, far above the specification's limits. It stops the conversion of endless iterables."""
 
 AttrKind = Literal[
     "uint", "int", "uints", "bool", "float", "floats", "number", "enum", "data_type", "splits", "activations", "made"
 ]
 Fail = Callable[..., Exception]
-"""Makes the error to raise: `fail(rule, got=..., allowed=...)`."""
+"""Returns the error to raise: `fail(rule, got=..., allowed=...)`."""
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ State: TypeAlias = tuple[Array, ...]
 """The hidden state, and with lstm the cell state: each [batch, hiddenSize], float64."""
 
 Step: TypeAlias = Callable[[int, Array, State], State]
-"""From a direction, its input [batch, inputSize] and the state before to the state after."""
+"""Returns the next state from a direction, its input [batch, inputSize] and its state."""
 
 
 def operand(name: str, rank: int, *, required: bool = False) -> Operand:
@@ -61,7 +61,7 @@ def check_sizes(call: OpCall, gates: int, peepholes: str = "") -> tuple[int, ...
 
     Args:
         call: a call of gru, lstm or one of their cells.
-        gates: how many gates the weights hold.
+        gates: the number of gates in the weights.
         peepholes: name of the operand that holds three vectors rather than one per gate.
     """
     x, hidden = call.input(0), call.attrs["hidden_size"]
@@ -117,7 +117,7 @@ def _canonical(call: OpCall, name: str, options: Mapping[str, Any]) -> Activatio
     call.require(name in ACTIVATIONS, "Invalid activations", got=repr(name), allowed=", ".join(ACTIVATIONS))
     data_type = call.input(0).data_type
     _, found = ACTIVATIONS[name].check([TensorType(data_type, (1, 1))], options, call.label)
-    # Scalar options are cast to the operand's type, once and for all readers.
+    # The scalar options are cast to the operand's type here, so that the reference and all kernels use the same numbers.
     cast = {k: None if v is None else cast_number(v, data_type) for k, v in found.items()}
     return name, tuple(sorted(cast.items()))
 

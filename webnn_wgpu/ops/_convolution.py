@@ -59,7 +59,7 @@ FORWARD_TEMPLATES = (*TEMPLATES, *WINOGRAD)
 """All templates, as conv2d has them."""
 
 LOWEST_TILE = 8
-"""Pixels of the lowest tile of any variant."""
+"""Pixels of the lowest tile among all variants."""
 
 
 def convolution_size(low: Lowering, *, transposed: bool) -> ConvolutionSize:
@@ -153,8 +153,8 @@ def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCal
 def _runs_of_channels(size: ConvolutionSize) -> ConvolutionSize:
     """Return the same convolution with one channel, if the channels under a row of taps are neighbors in an nhwc input.
 
-    The channels of an image's row then count as its pixels. Kernels that take steps of the sum one by one find each of them
-    with one coordinate less.
+    The channels of an image's row then count as its pixels. Kernels that process the steps of the sum one by one then compute
+    one coordinate less for each step.
     """
     if size.transposed or size.groups > 1 or (size.dilations[1] > 1 and size.kernel[1] > 1):
         return size

@@ -82,7 +82,7 @@ def bias_of(low: Lowering) -> Addend | None:
 
 
 def read_at(size: ConvolutionSize, vector: str) -> Read:
-    """Return where the bias and an epilogue's operands are found: a vector lies along the channels."""
+    """Return how the kernel addresses the bias and an epilogue's operands. A vector runs along the channels."""
 
     def read(shape: Sequence[int]) -> str:
         count = math.prod(shape)
@@ -104,7 +104,7 @@ def start_kernel(
     data_type, weights_type = (low.input(i).data_type for i in range(2))
     kernel = ProductKernel()
     nhwc = size.nhwc and source != low.channels_first
-    # A quad of channels lies in one piece, and in one group.
+    # A quad of channels is contiguous, and all its channels are in one group.
     kernel.bind(Binding(name="input", access="read", element=data_type, quad=nhwc and size.depth % QUAD == 0), source)
     kernel.bind(
         Binding(name="weights", access="texture")

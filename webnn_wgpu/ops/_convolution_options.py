@@ -91,7 +91,7 @@ def not_divisible(call: OpCall, operator: str, channels: int) -> MLTypeError:
 
 
 def products_of(attrs: Attrs, operands: Sequence[Array | None]) -> int:
-    """Return how many products an element of the output is the sum of, at most, the bias counted as one more."""
+    """Return the maximum number of terms in the sum of an output element. The bias counts as one term."""
     weights = operands[1]
     assert weights is not None
     return weights.size // weights.shape[attrs["filter_layout"].index("o")] + 1

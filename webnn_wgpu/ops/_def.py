@@ -38,11 +38,11 @@ class Operand:
     """One operand of an operator.
 
     Attributes:
-        name: the specification's name of it.
-        data_types: allowed data types.
-        same_as: name of an earlier operand whose data type it must have.
-        min_rank, max_rank: allowed ranks.
-        required: whether it must be given.
+        name: the specification's name.
+        data_types: the allowed data types.
+        same_as: the name of an earlier operand whose data type it must have.
+        min_rank, max_rank: the allowed ranks.
+        required: whether the caller must give it.
         variadic: whether it is a list of operands (only as the sole operand).
     """
 
@@ -83,7 +83,7 @@ class OpCall:
         return ", ".join(f"{n} {t}" for n, t in zip(names, self.inputs, strict=True) if t is not None)
 
     def _made(self, output: TensorType) -> str:
-        # Lists as a program writes them, not as the tuples they have become.
+        # Messages show lists as a program writes them, not as the tuples of the canonical form.
         given = {a.name: self.attrs[a.name] for a in self.op.attrs if self.attrs[a.name] != a.default}
         lists = {n: list(cast("tuple[Any, ...]", v)) if isinstance(v, tuple) else v for n, v in given.items()}
         return f"{output} from {self.describe()}{''.join(f', {n}={v!r}' for n, v in lists.items())}"
@@ -135,7 +135,7 @@ class OpCall:
         return axis
 
     def axes(self, axes: Sequence[int], rank: int, name: str = "axes") -> tuple[int, ...]:
-        """Return `axes` if each is one of `rank` dimensions and none stands twice."""
+        """Return `axes` if each is one of `rank` dimensions and none occurs twice."""
         for i, axis in enumerate(axes):
             self.axis(axis, rank, f"every item of {name}")
             if axis in axes[:i]:
@@ -277,7 +277,7 @@ Infer = Callable[[OpCall], tuple[TensorType, ...]]
 Lower = Callable[[Lowering], list[KernelCall]]
 
 Interface = Literal["elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds"]
-"""The fields of `OpDef` that an operator either fills in or says to be `without`."""
+"""The interface fields of `OpDef`. An operator either sets such a field or names it in `without`."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -386,7 +386,7 @@ class OpDef(Signature):
     documentation: Documentation | None = None
 
     def __post_init__(self) -> None:
-        """Refuse an operator that neither fills in an interface nor says that it has none."""
+        """Refuse an operator that neither sets an interface nor names it in `without`."""
         if (self.documentation is None) != (self.internal or self.opaque):
             raise TypeError(f"{self.name}: operators are documented, except internal and opaque ones")
         for name in get_args(Interface):
@@ -395,7 +395,7 @@ class OpDef(Signature):
 
     @property
     def moves(self) -> bool:
-        """Whether its kernels only move bits."""
+        """Whether its kernels only copy bits."""
         return self.movement is not None
 
     @property

@@ -1,4 +1,4 @@
-"""Lowering of element-wise formulas, single or fused: how each input is read, and the kernel that does it."""
+"""Lowering of element-wise formulas, single or fused: the way of reading each input, and the kernel call."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def elementwise_call(
 ) -> list[KernelCall]:
     """Return the kernel calls that compute `expression` of `sources` for every element of the output.
 
-    There is one, unless a source must be spread out first: see `_spread`.
+    There is one call, unless a source must first be repeated in memory (see `_spread`).
     """
     shape = output_type.shape
     strides = [s.strides or broadcast_strides(s.type.shape, shape) for s in sources]
     simple = [_simple_read(s, own, output_type) for s, own in zip(sources, strides, strict=True)]
     dims, merged = merge_dimensions(shape, [strides_of(shape), *strides])
-    # The output's own strides take part so that merged dimensions still number its elements in order.
+    # The output's own strides take part in the merge, so that merged dimensions still number its elements in order.
     merged = merged[1:]
     whole_quads = any(r == "" for r in simple) and dims[-1] % QUAD == 0
     reads = [r or _strided_read(own, whole_quads) for r, own in zip(simple, merged, strict=True)]

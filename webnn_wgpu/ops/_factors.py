@@ -1,4 +1,4 @@
-"""The factors of matrix products, and the forms in which kernels want them: row-major, or parts of them."""
+"""The factors of matrix products, and the forms in which kernels read them: row-major, or parts of them."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def row_work(kernel: ProductKernel, size: ConvolutionSize, per_row: int, height:
     items = size.images * blocks * per_row * (1 if size.nhwc else size.channels)
 
     def row_at(block: int) -> int:
-        """The first row of a block of rows, numbered through all images."""
+        """Return the first row of a block of rows, numbered through all images."""
         return block // blocks * out_height + block % blocks * height
 
     def reach(first: int, end: int) -> list[Interval | None]:
@@ -169,7 +169,7 @@ def row_work(kernel: ProductKernel, size: ConvolutionSize, per_row: int, height:
 
 
 def depthwise_fits(low: Lowering, size: ConvolutionSize, output: TensorType) -> bool:
-    """Return whether a kernel for one input channel per group can take a filter, and a row of output pixels at a time."""
+    """Return whether a kernel for one input channel per group can bind a filter and an output row, and its loops end."""
     input_bytes, output_bytes = (DATA_TYPES[t.data_type].size_bytes for t in (low.input(), output))
     if padded_bytes(low.input(1).num_elements * input_bytes) > _limit(low.caps):
         return False

@@ -1,4 +1,4 @@
-"""How many arithmetic operations and bytes nodes take, to hold the time of their kernels against."""
+"""The numbers of arithmetic operations and bytes of nodes, for comparison with the time of their kernels."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def operations_of(node: Node, graph: Graph) -> int | None:
 
 
 def touched_bytes(node: Node | None, call: KernelCall, sizes: list[int]) -> int:
-    """Return how many bytes a call reads and writes if it reads everything once that it needs.
+    """Return the number of bytes that a call reads and writes if it reads each byte that it needs once.
 
     Args:
-        node: the node it computes.
+        node: the node that the call computes.
         call: the call.
-        sizes: bytes that are bound of each of its operands.
+        sizes: the number of bound bytes of each of its operands.
     """
     written = sum(size for binding, size in zip(call.spec.bindings, sizes, strict=True) if binding.access == "write")
     read = [size for binding, size in zip(call.spec.bindings, sizes, strict=True) if binding.access != "write"]

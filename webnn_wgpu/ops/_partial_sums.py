@@ -26,7 +26,7 @@ TEMPLATES = (_ADD,)
 """The templates of products whose sums are computed in parts, besides that of the product."""
 
 _SCRATCH_BYTES = 64 << 20
-"""Most scratch memory that the parts of a product may take."""
+"""The maximum scratch memory of the parts of a product, in bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -61,9 +61,9 @@ class Places:
         return table, repeated(self.group, first, end) if self.form == "axis" else (first * self.rank, end * self.rank)
 
     def units(self, data_type: str) -> Units:
-        """Return the unit in which slices are moved."""
+        """Return the unit in which kernels copy slices."""
         if self.slice_length == 1:
-            # Halves of a 64-bit element would each find their place.
+            # With words as units, the kernel would compute the place twice, for each half of a 64-bit element.
             return Units(bits_of(data_type), (1,), False)
         return units_of(data_type, (self.slice_length,))
 
@@ -103,7 +103,7 @@ def places_of_elements(shape: Sequence[int], indices: Sequence[int], axis: int) 
 
 
 def places_at(shape: Sequence[int], indices: Sequence[int]) -> Places:
-    """Return the places of slices whose leading coordinates stand in the last dimension of the indices."""
+    """Return the places of slices. The last dimension of the indices holds their leading coordinates."""
     rank = indices[-1]
     fields: tuple[tuple[str, UniformType, int], ...] = tuple((f"size_{d}", "u32", shape[d]) for d in range(rank))
     count = math.prod(indices[:-1])
@@ -134,7 +134,7 @@ def clamped_indices(indices: Array, size: int) -> Array:
 
 
 def coordinates(indices: Array, shape: Sequence[int]) -> tuple[Array, ...]:
-    """Return the coordinates that stand in the last dimension of the indices, one array per dimension.
+    """Return the coordinates in the last dimension of the indices, one array per dimension.
 
     >>> coordinates(np.array([[1, -1], [9, 0]]), (2, 3))
     (array([1, 1]), array([2, 0]))

@@ -1,4 +1,4 @@
-"""Lowering of matrix products, for matmul and gemm: which kernel computes them, from which form of the factors."""
+"""Lowering of matrix products, for matmul and gemm: the choice of the kernel, and the form of the factors."""
 
 from __future__ import annotations
 
@@ -326,7 +326,7 @@ def _choose(low: Lowering, size: ProductSize, *, constant: bool) -> Choice:
 
 
 def _panel_texture(low: Lowering, b: Factor, size: ProductSize, choice: Choice) -> PanelTexture | None:
-    """Return how a constant `b`, row-major, is packed into a texture, or None where it is no constant or does not fit."""
+    """Return the packing of a constant `b`, row-major, in a texture. None if `b` is no constant or does not fit."""
     if not is_constant(low, b.value):
         return None
     _, quads = _subgroup_tile(low, size, choice, texture=True)
@@ -390,7 +390,7 @@ def _number_batches(kernel: ProductKernel, batch: Sequence[int], *factors: tuple
 
 
 def _read(shape: Sequence[int], size: ProductSize) -> str:
-    """Return where, for an element of the result, the element of an operand of this shape is found."""
+    """Return how the kernel addresses an operand of this shape for an element of the result."""
     count = math.prod(shape)
     if count == 1:
         return "one"

@@ -1,4 +1,4 @@
-"""Calls of the kernels of matrix products while they are put together, and the ends that all these kernels share."""
+"""Builder of the kernel calls of matrix products, and the addend, epilogue and result that all these kernels share."""
 
 from __future__ import annotations
 

@@ -34,11 +34,11 @@ from .concat import CONCATENATION
 from .strided import STRIDED
 
 SUBGROUP_VARIANTS = ("subgroup_sequence", "subgroup_steps")
-"""Those that need subgroups."""
+"""The variants that need subgroups."""
 PACKED_VARIANTS = ("persistent", *SUBGROUP_VARIANTS)
-"""Those that need constant recurrent weights."""
+"""The variants that need constant recurrent weights."""
 VARIANTS = ("sequence", "steps", *PACKED_VARIANTS)
-"""The ways through the steps."""
+"""The kernel variants of the time steps."""
 TEMPLATES = (SEQUENCE, STEPS, PERSISTENT, SUBGROUP, *PRODUCTS, STRIDED, CONCATENATION)
 """All templates, those of the product before the steps included."""
 
@@ -89,7 +89,7 @@ def _choose(low: Lowering, sizes: Sizes) -> Choice:
 
 
 def _obstacle(low: Lowering, sizes: Sizes, variant: str) -> str:
-    """Return why a variant cannot be had, or nothing."""
+    """Return the reason why the device cannot run a variant, or "" if it can."""
     if variant == "persistent":
         return persistent_obstacle(low, sizes)
     if variant in SUBGROUP_VARIANTS:

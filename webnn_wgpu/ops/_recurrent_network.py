@@ -25,7 +25,7 @@ Field = tuple[str, UniformType, int | float]
 
 @dataclass(frozen=True, kw_only=True)
 class Vector:
-    """Where a kernel finds the recurrent bias or the peepholes of a unit.
+    """The position of the recurrent bias or the peepholes in a binding.
 
     Attributes:
         name: "recurrent_bias" or "peephole_weight".
@@ -232,7 +232,7 @@ def _has(low: Lowering, name: str) -> bool:
 def _projection(low: Lowering, sizes: Sizes, calls: list[KernelCall]) -> Temp:
     """Add the calls that multiply the inputs of all steps by the weights of both directions, and add the bias."""
     x, weight = low.input(0), low.input(1)
-    # The directions' weights lie one after the other, as if they were one network's.
+    # The weights of the directions follow each other in memory, like those of a single network.
     columns = sizes.D * sizes.N
     temp = Temp("projection", 4 * sizes.S * sizes.B * columns)
     a = Factor(low.value(0), x.data_type, (sizes.S * sizes.B, x.shape[-1]))

@@ -1,6 +1,6 @@
 """gru, lstm and their cells on software adapters: every invocation keeps the recurrent weights of one hidden unit.
 
-One dispatch makes all steps, in a workgroup per direction and batch row, as wide as there are hidden units.
+One dispatch computes all time steps. A workgroup per direction and batch row has as many invocations as there are hidden units.
 """
 
 from __future__ import annotations

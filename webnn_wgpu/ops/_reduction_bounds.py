@@ -1,4 +1,4 @@
-"""How far the results of reductions may be off."""
+"""The bounds of reductions: the maximum permitted errors of their results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .interfaces.bounds import EPSILON, Bounds, ReferenceResults, relative, root
 
 
 def _terms(attrs: Attrs, operands: Sequence[Array | None]) -> int:
-    """Return how many elements are reduced to one, and one more."""
+    """Return the number of elements that are reduced to one, plus one."""
     x, axes = operands[0], attrs["axes"]
     assert x is not None
     return math.prod(x.shape[a] for a in (range(x.ndim) if axes is None else axes)) + 1
@@ -29,7 +29,7 @@ def _product(found: ReferenceResults) -> list[Array] | None:
 
 
 def _cancelled(found: ReferenceResults) -> Array:
-    """Return how far sums may be off, as a part of themselves."""
+    """Return the maximum relative errors of sums."""
     x, attrs, out = found.operand().astype(np.float32), found.node.attrs, found.types[0]
     (positive,) = sizes([x])
     assert positive is not None

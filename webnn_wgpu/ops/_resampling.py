@@ -1,4 +1,4 @@
-"""Resampling along one dimension as ONNX's Resize defines it: which elements every new one is made of, and their weights."""
+"""Resampling along one dimension as ONNX's Resize defines it: the old elements of every new element, and their weights."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def taps(size: int, new_size: int, scale: float, roi: tuple[float, float], optio
 
 
 def _positions(size: int, new_size: int, scale: float, roi: tuple[float, float], coordinates: str) -> Array:
-    """Return where the new elements lie among the old ones."""
+    """Return the positions of the new elements among the old elements."""
     y = np.arange(new_size, dtype=np.float64)
     length = scale * size
     if coordinates == "align_corners":

@@ -1,4 +1,4 @@
-"""Making `OpDef`s of element-wise operators from table rows."""
+"""Functions that create the `OpDef`s of element-wise operators from table rows."""
 
 from __future__ import annotations
 

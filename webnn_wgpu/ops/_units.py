@@ -1,4 +1,4 @@
-"""The unit in which a kernel moves runs of elements: 32-bit words where all runs hold whole words, else elements."""
+"""The unit in which a kernel copies runs of elements: 32-bit words if all runs hold whole words, otherwise elements."""
 
 from __future__ import annotations
 

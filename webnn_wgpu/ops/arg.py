@@ -34,7 +34,7 @@ ARG = KernelTemplate("arg", ("variant", "rows", "key", "last"), VARIANTS)
 
 @dataclass(frozen=True)
 class Key:
-    """How elements `x` are compared: by which keys, the WGSL type of these, its lowest value, and the key of NaN, if any."""
+    """The comparison of elements `x`: their keys, the WGSL type of the keys, its lowest value, and the key of NaN, if any."""
 
     code: Term
     type: str

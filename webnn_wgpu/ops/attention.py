@@ -204,10 +204,10 @@ class _Plan:
     """How the work of a node is divided.
 
     Attributes:
-        rows: rows of a unit.
-        part_keys: keys of a unit.
-        quads: quads of columns in registers, of the kernels that have no tile.
-        own_keys: keys that an invocation of the `decode` kernel has at once.
+        rows: the number of rows of a unit.
+        part_keys: the number of keys of a unit.
+        quads: the number of quads of columns in registers, for kernels without a tile.
+        own_keys: the number of keys that an invocation of the `decode` kernel holds at once.
         tile: the tile of the `tiled` kernel.
     """
 
@@ -282,7 +282,7 @@ class _Lowering:
         return [kernel.call(_TEMPLATES[plan.variant], grid_1d(workgroups, self.low.caps), reason), *combine]
 
     def _bind_optional(self, kernel: ProductKernel, plan: _Plan) -> None:
-        """Bind mask and length, and say where a query stands among the keys."""
+        """Bind mask and length, and declare the position of a query among the keys."""
         low = self.low
         if low.has(3):
             mask = low.input(3)

@@ -80,7 +80,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
 def _bounds(found: ReferenceResults) -> list[Array]:
     x, mean, _, scale, bias = sizes(found.operands)
     assert mean is not None
-    # With the mean's sign turned round, nothing cancels.
+    # With the opposite sign of the mean, no terms cancel.
     (size,) = found.of([x, -mean, found.operand(2).astype(np.float32), scale, bias])
     return [np.nan_to_num(8 * EPSILON * np.abs(size.astype(np.float64)), posinf=0)]
 

@@ -1,7 +1,6 @@
 """Extension operators on the bits of integers, element by element.
 
-A shift count is read as unsigned. Counts from the element's width on leave nothing of it: 0, or -1 where a negative number is
-shifted right.
+A shift count is unsigned. A count of at least the element's width results in 0, or in -1 if a negative number is shifted right.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Rows written into a cache, behind those that are there: in place where the graph's output is an alias of its input."""
+"""The append of rows to a cache, behind its present rows. It works in place if the graph's output is an alias of its input."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def _cast_formula(inputs: Sequence[str], out: str, attrs: Attrs) -> Formula:
     if source.kind == "float":
         return formula(f"f32_to_{out}(x)")
     if target.size_bytes == 8 and source.size_bytes < 8 and source.kind != target.kind:
-        # Drivers differ in whether a widening to the other signedness extends the sign: the value is widened first.
+        # Drivers differ in the sign extension of a conversion that changes both width and signedness. The width changes first.
         return formula(f"T({'i64' if source.kind == 'int' else 'u64'}(x))", type_=value)
     return formula("T(x)" if value != ELEMENTS[inputs[0]].value else "x", type_=value)
 
@@ -59,7 +59,8 @@ def _cast_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Ten
     with np.errstate(all="ignore"):
         if target.kind == "float" or x.dtype.kind != "f":
             return [x.astype(target.numpy)]
-        # Out of range saturates and NaN becomes 0. float64 cannot hold the largest 64-bit integers, so the ends are set apart.
+        # Numbers out of range saturate, and NaN becomes 0. float64 cannot hold the largest 64-bit integers, so both limits are
+        # treated separately.
         limits = np.iinfo(target.name)
         whole = np.trunc(np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=1e300, neginf=-1e300))
         top, bottom = whole >= float(limits.max), whole <= float(limits.min)

@@ -43,7 +43,7 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
 
 
 def _positions(grid: Array, size: int, attrs: Attrs) -> Array:
-    """Return where coordinates lie among `size` elements, brought back as far as the padding wants it."""
+    """Return the positions of coordinates among `size` elements, moved into the range that the padding mode requires."""
     c = np.where(np.isnan(grid), -3.0, grid)
     align, padding = attrs["align_corners"], attrs["padding_mode"]
     x = (c + 1) / 2 * (size - 1) if align else ((c + 1) * size - 1) / 2

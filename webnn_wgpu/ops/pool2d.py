@@ -83,7 +83,7 @@ class Windows:
 
     @property
     def whole(self) -> bool:
-        """Whether there is one window, and every element of the input lies in it."""
+        """Whether there is one window, which contains every element of the input."""
         first, beyond = self.within(0)
         return self.output == 1 and beyond - first == self.size
 
@@ -101,7 +101,7 @@ class Windows:
 
     @property
     def reach(self) -> int:
-        """Most elements of a window that lie within the input."""
+        """The maximum number of elements of a window within the input."""
         return min(self.window, -(-self.size // self.dilation))
 
     def fields(self, axis: str) -> list[Field]:

@@ -103,7 +103,7 @@ def reduce_calls(
     length = length or view.reduced.size
     needed = parts_needed(view, source.element, low.caps)
     if 8 * needed > view.reduced.size and needed > 1:
-        # The elements lie too far apart even for parts of a few of them.
+        # The elements are too far apart even for parts of a few elements.
         rows_of, copy = side_by_side(view, source.resource, source.element, low.target, f"{key} side by side")
         source = ReduceTensor(rows_of, source.element, (view.kept.size, view.reduced.size))
         return [copy, *reduce_calls(low, step, source, (1,), target, key=key, length=length, shift=shift, variant=variant)]
@@ -160,7 +160,7 @@ def _form(step: ReductionStep, view: RowView, variant: Variant) -> str:
 
 
 def _item_size(step: ReductionStep, view: RowView, variant: Variant) -> int:
-    """Return how many elements of a row an invocation reads at once."""
+    """Return the number of elements of a row that an invocation reads at once."""
     quads = view.items_are_quads and step.type not in PAIRS
     return QUAD if quads and _form(step, view, variant) != "columns" else 1
 
@@ -181,7 +181,7 @@ def _reduce_call(
     length: int,
     shift: Resource | None,
 ) -> KernelCall:
-    """Return the call that makes one result of every `chunk` elements of a row: all of part 0, all of part 1, ..."""
+    """Return the call that computes one result from every `chunk` elements of a row: all of part 0, all of part 1, ..."""
     form, item = _form(step, view, variant), _item_size(step, view, variant)
     plain, quads = variant.lanes == 1, item == QUAD
     reduced, rows = view.items(quads), view.kept.size

@@ -66,7 +66,7 @@ def _infer(call: OpCall) -> tuple[TensorType, ...]:
 def _source(size: int, output: int) -> tuple[Array, Array, int]:
     """Return quotients and remainders of (2 * o + 1) * size / (2 * output) for every o, and the divisor, in lowest terms.
 
-    Half an element less than that is the coordinate o is read from.
+    The coordinate that output o reads is half an element less.
     """
     common = math.gcd(size, output)
     size, output = size // common, output // common
@@ -234,7 +234,7 @@ SAMPLED = Cost(_operations)
 
 
 def _rounded_apart(attrs: Attrs) -> float:
-    """Return how far integers may be off: an average that lies between two of them may be rounded to either."""
+    """Return the bounds of integers: an average between two integers may be rounded to either."""
     return float(attrs["mode"] == "linear")
 
 

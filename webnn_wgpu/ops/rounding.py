@@ -1,4 +1,4 @@
-"""Extension operators: rounding to data types that WebNN has not. The results keep the data type that they are computed in.
+"""Extension operators: rounding to data types that WebNN does not have. The results keep the data type of the operand.
 
 Importers take them for a cast to bfloat16, to one of the formats of 8 bits, or to an integer type of another width.
 """

@@ -1,7 +1,8 @@
 """Scattering: a copy of the input in which elements or slices, named by indices, are replaced by updates.
 
-Several updates may name one place, also because indices are clamped. The one that stands last in row-major order wins, on
-every device: `search` looks for it from every place, `winners` lets the updates vie for each place before anything is written.
+Several updates may name one place, also because indices are clamped. The last update in row-major order wins on every device.
+The `search` kernel searches for it from every place. The `winners` kernel lets the updates compete for each place before any
+kernel writes an element.
 """
 
 from __future__ import annotations
@@ -64,15 +65,15 @@ class _Scatter:
     reason: str
 
     def search(self) -> list[KernelCall]:
-        """Return the call in which each place looks for its update."""
+        """Return the call in which each place searches for its update."""
         written = [self._written[0], self._indices, *self._written[1:]]
         fields, elements = [*self._update_fields, *self._fields(0)], self._elements(self.table)
         form, reach = self._form(self.units.quad), self._written_reach(0)
-        # Each quad looks through all places.
+        # Each quad searches all updates.
         return [self._call(SEARCH, written, fields, elements, form, reach, [2], self.places.count)]
 
     def winners(self, first: int, count: int) -> list[KernelCall]:
-        """Return the calls that fill a range of the table, every update vying for its place."""
+        """Return the calls that fill a range of the table. Every update competes for its place."""
         winners = Temp("winners", count * WORD_BYTES)
         cleared, raised, read = (
             (Binding(name="winner", access="write", element="bits32", quad=True), winners),

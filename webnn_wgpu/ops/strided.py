@@ -1,6 +1,6 @@
 """Operators that read their input with other strides: transpose, slice, split, expand, tile, reverse.
 
-One kernel serves all. Elements are moved as bits, so every data type works on every device and NaN payloads survive.
+All use one kernel. It copies elements as bits, so every data type works on every device and NaN payloads survive.
 """
 
 from __future__ import annotations
@@ -187,7 +187,7 @@ def copy_call(value: int, value_type: TensorType, output: int, target: Target) -
 
 
 def _place(low: Lowering) -> tuple[int, int, tuple[int, ...]]:
-    """Return where the input lies: the value that holds it, its first element there, and its strides."""
+    """Return the memory of the input: the value that holds it, its first element there, and its strides."""
     value, shape = low.value(0), low.input().shape
     part = low.parts.get(value)
     return (part.value, part.start, strides_of((*shape[:-1], part.row))) if part else (value, 0, strides_of(shape))

@@ -1,4 +1,4 @@
-"""Operators that cost nothing: the output is the input's memory under another shape or data type."""
+"""Operators without a kernel: the output has the input's memory, with another shape or data type."""
 
 from __future__ import annotations
 

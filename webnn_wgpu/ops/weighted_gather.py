@@ -26,7 +26,7 @@ from .interfaces.family import Family
 WEIGHTED_GATHER = KernelTemplate("weighted_gather", ("quad",))
 
 _MOST_TAPS = PORTABLE_ITERATIONS // QUAD
-"""Elements in a sum at most, on every device: an invocation makes four sums."""
+"""The maximum number of elements in a sum, on every device. An invocation computes four sums."""
 
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:

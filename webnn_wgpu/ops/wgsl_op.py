@@ -1,4 +1,4 @@
-"""`wgslOp`: a kernel that a program brings along, as an operator of its graph."""
+"""`wgslOp`: a kernel of the application, as an operator of its graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many arithmetic operations an operator takes by its definition, and how many bytes it has to read and write.
+"""The number of arithmetic operations in an operator's definition, and the number of bytes that it has to read and write.
 
 A multiplication with an addition counts as two operations, a function such as `exp` or `tanh` as one, a comparison as one, a
 movement as none. Addresses do not count. A faster method does not count less: a convolution by Winograd's method takes fewer
@@ -65,7 +65,7 @@ PER_TAKEN = Cost(_one_per_result, Traffic.TAKEN)
 """One operation for each element of the result, which is looked up."""
 
 MOVED = Cost(_none, Traffic.TAKEN)
-"""No operations: elements are moved."""
+"""No operations: the operator copies elements."""
 
 UPDATED = Cost(_none, Traffic.CHANGED)
-"""No operations: part of an operand is overwritten where it lies."""
+"""No operations: the operator overwrites part of an operand in place."""

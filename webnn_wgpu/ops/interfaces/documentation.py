@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Group:
-    """A module of `api/operators` with one class, and thereby the operators whose methods stand in it.
+    """A module of `api/operators` with one class, and thereby the operators whose methods it contains.
 
     Attributes:
         module: name of the module, below `ext` for extension operators.

@@ -18,7 +18,7 @@ def _no_vectors(graph: Graph, node: Node) -> bool:
 
 @dataclass(frozen=True)
 class TakesEpilogue:
-    """An operator whose `lower` applies `Lowering.epilogue` and puts the result where `Lowering.part` says.
+    """An operator whose `lower` applies `Lowering.epilogue` and stores the result in `Lowering.part`.
 
     Attributes:
         axis: returns the dimension of the output, counted from its end (-1), along which an epilogue may read a vector.

@@ -1,4 +1,4 @@
-"""Families of operators: kinds that passes ask for, and that pictures of graphs give a color each."""
+"""Families of operators: the kinds that passes ask for. Pictures of graphs have a color for each family."""
 
 from __future__ import annotations
 

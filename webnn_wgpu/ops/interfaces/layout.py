@@ -1,4 +1,4 @@
-"""How operators work on operands whose channels come last instead of second."""
+"""Layout: the form of operators for operands whose channels come last instead of second."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ class Layout:
 
 
 def moved(attrs: Attrs, rank: int, *, items: tuple[str, ...] = (), axes: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return options that speak of dimensions, for operands with channels last.
+    """Return the options that name dimensions, for operands with channels last.
 
     Args:
         attrs: the options for channels in dimension 1.
-        rank: rank of the operand.
-        items: names of the options that have an item for each dimension.
-        axes: names of the options that are a dimension or several.
+        rank: the rank of the operand.
+        items: the names of the options that have an item for each dimension.
+        axes: the names of the options that are one dimension or several.
     """
     order = to_last(rank)
     changed: dict[str, Any] = {name: tuple(attrs[name][d] for d in order) for name in items}
@@ -85,7 +85,7 @@ def dimensions(*, items: tuple[str, ...] = (), axes: tuple[str, ...] = ()) -> La
 
 
 def option(name: str) -> Layout:
-    """Return the layout of an operator that has an option for it, "nchw" or "nhwc"."""
+    """Return the layout of an operator with the option `name`, which is "nchw" or "nhwc"."""
     return Layout(lambda attrs, shape: ChannelsLast({name: "nhwc"}) if attrs[name] == "nchw" else None)
 
 

@@ -10,12 +10,12 @@ from typing import TypeAlias
 from ...ir.graph import Array, Attrs, Graph, Node
 
 Steps: TypeAlias = tuple[tuple[int, int], ...]
-"""A number of indices and the distance of elements from one to the next. There are several pairs, the outermost first, where a
-dimension joins some that do not lie one behind the other. Those of size 1 are left out."""
+"""Pairs of a number of indices and the distance in elements from one index to the next, outermost pair first. A dimension has
+several pairs if it joins dimensions that are not contiguous. Pairs of size 1 are left out."""
 
 
 def joined(dims: Iterable[Steps]) -> Steps:
-    """Return the steps of a dimension that takes the place of several."""
+    """Return the steps of a dimension that replaces several dimensions."""
     found: list[tuple[int, int]] = []
     for size, step in (each for steps in dims for each in steps):
         if found and found[-1][1] == size * step:
@@ -118,7 +118,7 @@ class Part:
     row: int
 
     def within(self, joint: Array, shape: Sequence[int]) -> Array:
-        """Return the part of the joint value, a view of it by rows, that a value of that shape is put into."""
+        """Return the part of the larger value for a value of a shape, as a view by rows."""
         if self.row == shape[-1]:
             return joint.reshape(-1)[self.start : self.start + math.prod(shape)].reshape(-1, self.row)
         return joint.reshape(-1, self.row)[:, self.start : self.start + shape[-1]]
@@ -149,4 +149,4 @@ class Movement:
 
 
 MOVES = Movement()
-"""Operators of whose movement nothing more is asked."""
+"""Operators without further facts about their movement."""

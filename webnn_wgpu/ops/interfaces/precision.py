@@ -1,4 +1,4 @@
-"""How operators treat float16 values in a graph that keeps float32 between its operators."""
+"""Precision: the treatment of float16 values in a graph that keeps float32 between its operators."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Precision:
-    """How an operator treats float16 operands when the values around it are float32.
+    """The treatment of float16 operands by an operator among float32 values.
 
     Attributes:
         weights: positions of the operands that stay float16 if they are constants.
