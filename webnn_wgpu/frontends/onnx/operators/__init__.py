@@ -1,4 +1,4 @@
-"""One module per family of ONNX operators; each registers what lowers its operators."""
+"""One module per family of ONNX operators. Each registers the functions that lower its operators."""
 
 from importlib import import_module
 

@@ -1,7 +1,7 @@
 """Sums of products of small integers, computed by float32 operators without rounding.
 
-float32 tells all integers up to 2^24 apart, so a sum of products is exact while the sum of their magnitudes stays below. Where
-it may not, factors are taken apart into digits, whose sums are put together again as integers.
+float32 represents all integers up to 2^24, so a sum of products is exact while the sum of their magnitudes stays below that.
+Otherwise the factors are split into digits, and the sums of the digits are combined as integers.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ BITS = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int4": 4, "uint4": 4,
 
 
 def centered(call: NodeCall, x: OnnxTensor, zero_point: MLOperand | None) -> tuple[MLOperand, int]:
-    """Return a quantized tensor less its zero point as float32, and how many bits its magnitude needs.
+    """Return a quantized tensor minus its zero point as float32, and the number of bits of its magnitude.
 
     Args:
         call: the node.
-        x: a tensor of a type of 16 bits at most.
-        zero_point: what to subtract, of a shape that broadcasts to the tensor's; None for 0.
+        x: a tensor of a data type of at most 16 bits.
+        zero_point: the zero point, in a shape that broadcasts to the tensor's. None means 0.
     """
     bits = BITS.get(x.dtype.name) or call.fail(f"{x.dtype} is no quantized type of 16 bits at most")
     values = call.cast(call.hold(x), "float32")
@@ -37,7 +37,7 @@ def centered(call: NodeCall, x: OnnxTensor, zero_point: MLOperand | None) -> tup
 
 
 def digits(call: NodeCall, x: MLOperand, bits: int, count: int) -> list[tuple[MLOperand, int]]:
-    """Take integers apart: return float32 operands and the powers of 2 that they count, which add up to them."""
+    """Split integers: return float32 operands and their powers of 2. The integers are the sum of the products."""
     width = -(-bits // count)
     parts: list[tuple[MLOperand, int]] = []
     for i in range(count - 1):
@@ -51,17 +51,17 @@ def digits(call: NodeCall, x: MLOperand, bits: int, count: int) -> list[tuple[ML
 def exact_sums(
     call: NodeCall, product: Bilinear, a: MLOperand, a_bits: int, b: MLOperand, b_bits: int, terms: int, most: int | None = None
 ) -> MLOperand:
-    """Return sums of products as int32, which wrap around as int32 sums do.
+    """Return sums of products as int32, with int32's wraparound.
 
     Args:
         call: the node.
         product: the operator that multiplies and sums, on float32.
         a: integers as float32.
-        a_bits: bits of their magnitudes.
+        a_bits: the number of bits of their magnitudes.
         b: the other factors.
-        b_bits: bits of their magnitudes.
-        terms: most products in a sum.
-        most: most that magnitudes of `b` add up to in a sum, where that is known.
+        b_bits: the number of bits of their magnitudes.
+        terms: the maximum number of products in a sum.
+        most: the maximum sum of the magnitudes of `b` in one sum. None if unknown.
     """
     room = EXACT_BITS - int(np.ceil(np.log2(max(terms, 1))))
     choices = [(m * n, m, n) for m in range(1, a_bits + 1) for n in range(1, b_bits + 1)]

@@ -1,4 +1,4 @@
-"""Which function lowers which ONNX operator."""
+"""The registry of the functions that lower ONNX operators."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MICROSOFT = "com.microsoft"
 
 @dataclass
 class Inline:
-    """Nodes to lower in place of a node.
+    """The nodes that replace a node.
 
     Attributes:
         nodes: the nodes, in topological order.
-        outputs: values that stand for the node's outputs.
-        aliases: values that stand for others, such as a body's inputs.
-        known: values that are not the result of a node, and their elements.
+        outputs: the values that replace the node's outputs.
+        aliases: values that replace other values, such as a body's inputs.
+        known: the elements of values without a producer.
     """
 
     nodes: Sequence[onnx_ir.Node]
@@ -43,21 +43,21 @@ Ranks = Mapping[int, Sequence[int]]
 IMAGES = range(3, 65)
 """Ranks of batches of images with channels, of one spatial dimension and more."""
 SOME = range(1, 65)
-"""Ranks of everything but scalars."""
+"""All ranks except 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Handler:
-    """How an operator is lowered.
+    """The function that lowers an operator, and the calls that it supports.
 
     Attributes:
-        lower: builds the operator; called with a `NodeCall`.
-        since: first version of the operator set that it serves.
-        empty: whether it copes with inputs of no elements.
-        moves: whether results are copies of inputs' elements, hence exact in any type.
-        folds: whether a call with known inputs may be evaluated by the host when the graph is compiled. Not where `onnx`'s
-            reference implementation gives something else than the operator, for some attributes or versions of it.
-        ranks: the ranks that inputs may have, by position; other inputs may have any.
+        lower: builds the operator from a `NodeCall`.
+        since: the first version of the operator set that it supports.
+        empty: whether it supports inputs without elements.
+        moves: whether results are copies of the inputs' elements, and therefore exact in every data type.
+        folds: whether the host may evaluate a call with known inputs when the graph is compiled. False where `onnx`'s reference
+            implementation differs from the operator for some attributes or versions.
+        ranks: the valid ranks of inputs, by position. Other inputs may have any rank.
     """
 
     lower: Lower
@@ -68,7 +68,7 @@ class Handler:
     ranks: Ranks = field(default_factory=dict[int, Sequence[int]])
 
     def fault(self, inputs: Sequence[OnnxTensor | None]) -> str:
-        """Return which input has a rank that the operator does not take; "" if none has."""
+        """Return a description of the first input with an unsupported rank, or "" if there is none."""
         for index, allowed in self.ranks.items():
             tensor = inputs[index] if index < len(inputs) else None
             if tensor is not None and tensor.rank not in allowed:
@@ -89,13 +89,13 @@ def lowers(
     folds: bool = True,
     ranks: Ranks | None = None,
 ) -> Callable[[Lower], Lower]:
-    """Register a function as what lowers operators, from a version of the operator set on.
+    """Register a function that lowers operators from a version of the operator set on.
 
     Args:
-        names: operators of `domain`.
-        since: first version that the function serves; the next registered one takes over from its own.
-        domain: "" for ai.onnx.
-        empty: see `Handler`; so too `moves` and `folds`.
+        names: the names of operators of `domain`.
+        since: the first version that the function supports. The next registered function supports the versions from its own on.
+        domain: the domain of the operator set, "" for ai.onnx.
+        empty: see `Handler`.
         moves: see `Handler`.
         folds: see `Handler`.
         ranks: see `Handler`.
@@ -113,5 +113,5 @@ def lowers(
 
 
 def handler(domain: str, name: str, version: int) -> Handler | None:
-    """Return what lowers an operator of a version of its operator set; None if nothing does."""
+    """Return the handler of an operator of a version of its operator set, or None."""
     return next((h for h in _HANDLERS.get((domain, name), ()) if h.since <= version), None)

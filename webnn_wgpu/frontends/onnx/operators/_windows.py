@@ -1,4 +1,4 @@
-"""Windows that slide over the spatial dimensions of an image: what convolutions and poolings share."""
+"""Windows of convolutions and poolings, which slide over the spatial dimensions of an image."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class WindowAxis:
     """Windows along one dimension.
 
     Attributes:
-        taps: elements of a window.
-        stride: steps from one window to the next.
-        dilation: steps from one element of a window to the next.
-        begin: padding before the input.
-        end: padding behind it.
+        taps: the number of elements of a window.
+        stride: the distance from one window to the next, in elements.
+        dilation: the distance from one element of a window to the next, in elements.
+        begin: the padding before the input, in elements.
+        end: the padding behind the input, in elements.
     """
 
     taps: int
@@ -30,11 +30,11 @@ class WindowAxis:
 
     @property
     def span(self) -> int:
-        """Elements from a window's first to its last."""
+        """The number of elements from a window's first to its last."""
         return (self.taps - 1) * self.dilation + 1
 
     def count(self, size: int) -> int:
-        """Return how many windows an input has that lie wholly in its padded range."""
+        """Return the number of windows that fit into the padded input."""
         return (size + self.begin + self.end - self.span) // self.stride + 1
 
 
@@ -51,12 +51,12 @@ def strides_of(call: NodeCall, count: int) -> tuple[list[int], list[int], list[i
 
 
 def windows_of(call: NodeCall, sizes: Sequence[int], kernel: Sequence[int]) -> list[WindowAxis]:
-    """Return the windows that a node's attributes ask for, along each spatial dimension.
+    """Return the windows that a node's attributes define along each spatial dimension.
 
     Args:
         call: a node with the attributes auto_pad, dilations, pads and strides.
-        sizes: spatial sizes of the input.
-        kernel: taps of the window.
+        sizes: the spatial sizes of the input.
+        kernel: the taps of the window along each dimension.
     """
     count = len(sizes)
     if len(kernel) != count:
@@ -81,13 +81,13 @@ def windows_of(call: NodeCall, sizes: Sequence[int], kernel: Sequence[int]) -> l
 
 
 def shared_padding(automatic: str, total: int) -> tuple[int, int]:
-    """Return padding before and behind; an odd element stands behind with SAME_UPPER, else before."""
+    """Return the padding before and behind. SAME_UPPER adds an odd element behind, SAME_LOWER before."""
     less = total // 2
     return (less, total - less) if automatic == "SAME_UPPER" else (total - less, less)
 
 
 def extended(call: NodeCall, operand: MLOperand, axis: int, begin: int, end: int, value: float = 0) -> MLOperand:
-    """Return an operand with elements put before and behind along a dimension, or taken off where a number is negative."""
+    """Return an operand with elements added before and behind along a dimension, or removed if a number is negative."""
     rank, size = len(operand.shape), int(operand.shape[axis])
     low, high = max(0, -begin), size - max(0, -end)
     if high <= low:
@@ -104,7 +104,7 @@ def extended(call: NodeCall, operand: MLOperand, axis: int, begin: int, end: int
 
 
 def tap(call: NodeCall, operand: MLOperand, axis: int, window: WindowAxis, index: int, count: int) -> MLOperand:
-    """Return the elements that one tap of `count` windows meets, along a dimension that is padded already."""
+    """Return the elements at one tap of `count` windows, along a dimension that is padded already."""
     starts, sizes, strides = [0] * len(operand.shape), list(operand.shape), [1] * len(operand.shape)
     starts[axis], sizes[axis] = index * window.dilation, (count - 1) * window.stride + 1
     strides[axis] = window.stride if count > 1 else 1

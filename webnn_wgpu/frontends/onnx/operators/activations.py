@@ -28,7 +28,7 @@ def wide(function: Callable[[NodeCall, MLOperand], MLOperand]) -> Callable[[Node
 
 
 def _plain(name: str, **defaults: float) -> Callable[[NodeCall], Result]:
-    """Lower to an operator of WebNN; `defaults` are the options that are attributes of ONNX's, with its defaults."""
+    """Lower to an operator of WebNN. `defaults` are the options that are attributes of ONNX, with ONNX's defaults."""
 
     def lower(call: NodeCall) -> Result:
         options = {option: call.attribute(option, default) for option, default in defaults.items()}
@@ -54,14 +54,14 @@ def relu(call: NodeCall) -> Result:
 
 @lowers("PRelu")
 def prelu(call: NodeCall) -> Result:
-    """The input, times a slope where it is negative."""
+    """The input, multiplied by a slope where it is negative."""
     return call.tensor(0) if unsigned(call.tensor(0)) else call.build.prelu(call.operand(0), call.operand(1))
 
 
 @lowers("Selu")
 @wide
 def selu(call: NodeCall, x: MLOperand) -> MLOperand:
-    """An elu, times gamma."""
+    """An elu, multiplied by gamma."""
     alpha, gamma = call.attribute("alpha", 1.67326319217681884765625), call.attribute("gamma", 1.05070102214813232421875)
     return call.build.mul(call.build.elu(x, alpha=alpha), call.like(gamma, x))
 
@@ -77,7 +77,7 @@ def celu(call: NodeCall, x: MLOperand) -> MLOperand:
 
 @lowers("Gelu")
 def gelu(call: NodeCall) -> Result:
-    """The input times the normal distribution function of it, exactly or by tanh."""
+    """The input times its normal distribution function, exact or approximated by tanh."""
     if call.attribute("approximate", "none") == "none":
         return call.build.gelu(call.operand(0))
     return tanh_gelu(call, call.operand(0))
@@ -114,7 +114,7 @@ def thresholded_relu(call: NodeCall) -> Result:
 
 @lowers("Shrink")
 def shrink(call: NodeCall) -> Result:
-    """The input moved towards 0 by bias, and 0 where it is between -lambd and lambd. Integers lose fractions."""
+    """The input moved toward 0 by bias, and 0 between -lambd and lambd. The results of integers are truncated."""
     bias, limit = call.attribute("bias", 0.0), call.attribute("lambd", 0.5)
     x, build, dtype = call.operand(0), call.build, call.tensor(0).dtype
     if not is_float(dtype):
@@ -132,16 +132,16 @@ def shrink(call: NodeCall) -> Result:
 
 
 def limits(dtype: DType) -> tuple[Any, Any]:
-    """Return the lowest and the largest finite number of a type."""
+    """Return the lowest and the largest finite number of a data type."""
     info = ml_dtypes.finfo(dtype) if is_float(dtype) else ml_dtypes.iinfo(dtype)
     if dtype == np.dtype(np.float64):
-        info = np.finfo(np.float32)  # in which it is held
+        info = np.finfo(np.float32)  # the device's type for float64
     return info.min, info.max
 
 
 @lowers("Clip")
 def clip(call: NodeCall) -> Result:
-    """Elements moved into a range. A bound that is left out is the type's own, so that infinities become finite."""
+    """Elements clamped to a range. An absent bound is the data type's own, so that infinities become finite."""
     dtype = call.tensor(0).dtype
     if dtype == BOOL:
         call.fail("truth values have no range")
@@ -163,18 +163,18 @@ def clip(call: NodeCall) -> Result:
         return call.build.clamp(x, min_value=low.item(), max_value=high.item())
     low = call.operand(1) if low is None else call.constant(low, held)
     high = call.operand(2) if high is None else call.constant(high, held)
-    # The upper bound decides where it is below the lower one.
+    # The upper bound takes precedence where it is below the lower one.
     shape: list[int] = []
     return call.build.min(call.build.max(x, call.reshape(low, shape)), call.reshape(high, shape))
 
 
 def activated(call: NodeCall, x: MLOperand, parameters: Sequence[float]) -> MLOperand:
-    """Return what the activation that a fused operator's attribute names makes of an operand.
+    """Return an operand after the activation that a fused operator's attribute names.
 
     Args:
         call: the node.
         x: the operand.
-        parameters: the activation's attributes, in the order of its schema; those at the end may be left out.
+        parameters: the activation's attributes, in the order of its schema. Trailing attributes may be absent.
     """
     name, build = call.attribute("activation", ""), call.build
     if len(parameters) > 2:

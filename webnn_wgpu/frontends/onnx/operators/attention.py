@@ -1,4 +1,4 @@
-"""Attention and rotary embeddings: ONNX's own operators and those of com.microsoft, each onto one kernel."""
+"""Attention and rotary embeddings of ONNX and of com.microsoft. Each operator becomes one kernel."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def split_heads(call: NodeCall, x: MLOperand, heads: int) -> MLOperand:
 
 
 def given(call: NodeCall, index: int) -> MLOperand | None:
-    """Return an optional input; None where it is left out or, as an empty cache, has no elements."""
+    """Return an optional input, or None if it is absent or has no elements, like an empty cache."""
     return call.operand(index) if call.has(index) and call.tensor(index).size else None
 
 
 def widened(call: NodeCall, mask: MLOperand, keys: int) -> MLOperand:
-    """Pad a mask that names fewer keys than there are: those beyond do not count."""
+    """Pad a mask for fewer keys than exist: the attention ignores the other keys."""
     missing = keys - int(mask.shape[-1])
     if missing <= 0 or mask.shape[-1] == 1:
         return mask
@@ -85,7 +85,7 @@ def attention(call: NodeCall) -> Result:
 
 @lowers("RotaryEmbedding", since=23)
 def rotary_embedding(call: NodeCall) -> Result:
-    """Elements of each head rotated by angles that depend on the position."""
+    """The elements of each head, rotated by angles that depend on the position."""
     positions = call.optional(3)
     return call.build.ext.rotary_embedding(
         call.operand(0),
@@ -100,7 +100,7 @@ def rotary_embedding(call: NodeCall) -> Result:
 
 @lowers("RotaryEmbedding", domain=MICROSOFT, ranks={0: (3, 4), 2: (2,)})
 def rotary_embedding_of_microsoft(call: NodeCall) -> Result:
-    """The same, with positions that may be given as the first one alone."""
+    """The elements of each head, rotated by angles. The positions may be only the first one."""
     x = call.operand(0)
     if call.attribute("scale", 1.0) != 1.0:
         call.fail("a scale other than 1")
@@ -134,9 +134,10 @@ class _Heads:
 
 
 def _padding(call: NodeCall, mask: MLOperand, keys: int, filler: float) -> MLOperand:
-    """Return com.microsoft's mask of keys as what to add to the scores.
+    """Return com.microsoft's mask of keys as a summand of the scores.
 
-    It is flags [batch, (queries,) keys], lengths [batch], or the ends of what is seen and then its starts [2 * batch].
+    The mask contains flags [batch, (queries,) keys], lengths [batch], or the ends and then the starts of the visible keys [2 *
+    batch].
     """
     shape = list(mask.shape)
     if len(shape) == 1:
@@ -207,7 +208,7 @@ def multi_head_attention(call: NodeCall) -> Result:
     else:
         k, v = call.operand(1), call.operand(2)
     if call.has(3) and call.has(1) and call.tensor(1).rank == 4:
-        # Keys and values that come as heads, as a cache does, have their bias already.
+        # Keys and values in heads, like those of a cache, include their bias already.
         q = call.build.add(q, call.build.slice(call.operand(3), [0], [int(q.shape[2])]))
     elif call.has(3):
         q, k, v = _biased(call, call.operand(3), q, k, v, heads)
@@ -278,7 +279,7 @@ def attention_of_microsoft(call: NodeCall) -> Result:
     ranks={0: (3,), 1: (3,), 2: (3,), 3: (4,), 4: (4,), 7: (2,), 8: (2,), 10: range(2, 5)},
 )
 def group_query_attention(call: NodeCall) -> Result:
-    """Attention with fewer heads of keys than of queries, over a cache that is filled to a length of its own per batch."""
+    """Attention with fewer heads of keys than of queries, over a cache with a separate filled length for each batch."""
     for index, name in ((11, "head_sink"), (12, "k_scale"), (13, "v_scale"), (14, "q_norm_weight"), (15, "k_norm_weight")):
         if call.has(index):
             call.fail(f"input {name}")
@@ -300,7 +301,7 @@ def group_query_attention(call: NodeCall) -> Result:
         first = in_place.first
     else:
         first = past_key is None or past_value is None or call.integer(6) == count
-    # How many keys each batch had before this call; in a prompt, none.
+    # The number of keys of each batch before this call, 0 for a prompt.
     before = None if first else call.build.sub(lengths, call.constant(count, "int32"))
     if call.attribute("do_rotary", 0):
         q, k = _rotated(call, q, before), _rotated(call, k, before)
@@ -328,7 +329,7 @@ def group_query_attention(call: NodeCall) -> Result:
 
 
 def _rotated(call: NodeCall, x: MLOperand, before: MLOperand | None) -> MLOperand:
-    """Rotate heads by their positions: those given, or those behind the cache."""
+    """Rotate heads by their positions: the node's input, or the positions behind the cache."""
     batch, _, count, _ = (int(d) for d in x.shape)
     if call.has(9):
         positions = call.cast(call.operand(9), "int32")
@@ -347,13 +348,13 @@ def _rotated(call: NodeCall, x: MLOperand, before: MLOperand | None) -> MLOperan
 
 
 def _appended(call: NodeCall, past: MLOperand, new: MLOperand, before: MLOperand | None, capacity: int) -> MLOperand:
-    """Return a cache with new rows behind those that each batch had before."""
+    """Return a cache with new rows behind the earlier rows of each batch."""
     batch, heads, held, size = (int(d) for d in past.shape)
     count = int(new.shape[2])
     both = call.build.concat([past, new], 2)
     if held + count == capacity and batch == 1 and before is not None:
         return both
-    # Row j of the result is row j of the past, or row j - before of the new ones, which begin at row `held`.
+    # Row j of the result is row j of the past, or row j - before of the new rows, which begin at row `held`.
     rows = call.constant(np.arange(capacity).reshape(1, capacity), "int32")
     if before is None:
         picked = call.constant(np.minimum(np.arange(capacity) + held, held + count - 1).reshape(1, capacity), "int32")

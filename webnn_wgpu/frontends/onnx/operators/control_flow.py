@@ -1,4 +1,4 @@
-"""If, Loop and Scan: branches are taken, and loops unrolled, where what decides them is known; the host runs the others."""
+"""If, Loop and Scan. Known conditions select branches, and loops of known length are unrolled. The host runs the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..types import Array
 from ._registry import Inline, Result, lowers
 
 MOST_UNROLLED = 4096
-"""Most nodes that a loop may become."""
+"""The maximum number of nodes of an unrolled loop."""
 
 
 @lowers("If", empty=True)
@@ -66,7 +66,7 @@ class _Unrolled:
 
 
 def _stays_true(body: onnx_ir.Graph) -> bool:
-    """Whether a Loop's body hands its condition on as it is, or always says true."""
+    """Return whether a Loop's body passes its condition on unchanged, or always returns true."""
     value: onnx_ir.Value = body.outputs[0]
     while (node := value.producer()) is not None and node.op_type == "Identity" and node.inputs[0] is not None:
         value = node.inputs[0]

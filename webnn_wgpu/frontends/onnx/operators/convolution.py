@@ -1,7 +1,7 @@
-"""Convolutions of any number of dimensions, transposed and deformable ones.
+"""Convolutions of any number of dimensions, transposed convolutions and deformable convolutions.
 
-WebNN's have two. Of one dimension, another of size 1 is put in. Of more, each dimension too many is folded into channels and
-images: what its taps meet becomes so many times the channels, its positions become so many times the images.
+WebNN's convolutions have two dimensions. A convolution of one dimension gets another of size 1. Each dimension beyond two is
+folded into channels and images: its taps multiply the number of channels, and its positions multiply the number of images.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .activations import activated
 
 
 def kernel_of(call: NodeCall, weight: Sequence[int]) -> list[int]:
-    """Return a convolution's kernel, which its weights' shape tells; the attribute may say it again."""
+    """Return a convolution's kernel from the shape of its weights. The attribute may repeat it."""
     kernel = list(weight[2:])
     if (call.integers("kernel_shape") or kernel) != kernel:
         call.fail(f"kernel_shape {call.integers('kernel_shape')} does not fit weights of shape {tuple(weight)}")
@@ -30,7 +30,7 @@ def kernel_of(call: NodeCall, weight: Sequence[int]) -> list[int]:
 
 
 def check_channels(call: NodeCall, x: Sequence[int], weight: Sequence[int], groups: int) -> None:
-    """Refuse shapes that are no convolution's."""
+    """Raise an error for shapes that are invalid for a convolution."""
     if len(x) < 3 or len(weight) != len(x):
         call.fail(f"input {tuple(x)} and weights {tuple(weight)} are no images and filters")
     if groups < 1 or x[1] != weight[1] * groups or weight[0] % groups:
@@ -76,7 +76,10 @@ def convolution(
 
 
 def folded_taps(call: NodeCall, x: MLOperand, window: WindowAxis, count: int, order: Sequence[int]) -> MLOperand:
-    """Return [N * count, C * taps, ...] of a padded [N, C, D, ...]: what each of `count` windows' taps meets, in an order."""
+    """Return the elements at the taps of `count` windows of a padded [N, C, D, ...].
+
+    The result has the shape [N * count, C * taps, ...]. `order` is the order of the taps.
+    """
     n, c, _, *rest = (int(d) for d in x.shape)
     parts = [call.reshape(tap(call, x, 2, window, t, count), [n, c, 1, count, *rest]) for t in order]
     joined = call.build.concat(parts, 2) if len(parts) > 1 else parts[0]
@@ -120,7 +123,7 @@ def transposed(
         call: the node.
         x: input [N, C, sizes...].
         w: filters [C, O / groups, taps...].
-        windows: one for each spatial dimension; padding is cut off the result.
+        windows: one for each spatial dimension. Their padding is removed from the result.
         sizes: spatial sizes of the result.
         groups: number of groups.
     """
@@ -144,7 +147,7 @@ def transposed(
         w = call.reshape(order, [int(w.shape[0]) * first.taps, w.shape[1], *w.shape[3:]])
         return unfolded(call, transposed(call, folded, w, rest, sizes[1:], groups), sizes[0])
     begins = [max(0, v.begin) for v in windows]
-    # What the result lacks or has too much at its ends.
+    # The elements that the result lacks, or has in excess, at its ends.
     full = [(int(s) - 1) * v.stride + v.span for s, v in zip(x.shape[2:], windows, strict=True)]
     ends = [max(0, f - b - s) for f, b, s in zip(full, begins, sizes, strict=True)]
     if any(b + e >= f for b, e, f in zip(begins, ends, full, strict=True)):
@@ -165,7 +168,7 @@ def transposed(
 
 @lowers("ConvTranspose", folds=False)
 def conv_transpose(call: NodeCall) -> Result:
-    """Transposed convolution: every element adds the filter, times itself, to the result around it."""
+    """Transposed convolution: every element adds its product with the filter to the result around it."""
     x, w, groups = call.tensor(0), call.tensor(1), call.attribute("group", 1)
     if x.rank < 3 or w.rank != x.rank or groups < 1 or x.shape[1] != w.shape[0] or x.shape[1] % groups:
         call.fail(f"input {x.shape} and weights {w.shape} do not fit {groups} groups")
@@ -205,12 +208,12 @@ def conv_transpose(call: NodeCall) -> Result:
 
 @dataclass(frozen=True)
 class Side:
-    """The elements below or above a position along one dimension: where they are within the input, and their share.
+    """The elements below or above positions along one dimension: their indices in the input, and their weights.
 
     Attributes:
-        place: index, limited to the input, as int32.
-        share: part of the element that counts, as float32; 0 outside the input.
-        size: elements of the input.
+        place: the index, clamped to the input, as int32.
+        share: the weight of the element as float32, 0 outside the input.
+        size: the number of elements of the input.
     """
 
     place: MLOperand
@@ -220,7 +223,7 @@ class Side:
 
 def sides(call: NodeCall, position: MLOperand, size: int) -> list[Side]:
     """Return the elements on both sides of positions along a dimension."""
-    # One element outside nothing is met; limited so, positions are exact integers.
+    # Positions one element outside the input meet no element. The clamp makes positions exact integers.
     position = call.build.clamp(position, min_value=-1, max_value=size)
     one = call.constant(1, "float32")
     low = call.build.floor(position)
@@ -252,7 +255,7 @@ def interpolated(call: NodeCall, image: MLOperand, positions: Sequence[Sequence[
 
 @lowers("DeformConv")
 def deform_conv(call: NodeCall) -> Result:
-    """Convolution whose taps are moved by offsets; between elements the input is interpolated, outside it is 0."""
+    """Convolution with taps moved by offsets. The input is interpolated between elements, and 0 outside."""
     x, w, offsets = call.tensor(0), call.tensor(1), call.tensor(2)
     groups, offset_groups = call.attribute("group", 1), call.attribute("offset_group", 1)
     check_channels(call, x.shape, w.shape, groups)
@@ -265,7 +268,7 @@ def deform_conv(call: NodeCall) -> Result:
     if outputs != [v.count(s) for v, s in zip(windows, sizes, strict=True)]:
         call.fail(f"offsets of shape {offsets.shape} do not fit the result's spatial shape")
     pixels = math.prod(outputs)
-    # Every position is that of its tap plus its offset.
+    # Every position is the sum of its tap's position and its offset.
     moved = call.reshape(call.cast(call.operand(2), "float32"), [n, offset_groups, taps, count, pixels])
     positions: list[list[Side]] = []
     for i, (size, window) in enumerate(zip(sizes, windows, strict=True)):

@@ -1,4 +1,4 @@
-"""Einstein's summation: repeated letters make diagonals, letters that the result lacks are summed over."""
+"""Einstein's summation: repeated letters select diagonals, and letters absent from the result are summed over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .linear import product
 
 @dataclass(frozen=True)
 class EinsumTerm:
-    """An operand and the letters of its dimensions; those that an ellipsis stands for are numbers, counted from the last."""
+    """An operand and the letters of its dimensions. The dimensions of an ellipsis are numbers, counted from the last."""
 
     operand: MLOperand
     letters: tuple[str, ...]
@@ -26,13 +26,13 @@ class EinsumTerm:
 
 
 def letters_of(call: NodeCall, text: str, rank: int | None, ellipsis: int = 0) -> tuple[str, ...]:
-    """Return the letters of one side's term.
+    """Return the letters of a term.
 
     Args:
         call: the node.
         text: the term.
-        rank: its operand's rank; None for the result.
-        ellipsis: dimensions of an ellipsis in the result.
+        rank: the rank of its operand, None for the result.
+        ellipsis: the number of dimensions of an ellipsis in the result.
     """
     before, dots, behind = text.partition("...")
     if dots:
@@ -46,7 +46,7 @@ def letters_of(call: NodeCall, text: str, rank: int | None, ellipsis: int = 0) -
 
 
 def diagonal(call: NodeCall, term: EinsumTerm) -> EinsumTerm:
-    """Return a term whose letters all differ."""
+    """Return a term without repeated letters."""
     operand, letters = term.operand, list(term.letters)
     for letter in dict.fromkeys(term.letters):
         while letters.count(letter) > 1:
@@ -66,7 +66,7 @@ def diagonal(call: NodeCall, term: EinsumTerm) -> EinsumTerm:
 
 
 def summed(call: NodeCall, term: EinsumTerm, kept: set[str]) -> EinsumTerm:
-    """Return a term without the letters that nothing else has."""
+    """Return a term without the letters that are not kept."""
     axes = [i for i, letter in enumerate(term.letters) if letter not in kept]
     if not axes:
         return term
@@ -74,7 +74,10 @@ def summed(call: NodeCall, term: EinsumTerm, kept: set[str]) -> EinsumTerm:
 
 
 def arranged(call: NodeCall, term: EinsumTerm, groups: Sequence[Sequence[str]], sizes: Sequence[int]) -> MLOperand:
-    """Return a term's operand with its letters in the order of groups, each group one dimension; `sizes` leads the shape."""
+    """Return a term's operand with its letters in the order of groups.
+
+    Each group is one dimension, and `sizes` leads the shape.
+    """
     order = [term.letters.index(letter) for group in groups for letter in group]
     moved = call.transpose(term.operand, order)
     return call.reshape(moved, [*sizes, *(math.prod(term.size(c) for c in group) for group in groups[1:])])
@@ -82,7 +85,7 @@ def arranged(call: NodeCall, term: EinsumTerm, groups: Sequence[Sequence[str]], 
 
 def contracted(call: NodeCall, a: EinsumTerm, b: EinsumTerm, kept: set[str]) -> EinsumTerm:
     """Return the product of two terms, summed over the letters that are not kept."""
-    # A dimension of 1 that meets a longer one is broadcast: it may as well be absent.
+    # A dimension of size 1 that is paired with a longer one is broadcast, so it can be removed.
     both = [c for c in a.letters if c in b.letters]
     for x, y in ((a, b), (b, a)):
         lone = [c for c in both if x.size(c) == 1 and y.size(c) != 1]
@@ -93,7 +96,7 @@ def contracted(call: NodeCall, a: EinsumTerm, b: EinsumTerm, kept: set[str]) -> 
     for c in both:
         if a.size(c) != b.size(c):
             call.fail(f"letter '{c}' stands for sizes {a.size(c)} and {b.size(c)}")
-    # Letters that only one term has and nothing keeps are summed before the product.
+    # Letters of only one term that are not kept are summed before the product.
     a = summed(call, a, kept | set(b.letters))
     b = summed(call, b, kept | set(a.letters))
     shared = [c for c in both if c in kept]
@@ -139,6 +142,6 @@ def einsum(call: NodeCall) -> Result:
         later = {c for t in terms[i + 1 :] for c in t.letters}
         result = contracted(call, result, term, set(wanted) | later)
     result = summed(call, result, set(wanted))
-    # A letter may have been dropped where it stood for a size of 1 alone; broadcasting keeps the longer one.
+    # A letter of size 1 may have been dropped. Broadcasting keeps the longer size.
     order = [result.letters.index(c) for c in wanted]
     return call.cast(call.transpose(result.operand, order), data_type)

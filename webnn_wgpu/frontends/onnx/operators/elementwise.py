@@ -99,7 +99,7 @@ for _name, _method in VARIADIC.items():
 
 @lowers("Mean")
 def mean(call: NodeCall) -> Result:
-    """The mean of any number of inputs; of float16 ones computed in float32."""
+    """The mean of any number of inputs. The mean of float16 inputs is computed in float32."""
     operands = [call.operand(i) for i in range(len(call))]
     if len(operands) == 1:
         return call.tensor(0)
@@ -121,13 +121,13 @@ def sign(call: NodeCall) -> Result:
 
 
 def unsigned(tensor: OnnxTensor) -> bool:
-    """Whether a tensor holds integers that are never negative."""
+    """Return whether a tensor has an unsigned integer type."""
     return not is_float(tensor.dtype) and "u" in tensor.dtype.name
 
 
 @lowers("IsInf")
 def is_inf(call: NodeCall) -> Result:
-    """Whether elements are infinite, of the signs asked for."""
+    """Whether elements are infinite, with the requested signs."""
     x = call.operand(0)
     infinite = call.build.is_infinite(x)
     positive, negative = call.attribute("detect_positive", 1), call.attribute("detect_negative", 1)
@@ -147,24 +147,24 @@ def where(call: NodeCall) -> Result:
 
 @lowers("Mod")
 def mod(call: NodeCall) -> Result:
-    """What a division leaves: with the sign of the dividend (fmod) or of the divisor."""
+    """The remainder of a division, with the sign of the dividend (fmod) or of the divisor."""
     return method(call, "ext.fmod" if call.attribute("fmod", 0) else "ext.mod")(call.operand(0), call.operand(1))
 
 
 @lowers("BitShift")
 def bit_shift(call: NodeCall) -> Result:
-    """Bits moved up or down."""
+    """Bits shifted up or down."""
     name = "ext.shift_left" if call.attribute("direction") == "LEFT" else "ext.shift_right"
     return method(call, name)(call.operand(0), call.operand(1))
 
 
 @lowers("Pow")
 def power(call: NodeCall) -> Result:
-    """Elements raised to exponents, in the bases' type whatever type the exponents have."""
+    """Elements raised to exponents, in the data type of the bases."""
     base, exponent = call.operand(0), call.operand(1)
     if is_float(call.tensor(0).dtype):
         if exponent.data_type != base.data_type:
-            # The exponents may not fit into float16.
+            # The exponents can exceed the range of float16.
             wide = call.build.pow(call.cast(base, "float32"), call.cast(exponent, "float32"))
             return call.cast(wide, base.data_type)
         return call.build.pow(base, exponent)
@@ -173,6 +173,6 @@ def power(call: NodeCall) -> Result:
         if not np.array_equal(exponents, np.rint(exponents)):
             call.on_host("integers raised to fractions")
         exponent = call.cast(exponent, "int64")
-    # In 64 bits, whose lowest ones are those of the narrower result.
+    # The lowest bits of the 64-bit result are those of the narrower result.
     wide = call.build.pow(call.cast(base, "int64"), call.cast(exponent, "int64"))
     return call.cast(wide, base.data_type)

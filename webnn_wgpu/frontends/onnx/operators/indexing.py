@@ -1,4 +1,4 @@
-"""Operators that pick elements by indices, put them there, or order them."""
+"""Operators that gather elements by indices, scatter them, or sort them."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from .movement import cut
 
 @lowers("Gather", moves=True)
 def gather(call: NodeCall) -> Result:
-    """Slices picked by indices, which count from the end where they are negative."""
+    """Slices selected by indices. Negative indices count from the end."""
     axis = call.axis(call.attribute("axis", 0), call.tensor(0).rank)
     return call.build.gather(call.operand(0), call.operand(1), axis=axis)
 
 
 @lowers("GatherElements", moves=True)
 def gather_elements(call: NodeCall) -> Result:
-    """Elements picked along an axis, each by an index of its own."""
+    """Elements selected along an axis, each by an index of its own."""
     x, indices = call.operand(0), call.operand(1)
     axis = call.axis(call.attribute("axis", 0), len(x.shape))
     if len(x.shape) != len(indices.shape):
@@ -40,7 +40,7 @@ def gather_elements(call: NodeCall) -> Result:
 
 @lowers("GatherND", moves=True, ranks={0: SOME, 1: SOME})
 def gather_nd(call: NodeCall) -> Result:
-    """Slices picked by coordinates, within each batch."""
+    """Slices selected by coordinates, within each batch."""
     indices = call.operand(1)
     batch, shape = call.attribute("batch_dims", 0), list(indices.shape[:-1])
     if not 0 <= batch <= min(len(shape), call.tensor(0).rank - 1):
@@ -60,7 +60,7 @@ def _coordinate(call: NodeCall, shape: list[int], axis: int, data_type: str) -> 
 
 @lowers("Scatter", "ScatterElements", empty=True, ranks={0: SOME, 1: SOME})
 def scatter_elements(call: NodeCall) -> Result:
-    """A copy in which elements, picked by indices along an axis, are replaced by updates or combined with them."""
+    """A copy in which elements, selected by indices along an axis, are replaced by updates or combined with them."""
     if not call.tensor(1).size:
         return call.tensor(0)
     x, indices, updates = call.operand(0), call.operand(1), call.operand(2)
@@ -78,7 +78,7 @@ def scatter_elements(call: NodeCall) -> Result:
 
 @lowers("ScatterND", empty=True)
 def scatter_nd(call: NodeCall) -> Result:
-    """A copy in which slices, picked by coordinates, are replaced by updates or combined with them."""
+    """A copy in which slices, selected by coordinates, are replaced by updates or combined with them."""
     if not call.tensor(1).size:
         return call.tensor(0)
     x, indices, updates = call.operand(0), call.operand(1), call.operand(2)
@@ -95,7 +95,7 @@ def _scatter(
 
 @lowers("ReverseSequence", moves=True, ranks={0: range(2, 65), 1: (1,)})
 def reverse_sequence(call: NodeCall) -> Result:
-    """The first elements of each sequence in reverse order; how many, the second input says."""
+    """Sequences with their first elements in reverse order. The second input is the number of these elements."""
     x, lengths = call.operand(0), call.operand(1)
     time, batch = call.axes([call.attribute("time_axis", 0), call.attribute("batch_axis", 1)], len(x.shape))
     shape = [1] * len(x.shape)
@@ -111,7 +111,7 @@ def reverse_sequence(call: NodeCall) -> Result:
 
 @lowers("OneHot")
 def one_hot(call: NodeCall) -> Result:
-    """One value at an index along a new axis, another elsewhere; nowhere for indices that are out of range."""
+    """One value at an index along a new axis, and another elsewhere. Indices out of range select no element."""
     indices, values = call.operand(0), call.operand(2)
     depth = call.number(1)
     depth = int(depth) if math.isfinite(depth) else call.fail(f"a depth of {depth}")
@@ -138,7 +138,7 @@ def one_hot(call: NodeCall) -> Result:
 
 @lowers("Compress", moves=True, ranks={1: (1,)})
 def compress(call: NodeCall) -> Result:
-    """Slices for which a condition holds, if it is known; else nothing tells how many there are."""
+    """Slices for which a known condition is true. The number of slices of an unknown condition is unknown."""
     condition = call.tensor(1).array
     if condition is None:
         call.on_host("the shape of its result depends on elements")
@@ -163,7 +163,7 @@ def data_dependent(call: NodeCall) -> Result:
 
 @lowers("TopK", moves=True, ranks={0: SOME})
 def top_k(call: NodeCall) -> Result:
-    """The largest or smallest elements along an axis, and where they are."""
+    """The largest or smallest elements along an axis, and their indices."""
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", -1), x.rank)
     k = call.integer(1) if call.version >= 10 else call.required("k")
@@ -186,7 +186,7 @@ def range_(call: NodeCall) -> Result:
 
 @lowers("TensorScatter", moves=True)
 def tensor_scatter(call: NodeCall) -> Result:
-    """A cache with new elements in place of old ones along an axis, each batch's from a place of its own on."""
+    """A cache with new elements in place of old ones along an axis. Each batch has a start of its own."""
     past, update, build = call.operand(0), call.operand(1), call.build
     rank = len(past.shape)
     axis = call.axis(call.attribute("axis", -2), rank)
@@ -207,7 +207,7 @@ def tensor_scatter(call: NodeCall) -> Result:
 
 @lowers("CenterCropPad", moves=True)
 def center_crop_pad(call: NodeCall) -> Result:
-    """Cut or padded with zeros to other sizes, the same on both sides."""
+    """The input cropped or padded with zeros to other sizes, evenly on both sides."""
     x = call.tensor(0)
     axes, sizes = call.axes(call.integers("axes") or range(x.rank), x.rank), call.ints(1) or []
     if len(axes) != len(sizes) or min(sizes, default=1) < 1:

@@ -13,7 +13,7 @@ from ._registry import MICROSOFT, Result, lowers
 from .activations import activated
 
 MOST_PRODUCTS = 1 << 24
-"""Most products of integers that are kept at a time."""
+"""The maximum number of products of integers in memory at a time."""
 
 
 def product(call: NodeCall, a: MLOperand, b: MLOperand) -> MLOperand:
@@ -80,7 +80,7 @@ def gemm(call: NodeCall) -> Result:
 
 @lowers("FusedGemm", domain=MICROSOFT)
 def fused_gemm(call: NodeCall) -> Result:
-    """The same, and an activation after it."""
+    """Alpha * A' * B' + beta * C, with an activation."""
     y = gemm(call)
     assert isinstance(y, MLOperand)
     parameters = (call.attribute(f"activation_{name}") for name in ("alpha", "beta"))
@@ -97,7 +97,7 @@ def fused_matmul(call: NodeCall) -> Result:
             continue
         order = list(range(rank))
         if call.attribute(f"transBatch{letter}", 0):
-            # The batch dimensions stand behind the first one of the matrix.
+            # The batch dimensions follow the first dimension of the matrix.
             order = [*order[1:-1], 0, rank - 1]
         if call.attribute(f"trans{letter}", 0):
             order[-2:] = order[:-3:-1]
@@ -108,7 +108,7 @@ def fused_matmul(call: NodeCall) -> Result:
 
 @lowers("Det", ranks={0: range(2, 65)})
 def det(call: NodeCall) -> Result:
-    """Determinants of matrices: each column's greatest element is brought to the front, then eliminated."""
+    """Determinants of matrices, by elimination with the greatest element of each column as pivot."""
     *heads, n, columns = call.tensor(0).shape
     if n != columns:
         call.fail(f"matrices of {n} x {columns}")
@@ -116,7 +116,7 @@ def det(call: NodeCall) -> Result:
     rest = call.reshape(call.cast(call.operand(0), "float32"), [images, n, n])
     total: MLOperand | None = None
     for size in range(n, 0, -1):
-        # The pivot's row, as a mask; its place tells the sign: moving it to the front takes that many exchanges.
+        # The pivot's row, as a mask. Its index determines the sign: a move to the front takes that many exchanges.
         column = call.reshape(call.build.slice(rest, [0, 0, 0], [images, size, 1]), [images, size])
         place = call.build.arg_max(call.build.abs(column), 1, keep_dimensions=True)
         pivot = call.build.gather_elements(column, place, axis=1)
@@ -125,13 +125,13 @@ def det(call: NodeCall) -> Result:
             factor = call.build.mul(pivot, call.build.gather(signs, place))
             chosen = call.build.expand(call.reshape(place, [images, 1, 1]), [images, 1, size])
             row = call.build.gather_elements(rest, chosen, axis=1)
-            # The rows left are those before the pivot's and those behind it.
+            # The remaining rows are those before and behind the pivot's row.
             number = call.constant(np.arange(size - 1)[np.newaxis], place.data_type)
             later = call.build.greater_or_equal(number, place)
             others = call.build.add(number, call.cast(later, place.data_type))
             indices = call.build.expand(call.reshape(others, [images, size - 1, 1]), [images, size - 1, size])
             left = call.build.gather_elements(rest, indices, axis=1)
-            # A column of zeros makes the determinant 0 whatever is subtracted.
+            # A column of zeros makes the determinant 0, regardless of the subtraction.
             zero = call.build.equal(pivot, call.constant(0, "float32"))
             divisor = call.build.where(zero, call.constant(1, "float32"), pivot)
             first = call.build.slice(left, [0, 0, 0], [images, size - 1, 1])

@@ -22,7 +22,7 @@ def negative_log_likelihood(call: NodeCall, scores: MLOperand, reduction: str) -
         zero = call.constant(0, "float32")
         left = call.build.equal(target, call.constant(ignored, target.data_type))
         share = call.build.where(left, zero, call.constant(1, "float32") if share is None else share)
-        # What is ignored may be infinite: it is not multiplied by 0.
+        # An ignored loss may be infinite, so it is not multiplied by 0.
         loss = call.build.where(left, zero, loss)
     if share is not None:
         loss = call.build.mul(loss, share)

@@ -15,7 +15,7 @@ from ._registry import SOME, Result, lowers
 
 @lowers("Reshape", empty=True, moves=True)
 def reshape(call: NodeCall) -> Result:
-    """Another shape; 0 keeps a size, -1 follows from the others."""
+    """The input in another shape. 0 keeps a size, and -1 follows from the other sizes."""
     x = call.tensor(0)
     sizes = (call.ints(1) if call.version >= 5 else call.integers("shape")) or []
     if not call.attribute("allowzero", 0):
@@ -32,7 +32,7 @@ def reshape(call: NodeCall) -> Result:
 
 @lowers("Squeeze", moves=True)
 def squeeze(call: NodeCall) -> Result:
-    """Without sizes of 1."""
+    """The input without dimensions of size 1."""
     x = call.tensor(0)
     axes = call.ints(1, "axes")
     dropped = [i for i, d in enumerate(x.shape) if d == 1] if axes is None else call.axes(axes, x.rank)
@@ -41,7 +41,7 @@ def squeeze(call: NodeCall) -> Result:
 
 @lowers("Unsqueeze", moves=True)
 def unsqueeze(call: NodeCall) -> Result:
-    """With sizes of 1 put in."""
+    """The input with additional dimensions of size 1."""
     x = call.tensor(0)
     axes = call.ints(1, "axes") or []
     sizes = iter(x.shape)
@@ -54,7 +54,7 @@ def unsqueeze(call: NodeCall) -> Result:
 
 @lowers("Flatten", moves=True)
 def flatten(call: NodeCall) -> Result:
-    """Two dimensions."""
+    """The input as a matrix."""
     x = call.tensor(0)
     axis = call.attribute("axis", 1)
     axis = axis + x.rank if axis < 0 else axis
@@ -63,13 +63,13 @@ def flatten(call: NodeCall) -> Result:
 
 @lowers("Transpose", moves=True)
 def transpose(call: NodeCall) -> Result:
-    """Dimensions in another order."""
+    """The input with its dimensions in another order."""
     return call.transpose(call.operand(0), call.attribute("perm") or list(reversed(range(call.tensor(0).rank))))
 
 
 @lowers("Expand", moves=True)
 def expand(call: NodeCall) -> Result:
-    """Repeated along sizes of 1, in both directions as numpy broadcasts."""
+    """The input repeated along dimensions of size 1, in both directions as in numpy."""
     x = call.tensor(0)
     sizes = broadcast(call, x.shape, call.ints(1) or [])
     if 0 in sizes:
@@ -87,7 +87,7 @@ def broadcast(call: NodeCall, first: Sequence[int], second: Sequence[int]) -> tu
 
 @lowers("Tile", moves=True)
 def tile(call: NodeCall) -> Result:
-    """Repeated as a whole."""
+    """The whole input, repeated along each dimension."""
     x = call.tensor(0)
     repetitions = call.ints(1) or []
     if len(repetitions) != x.rank:
@@ -99,7 +99,7 @@ def tile(call: NodeCall) -> Result:
 
 @lowers("Concat", empty=True, moves=True, ranks={0: SOME})
 def concat(call: NodeCall) -> Result:
-    """Joined along an axis; parts without elements are left out."""
+    """The inputs concatenated along an axis. Inputs without elements are left out."""
     tensors = [call.tensor(i) for i in range(len(call))]
     axis = call.axis(call.attribute("axis", 1), tensors[0].rank)
     parts = [t for t in tensors if t.size]
@@ -116,7 +116,7 @@ def concat(call: NodeCall) -> Result:
 
 @lowers("Split", moves=True, ranks={0: SOME})
 def split(call: NodeCall) -> Result:
-    """Cut along an axis; parts may have no elements."""
+    """The input split along an axis. Parts may have no elements."""
     x = call.tensor(0)
     axis = call.axis(call.attribute("axis", 0), x.rank)
     splits = call.ints(1, "split")
@@ -147,7 +147,7 @@ def slice_(call: NodeCall) -> Result:
         if not step:
             call.fail("a step is 0")
         size = x.shape[axis]
-        # Clamped by hand, as ONNX words it: ends of INT_MIN and INT_MAX mean "to the border".
+        # Clamped as ONNX specifies it: ends of INT_MIN and INT_MAX mean "to the border".
         low, high = (0, size) if step > 0 else (-1, size - 1)
         first = min(max(start + size if start < 0 else start, 0), high)
         last = min(max(end + size if end < 0 else end, low), high if step > 0 else size)
@@ -208,7 +208,7 @@ def cut(call: NodeCall, operand: MLOperand, axis: int, start: int, stop: int) ->
 
 @lowers("Pad", moves=True)
 def pad(call: NodeCall) -> Result:
-    """Padded, or cut where the padding is negative; wrapped around with mode "wrap"."""
+    """The input padded, or cropped where the padding is negative. The mode "wrap" wraps around."""
     x = call.tensor(0)
     pads = call.ints(1, "pads") or []
     axes = call.axes(call.ints(3) or range(x.rank), x.rank)
@@ -236,7 +236,7 @@ def pad(call: NodeCall) -> Result:
                 operand = call.build.gather(operand, call.constant(positions, "int32"), axis=axis)
         return operand
     if mode == "reflect":
-        # One reflection reaches at most size - 1 elements; longer padding goes back and forth.
+        # One reflection adds at most size - 1 elements. Longer padding takes several reflections.
         for axis, (before, after) in enumerate(zip(begin, end, strict=True)):
             size = int(operand.shape[axis])
             if before < size and after < size:

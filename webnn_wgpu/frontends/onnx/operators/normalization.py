@@ -1,4 +1,4 @@
-"""Normalizations. What they compute in several steps is computed in float32 and rounded once."""
+"""Normalizations. Computations in several steps use float32 and round once."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ def per_channel(call: NodeCall, operand: MLOperand, rank: int) -> MLOperand:
 
 
 def moments(call: NodeCall, x: MLOperand, axes: Sequence[int]) -> tuple[MLOperand, MLOperand, MLOperand]:
-    """Return mean, what differs from it, and variance, over axes that stay with a size of 1."""
+    """Return the mean, the deviation from it, and the variance, over axes that remain with a size of 1."""
     mean = call.build.reduce_mean(x, axes=list(axes), keep_dimensions=True)
     apart = call.build.sub(x, mean)
     return mean, apart, call.build.reduce_mean(call.build.mul(apart, apart), axes=list(axes), keep_dimensions=True)
 
 
 def scaled(call: NodeCall, y: MLOperand, scale: MLOperand | None, bias: MLOperand | None) -> MLOperand:
-    """Return y * scale + bias, as far as they are given."""
+    """Return y * scale + bias, without the operands that are None."""
     y = y if scale is None else call.build.mul(y, call.cast(scale, y.data_type))
     return y if bias is None else call.build.add(y, call.cast(bias, y.data_type))
 
@@ -45,12 +45,12 @@ def number(call: NodeCall, value: float) -> MLOperand:
 
 
 def keeps(x: MLOperand, epsilon: float) -> MLOperand | None:
-    """Return an operand if its type holds epsilon, which WebNN's operators cast to it; None for a half that does not."""
+    """Return an operand, or None if its type does not hold epsilon, which WebNN's operators cast to it."""
     return x if x.data_type == "float32" or abs(float(np.float16(epsilon)) - epsilon) <= epsilon / 512 else None
 
 
 def typed(operand: MLOperand, dtype: DType, call: NodeCall) -> OnnxTensor:
-    """Return a result of a type that the inputs do not tell."""
+    """Return a result of a data type that does not follow from the inputs."""
     held = call.cast(operand, HELD[dtype])
     return OnnxTensor(shape=tuple(operand.shape), dtype=dtype, operand=rounded(call, held, dtype))
 
@@ -60,7 +60,7 @@ def typed(operand: MLOperand, dtype: DType, call: NodeCall) -> OnnxTensor:
 
 @lowers("BatchNormalization", ranks={0: SOME})
 def batch_normalization(call: NodeCall) -> Result:
-    """Channels normalized with given statistics; in training with their own, by which the given ones are moved."""
+    """Channels normalized with the input statistics. Training normalizes with the channels' own and updates the input ones."""
     x, epsilon = call.operand(0), call.attribute("epsilon", 1e-5)
     rank = len(x.shape)
     training = call.attribute("training_mode", 0) if call.version >= 14 else any(map(call.wants, range(1, 5)))
@@ -74,7 +74,7 @@ def batch_normalization(call: NodeCall) -> Result:
     computed = types.pop() if len(types) == 1 and keeps(x, epsilon) else "float32"
     x, scale, bias, mean, variance = (call.cast(call.operand(i), computed) for i in range(5))
     if rank == 1:
-        # One channel, and an image for each element.
+        # The operand becomes one channel, and an image for each element.
         y = call.build.batch_normalization(
             call.reshape(x, [x.shape[0], 1]), mean, variance, scale=scale, bias=bias, epsilon=epsilon
         )
@@ -83,7 +83,7 @@ def batch_normalization(call: NodeCall) -> Result:
 
 
 def trained(call: NodeCall, x: MLOperand, epsilon: float) -> Result:
-    """Return what training gives: normalized images, moved statistics, and in older versions their own too."""
+    """Return the results of training: normalized images, updated statistics, and the statistics of the images."""
     rank = len(x.shape)
     if rank < 2:
         call.fail(f"training of an input of rank {rank}")
@@ -102,7 +102,7 @@ def trained(call: NodeCall, x: MLOperand, epsilon: float) -> Result:
 
 
 def normalized_images(call: NodeCall, x: MLOperand, groups: int, scale: MLOperand | None, bias: MLOperand | None) -> MLOperand:
-    """Return each image's channels, or so many groups of them, normalized; scale and bias are one for each group."""
+    """Return the channels of each image normalized in groups. Scale and bias have one element for each group."""
     n, epsilon = int(x.shape[0]), call.attribute("epsilon", 1e-5)
     if groups < 1:
         call.fail(f"{groups} groups")
@@ -122,7 +122,10 @@ def instance_normalization(call: NodeCall) -> Result:
 
 @lowers("GroupNormalization", ranks={0: range(2, 65)})
 def group_normalization(call: NodeCall) -> Result:
-    """Groups of each image's channels normalized; scale and bias are one for each group, since version 21 for each channel."""
+    """Groups of each image's channels, normalized.
+
+    Scale and bias have one element for each group, and since version 21 for each channel.
+    """
     x, groups = call.operand(0), call.required("num_groups")
     if call.version < 21:
         return normalized_images(call, x, groups, call.operand(1), call.operand(2))
@@ -133,7 +136,7 @@ def group_normalization(call: NodeCall) -> Result:
 
 @lowers("GroupNorm", domain=MICROSOFT, ranks={0: IMAGES})
 def group_norm(call: NodeCall) -> Result:
-    """Groups of each image's channels normalized, which may stand last, and Swish after it."""
+    """Groups of each image's channels, normalized, and Swish. The channels may be the last dimension."""
     x = wide(call, 0)
     rank = len(x.shape)
     if call.attribute("channels_last", 1):
@@ -146,13 +149,13 @@ def group_norm(call: NodeCall) -> Result:
 
 @lowers("LRN", ranks={0: range(2, 65)})
 def lrn(call: NodeCall) -> Result:
-    """Each element divided by a power of its neighbouring channels' mean of squares."""
+    """Each element divided by a power of the mean square of its neighboring channels."""
     x, size = wide(call, 0), call.required("size")
     n, c = (int(d) for d in x.shape[:2])
     rest = math.prod(int(d) for d in x.shape[2:])
     squares = call.reshape(call.build.mul(x, x), [n, 1, c, rest])
     before = (size - 1) // 2
-    # Zeros outside the channels count: every mean is over `size` of them.
+    # Zeros outside the channels count: every mean is over `size` elements.
     squares = call.build.pad(squares, [0, 0, before, 0], [0, 0, size - 1 - before, 0])
     mean = call.reshape(call.build.average_pool2d(squares, window_dimensions=[size, 1]), x.shape)
     base = call.build.linear(mean, alpha=call.attribute("alpha", 1e-4), beta=call.attribute("bias", 1.0))
@@ -165,7 +168,7 @@ def lrn(call: NodeCall) -> Result:
 def layer_normalized(
     call: NodeCall, x: MLOperand, axis: int, epsilon: float, scale: MLOperand | None, bias: MLOperand | None
 ) -> MLOperand:
-    """Return elements normalized from an axis on, scaled and moved; scale and bias broadcast."""
+    """Return elements normalized from an axis on, with scale and bias, which are broadcast."""
     x = keeps(x, epsilon) or call.cast(x, "float32")
     axes = list(range(axis, len(x.shape)))
     if all(o is None or list(o.shape) == list(x.shape[axis:]) for o in (scale, bias)):
@@ -184,7 +187,7 @@ def statistics(call: NodeCall, x: MLOperand, axis: int, epsilon: float) -> tuple
 
 @lowers("LayerNormalization")
 def layer_normalization(call: NodeCall) -> Result:
-    """Elements normalized from an axis on; the statistics have the type of `stash_type`."""
+    """Elements normalized from an axis on. The statistics have the data type `stash_type`."""
     x, epsilon = call.operand(0), call.attribute("epsilon", 1e-5)
     axis = call.axis(call.attribute("axis", -1), len(x.shape))
     y = layer_normalized(call, x, axis, epsilon, call.operand(1), call.optional(2))
@@ -230,14 +233,14 @@ def simplified_layer_normalization(call: NodeCall) -> Result:
 
 
 def skipped(call: NodeCall, bias: int) -> MLOperand:
-    """Return the sum of an input, what skipped the layer before it, and a bias."""
+    """Return the sum of an input, the skip connection and a bias."""
     total = call.build.add(call.operand(0), call.operand(1))
     return call.build.add(total, call.operand(bias)) if call.has(bias) else total
 
 
 @lowers("SkipLayerNormalization", domain=MICROSOFT)
 def skip_layer_normalization(call: NodeCall) -> Result:
-    """The sum of two inputs and a bias, normalized over the last axis; statistics and the sum are returned too."""
+    """The sum of two inputs and a bias, normalized over the last axis, then the statistics and the sum."""
     total, epsilon = skipped(call, 4), call.attribute("epsilon", 1e-12)
     axis = len(total.shape) - 1
     y = layer_normalized(call, total, axis, epsilon, call.operand(2), call.optional(3))
@@ -249,7 +252,10 @@ def skip_layer_normalization(call: NodeCall) -> Result:
 
 @lowers("SkipSimplifiedLayerNormalization", domain=MICROSOFT)
 def skip_simplified_layer_normalization(call: NodeCall) -> Result:
-    """The sum of two inputs and a bias divided by the root of its mean square; that root's inverse and the sum too."""
+    """The sum of two inputs and a bias, divided by the root of its mean square.
+
+    The inverse of the root and the sum are further results.
+    """
     total, epsilon = skipped(call, 3), call.attribute("epsilon", 1e-12)
     axis = len(total.shape) - 1
     y = rms_normalized(call, total, axis, epsilon, call.operand(2))
@@ -258,7 +264,7 @@ def skip_simplified_layer_normalization(call: NodeCall) -> Result:
 
 @lowers("LpNormalization", folds=False)
 def lp_normalization(call: NodeCall) -> Result:
-    """Elements divided by their norm along an axis; 0 where that is 0."""
+    """Elements divided by their norm along an axis, 0 where the norm is 0."""
     x, p = wide(call, 0), call.attribute("p", 2)
     reduce = {1: call.build.reduce_l1, 2: call.build.reduce_l2}.get(p) or call.fail(f"p {p} is neither 1 nor 2")
     norm = reduce(x, axes=[call.axis(call.attribute("axis", -1), len(x.shape))], keep_dimensions=True)

@@ -1,7 +1,7 @@
-"""Poolings over windows of any number of dimensions and over whole images, and what undoes a maximum.
+"""Poolings over windows of any number of dimensions and over whole images, and the inverse of a maximum pooling.
 
-WebNN's run over two dimensions. Greatest elements, means over the elements that lie within the input, and roots of sums of
-powers are the same when they are taken over two dimensions, then over the next.
+WebNN's poolings have two dimensions. Maxima, means over the elements within the input, and roots of sums of powers can be
+computed over two dimensions first, and then over the next.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._windows import WindowAxis, extended, strides_of, tap, windows_of
 Pool = Callable[..., MLOperand]
 
 NOWHERE = 2**31 - 1
-"""Place of an element that is not the greatest."""
+"""The index of an element that is not the greatest."""
 
 
 def kernel_shape(call: NodeCall) -> list[int]:
@@ -31,14 +31,14 @@ def kernel_shape(call: NodeCall) -> list[int]:
 
 
 def pooling_windows(call: NodeCall, sizes: Sequence[int]) -> tuple[list[WindowAxis], list[int]]:
-    """Return the windows of a pooling, their padding behind as much as the last one needs, and how many there are."""
+    """Return the windows of a pooling, padded behind for the last window, and their number along each dimension."""
     windows = windows_of(call, sizes, kernel_shape(call))
     counts: list[int] = []
     for i, (size, window) in enumerate(zip(sizes, windows, strict=True)):
         count = window.count(size)
         if call.attribute("ceil_mode", 0) and call.attribute("auto_pad", "NOTSET") == "NOTSET":
             count = -(-(size + window.begin + window.end - window.span) // window.stride) + 1
-            # A window that would start behind the input is left out.
+            # A window that starts behind the input is left out.
             count -= (count - 1) * window.stride >= size + window.begin
         if count < 1:
             call.fail(f"a window of {window.span} does not fit into {size} elements and their padding")
@@ -48,7 +48,7 @@ def pooling_windows(call: NodeCall, sizes: Sequence[int]) -> tuple[list[WindowAx
 
 
 def pooled(call: NodeCall, pool: Pool, x: MLOperand, windows: Sequence[WindowAxis]) -> MLOperand:
-    """Return [N, C, sizes...] pooled over all spatial dimensions: the last two at once, the others one by one."""
+    """Return [N, C, sizes...] pooled over all spatial dimensions: the last two together, the others one by one."""
 
     def over(shape: Sequence[int], high: WindowAxis, wide: WindowAxis) -> list[int]:
         nonlocal x
@@ -75,13 +75,13 @@ def pooled(call: NodeCall, pool: Pool, x: MLOperand, windows: Sequence[WindowAxi
 
 
 def in_float32(call: NodeCall, x: MLOperand) -> MLOperand:
-    """Return floats as float32, so that what is done to them in several steps is rounded once."""
+    """Return floats as float32, so that a computation in several steps is rounded once."""
     return call.cast(x, "float32")
 
 
 @lowers("MaxPool", moves=True, folds=False, ranks={0: IMAGES})
 def max_pool(call: NodeCall) -> Result:
-    """Greatest element of each window, and its place."""
+    """Greatest element of each window, and its index."""
     x = call.operand(0)
     sizes = [int(d) for d in x.shape[2:]]
     windows, counts = pooling_windows(call, sizes)
@@ -90,7 +90,7 @@ def max_pool(call: NodeCall) -> Result:
 
 
 def places(call: NodeCall, x: MLOperand, y: MLOperand, windows: Sequence[WindowAxis], counts: Sequence[int]) -> MLOperand:
-    """Return where the greatest elements stand: the first ones in row-major order, as indices into the whole tensor."""
+    """Return the indices of the greatest elements in the whole tensor: the first ones in row-major order."""
     n, c, *sizes = (int(d) for d in x.shape)
     padded = x
     for i, window in enumerate(windows):
@@ -126,13 +126,13 @@ def average_pool(call: NodeCall) -> Result:
 
 
 def averaged(call: NodeCall, x: MLOperand) -> MLOperand:
-    """Return the means of the windows of [N, C, sizes...] that a node's attributes ask for."""
+    """Return the means of the windows of [N, C, sizes...] that a node's attributes define."""
     sizes = [int(d) for d in x.shape[2:]]
     given = windows_of(call, sizes, kernel_shape(call))
     windows, _ = pooling_windows(call, sizes)
     x = in_float32(call, x) if len(sizes) > 2 else x
     if call.attribute("count_include_pad", 0):
-        # Elements of the padding count, but not what lies behind it.
+        # Elements of the padding count, but not elements beyond it.
         for i, (own, window) in enumerate(zip(given, windows, strict=True)):
             behind = min(own.end, window.end)
             x = extended(call, x, 2 + i, own.begin, behind)
@@ -188,7 +188,7 @@ def global_lp_pool(call: NodeCall) -> Result:
 
 @lowers("MaxUnpool", moves=True, ranks={0: IMAGES})
 def max_unpool(call: NodeCall) -> Result:
-    """Elements put where a pooling found them; 0 elsewhere."""
+    """Elements at the indices that a pooling returned, 0 elsewhere."""
     x = call.tensor(0)
     kernel = kernel_shape(call)
     count = len(kernel)

@@ -1,4 +1,4 @@
-"""Quantized tensors: to and from floats, and operators on them.
+"""Conversions between quantized tensors and floats, and operators on quantized tensors.
 
 WebNN's scale and zero point have the input's rank and sizes that divide the input's, one element for each block. Sums of
 products of integers are exact.
@@ -30,18 +30,18 @@ PACKED = (np.dtype(ml_dtypes.int4), np.dtype(ml_dtypes.uint4))
 DIRECT = frozenset({"int8", "uint8", "int32"})
 """Types that WebNN quantizes to."""
 LIMITS = {"int4": (-8, 7), "uint4": (0, 15), "int2": (-2, 1), "uint2": (0, 3), "int16": (-32768, 32767), "uint16": (0, 65535)}
-"""Ranges of the integers that are held in wider ones."""
+"""Ranges of the integers that are stored in wider types."""
 
 
 class Blocks:
-    """How scales and zero points lie over a tensor: one for all, one for each index of an axis, or one for each block.
+    """The assignment of scales and zero points to elements: one for all, for each index of an axis, or for each block.
 
     Args:
         call: the node.
-        shape: of the tensor.
-        scale: shape of its scales.
-        axis: the axis that scales lie along, if they are several.
-        block: elements that share a scale; 0 where there are no blocks.
+        shape: the shape of the tensor.
+        scale: the shape of its scales.
+        axis: the axis of the scales, if there are several.
+        block: the number of elements that share a scale, 0 without blocks.
     """
 
     def __init__(self, call: NodeCall, shape: tuple[int, ...], scale: tuple[int, ...], axis: int, block: int) -> None:
@@ -68,7 +68,7 @@ class Blocks:
             self.shape = tuple(d if i == axis else 1 for i, d in enumerate(shape))
 
     def laid(self, operand: MLOperand) -> MLOperand:
-        """Return a scale or a zero point in the shape that WebNN takes."""
+        """Return a scale or a zero point in the shape that WebNN requires."""
         operand = self.call.reshape(operand, self.shape)
         if self.gathered is None:
             return operand
@@ -86,7 +86,7 @@ class Blocks:
 @lowers("QuantizeLinear")
 @lowers("QuantizeLinear", domain=MICROSOFT)
 def quantize_linear(call: NodeCall) -> Result:
-    """round(x / scale) + zero point, limited to the type's range; floats of 8 bits have no zero point."""
+    """round(x / scale) + zero point, clamped to the type's range. Floats of 8 bits have no zero point."""
     x, scale = call.tensor(0), call.tensor(1)
     dtype = call.tensor(2).dtype if call.has(2) else call.dtype("output_dtype") or np.dtype(np.uint8)
     blocks = Blocks(call, x.shape, scale.shape, call.attribute("axis", 1), call.attribute("block_size", 0))
@@ -153,7 +153,7 @@ def dequantize_linear(call: NodeCall) -> Result:
 
 
 def stays_packed(call: NodeCall, blocks: Blocks) -> bool:
-    """Whether a node's quantized elements are a constant of 4 bits that the device reads as it is."""
+    """Return whether a node's quantized elements are a constant of 4 bits that the device reads unchanged."""
     known = call.tensor(0).array is not None and (not call.has(2) or call.tensor(2).array is not None)
     return known and call.tensor(0).dtype in PACKED and blocks.gathered is None
 
@@ -176,7 +176,7 @@ def zero_points(call: NodeCall, blocks: Blocks) -> MLOperand:
 
 @lowers("DynamicQuantizeLinear")
 def dynamic_quantize_linear(call: NodeCall) -> Result:
-    """Quantize to uint8 with the scale and the zero point that the elements' range, with 0 in it, asks for."""
+    """The input quantized to uint8, with the scale and the zero point of its elements' range, extended to 0."""
     x = call.operand(0)
     scale, zero_point = call.build.ext.quantization_parameters(x)
     return [call.build.quantize_linear(x, scale, zero_point), call.reshape(scale, []), call.reshape(zero_point, [])]
@@ -186,18 +186,18 @@ def dynamic_quantize_linear(call: NodeCall) -> Result:
 
 
 def along(call: NodeCall, index: int, axis: int, rank: int) -> MLOperand | None:
-    """Return an input that is one number or a vector along an axis, in a shape that broadcasts; None where it is left out."""
+    """Return an optional input, one number or a vector along an axis, in a shape that broadcasts. None if it is absent."""
     return laid_along(call, index, axis, rank) if call.has(index) else None
 
 
 def laid_along(call: NodeCall, index: int, axis: int, rank: int) -> MLOperand:
-    """Return an input that must be given, one number or a vector along an axis, in a shape that broadcasts."""
+    """Return a required input, one number or a vector along an axis, in a shape that broadcasts."""
     size = call.tensor(index).size
     return call.reshape(call.operand(index), [] if size == 1 else [size if i == axis else 1 for i in range(rank)])
 
 
 def requantized(call: NodeCall, sums: MLOperand, scale: MLOperand, index: int, dtype: DType) -> MLOperand:
-    """Return sums of products of the given scale, quantized with the scale and zero point that are inputs from `index` on."""
+    """Return sums of products of scale `scale`, quantized with the scale and zero point in the inputs from `index` on."""
     y_scale = call.cast(laid_along(call, index, -1, 1), "float32")
     steps = call.build.mul(call.cast(sums, "float32"), call.build.div(scale, y_scale))
     ones = [1] * len(steps.shape)
@@ -206,12 +206,12 @@ def requantized(call: NodeCall, sums: MLOperand, scale: MLOperand, index: int, d
 
 
 def exact_matmul(call: NodeCall, a: tuple[MLOperand, int], b: tuple[MLOperand, int], most: int | None = None) -> MLOperand:
-    """Return the matrix product of centred tensors as int32; see `exact_sums`."""
+    """Return the matrix product of `centered` tensors as int32 (see `exact_sums`)."""
     return exact_sums(call, lambda x, y: product(call, x, y), *a, *b, int(a[0].shape[-1]), most)
 
 
 def magnitude(call: NodeCall, index: int, zero_index: int, axes: tuple[int, ...]) -> int | None:
-    """Return the greatest sum over axes of magnitudes of a tensor less its zero point, if both are known and it is one."""
+    """Return the maximum sum over axes of the magnitudes of a known tensor minus its known scalar zero point, else None."""
     array = call.tensor(index).array
     if array is None or (call.has(zero_index) and call.tensor(zero_index).array is None):
         return None
@@ -224,12 +224,12 @@ def magnitude(call: NodeCall, index: int, zero_index: int, axes: tuple[int, ...]
 
 
 def matrix_zero(call: NodeCall, index: int, of: int, right: bool) -> MLOperand | None:
-    """Return the zero point of a matrix: one number, one for each row of the left or column of the right one."""
+    """Return the optional zero point of a matrix: one number, or one for each row of a left or column of a right factor."""
     return matrix_scale(call, index, of, right) if call.has(index) else None
 
 
 def matrix_scale(call: NodeCall, index: int, of: int, right: bool) -> MLOperand:
-    """Return the scale of a matrix, or its zero point, which must be given."""
+    """Return the required scale or zero point of a matrix."""
     shape = call.tensor(of).shape
     given = call.tensor(index)
     if given.rank < 2 and given.size > 1:
@@ -239,7 +239,7 @@ def matrix_scale(call: NodeCall, index: int, of: int, right: bool) -> MLOperand:
 
 @lowers("MatMulInteger")
 def matmul_integer(call: NodeCall) -> Result:
-    """Matrix product of quantized tensors less their zero points."""
+    """Matrix product of quantized tensors minus their zero points."""
     a = centered(call, call.tensor(0), matrix_zero(call, 2, 0, False))
     b = centered(call, call.tensor(1), matrix_zero(call, 3, 1, True))
     return exact_matmul(call, a, b, magnitude(call, 1, 3, (-2,)) if call.tensor(1).rank > 1 else None)
@@ -255,7 +255,7 @@ def matmul_integer_to_float(call: NodeCall) -> Result:
 
 @lowers("DynamicQuantizeMatMul", domain=MICROSOFT)
 def dynamic_quantize_matmul(call: NodeCall) -> Result:
-    """Matrix product with a quantized matrix, before which the left one is quantized."""
+    """Matrix product with a quantized matrix. The left factor is quantized first."""
     found = dynamic_quantize_linear(call)
     assert isinstance(found, list)
     y, scale, zero_point = (o for o in found if isinstance(o, MLOperand))
@@ -290,7 +290,7 @@ def qlinear_matmul(call: NodeCall) -> Result:
 
 @lowers("QGemm", domain=MICROSOFT)
 def qgemm(call: NodeCall) -> Result:
-    """Alpha * (A' * B' + C) of quantized matrices, quantized again where a scale is given; C counts the product's steps."""
+    """Alpha * (A' * B' + C) of quantized matrices, quantized again if there is a scale. C has the scale of the product."""
     matrices: list[OnnxTensor] = []
     for index, name in ((0, "transA"), (3, "transB")):
         x = call.tensor(index)
@@ -311,15 +311,15 @@ def qgemm(call: NodeCall) -> Result:
 def exact_convolution(
     call: NodeCall, image: OnnxTensor, w: int, x_zero: int, w_zero: int, bias: MLOperand | None = None
 ) -> MLOperand:
-    """Return the convolution of quantized tensors less their zero points as int32.
+    """Return the convolution of quantized tensors minus their zero points as int32.
 
     Args:
         call: the node.
-        image: what is convolved, channels before rows.
-        w: number of the input that is the filter.
-        x_zero: number of the input that is the image's zero point.
-        w_zero: number of the input that is the filter's.
-        bias: what is added.
+        image: the input, channels before rows.
+        w: the index of the filter in the node's inputs.
+        x_zero: the index of the image's zero point in the node's inputs.
+        w_zero: the index of the filter's zero point in the node's inputs.
+        bias: the summand of each output channel as int32, or None.
     """
     weight, groups = call.tensor(w), call.attribute("group", 1)
     check_channels(call, image.shape, weight.shape, groups)
@@ -327,7 +327,7 @@ def exact_convolution(
     left = centered(call, image, along(call, x_zero, -1, image.rank))
     filters, bits = centered(call, weight, along(call, w_zero, 0, weight.rank))
     if [v.taps for v in windows[-2:]] == [3, 3]:
-        # A filter of 3 x 3 taps may be multiplied by Winograd's algorithm, which rounds; of 3 x 4 it is not.
+        # Filters of 3 x 3 taps may use Winograd's algorithm, which rounds. Filters of 3 x 4 taps do not.
         last = windows[-1]
         filters = extended(call, filters, weight.rank - 1, 0, 1)
         windows[-1] = replace(last, taps=4, end=last.end + last.dilation)
@@ -341,14 +341,14 @@ def exact_convolution(
 
 @lowers("ConvInteger")
 def conv_integer(call: NodeCall) -> Result:
-    """Convolution of quantized tensors less their zero points."""
+    """Convolution of quantized tensors minus their zero points."""
     return exact_convolution(call, call.tensor(0), 1, 2, 3)
 
 
 @lowers("QLinearConv", ranks={0: IMAGES})
 @lowers("QLinearConv", domain=MICROSOFT, ranks={0: IMAGES})
 def qlinear_conv(call: NodeCall) -> Result:
-    """Convolution of quantized tensors, quantized again; the bias counts steps of the product of both scales."""
+    """Convolution of quantized tensors, quantized again. The scale of the bias is the product of both scales."""
     image, last = call.tensor(0), bool(call.attribute("channels_last", 0))
     outward = [0, *range(2, image.rank), 1] if last else list(range(image.rank))
     if last:
@@ -367,13 +367,13 @@ def qlinear_conv(call: NodeCall) -> Result:
 
 
 def dequantized(call: NodeCall, index: int) -> MLOperand:
-    """Return a tensor that is followed by its scale and its zero point, as float32."""
+    """Return the tensor of input `index`, which its scale and its zero point follow, as float32."""
     x, _ = centered(call, call.tensor(index), along(call, index + 2, -1, 1))
     return call.build.mul(x, call.cast(laid_along(call, index + 1, -1, 1), "float32"))
 
 
 def quantized(call: NodeCall, y: MLOperand, index: int, dtype: DType) -> OnnxTensor:
-    """Return floats quantized with the scale and zero point that are inputs number `index` on."""
+    """Return floats quantized with the scale and zero point that are inputs `index` and `index + 1`."""
     ones = [1] * len(y.shape)
     scale = call.reshape(call.operand(index), ones)
     zero = call.reshape(call.operand(index + 1), ones) if call.has(index + 1) else call.constant(np.zeros(ones), dtype.name)
@@ -427,7 +427,7 @@ def qlinear_average_pool(call: NodeCall) -> Result:
 
 @lowers("QLinearSoftmax", domain=MICROSOFT)
 def qlinear_softmax(call: NodeCall) -> Result:
-    """Softmax of a quantized tensor, quantized again, as the given version of ONNX's operator set has it."""
+    """Softmax of a quantized tensor, quantized again, as in the version of ONNX's operator set in an attribute."""
     x, axis = softmax_view(call, dequantized(call, 0), call.attribute("opset", 13))
     y = call.reshape(call.build.softmax(x, axis=axis), call.tensor(0).shape)
     return quantized(call, y, 3, call.tensor(0).dtype)

@@ -1,8 +1,8 @@
 """Recurrent networks.
 
-WebNN has LSTM and GRU. What it has not (sequences of several lengths, clipped gates, an output gate that sees the new cell
-state, some activations) is made of the operators of each step. A plain network is a GRU whose update gate stays 0 and whose
-reset gate stays 1.
+WebNN has LSTM and GRU. Other networks are composed of operators for each time step: with sequences of several lengths, clipped
+gates, an output gate that depends on the new cell state, or some activations. A plain network is a GRU with a constant update
+gate of 0 and a constant reset gate of 1.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ DIRECTIONS: Mapping[str, list[Direction]] = {
 
 @dataclass(frozen=True)
 class Activation:
-    """An activation and its numbers."""
+    """An activation and its parameters."""
 
     name: str
     alpha: float
@@ -75,7 +75,7 @@ class Activation:
                 call.fail(f"activation '{self.name}' is unknown")
 
     def apply(self, call: NodeCall, x: MLOperand) -> MLOperand:
-        """Return what the activation makes of an operand."""
+        """Return the activation of an operand."""
         if self.name == "scaledtanh":
             return call.build.linear(call.build.tanh(call.build.linear(x, alpha=self.beta)), alpha=self.alpha)
         if self.name == "thresholdedrelu":
@@ -85,7 +85,7 @@ class Activation:
 
 
 def activations_of(call: NodeCall, defaults: Sequence[str], directions: int) -> list[list[Activation]]:
-    """Return each direction's activations; those that have numbers take them from the attributes one after the other."""
+    """Return the activations of each direction. They take their parameters from the attributes in order."""
     names = [str(n).lower() for n in call.attribute("activations") or [*defaults] * directions]
     if len(names) != len(defaults) * directions:
         call.fail(f"{len(names)} activations for {directions} directions of {len(defaults)}")
@@ -102,17 +102,17 @@ def activations_of(call: NodeCall, defaults: Sequence[str], directions: int) -> 
 
 
 class RecurrentNode:
-    """A recurrent node's operands, without what its layout changes, and in float32 where steps are made of operators.
+    """The operands of a recurrent node, in one layout. Steps composed of operators get them as float32.
 
     Attributes:
         w: weights [directions, gates * hidden, inputs].
         r: recurrent weights [directions, gates * hidden, hidden].
-        steps: number of steps.
-        hidden: number of hidden units.
+        steps: the number of time steps.
+        hidden: the number of hidden units.
         directions: "forward", "backward" or both.
-        activations: those of each direction.
-        lengths: steps of each sequence [N]; None where all have all.
-        clip: most magnitude of what activations are applied to; None for any.
+        activations: the activations of each direction.
+        lengths: the number of time steps of each sequence [N]. None if all sequences have all steps.
+        clip: the maximum magnitude of the operands of activations. None means any.
     """
 
     def __init__(
@@ -136,12 +136,12 @@ class RecurrentNode:
 
     @property
     def plain(self) -> bool:
-        """Whether WebNN's network may do it, as far as what all networks have in common goes."""
+        """Whether WebNN's network supports the properties that all networks share."""
         composed = any(a.name in COMPOSED for own in self.activations for a in own)
         return self.lengths is None and self.clip is None and not composed
 
     def state(self, index: int) -> MLOperand | None:
-        """Return an initial state [directions, N, hidden], which is an input that may be left out; None where it is 0."""
+        """Return an optional initial state [directions, N, hidden], or None if it is 0."""
         if not self.call.has(index):
             return None
         known = self.call.tensor(index).array
@@ -166,7 +166,7 @@ class RecurrentNode:
         return first, second
 
     def bias(self) -> MLOperand | None:
-        """Return the sum of both biases: what is added once need not be added in each step."""
+        """Return the sum of both biases, so that each time step adds only one."""
         first, second = self.biases()
         return None if first is None or second is None else self.call.build.add(first, second)
 
@@ -188,7 +188,7 @@ class RecurrentNode:
     # steps made of operators --------------------------------------------------------------------------------------
 
     def act(self, activation: Activation, x: MLOperand) -> MLOperand:
-        """Return what an activation makes of an operand that is clipped first."""
+        """Return the activation of the clipped operand."""
         if self.clip is not None:
             x = self.call.build.clamp(x, min_value=-self.clip, max_value=self.clip)
         return activation.apply(self.call, x)
@@ -208,14 +208,14 @@ class RecurrentNode:
         return None if part is None else self.call.cast(part, "float32")
 
     def first_state(self, index: int, direction: int) -> MLOperand:
-        """Return a direction's initial state [N, hidden] in float32; zeros where it is left out."""
+        """Return a direction's initial state [N, hidden] in float32, zeros if it is absent."""
         state = self.one(self.state(index), direction)
         if state is None:
             return self.call.constant(np.zeros((self.batch, self.hidden)), "float32")
         return self.call.cast(self.call.reshape(state, [self.batch, self.hidden]), "float32")
 
     def masks(self) -> MLOperand | None:
-        """Return which sequences have which steps, [steps, N, 1]; None where all have all."""
+        """Return the mask of each sequence's time steps, [steps, N, 1]. None if all sequences have all steps."""
         if self.lengths is None:
             return None
         numbers = self.call.constant(np.arange(self.steps).reshape(-1, 1, 1), self.lengths.data_type)
@@ -237,13 +237,13 @@ Cell = Callable[..., Step]
 
 
 def unrolled(net: RecurrentNode, direction: int, step: Step, cell: Cell, inputs: MLOperand) -> list[MLOperand]:
-    """Run a cell over all steps of a direction; return the states after the last one and the hidden states of all.
+    """Run a cell over all time steps of a direction. Return the states after the last step and the hidden states of all.
 
     Args:
         net: the network.
         direction: number of the direction.
         step: the initial states, the hidden one first.
-        cell: called with the step's part of `inputs` and the states; returns the new states.
+        cell: returns the new states, from the time step's part of `inputs` and the states.
         inputs: [steps, N, width].
     """
     call, masks = net.call, net.masks()
@@ -279,11 +279,12 @@ def by_webnn(
     net: RecurrentNode,
     build: Callable[[Direction, Part, list[MLActivation]], list[MLOperand]],
 ) -> list[MLOperand]:
-    """Return what WebNN's network gives: one for both directions where their activations agree, else one for each.
+    """Return the results of WebNN's network: one network if all directions have the same activations, else one for each.
 
     Args:
         net: the network.
-        build: called with a direction, what takes its part of an operand, and its activations.
+        build: returns the results of a direction, from the direction, the function that selects its part of an operand, and its
+            activations.
     """
     if len(net.directions) == 2 and net.activations[0] == net.activations[1]:
         return build("both", lambda operand: operand, [a.of_webnn(net.call) for a in net.activations[0]])
@@ -313,7 +314,7 @@ def lstm(call: NodeCall) -> Result:
 
 @lowers("DynamicQuantizeLSTM", domain=MICROSOFT, folds=False, ranks=NETWORK | {8: (1, 2), 10: (1, 2)})
 def dynamic_quantize_lstm(call: NodeCall) -> Result:
-    """Long short-term memory with weights of 8 bits. Inputs and states stay floats; onnxruntime quantizes them on CPUs."""
+    """Long short-term memory with weights of 8 bits. Inputs and states remain floats. onnxruntime quantizes them on CPUs."""
     return lstm_of(call, RecurrentNode(call, 4, LSTM_ACTIVATIONS, (dequantized(call, 1, 8), dequantized(call, 2, 10))))
 
 
@@ -322,8 +323,8 @@ def dequantized(call: NodeCall, index: int, scale: int) -> MLOperand:
 
     Args:
         call: the node.
-        index: the input that they are.
-        scale: the input that is their scales, one for each direction or for each of its columns; zero points follow.
+        index: the index of the weights in the node's inputs.
+        scale: the index of their scales, one for each direction or for each of its columns. The zero points follow.
     """
     weights, scales = call.operand(index), call.operand(scale)
     shape = [weights.shape[0], 1, weights.shape[2] if len(scales.shape) == 2 else 1]
@@ -365,7 +366,7 @@ def lstm_of(call: NodeCall, net: RecurrentNode) -> Result:
 
 
 def unrolled_lstm(net: RecurrentNode, direction: int, coupled: bool) -> list[MLOperand]:
-    """Return what a direction gives, made of operators; with `coupled` a unit forgets what it does not take in."""
+    """Return a direction's results, composed of operators. With `coupled`, the forget gate is 1 minus the input gate."""
     call, (f, g, h) = net.call, net.activations[direction]
     recurrent = net.weights(net.r, direction)
     peephole = net.row(call.optional(7), direction)
@@ -402,7 +403,7 @@ def gru_of(
     reset_after: bool,
     gate: MLActivation | None = None,
 ) -> Result:
-    """Return the outputs of WebNN's gated recurrent unit; `gate` takes the place of the gates' activation."""
+    """Return the outputs of WebNN's gated recurrent unit. `gate` replaces the activation of the gates."""
 
     def build(direction: Direction, part: Part, activations: list[MLActivation]) -> list[MLOperand]:
         weight, recurrent_weight = (part(w) for w in weights)
@@ -433,7 +434,7 @@ def gru(call: NodeCall) -> Result:
     net = RecurrentNode(call, 3, ("Sigmoid", "Tanh"))
     reset_after = bool(call.attribute("linear_before_reset", 0))
     if net.plain:
-        # A reset after the product multiplies the recurrent bias too.
+        # A reset after the product applies to the recurrent bias too.
         biases = net.biases() if reset_after else (net.bias(), None)
         return gru_of(net, (net.w, net.r), biases, reset_after)
     state, sequence = net.joined([unrolled_gru(net, d, reset_after) for d in range(len(net.directions))])
@@ -441,7 +442,7 @@ def gru(call: NodeCall) -> Result:
 
 
 def unrolled_gru(net: RecurrentNode, direction: int, reset_after: bool) -> list[MLOperand]:
-    """Return what a direction gives, made of operators."""
+    """Return the results of a direction, composed of operators."""
     call, (f, g) = net.call, net.activations[direction]
     gates_weight = net.call.build.concat([net.weights(net.r, direction, 0), net.weights(net.r, direction, 1)], 1)
     new_weight = net.weights(net.r, direction, 2)
@@ -475,12 +476,12 @@ def rnn(call: NodeCall) -> Result:
         return net.outputs([state], sequence)
 
     def padded(operand: MLOperand) -> MLOperand:
-        """Put zeros before the new gate's weights or biases, for the gates that update and reset."""
+        """Add zeros before the new gate's weights or biases, for the update and reset gates."""
         before = [0, 2 * net.hidden, *[0] * (len(operand.shape) - 2)]
         return call.build.pad(operand, before, [0] * len(operand.shape))
 
     own = net.bias()
-    # A hard sigmoid of 0 is 0 and of 1 is 1: nothing of the state is kept beside the new one, nothing is reset.
+    # A hard sigmoid of 0 is 0 and of 1 is 1: the new state replaces the old one, and no element is reset.
     fixed = np.repeat([[0.0, 1.0, 0.0]], net.hidden, axis=1).repeat(len(net.directions), axis=0)
     bias = call.constant(fixed, net.x.data_type)
     if own is not None:
@@ -490,7 +491,7 @@ def rnn(call: NodeCall) -> Result:
 
 
 def unrolled_rnn(net: RecurrentNode, direction: int) -> list[MLOperand]:
-    """Return what a direction gives, made of operators."""
+    """Return the results of a direction, composed of operators."""
     call, (f,) = net.call, net.activations[direction]
     recurrent = net.weights(net.r, direction)
 

@@ -1,4 +1,4 @@
-"""Reductions, positions of extremes, running sums and products, softmax and its kin."""
+"""Reductions, indices of extremes, running sums and products, and variants of softmax."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ REDUCTIONS = {
 
 
 def reduced_axes(call: NodeCall) -> list[int]:
-    """Return the axes of a reduction, given as an attribute or an input. All where none are, or none at all if so asked."""
+    """Return the axes of a reduction, from an attribute or an input. The default is all axes, or none if so requested."""
     rank = call.tensor(0).rank
     axes = call.axes(call.ints(1, "axes") or [], rank)
     return axes or ([] if call.attribute("noop_with_empty_axes", 0) else list(range(rank)))
@@ -67,11 +67,11 @@ def _wide(tensor: OnnxTensor) -> Literal["int64", "uint64"]:
 
 
 def _integer_root(call: NodeCall, square: MLOperand) -> MLOperand:
-    """Return the largest integers whose squares are at most these of 64 bits."""
+    """Return the largest integers with squares of at most these 64-bit integers."""
     build = call.build
     one, two = call.like(1, square), call.like(2, square)
     guess = build.max(call.cast(build.sqrt(call.cast(square, "float32")), square.data_type), one)
-    # One step of Newton's takes a float32's 24 bits to more than the 32 that a root has; it may end one too high.
+    # One step of Newton's method refines 24 bits to more than the 32 bits of a root. Its result can be one too large.
     root = build.div(build.add(guess, build.div(square, guess)), two)
     for _ in range(2):
         above = build.greater(root, build.div(square, build.max(root, one)))
@@ -80,7 +80,7 @@ def _integer_root(call: NodeCall, square: MLOperand) -> MLOperand:
 
 
 def _nothing_reduced(call: NodeCall, axes: list[int]) -> Result:
-    """Return what a reduction of no elements gives: the operation's neutral element."""
+    """Return the result of a reduction of no elements: the operation's neutral element."""
     x = call.tensor(0)
     known = [np.zeros(x.shape, x.dtype), *([call.value(1)] if call.has(1) else [])]
     return OnnxTensor.known(host.evaluate(call.node, known, call.version)[0])
@@ -92,7 +92,7 @@ for _name, _method in REDUCTIONS.items():
 
 @lowers("ArgMax", "ArgMin")
 def arg_extreme(call: NodeCall) -> Result:
-    """Where the largest or the smallest element along an axis is."""
+    """The index of the largest or the smallest element along an axis."""
     build = call.build.arg_max if call.node.op_type == "ArgMax" else call.build.arg_min
     operand = call.operand(0)
     if not operand.shape:
@@ -116,7 +116,7 @@ def cumulative(call: NodeCall) -> Result:
 
 
 def softmax_view(call: NodeCall, x: MLOperand, version: int) -> tuple[MLOperand, int]:
-    """Return an operand and the axis of its softmax; before version 13 it has two dimensions, split at the axis."""
+    """Return an operand and the axis of its softmax. Before version 13, it is a matrix, split at the axis."""
     if version >= 13:
         return x, call.axis(call.attribute("axis", -1), len(x.shape))
     axis = call.attribute("axis", 1)
@@ -132,7 +132,7 @@ def softmax(call: NodeCall) -> Result:
         return call.reshape(call.build.softmax(call.reshape(x, [1]), axis=0), [])
     filled = call.key_count()
     if filled is not None:
-        # The passes take this for the number of keys of an attention.
+        # The passes recognize this constant as the number of keys of an attention.
         keys = call.constant(np.arange(x.shape[axis]), "int32")
         x = call.build.where(call.build.lesser(keys, filled), x, call.like(-np.inf, x))
     return call.reshape(call.build.softmax(x, axis=axis), call.tensor(0).shape)

@@ -1,4 +1,4 @@
-"""Pooling of regions, and what puts pooled elements and patches back into images."""
+"""Pooling of regions, and the inverse that adds patches to images."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from ._registry import Result, lowers
 from ._windows import strides_of
 
 MOST_CELLS = 1024
-"""Most cells along a dimension that `MaxRoiPool` has a kernel for each of."""
+"""The maximum number of cells along a dimension for `MaxRoiPool`, which has a kernel for each."""
 MOST_WEIGHED = 1 << 26
-"""Most elements that an intermediate result of `_weighed_regions` may have."""
+"""The maximum number of elements of an intermediate result of `_weighed_regions`."""
 
 
 @lowers("RoiAlign", folds=False, ranks={0: (4,), 1: (2,), 2: (1,)})
@@ -49,7 +49,7 @@ def roi_align(call: NodeCall) -> Result:
         return _weighed_regions(call, x, down, across)
 
     def along(start: MLOperand, end: MLOperand, cells: int, size: int) -> tuple[MLOperand, MLOperand, MLOperand, MLOperand]:
-        """Return the elements before and after each position, the position's distance from the first, and whether it counts."""
+        """Return the elements before and after each position, its distance from the first, and whether it counts."""
         places = ((np.arange(cells * samples) + 0.5) / samples)[None]
         step = cell(start, end, cells)
         place = build.add(start, build.mul(step, call.constant(places, "float32")))
@@ -76,7 +76,7 @@ def roi_align(call: NodeCall) -> Result:
             weight_x = build.sub(call.like(1, x_), x_) if before else x_
             weight = build.mul(call.reshape(weight_y, [*tall, 1]), call.reshape(weight_x, [*wide, 1]))
             corners.append(build.mul(call.cast(values, "float32"), weight))
-    # The maximum is that of the weighted elements themselves, as it has been since the operator came to be.
+    # The maximum is that of the weighted elements, as in all versions of the operator.
     value = call.fold(build.add if mean else build.max, corners)
     inside = build.logical_and(call.reshape(inside_y, [*tall, 1]), call.reshape(inside_x, [*wide, 1]))
     value = build.where(inside, value, call.like(0, value))
@@ -86,18 +86,18 @@ def roi_align(call: NodeCall) -> Result:
 
 
 def _sample_weights(call: NodeCall, start: MLOperand, cell: MLOperand, cells: int, size: int) -> MLOperand:
-    """Return how much each element along a dimension adds to the mean of each cell of each region, [regions, cells, size].
+    """Return the weight of each element of a dimension in the mean of each cell of each region, [regions, cells, size].
 
     A cell has as many samples as its length, rounded up, at regular distances, and each is interpolated between two elements.
-    Where a cell has several they lie more than half an element apart, so that an element has a part in 5 at most: in those
-    that lie less than 1 from it, or beyond the border that it is at.
+    Several samples of a cell are more than half an element apart. An element therefore contributes to at most 5 samples: those
+    at a distance below 1, or beyond the border if the element is there.
 
     Args:
         call: the node.
-        start: where regions begin, [regions, 1].
-        cell: length of their cells, [regions, 1].
-        cells: how many a region has.
-        size: elements along the dimension.
+        start: the starts of the regions, [regions, 1].
+        cell: the length of their cells, [regions, 1].
+        cells: the number of cells of a region.
+        size: the number of elements along the dimension.
     """
     build, shape = call.build, [int(start.shape[0]), 1, 1, 1]
 
@@ -111,7 +111,7 @@ def _sample_weights(call: NodeCall, start: MLOperand, cell: MLOperand, cells: in
     count, step, length = (call.reshape(each, shape) for each in (count, step, cell))
     begin = build.add(call.reshape(start, shape), build.mul(length, number(np.arange(cells).reshape(cells, 1, 1))))
     elements = number(np.arange(size).reshape(size, 1))
-    # The last sample that lies too far before an element, and those that follow it.
+    # The last sample too far before an element, and the samples that follow it.
     before = build.div(build.sub(build.sub(elements, number(1)), begin), step)
     first = build.max(build.floor(build.sub(before, number(0.5))), number(0))
     sample = build.add(first, number(np.arange(6)))
@@ -140,7 +140,7 @@ def _weighed_regions(call: NodeCall, x: MLOperand, down: MLOperand, across: MLOp
 
 @lowers("MaxRoiPool", ranks={0: (4,), 1: (2,)})
 def max_roi_pool(call: NodeCall) -> Result:
-    """The largest elements of the cells of regions; 0 for cells without elements."""
+    """The largest elements of the cells of regions, 0 for cells without elements."""
     x, build = call.operand(0), call.build
     shape = call.integers("pooled_shape") or []
     if len(shape) != 2 or not 1 <= min(shape) <= max(shape) <= MOST_CELLS:
@@ -182,7 +182,7 @@ def max_roi_pool(call: NodeCall) -> Result:
 
 @lowers("Col2Im", ranks={0: (3,)})
 def col2im(call: NodeCall) -> Result:
-    """Images that patches are added up to."""
+    """Images as sums of patches."""
     x = call.tensor(0)
     image, block = call.ints(1) or [], call.ints(2) or []
     rank = len(image)
@@ -192,7 +192,7 @@ def col2im(call: NodeCall) -> Result:
     patches = [(image[i] + pads[i] + pads[rank + i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(rank)]
     if math.prod(patches) != x.shape[2]:
         call.fail(f"{x.shape[2]} patches, not the {patches} that the image takes")
-    # For each place of the image, the patches' elements that land on it; what lands on none is added from a zero at the end.
+    # For each position of the image, the patches' elements for it. Positions with fewer elements add a zero from the end.
     grid: Array = np.indices([*block, *patches]).reshape(2 * rank, -1)
     places = [grid[rank + i] * strides[i] - pads[i] + grid[i] * dilations[i] for i in range(rank)]
     valid = np.logical_and.reduce([(p >= 0) & (p < d) for p, d in zip(places, image, strict=True)])

@@ -16,14 +16,14 @@ from ..types import BOOL, DType, is_float
 from ._registry import Result, lowers
 
 MOST_ALONG = 1 << 31
-"""Most elements along a dimension of a result."""
+"""The maximum size of a result's dimension."""
 EXACT_IN_FLOAT32 = ("int8", "uint8", "int16", "uint16", "bool")
-"""Types of at most 24 bits, which float32 holds."""
+"""Types of at most 24 bits, which float32 represents exactly."""
 
 
 @lowers("Upsample")
 def upsample(call: NodeCall) -> Result:
-    """Another number of elements along each dimension, by scales."""
+    """The input resized along each dimension by scales."""
     scales = call.attribute("scales", list[float]()) if call.version < 9 else call.floats(1)
     return _scaled(call, scales)
 
@@ -54,13 +54,13 @@ def _scaled_sizes(call: NodeCall, shape: Sequence[int], scales: Sequence[float])
     sizes = [float(np.float32(d)) * float(np.float32(s)) for d, s in zip(shape, scales, strict=True)]
     if max(sizes, default=0) > MOST_ALONG:
         call.fail(f"scales {list(scales)} of sizes {list(shape)} are too large")
-    # The product is rounded to float32 before what is behind its point is left out.
+    # The product is rounded to float32 before its fraction is removed.
     return [int(np.floor(np.float32(size))) for size in sizes]
 
 
 @lowers("Resize", since=11, empty=True)
 def resize(call: NodeCall) -> Result:
-    """Another number of elements along some dimensions."""
+    """The input resized along some dimensions."""
     x = call.tensor(0)
     axes = call.axes(call.integers("axes") or range(x.rank), x.rank)
     shape = [x.shape[a] for a in axes]
@@ -140,14 +140,14 @@ def _plain(
     coordinates: str,
     nearest_mode: str,
 ) -> bool:
-    """Whether WebNN's resample2d computes the same."""
+    """Return whether WebNN's resample2d computes the same result."""
     before = [int(operand.shape[a]) for a in axes]
     if len(operand.shape) != 4 or len(axes) != 2 or operand.data_type not in ("float32", "float16"):
         return False
     if any(scale != new / old for scale, new, old in zip(scales, sizes, before, strict=True)):
         return False
     if mode == "nearest" and all(new % old == 0 for new, old in zip(sizes, before, strict=True)):
-        # Whole repetitions: no position is halfway between two elements.
+        # With integer scales, no position is halfway between two elements.
         return (coordinates == "half_pixel" and "round" in nearest_mode) or (coordinates, nearest_mode) == (
             "asymmetric",
             "floor",
@@ -162,7 +162,7 @@ def _floating(operand: MLOperand) -> Literal["float32", "float16"]:
 
 
 def _whole(call: NodeCall, operand: MLOperand, dtype: DType) -> MLOperand:
-    """Return the nearest integers of a type, halves to even, the type's ends for what is beyond them."""
+    """Return the nearest integers of a data type, halves to even, clamped to the range of the type."""
     info = np.iinfo(dtype) if dtype != BOOL else np.iinfo(np.uint8)
     return call.build.clamp(call.build.round_even(operand), min_value=int(info.min), max_value=int(info.max))
 
@@ -187,7 +187,7 @@ def grid_sample(call: NodeCall) -> Result:
 
 @lowers("AffineGrid")
 def affine_grid(call: NodeCall) -> Result:
-    """Positions that affine maps give to the elements of images or volumes. ONNX's own body cannot do a single image."""
+    """The positions of elements of images or volumes under affine maps. ONNX's own function body fails for a single image."""
     theta, sizes = call.tensor(0), call.ints(1) or []
     count = len(sizes) - 2
     if count not in (2, 3) or theta.shape != (sizes[0], count, count + 1):

@@ -1,4 +1,4 @@
-"""Operators whose results follow from shapes alone, and those that only relabel."""
+"""Operators with results that depend on shapes alone, and conversions of data types."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def cast(call: NodeCall) -> Result:
 
 
 WIDER: Mapping[MLOperandDataType, MLOperandDataType] = {"int8": "int32", "uint8": "int32", "uint32": "int64"}
-"""Floats become integers of these types on the way to narrower ones: as in C, what is out of range loses its highest bits."""
+"""The intermediate types of casts from floats to narrower integers. As in C, values out of range lose their highest bits."""
 
 
 @lowers("BitCast", empty=True)

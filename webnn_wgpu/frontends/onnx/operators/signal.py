@@ -16,20 +16,20 @@ from ._registry import Result, lowers
 from ._windows import extended
 
 LONGEST = 1024
-"""Longest transform that is one matrix product, where its length has factors."""
+"""The maximum length of a transform in one matrix product, if its length has factors."""
 
 
 def transform(length: int, parts: int, inverse: bool, bins: int) -> Array:
     """Return the matrix of a discrete Fourier transform.
 
     Args:
-        length: samples of the signal, and length of the transform.
+        length: the number of samples of the signal and of the transform.
         parts: 2 for complex samples, 1 for real ones.
-        inverse: whether frequencies are turned into samples.
-        bins: how many results are kept.
+        inverse: whether the transform converts frequencies to samples.
+        bins: the number of kept results.
 
     Returns:
-        [length * parts, bins * 2]; complex numbers lie as real and imaginary part.
+        [length * parts, bins * 2], with complex numbers as real and imaginary part.
     """
     angles = 2 * np.pi / length * (np.outer(np.arange(length), np.arange(bins)) % length)
     cosines, sines = np.cos(angles), np.sin(angles) * (1 if inverse else -1)
@@ -40,9 +40,9 @@ def transform(length: int, parts: int, inverse: bool, bins: int) -> Array:
 
 
 def real_inverse(length: int) -> Array:
-    """Return the matrix of the inverse transform whose samples are real: [(length // 2 + 1) * 2, length].
+    """Return the matrix of the inverse transform to real samples: [(length // 2 + 1) * 2, length].
 
-    It takes the frequencies up to half the length; the others are their conjugates.
+    The operand contains the frequencies up to half the length. The others are their conjugates.
     """
     bins = length // 2 + 1
     angles = 2 * np.pi / length * (np.outer(np.arange(bins), np.arange(length)) % length)
@@ -73,8 +73,7 @@ def halves(length: int) -> tuple[int, int]:
 def spectrum(call: NodeCall, x: MLOperand, inverse: bool, bins: int) -> MLOperand:
     """Return the first `bins` results [..., bins, 2] of the transform of samples [..., samples, parts].
 
-    A long transform is made of the short ones of its two factors (Cooley and Tukey, 1965), with the numbers between them
-    turned.
+    A long transform consists of the short transforms of its two factors (Cooley and Tukey, 1965), with a rotation between them.
     """
     *heads, length, parts = (int(d) for d in x.shape)
     p, q = halves(length)
@@ -106,7 +105,7 @@ def real_samples(call: NodeCall, x: MLOperand, length: int) -> MLOperand:
         return call.reshape(transformed(call, x, real_inverse(length)), [*x.shape[:-2], length, 1])
     *heads, bins, _ = (int(d) for d in x.shape)
     flat = call.reshape(x, [math.prod(heads), bins, 2])
-    # Beyond half the length stand the conjugates, in reverse order.
+    # The conjugates follow behind half the length, in reverse order.
     others = length - bins
     behind = call.build.reverse(call.build.slice(flat, [0, 1, 0], [int(flat.shape[0]), others, 2]), axes=[1])
     behind = call.build.mul(behind, call.constant([[[1.0, -1.0]]], "float32"))
@@ -116,7 +115,7 @@ def real_samples(call: NodeCall, x: MLOperand, length: int) -> MLOperand:
 
 @lowers("DFT", ranks={0: range(2, 65)})
 def dft(call: NodeCall) -> Result:
-    """Discrete Fourier transform along an axis; the last one holds real and imaginary parts."""
+    """Discrete Fourier transform along an axis. The last axis contains real and imaginary parts."""
     x = call.cast(call.operand(0), "float32")
     rank = len(x.shape)
     if call.version >= 20:
@@ -172,6 +171,6 @@ def stft(call: NodeCall) -> Result:
 
 @lowers("HannWindow", "HammingWindow", "BlackmanWindow", "MelWeightMatrix")
 def table(call: NodeCall) -> Result:
-    """A table that a few numbers describe: the host makes it when the graph is compiled."""
+    """A table of a few parameters. The host computes it when the graph is compiled."""
     arrays = [call.value(i) for i in range(len(call))]
     return [OnnxTensor.known(a) for a in host.evaluate(call.node, arrays, call.version)]

@@ -1,4 +1,4 @@
-"""Operators of com.microsoft that exported transformers carry, besides attention."""
+"""Operators of com.microsoft in exported transformers, besides attention."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def gelu(call: NodeCall) -> Result:
 
 @lowers("BiasGelu", domain=MICROSOFT)
 def bias_gelu(call: NodeCall) -> Result:
-    """The same of x + bias."""
+    """Gelu of x + bias."""
     return call.build.gelu(call.build.add(call.operand(0), call.operand(1)))
 
 
@@ -58,7 +58,7 @@ def bias_split_gelu(call: NodeCall) -> Result:
 
 @lowers("ExpandDims", domain=MICROSOFT, moves=True)
 def expand_dims(call: NodeCall) -> Result:
-    """A size of 1 put in."""
+    """The input with an additional dimension of size 1."""
     shape = list(call.tensor(0).shape)
     shape.insert(call.axis(call.integer(1), len(shape) + 1), 1)
     return call.reshape(call.operand(0), shape)
@@ -66,7 +66,7 @@ def expand_dims(call: NodeCall) -> Result:
 
 @lowers("EmbedLayerNormalization", domain=MICROSOFT, folds=False, ranks={0: (2,), 2: (2,), 3: (2,), 4: (2,)})
 def embed_layer_normalization(call: NodeCall) -> Result:
-    """Word, position and segment embeddings added, then normalised."""
+    """The normalized sum of word, position and segment embeddings."""
     ids = call.operand(0)
     batch, length = (int(d) for d in ids.shape)
     total = call.build.gather(call.operand(2), ids)
@@ -97,7 +97,7 @@ def embed_layer_normalization(call: NodeCall) -> Result:
 
 @lowers("MatMulNBits", domain=MICROSOFT, folds=False)
 def matmul_nbits(call: NodeCall) -> Result:
-    """A product with weights of 2, 4 or 8 bits, taken out of their bytes by the kernel."""
+    """A product with weights of 2, 4 or 8 bits, which the kernel unpacks from their bytes."""
     a = call.operand(0)
     bits, block = call.attribute("bits", 4), call.required("block_size")
     columns, rows = call.required("N"), call.required("K")
@@ -127,7 +127,7 @@ def matmul_nbits(call: NodeCall) -> Result:
 
 @lowers("GatherBlockQuantized", domain=MICROSOFT, folds=False, ranks={0: SOME, 2: SOME})
 def gather_block_quantized(call: NodeCall) -> Result:
-    """Slices picked from a table of few bits per number, and scaled block by block: only what is picked is scaled."""
+    """Slices gathered from a table of a few bits per number. Only the gathered slices are scaled, block by block."""
     data, scales = call.tensor(0), call.tensor(2)
     bits, block = call.attribute("bits", 4), call.attribute("block_size", 128)
     if block < 1:
@@ -159,7 +159,7 @@ def gather_block_quantized(call: NodeCall) -> Result:
 
 
 def _table(call: NodeCall) -> tuple[MLOperand, MLOperand | None, int] | None:
-    """Return a table as bytes, its zero points as bytes, and the numbers of a row; None where it cannot be packed."""
+    """Return a table as bytes, its zero points as bytes, and the numbers of a row. None if it cannot be packed."""
     data = call.tensor(0)
     if data.dtype == np.dtype(np.uint8):
         return call.operand(0), call.optional(3), data.shape[-1] * 8 // call.attribute("bits", 4)
@@ -171,7 +171,7 @@ def _table(call: NodeCall) -> tuple[MLOperand, MLOperand | None, int] | None:
 
 
 def _pairs(array: Array) -> Array:
-    """Return numbers of 4 bits two to a byte, the first in the low half; signed ones are counted from -8 on."""
+    """Return numbers of 4 bits, two to a byte, the first in the low half. Signed numbers are stored plus 8."""
     numbers = array.astype(np.int8) + (8 if array.dtype == np.dtype(ml_dtypes.int4) else 0)
     numbers = np.pad(numbers, [(0, 0)] * (array.ndim - 1) + [(0, array.shape[-1] % 2)]).astype(np.uint8)
     return numbers[..., ::2] | numbers[..., 1::2] << 4
@@ -182,7 +182,7 @@ def _gathered_blocks(call: NodeCall, picked_axis: int, axis: int, block: int) ->
     data, indices = call.tensor(0), call.operand(1)
     of_blocks = indices
     if picked_axis == axis:
-        # What is picked has scales of its own: those of the blocks that the indices lie in.
+        # The gathered numbers have the scales of the blocks that contain the indices.
         size = call.like(data.shape[axis], indices)
         counted = call.build.where(call.build.lesser(indices, call.like(0, indices)), call.build.add(indices, size), indices)
         of_blocks, block = call.build.div(counted, call.like(block, indices)), 1
