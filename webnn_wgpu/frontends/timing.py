@@ -1,4 +1,4 @@
-"""Where the time goes: spans that a thread notes while it is being watched, and the table made of them."""
+"""Timing of runs: the spans that a watched thread records, and their table."""
 
 from __future__ import annotations
 
@@ -14,28 +14,30 @@ from webnn_wgpu import MLContext, MLGraph
 from webnn_wgpu.inspection import KernelTime
 
 KINDS = ("load", "lower", "compile", "submit", "run", "read back", "host")
-"""What a span may be: reading the file; lowering nodes to operators; compiling a graph, its weights' upload included; writing
-inputs and recording commands; the device at work; copying outputs to the host; a node on the host."""
+"""The kinds of spans.
+
+In order: reading the file, lowering nodes to operators, compiling a graph with the upload of its weights, writing inputs with
+recording of commands. Then work of the device, copying outputs to the host, and a node on the host."""
 
 
 PAUSE_S = 1e-4
-"""How long a profile sleeps between two looks at whether the device is done."""
+"""The pause between two polls of the device during a profile, in seconds."""
 
 
 SLOWEST = 10
-"""Most kernels of a graph that a printed profile names."""
+"""The maximum number of kernels of a graph in a printed profile."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Span:
-    """One thing that took time.
+    """A timed activity.
 
     Attributes:
         kind: one of `KINDS`.
-        what: what it was.
-        ms: milliseconds, by the host's clock.
-        gpu_ms: of a "run": what its kernels took by the device's own timestamps; None where it takes none.
-        kernels: of the first "run" of a graph: each kernel and its time on the device.
+        what: the description of the activity.
+        ms: the duration by the host's clock, in milliseconds.
+        gpu_ms: the duration of the kernels of a "run" by the device's timestamps, in milliseconds. None without timestamps.
+        kernels: each kernel of the first "run" of a graph, and its time on the device.
     """
 
     kind: str
@@ -47,16 +49,16 @@ class Span:
 
 @dataclass
 class Profile:
-    """What a run of a model took, made by `Model.profile`.
+    """The timing of a run of a model, from `Model.profile`.
 
-    Times of spans are the host's, taken around each step, with the device drained before its time is noted. Times of kernels
-    are the device's, of a run of each graph with timestamps after the run that the spans tell of.
+    The host measures the spans around each step, and waits for the device before it records the device's time. The device
+    measures the kernels, in a further run of each graph with timestamps.
 
     Attributes:
-        spans: what took time, in order; what the model's loading took comes first.
+        spans: the timed activities in order, beginning with the loading of the model.
         outputs: the results of the run.
-        wall_ms: the run as a whole, compiling for new shapes included.
-        note: why there are no times of kernels; else "".
+        wall_ms: the duration of the whole run in milliseconds, including compilation for new shapes.
+        note: the reason for missing times of kernels, or "".
     """
 
     spans: list[Span] = field(default_factory=list[Span])
@@ -66,7 +68,7 @@ class Profile:
 
     @property
     def gpu_ms(self) -> float | None:
-        """What all kernels of the run took on the device; None where it takes no timestamps."""
+        """The duration of all kernels of the run on the device, in milliseconds. None without timestamps."""
         return None if self.note else sum(span.gpu_ms or 0.0 for span in self.spans)
 
     def total_ms(self, kind: str) -> float:
@@ -110,12 +112,12 @@ def _kernel_rows(kernels: Sequence[KernelTime]) -> list[tuple[str, str, float | 
 
 @dataclass
 class ThreadTiming:
-    """What a thread notes while it is being watched.
+    """The records of a watched thread.
 
     Attributes:
-        spans: what took time.
-        runs: of each run of a graph, the number of its span, and the graph.
-        inputs: what each graph was given last.
+        spans: the timed activities.
+        runs: the index of the span and the graph, for each run of a graph.
+        inputs: the last inputs of each graph.
     """
 
     spans: list[Span] = field(default_factory=list[Span])
@@ -123,7 +125,7 @@ class ThreadTiming:
     inputs: dict[MLGraph, Mapping[str, Any]] = field(default_factory=dict[MLGraph, Mapping[str, Any]])
 
     def profile(self, outputs: dict[str, Any], wall_ms: float) -> Profile:
-        """Return the profile of a run: the spans, and the kernels of each graph, which is run once more for them."""
+        """Return the profile of a run: the spans, and the kernels of each graph. Each graph runs once more for the kernels."""
         found = {graph: graph.profile(inputs) for graph, inputs in self.inputs.items() if not graph.destroyed}
         spans, shown = list(self.spans), set[MLGraph]()
         for i, graph in self.runs:
@@ -139,7 +141,7 @@ _watching: ContextVar[ThreadTiming | None] = ContextVar("webnn_wgpu_watch", defa
 
 @contextmanager
 def watched() -> Generator[ThreadTiming]:
-    """Note what this thread does meanwhile."""
+    """Record the activities of this thread in the block."""
     watch = ThreadTiming()
     token = _watching.set(watch)
     try:
@@ -150,7 +152,7 @@ def watched() -> Generator[ThreadTiming]:
 
 @contextmanager
 def span(kind: str, what: str) -> Generator[None]:
-    """Note how long something takes, if this thread is watched."""
+    """Record the duration of the block, if this thread is watched."""
     watch = _watching.get()
     if watch is None:
         yield
@@ -161,7 +163,7 @@ def span(kind: str, what: str) -> Generator[None]:
 
 
 def compute(context: MLContext, graph: MLGraph, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Run a graph; if this thread is watched, step by step."""
+    """Run a graph, with a span for each step if this thread is watched."""
     watch = _watching.get()
     if watch is None:
         return context.compute(graph, inputs)

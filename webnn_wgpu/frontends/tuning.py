@@ -1,4 +1,4 @@
-"""The file beside a model that says which kernel variants are the fastest for it."""
+"""The file beside a model that names the fastest kernel variants for it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ def with_file_beside(tuning: TuningSource, source: object) -> TuningSource:
     """Return what `tuning` names and then, if there is one, the file `NAME.tuning.json` beside the model.
 
     Args:
-        tuning: the argument; False stays as it is.
-        source: the model, perhaps a file.
+        tuning: the argument. False is returned unchanged.
+        source: the model, for example a file.
     """
     if tuning is False or not isinstance(source, (str, os.PathLike)):
         return tuning

@@ -1,4 +1,4 @@
-"""Finds the caches of keys and values in a model: inputs that it gives back with new rows behind those they had."""
+"""Detection of the caches of keys and values in a model: inputs that the model returns with new rows behind the old ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ATTENTION = {
     (MICROSOFT, "MultiHeadAttention"): ((6, 1), (7, 2)),
     (MICROSOFT, "GroupQueryAttention"): ((3, 1), (4, 2)),
 }
-"""Operators with caches [batch, heads, rows, size]: the input that is the past, and the output that is the present."""
+"""Operators with caches [batch, heads, rows, size]: the index of the past in the inputs, and of the present in the outputs."""
 
 ROWS = 2
 """The dimension of their rows."""
@@ -25,12 +25,12 @@ ROWS = 2
 
 @dataclass(frozen=True)
 class Cache:
-    """An input of a model, and the value that it becomes.
+    """A cache of a model: the input, and its value after the run.
 
     Attributes:
         past: the input.
-        present: what a node makes of it by putting new rows behind its own.
-        output: the model's output that gives `present` back.
+        present: the result of the node that adds new rows behind those of the past.
+        output: the model's output with the elements of `present`.
         axis: the dimension of the rows.
     """
 
@@ -42,13 +42,13 @@ class Cache:
 
 @dataclass(frozen=True, kw_only=True)
 class InPlace:
-    """How a lowering treats caches that stay on the device.
+    """The treatment of caches that stay on the device, for a lowering.
 
     Attributes:
-        pasts: inputs that are whole caches, updated in place.
-        position: the input that says how many rows of them are filled before a run, int32 [1].
-        filled: the input that says how many are afterwards.
-        bounded: nodes that look at the filled rows alone: softmaxes and attention.
+        pasts: the inputs that are whole caches, updated in place.
+        position: the input with the number of filled rows before a run, int32 [1].
+        filled: the input with the number of filled rows after a run.
+        bounded: the nodes that read only the filled rows: softmaxes and attention.
         first: whether the caches are empty.
     """
 
@@ -63,11 +63,11 @@ def find_caches(graph: onnx_ir.Graph, name: str) -> tuple[Cache, ...]:
     """Return the caches of a model.
 
     Args:
-        graph: its graph.
-        name: what messages call it.
+        graph: the graph of the model.
+        name: the name of the model in messages.
 
     Raises:
-        NotSupportedError: it has none, or one whose number of rows is fixed.
+        NotSupportedError: the model has no cache, or a cache with a fixed number of rows.
     """
     caches = tuple(_caches(graph))
     if not caches:
@@ -94,7 +94,7 @@ def _caches(graph: onnx_ir.Graph) -> Iterator[Cache]:
 
 
 def _present(node: onnx_ir.Node, index: int) -> tuple[onnx_ir.Value, int] | None:
-    """Return what a node makes of the cache that is one of its inputs, and the dimension of the rows."""
+    """Return a node's result with the rows of the cache in one of its inputs, and the dimension of the rows."""
     if node.domain == "" and node.op_type == "Concat" and index == 0 and len(node.inputs) == 2:
         axis, shape = node.attributes["axis"].as_int(), node.inputs[0] and node.inputs[0].shape
         return None if shape is None else (node.outputs[0], axis % len(shape))
@@ -105,7 +105,7 @@ def _present(node: onnx_ir.Node, index: int) -> tuple[onnx_ir.Value, int] | None
 
 
 def _given_back(value: onnx_ir.Value) -> onnx_ir.Value | None:
-    """Return the output of the model that a value is, by itself or through Identity."""
+    """Return the output of the model that equals a value, directly or through Identity."""
     if value.is_graph_output():
         return value
     inner = (node.outputs[0] for node, _ in value.uses() if node.op_type == "Identity" and node.domain == "")
@@ -113,7 +113,7 @@ def _given_back(value: onnx_ir.Value) -> onnx_ir.Value | None:
 
 
 def declared_size(value: onnx_ir.Value, axis: int) -> int | str | None:
-    """Return a size as it is declared: a number, a symbol, or None."""
+    """Return the declared size of a dimension: a number, a symbol, or None."""
     if value.shape is None or axis >= len(value.shape):
         return None
     size = value.shape[axis]
@@ -121,7 +121,7 @@ def declared_size(value: onnx_ir.Value, axis: int) -> int | str | None:
 
 
 def growing_axes(value: onnx_ir.Value, caches: tuple[Cache, ...]) -> tuple[int, ...]:
-    """Return the dimensions of an input that grow with the caches: those of a symbol that a cache's rows have."""
+    """Return the dimensions of an input that grow with the caches: those with the symbol of a cache's rows."""
     symbols = {declared_size(v, c.axis) for c in caches for v in (c.past, c.present, c.output)} - {None}
     pasts = [s for c in caches if isinstance(s := declared_size(c.past, c.axis), str)]
     sizes = [declared_size(value, axis) for axis in range(len(value.shape or ()))]

@@ -1,4 +1,4 @@
-"""What a lowering function sees of the node that it lowers."""
+"""The interface of lowering functions to the node that they lower."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Labeled:
-    """A builder whose operators carry a label."""
+    """A builder that labels its operators."""
 
     def __init__(self, builder: Any, label: str) -> None:
         self._builder, self._label = builder, label
@@ -34,14 +34,14 @@ class _Labeled:
 
 
 class NodeCall:
-    """A node, its inputs' tensors and the builder to lower it with.
+    """A node, the tensors of its inputs, and the builder that receives its operators.
 
     Attributes:
         node: the node.
-        inputs: tensors of its inputs; None for those left out.
-        version: version of its operator set.
-        label: its name, which every operator built for it carries.
-        build: the builder; each operator gets `label`.
+        inputs: the tensors of its inputs, None for absent ones.
+        version: the version of its operator set.
+        label: its name, the label of every operator built for it.
+        build: the builder, which gives each operator `label`.
     """
 
     def __init__(self, lowering: StageLowering, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> None:
@@ -52,29 +52,29 @@ class NodeCall:
         self.label = node.name or next((o.name for o in node.outputs if o.name), "") or node.op_type
         self.build = cast("MLGraphBuilder", _Labeled(lowering.builder, self.label))
 
-    # what the node says -------------------------------------------------------------------------------------------
+    # facts of the node -------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.inputs)
 
     def has(self, index: int) -> bool:
-        """Whether an input is given."""
+        """Return whether an input is present."""
         return index < len(self.inputs) and self.inputs[index] is not None
 
     def wants(self, index: int) -> bool:
-        """Whether an output is asked for."""
+        """Return whether an output is requested."""
         return index < len(self.node.outputs) and bool(self.node.outputs[index].name)
 
     def tensor(self, index: int) -> OnnxTensor:
-        """Return the tensor of an input that must be given."""
+        """Return the tensor of a required input."""
         tensor = self.inputs[index] if index < len(self.inputs) else None
         return tensor if tensor is not None else self.fail(f"input {index} is missing")
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return an attribute: int, float, str, list, array or graph; `default` where it is left out.
+        """Return an attribute, an int, float, str, list, array or graph, or `default` if it is absent.
 
         Raises:
-            NotSupportedError: it is of another kind than `default`. For operators with a schema that is checked before.
+            NotSupportedError: the attribute has another kind than `default`. A schema, if there is one, was checked before.
         """
         attribute = self.node.attributes.get(name)
         if attribute is None:
@@ -88,19 +88,19 @@ class NodeCall:
         return value
 
     def required(self, name: str) -> int:
-        """Return an integer attribute that must be given, and be positive."""
+        """Return a required positive integer attribute."""
         value = self.attribute(name, 0)
         return value if value > 0 else self.fail(f"attribute '{name}' must be given, and positive; got {value}")
 
     def integers(self, name: str) -> list[int] | None:
-        """Return an attribute that is a list of integers; None where it is left out."""
+        """Return an attribute that is a list of integers, or None if it is absent."""
         values: Any = self.attribute(name)
         if not isinstance(values, list | None) or not all(isinstance(v, int) for v in values or ()):
             self.fail(f"attribute '{name}' must be a list of integers; got {values!r}")
         return values
 
     def dtype(self, name: str, default: int = 0) -> DType | None:
-        """Return the element type that an attribute names by ONNX's number; None where it is left out or 0."""
+        """Return the data type that an attribute names by ONNX's number, or None if it is absent or 0."""
         number = self.attribute(name, default)
         if number not in onnx_ir.DataType.__members__.values():
             self.fail(f"{name} {number} is no element type")
@@ -115,13 +115,13 @@ class NodeCall:
         """Return the elements of an input. The graph is then compiled for these elements.
 
         Raises:
-            ValueNeeded: they are known only at run time; the lowering goes on after they were read back.
+            ValueNeeded: the elements are known only at run time. The lowering continues after their readback.
         """
         self.tensor(index)
         return self.lowering.demand(self.node.inputs[index])
 
     def ints(self, index: int, attribute: str | None = None) -> list[int] | None:
-        """Return integers given as input `index` or, in older versions, as an attribute; None where left out."""
+        """Return integers from input `index` or, in older versions, from an attribute. None if both are absent."""
         if not self.has(index):
             return None if attribute is None else self.integers(attribute)
         array = self.value(index)
@@ -144,7 +144,7 @@ class NodeCall:
         return array.reshape(-1)[0].item() if array.size == 1 else self.fail(f"input {index} must have one element")
 
     def integer(self, index: int, default: int | None = None) -> int:
-        """Return an input of one integer; without a default it must be given."""
+        """Return an input of one integer. Without a default, it is required."""
         value = self.number(index, default)
         return value if isinstance(value, int) else self.fail(f"input {index} must be one integer; got {value!r}")
 
@@ -154,20 +154,20 @@ class NodeCall:
         """Return an input on the device.
 
         Raises:
-            OnHost: it has no elements, which no operand can hold.
+            OnHost: the input has no elements. Operands cannot be empty.
         """
         return self.hold(self.tensor(index))
 
     def optional(self, index: int) -> MLOperand | None:
-        """Return an input on the device, or None where it is left out."""
+        """Return an input on the device, or None if it is absent."""
         return self.operand(index) if self.has(index) else None
 
     def hold(self, tensor: OnnxTensor) -> MLOperand:
-        """Return the operand of a tensor, made of its elements if there is none yet."""
+        """Return the operand of a tensor, or a new constant of its elements."""
         return self.lowering.hold(tensor)
 
     def constant(self, value: Any, data_type: str) -> MLOperand:
-        """Return a constant of the given WebNN data type: of an array, a list or a number."""
+        """Return an array, a list or a number as a constant of a WebNN data type."""
         array = np.asarray(value)
         return self.lowering.constant(array.astype(data_type))
 
@@ -176,21 +176,21 @@ class NodeCall:
         return self.constant(value, operand.data_type)
 
     def cast(self, operand: MLOperand, data_type: OperandDataType) -> MLOperand:
-        """Return an operand in a WebNN data type: itself if it has it."""
+        """Return an operand cast to a WebNN data type, or the operand itself if it has this type."""
         return operand if operand.data_type == data_type else self.build.cast(operand, data_type)
 
     def reshape(self, operand: MLOperand, shape: Sequence[int]) -> MLOperand:
-        """Return an operand in a shape: itself if it has it."""
+        """Return an operand in a shape, or the operand itself if it has this shape."""
         return operand if tuple(operand.shape) == tuple(shape) else self.build.reshape(operand, list(shape))
 
     def transpose(self, operand: MLOperand, permutation: Sequence[int]) -> MLOperand:
-        """Return an operand with its dimensions permuted: itself where the order stays."""
+        """Return an operand with its dimensions permuted, or the operand itself if the order stays the same."""
         if list(permutation) == list(range(len(permutation))):
             return operand
         return self.build.transpose(operand, permutation=list(permutation))
 
     def filled(self, shape: Shape, value: float, dtype: DType) -> MLOperand | OnnxTensor:
-        """Return a tensor of one repeated number; a known one if it has no elements."""
+        """Return a tensor of one repeated number, or an empty array if it has no elements."""
         if 0 in shape:
             return OnnxTensor.known(np.zeros(shape, dtype))
         scalar = self.constant(value, HELD[dtype])
@@ -216,21 +216,21 @@ class NodeCall:
     # caches -------------------------------------------------------------------------------------------------------
 
     def position(self, index: int) -> MLOperand | None:
-        """Return how many rows are filled, int32 [1], of an input that is a cache and stays on the device; None for others."""
+        """Return the number of filled rows, int32 [1], of an input that is a cache on the device. None for other inputs."""
         in_place = self.lowering.in_place
         if in_place is None or not self.has(index) or self.node.inputs[index] not in in_place.pasts:
             return None
         return self.hold(self.lowering.tensor(in_place.position))
 
     def key_count(self) -> MLOperand | None:
-        """Return how many keys there are, int32 [1], where the node's may be fewer than its caches have room for; else None."""
+        """Return the number of keys, int32 [1], if it can be less than the capacity of the node's caches. Otherwise None."""
         in_place = self.lowering.in_place
         if in_place is None or self.node not in in_place.bounded:
             return None
         return self.hold(self.lowering.tensor(in_place.filled))
 
     def joined(self, index: int, rows: MLOperand, axis: int) -> MLOperand:
-        """Return an input with rows behind its own: in place, where it is a cache that stays on the device."""
+        """Return an input with additional rows behind its own, in place if it is a cache on the device."""
         position = self.position(index)
         if position is None:
             return self.build.concat([self.operand(index), rows], axis)
@@ -239,15 +239,15 @@ class NodeCall:
     # refusals -----------------------------------------------------------------------------------------------------
 
     def fail(self, reason: str) -> NoReturn:
-        """Refuse a node that no backend can run.
+        """Raise the error of a node that no backend can run.
 
         Raises:
-            NotSupportedError: always; it names node, operator, operator set and reason.
+            NotSupportedError: always. The message names node, operator, operator set and reason.
         """
         raise self.lowering.refusal(self.node, reason)
 
     def on_host(self, reason: str) -> NoReturn:
-        """Leave a node to the host.
+        """Request the evaluation of a node by the host.
 
         Raises:
             OnHost: always.

@@ -1,10 +1,10 @@
-"""Weights embedded in a model file, left where they lie.
+"""Weights embedded in a model file, which stay in the file until their upload.
 
-Parsing a model file would copy all of its weights. Here the file's outer structure is walked first, as far as the initialisers
-of the main graph; each large one is rewritten as external data that lies in the model file itself. What is then parsed is
-small, and the weights are read from the mapped file when they are uploaded. This serves files above 2 GB, too.
+A parser of a model file would copy all of its weights. This module therefore first walks the file's outer structure, down to
+the initializers of the main graph. It rewrites each large initializer as external data in the model file itself. The parsed
+message is then small, and the upload reads the weights from the mapped file. Files above 2 GB are supported, too.
 
-Protobuf's encoding: https://protobuf.dev/programming-guides/encoding; the numbers of the fields are those of onnx.proto.
+Protobuf's encoding: https://protobuf.dev/programming-guides/encoding. The numbers of the fields are those of onnx.proto.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import onnx
 
 MODEL_GRAPH, GRAPH_INITIALIZER, TENSOR_RAW_DATA = 7, 5, 9
 SMALLEST = 1024
-"""Bytes of the smallest initialiser that is left in the file."""
+"""The minimum size of an initializer that stays in the file, in bytes."""
 
 
 class Malformed(ValueError):
@@ -25,7 +25,7 @@ class Malformed(ValueError):
 
 @dataclass(frozen=True)
 class MessageField:
-    """A field of a message: its number, where it begins, and where its contents lie if it is made of bytes."""
+    """A field of a message: its number, its start, and the range of its contents if it consists of bytes."""
 
     number: int
     begin: int
@@ -34,10 +34,10 @@ class MessageField:
 
 
 def fields(data: memoryview, begin: int, end: int) -> Iterator[MessageField]:
-    """Return the fields of the message between two positions.
+    """Yield the fields of the message between two positions.
 
     Raises:
-        Malformed: it ends within a field, or has a field of an unknown kind.
+        Malformed: the message ends within a field, or has a field of an unknown kind.
     """
     at = begin
     while at < end:
@@ -75,7 +75,7 @@ def varint(data: memoryview, at: int, end: int) -> tuple[int, int]:
 
 
 def message(number: int, parts: list[bytes | memoryview]) -> list[bytes | memoryview]:
-    """Return the parts of a field that holds a message made of parts."""
+    """Return the parts of a field that contains a message in parts."""
     return [_varint(number << 3 | 2), _varint(sum(len(p) for p in parts)), *parts]
 
 
@@ -88,11 +88,11 @@ def _varint(value: int) -> bytes:
 
 
 def without_weights(data: memoryview, location: str) -> bytes:
-    """Return a serialised model whose large initialisers refer to the file they came from.
+    """Return a serialized model with large initializers that refer to their original file.
 
     Args:
-        data: a serialised ModelProto.
-        location: name of the file that holds it, in the folder that external data is looked for.
+        data: a serialized ModelProto.
+        location: the name of its file, relative to the folder of external data.
 
     Raises:
         Malformed: the bytes are not a protobuf message.
@@ -113,7 +113,7 @@ def without_weights(data: memoryview, location: str) -> bytes:
 
 
 def _tensor(data: memoryview, begin: int, end: int, location: str) -> list[bytes | memoryview]:
-    """Return the parts of an initialiser, its bytes replaced by where they lie if there are many."""
+    """Return the parts of an initializer. If it is large, its location in the file replaces its bytes."""
     parts: list[bytes | memoryview] = []
     there: onnx.TensorProto | None = None
     for field in fields(data, begin, end):
@@ -124,5 +124,5 @@ def _tensor(data: memoryview, begin: int, end: int, location: str) -> list[bytes
                 there.external_data.add(key=key, value=value)
         else:
             parts.append(data[field.begin : field.end])
-    # At the end: of a field that occurs twice the last one counts, and the tensor may say where its data lie itself.
+    # At the end: the last of several equal fields counts, and the tensor may have a location of its own.
     return parts if there is None else [*parts, there.SerializeToString()]

@@ -1,4 +1,4 @@
-"""Evaluates single ONNX operators on the host, with the `onnx` package's reference implementation."""
+"""Evaluation of single ONNX operators on the host, with the `onnx` package's reference implementation."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from .tensors import OnHost
 from .types import Array
 
 MOST_FOLDED = 1 << 24
-"""Most elements that are computed while a graph is compiled, if the device can compute them as well."""
+"""The maximum number of elements that the host computes during compilation, if the device can compute them as well."""
 
 MOST_COMPUTED = 1 << 28
-"""Most elements that the host computes at all."""
+"""The maximum number of elements that the host computes."""
 
 RANDOM = frozenset({"Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"})
 """Operators whose results differ from call to call."""
 
 CONTROL = frozenset({"If", "Loop", "Scan"})
-"""Operators that hold graphs."""
+"""Operators that contain graphs."""
 
 
 def evaluator(proto: onnx.NodeProto | onnx.GraphProto, versions: Mapping[str, int]) -> Any:
     """Return `onnx`'s reference implementation of an operator or a graph.
 
-    It is imported here because few models need it: it takes 12 MB, and as long as the rest of `onnx`.
+    The import is local because few models need it. It takes 12 MB, and as long as the rest of `onnx`.
 
     Args:
         proto: the operator or graph.
-        versions: versions of operator sets by domain.
+        versions: the versions of operator sets by domain.
     """
     from onnx.reference import ReferenceEvaluator
 
@@ -43,12 +43,12 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
     """Return the outputs of an operator.
 
     Args:
-        node: an operator that holds no graphs.
-        arrays: its inputs; None for those left out.
-        version: version of its operator set.
+        node: an operator without graphs.
+        arrays: its inputs, None for absent ones.
+        version: the version of its operator set.
 
     Raises:
-        OnHost: the `onnx` package has no implementation, or the implementation refused these inputs; the message says so.
+        OnHost: the `onnx` package has no implementation, or its implementation refused these inputs.
     """
     expected = expected_size(node, arrays)
     if expected > MOST_COMPUTED:
@@ -58,7 +58,7 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
         return own(node, arrays)
     proto = _alone(node, [array is not None for array in arrays])
     if node.op_type == "RoiAlign" and not node.domain and version < 16:
-        # The reference knows the version that regions are moved by half an element since.
+        # The reference implements the version that moves regions by half an element.
         proto.attribute.append(onnx.helper.make_attribute("coordinate_transformation_mode", "output_half_pixel"))
     feeds: dict[str, Any] = {f"i{i}": array for i, array in enumerate(arrays) if array is not None}
     wanted = [name for name in proto.output if name]
@@ -66,7 +66,7 @@ def evaluate(node: onnx_ir.Node, arrays: Sequence[Array | None], version: int) -
         with np.errstate(all="ignore"):
             results = evaluator(proto, {node.domain: version}).run(wanted, feeds)
     except Exception as error:
-        # What the device has a kernel for may come here for want of elements alone.
+        # An operator with a kernel on the device may run here only because an input is empty.
         empty = any(array is not None and not array.size for array in arrays)
         reason = f"onnx's reference implementation says: {type(error).__name__}: {error}"
         raise OnHost(f"an input has no elements, and {reason}" if empty else reason) from error
@@ -85,7 +85,7 @@ def _attribute(node: onnx_ir.Node, name: str, default: Any) -> Any:
 
 
 def _gather_elements(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
-    """GatherElements: the reference goes through all of the data for each of its slices."""
+    """GatherElements. The reference reads all of the data for each of its slices."""
     if len(arrays) != 2 or arrays[0] is None or arrays[1] is None:
         raise OnHost("it needs two inputs")
     data, indices = arrays[0], arrays[1]
@@ -103,7 +103,7 @@ def _gather_elements(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list
 
 
 def _unique(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
-    """Unique: the reference finds slices in the order in which they come along the first axis alone, of several outputs."""
+    """Unique. The reference supports several outputs in the order of the input only along the first axis."""
     x, axis = arrays[0] if arrays else None, _attribute(node, "axis", None)
     if x is None or (axis is not None and not -x.ndim <= axis < x.ndim):
         raise OnHost(f"no axis {axis} of an input of shape {None if x is None else x.shape}")
@@ -117,11 +117,11 @@ def _unique(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
 
 
 def _non_max_suppression(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> list[Array]:
-    """NonMaxSuppression: the reference needs inputs that may be left out, and takes boxes one by one."""
+    """NonMaxSuppression. The reference requires the optional inputs, and processes boxes one by one."""
     boxes, scores, most, overlap, least = (*arrays, *[None] * 5)[:5]
     if boxes is None or scores is None or boxes.ndim != 3 or scores.ndim != 3 or boxes.shape[:2] != scores.shape[::2]:
         raise OnHost("it needs boxes [batches, n, 4] and scores [batches, classes, n]")
-    # Left out, the greatest number of boxes is 0.
+    # The default maximum number of boxes is 0.
     limit = int(most.reshape(-1)[0]) if most is not None and most.size else 0
     threshold = overlap.reshape(-1)[0] if overlap is not None and overlap.size else np.float32(0)
     if _attribute(node, "center_point_box", 0):
@@ -133,7 +133,7 @@ def _non_max_suppression(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> 
     selected: list[tuple[int, int, int]] = []
     for batch, kind in np.ndindex(*scores.shape[:2]):
         own = scores[batch, kind]
-        # The best first; of equal ones, the first.
+        # Best score first. Equal scores keep their order.
         left = np.argsort(-own, kind="stable")
         if least is not None and least.size:
             left = left[own[left] > least.reshape(-1)[0]]
@@ -145,7 +145,7 @@ def _non_max_suppression(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> 
             sides = np.minimum(high[batch, left], high[batch, best]) - np.maximum(low[batch, left], low[batch, best])
             common = np.prod(np.maximum(sides, 0), axis=-1)
             union = areas[batch, left] + areas[batch, best] - common
-            # Boxes without an area overlap nothing.
+            # Boxes without an area have no overlap.
             solid = (common > 0) & (areas[batch, left] > 0) & (areas[batch, best] > 0)
             left = left[~(solid & (common / np.where(solid, union, 1) > threshold))]
     return [np.array(selected, np.int64).reshape(-1, 3)]
@@ -160,10 +160,10 @@ _OWN: Mapping[str, Callable[[onnx_ir.Node, Sequence[Array | None]], list[Array]]
 
 
 def obstacle(node: onnx_ir.Node, version: int) -> str:
-    """Return why an operator cannot be evaluated, as far as that can be told without its inputs; "" if it can."""
+    """Return the reason why an operator cannot be evaluated with any inputs, or "" if there is none."""
     try:
         evaluator(_alone(node, [value is not None for value in node.inputs]), {node.domain: version})
-    except Exception as error:  # the `onnx` package has a kind of its own for every reason
+    except Exception as error:  # The `onnx` package raises errors of many types.
         return f"onnx's reference implementation says: {type(error).__name__}: {error}"
     return ""
 
@@ -178,13 +178,13 @@ def _alone(node: onnx_ir.Node, present: Sequence[bool]) -> onnx.NodeProto:
 
 
 def expected_size(node: onnx_ir.Node, arrays: Sequence[Array | None]) -> int:
-    """Return how many elements an operator's result will have at least, where its inputs' elements decide; else 0."""
+    """Return the minimum size of an operator's result, in elements, if the inputs' elements determine it. Otherwise 0."""
     given: Mapping[int, Array] = {i: a for i, a in enumerate(arrays) if a is not None}
 
     def product(values: Any) -> int:
         count = 1
         for value in np.ravel(values).tolist():
-            # A list of what is no number of elements the operator itself refuses.
+            # The operator itself refuses a list with items that are no integers.
             count *= max(int(value), 0) if isinstance(value, int) else 1
         return count
 

@@ -1,8 +1,8 @@
-"""Follows what has a row for each cached key through a model, and sees to it that rows which are not filled never count.
+"""The analysis of values with a row for each cached key. It ensures that rows which are not filled never count.
 
-Caches have room for more rows than are filled, and so has all that is made of them: what is made of the rest is of no use, and
-must stay beside what is. Operators on single elements keep it apart. Sums over keys are made by softmax, which is told how
-many there are and makes 0 of the rest, and by matrix products with what softmax made.
+Caches have more rows than are filled, and so have the values computed from them. Elements computed from unfilled rows are
+meaningless and must not mix with the others. Element-wise operators keep them apart. Two operators sum over keys: softmax,
+which gets the number of filled rows and returns 0 for the rest, and matrix products with the results of softmax.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ ELEMENTWISE = frozenset((
 ))  # fmt: skip
 MOVES = frozenset(("Concat", "Expand", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"))
 KEEPS_ZEROS = frozenset(("Cast", "Dropout", "Identity", "Mul", *MOVES)) - {"Concat"}
-"""Operators that make 0 of 0, whatever else they are given."""
+"""Operators that return 0 for elements 0, for all values of the other operands."""
 
 
 class Keys:
-    """What follows from cached keys and values.
+    """The values that depend on cached keys and values.
 
     Args:
         module: the model.
@@ -34,8 +34,8 @@ class Keys:
         probes: its shapes.
 
     Attributes:
-        values: what follows from the caches' elements.
-        bounded: nodes that must be told how many keys there are.
+        values: the values that depend on the caches' elements.
+        bounded: the nodes that need the number of keys.
     """
 
     def __init__(self, module: OnnxModule, caches: Sequence[Cache], probes: Probes) -> None:
@@ -45,15 +45,15 @@ class Keys:
         present, axis = caches[0].present, caches[0].axis
         self._rows = tuple(p[present].shape[axis] for p in (probes.few, probes.full))
         self._weights: set[onnx_ir.Value] = set()
-        """What is 0 for keys that are not there."""
+        """The values that are 0 for unfilled keys."""
         self.values = set(self._pasts)
         self.bounded: set[onnx_ir.Node] = set()
 
     def follow(self, node: onnx_ir.Node, uses: Sequence[onnx_ir.Value], outputs: Sequence[onnx_ir.Value]) -> None:
-        """Take a node that uses such values.
+        """Record the results of a node that reads such values.
 
         Raises:
-            NotSupportedError: it may mix rows that are filled with others.
+            NotSupportedError: the node may mix filled rows with others.
         """
         given = [v for v in uses if v in self.values and self._probes.grows(v)]
         self.values.update(outputs)
@@ -94,7 +94,7 @@ class Keys:
             self._weights.update(node.outputs)
 
     def _keeps_zeros(self, node: onnx_ir.Node) -> bool:
-        """Whether what a node makes is 0 for keys that are not there."""
+        """Return whether a node's results are 0 for unfilled keys."""
         first, *others = node.inputs
         if node.op_type == "Div":
             return first in self._weights
@@ -124,7 +124,7 @@ class Keys:
         return steps is not None and (array is None or bool((array < 0).any()))
 
     def _before(self, value: onnx_ir.Value) -> int:
-        """Return how many times a value has all keys."""
+        """Return the product of the sizes before a value's first growing dimension."""
         return math.prod(self._probes.full[value].shape[: self._probes.growing_axes(value)[0]])
 
     def _refusal(self, node: onnx_ir.Node, reason: str) -> Exception:

@@ -1,4 +1,4 @@
-"""Loops that the host counts, as ONNX defines Loop and Scan; their bodies are run by whoever is given."""
+"""The iteration of ONNX's Loop and Scan on the host. The caller supplies the function that runs a body."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .types import Array
 Body = Callable[[Sequence[Array]], list[Array]]
 
 MOST_ITERATIONS = 1_000_000
-"""Iterations after which a loop is taken for one that never ends."""
+"""The maximum number of iterations. A longer loop is treated as endless."""
 
 
 def fault_of_loop(node: onnx_ir.Node) -> str:
-    """Return how a Loop's body does not fit the node; "" if it does."""
+    """Return the fault of a Loop's body, or "" if it fits the node."""
     body: onnx_ir.Graph = node.attributes["body"].value
     states = sum(v is not None for v in node.inputs[2:])
     if len(body.inputs) != 2 + states or len(body.outputs) < 1 + states:
@@ -28,11 +28,11 @@ def fault_of_loop(node: onnx_ir.Node) -> str:
 
 
 def fault_of_scan(node: onnx_ir.Node, lengths: int = 0) -> str:
-    """Return how a Scan's body and attributes do not fit the node; "" if they do.
+    """Return the fault of a Scan's body and attributes, or "" if they fit the node.
 
     Args:
         node: the Scan.
-        lengths: number of inputs before the states.
+        lengths: the number of inputs before the states.
     """
     body: onnx_ir.Graph = node.attributes["body"].value
     given = sum(v is not None for v in node.inputs[lengths:])
@@ -59,7 +59,7 @@ def stacked(slices: Sequence[Array], axis: int = 0) -> Array:
     """Return slices of a scan output joined along a new axis.
 
     Raises:
-        OnHost: they differ in shape, or have no such axis.
+        OnHost: the slices differ in shape, or have no such axis.
     """
     if len({s.shape for s in slices}) != 1 or not -slices[0].ndim - 1 <= axis <= slices[0].ndim:
         raise OnHost(f"slices of shapes {', '.join(str(s.shape) for s in slices[:3])} cannot be stacked along axis {axis}")
@@ -70,7 +70,7 @@ def scalar(array: Array, what: str) -> Array:
     """Return the one element of an array.
 
     Raises:
-        OnHost: it has none or several.
+        OnHost: the array has no element or several.
     """
     if array.size != 1:
         raise OnHost(f"{what} has {array.size} elements")
@@ -83,13 +83,13 @@ def run_loop(node: onnx_ir.Node, arrays: Sequence[Array | None], body: Body) -> 
     Args:
         node: the Loop.
         arrays: trip count or None, condition or None, initial states.
-        body: maps iteration number, condition and states to condition, states and slices of the scan outputs.
+        body: returns condition, states and slices of the scan outputs, from iteration number, condition and states.
 
     Returns:
         The final states, then the scan outputs.
 
     Raises:
-        OnHost: what it is given does not fit the node, or what the body gives.
+        OnHost: the inputs or the results of the body do not fit the node.
     """
     count = None if not arrays or arrays[0] is None else int(scalar(arrays[0], "the trip count"))
     condition = True if len(arrays) < 2 or arrays[1] is None else bool(scalar(arrays[1], "the condition"))
@@ -112,16 +112,16 @@ def run_loop(node: onnx_ir.Node, arrays: Sequence[Array | None], body: Body) -> 
 
 
 def nothing(slice_: onnx_ir.Value) -> Array:
-    """Return a scan output of no iterations: its first size is 0."""
+    """Return a scan output of no iterations. Its first size is 0."""
     sizes = [d if isinstance(d, int) else 0 for d in slice_.shape or ()]
     return np.zeros([0, *sizes], slice_.dtype.numpy() if slice_.dtype is not None else np.float32)
 
 
 def run_batched_scan(node: onnx_ir.Node, arrays: Sequence[Array | None], body: Body) -> list[Array]:
-    """Run a Scan of operator set 8: every input has a batch as its first dimension, sequences have a length each.
+    """Run a Scan of operator set 8. The first dimension of every input is a batch, and each sequence has its own length.
 
     Raises:
-        OnHost: what it is given does not fit the node, or what the body gives.
+        OnHost: the inputs or the results of the body do not fit the node.
     """
     scanned_count: int = node.attributes["num_scan_inputs"].value
     given = [a for a in arrays[1:] if a is not None]
@@ -158,13 +158,13 @@ def run_scan(node: onnx_ir.Node, arrays: Sequence[Array | None], body: Body) -> 
     Args:
         node: the Scan.
         arrays: initial states, then the tensors to scan.
-        body: maps states and slices of the scanned tensors to states and slices of the scan outputs.
+        body: returns states and slices of the scan outputs, from states and slices of the scanned tensors.
 
     Returns:
         The final states, then the scan outputs.
 
     Raises:
-        OnHost: what it is given does not fit the node, or what the body gives.
+        OnHost: the inputs or the results of the body do not fit the node.
     """
 
     def integers(name: str, count: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""A model as its programs see it: initialisers, versions of operator sets, schemas, bodies of functions."""
+"""A model for its programs: initializers, versions of operator sets, schemas, bodies of functions."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ FALLBACKS = ("warn", "host", "error")
 
 
 class OnnxModule:
-    """A model and what its nodes mean.
+    """A model and the meaning of its nodes.
 
     Args:
         model: the model, its local functions inlined.
-        fallback: "host" lets nodes run on the host, "warn" too, "error" refuses them.
-        name: what messages call it.
-        wide_float16: whether float16 values between nodes are kept as float32.
-        tuning: what its graphs are built with.
+        fallback: the treatment of nodes for the host: "host" and "warn" run them there, "error" refuses them.
+        name: the name of the model in messages.
+        wide_float16: whether float16 values between nodes are stored as float32.
+        tuning: the tuning of its graphs.
     """
 
     def __init__(
@@ -49,10 +49,10 @@ class OnnxModule:
     # values -------------------------------------------------------------------------------------------------------
 
     def initializer(self, value: onnx_ir.Value) -> Array:
-        """Return the elements of an initialiser.
+        """Return the elements of an initializer.
 
         Raises:
-            NotSupportedError: its type cannot be held, or its bytes do not match its shape.
+            NotSupportedError: its data type is not supported, or its bytes do not match its shape.
         """
         if value not in self._initializers:
             tensor = value.const_value
@@ -61,19 +61,19 @@ class OnnxModule:
                 raise NotSupportedError(f"initialiser '{value.name}' of '{self.name}' has type {tensor.dtype.name}")
             try:
                 array = tensor.numpy()
-            except Exception as error:  # whatever onnx_ir stumbles over
+            except Exception as error:  # onnx_ir raises errors of many types
                 raise NotSupportedError(f"initialiser '{value.name}' of '{self.name}' cannot be read: {error}") from error
             self._initializers[value] = array
         return self._initializers[value]
 
     def uses(self, node: onnx_ir.Node, inner: bool = True) -> Iterator[onnx_ir.Value]:
-        """Return the values that a node reads; with `inner` also those that its graphs take from outside."""
+        """Yield the values that a node reads. With `inner`, also the outer values that its graphs read."""
         yield from (v for v in node.inputs if v is not None)
         if inner:
             yield from self.captures(node)
 
     def captures(self, node: onnx_ir.Node) -> tuple[onnx_ir.Value, ...]:
-        """Return the values that the graphs within a node take from outside."""
+        """Return the outer values that the graphs in a node read."""
         if node not in self._captures:
             found: dict[onnx_ir.Value, None] = {}
             for attribute in node.attributes.values():
@@ -96,7 +96,7 @@ class OnnxModule:
         return version_of(self.model, node)
 
     def output_dtype(self, node: onnx_ir.Node, index: int, inputs: Sequence[DType | None], version: int) -> DType | None:
-        """Return an output's type, if it follows from the node's schema and the types of its inputs."""
+        """Return an output's data type, if it follows from the node's schema and the data types of its inputs."""
         schema = find_schema(node.op_type, version, node.domain)
         if schema is None or not schema.outputs:
             return None
@@ -108,7 +108,7 @@ class OnnxModule:
         return dtype_of(allowed[0]) if len(allowed) == 1 else None
 
     def body(self, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> Inline | None:
-        """Return the nodes that ONNX defines an operator by, if it does."""
+        """Return the nodes of ONNX's definition of an operator, if there is one."""
         schema = find_schema(node.op_type, version, node.domain)
         if schema is None or not (schema.has_function or schema.has_context_dependent_function):
             return None
@@ -121,7 +121,7 @@ class OnnxModule:
             return None
         graph = onnx.GraphProto(name=node.op_type, node=function.node)
         graph.input.extend(onnx.ValueInfoProto(name=name) for name in function.input)
-        # A body defines an optional output only if the node asks for it.
+        # A body defines an optional output only if the node has it.
         made = {name for inner in function.node for name in inner.output} | set(function.input)
         graph.output.extend(onnx.ValueInfoProto(name=name) for name in function.output if name in made)
         inlined = onnx_ir.from_proto(graph)
@@ -150,11 +150,11 @@ class OnnxModule:
 
     @contextmanager
     def at(self, node: onnx_ir.Node, doing: str) -> Generator[None]:
-        """Have errors that are no refusals name a node: they are faults of the package, or of a library below it.
+        """Add a node to errors other than refusals, which are faults of the package or of a library.
 
         Args:
             node: the node.
-            doing: what is done with it: "lowering".
+            doing: the current work on the node, such as "lowering".
 
         Raises:
             OutOfMemoryError: the host has no memory left.
@@ -171,10 +171,10 @@ class OnnxModule:
             raise
 
     def refuse_host(self, node: onnx_ir.Node, reason: str) -> None:
-        """Refuse to run a node on the host, where that is not allowed.
+        """Raise an error if a node must not run on the host.
 
         Raises:
-            NotSupportedError: the host is not allowed.
+            NotSupportedError: the fallback to the host is disabled.
         """
         if self.fallback == "error":
             raise self.refusal(node, f"cannot run on the device: {reason}")
@@ -193,12 +193,12 @@ def describe(model: onnx_ir.Model, node: onnx_ir.Node) -> str:
 
 
 def refusal(name: str, model: onnx_ir.Model, node: onnx_ir.Node, reason: str) -> NotSupportedError:
-    """Return the error of a node that cannot run; `name` is what messages call the model."""
+    """Return the error of a node that cannot run. `name` is the name of the model in messages."""
     return NotSupportedError(f"{name}: {describe(model, node)}: {reason}", operator=node.op_type, label=node.name or "")
 
 
 def captured(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:
-    """Return the values that a graph, or a graph within it, takes from outside."""
+    """Yield the outer values that a graph, or a graph in it, reads."""
     own: set[onnx_ir.Value] = set(graph.inputs)
     own.update(graph.initializers.values())
     for node in graph:
@@ -213,7 +213,7 @@ def captured(graph: onnx_ir.Graph) -> Iterator[onnx_ir.Value]:
 
 
 def all_nodes(nodes: Sequence[onnx_ir.Node]) -> Iterator[onnx_ir.Node]:
-    """Return nodes and those of the graphs within them."""
+    """Yield nodes and the nodes of the graphs in them."""
     for node in nodes:
         yield node
         for attribute in node.attributes.values():
@@ -222,7 +222,7 @@ def all_nodes(nodes: Sequence[onnx_ir.Node]) -> Iterator[onnx_ir.Node]:
 
 
 def omit(value: onnx_ir.Value) -> None:
-    """Leave a value out of the inputs of its users."""
+    """Remove a value from the inputs of its consumers."""
     for user, index in list(value.uses()):
         user.replace_input_with(index, None)
 
@@ -237,7 +237,7 @@ def find_schema(op_type: str, version: int, domain: str) -> onnx.defs.OpSchema |
 
 
 def dtype_of(type_string: str) -> DType | None:
-    """Return the type that "tensor(float)" and its like name."""
+    """Return the data type of a type string such as "tensor(float)"."""
     name = type_string.removeprefix("tensor(").removesuffix(")").upper()
     return logical(onnx_ir.DataType[name]) if name in onnx_ir.DataType.__members__ else None
 
@@ -267,7 +267,7 @@ def function_body(
         ]
         try:
             bytes_ = schema.get_context_dependent_function_with_opset_version(max(versions), node.SerializeToString(), types)
-        except Exception as error:  # the `onnx` package raises one of several kinds where a node does not fit its operator
+        except Exception as error:  # the `onnx` package raises several types of errors for invalid nodes
             raise OnHost(f"onnx has no body for it: {error}") from error
         if not bytes_:
             return None

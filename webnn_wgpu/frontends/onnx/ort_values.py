@@ -1,4 +1,4 @@
-"""Values and bindings in onnxruntime's spelling, over arrays of the host."""
+"""Values and bindings with onnxruntime's names, for arrays on the host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TYPE_NAMES = {"float32": "float", "float64": "double", "float8_e8m0fnu": "float
 
 
 def type_name(dtype: DType) -> str:
-    """Return a type as onnxruntime writes it: "tensor(float)"; "" for one that is not declared."""
+    """Return a data type in onnxruntime's form, such as "tensor(float)", or "" for an undeclared type."""
     if dtype.kind == "V" and not dtype.itemsize:
         return ""
     name = _TYPE_NAMES.get(dtype.name, dtype.name.replace("float8_", "float8"))
@@ -26,14 +26,14 @@ def type_name(dtype: DType) -> str:
 
 
 class OrtValue:
-    """An array, as onnxruntime hands tensors about."""
+    """An array in the form of onnxruntime's tensors."""
 
     def __init__(self, array: Array) -> None:
         self._array = array
 
     @classmethod
     def ortvalue_from_numpy(cls, array: Any, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """Return the value of an array; it stays on the host, wherever it is asked to go."""
+        """Return the value of an array. It stays on the host, regardless of the requested device."""
         return cls(np.asarray(array))
 
     @classmethod
@@ -52,15 +52,15 @@ class OrtValue:
         return list(self._array.shape)
 
     def data_type(self) -> str:
-        """Return the type: "tensor(float)"."""
+        """Return the data type, such as "tensor(float)"."""
         return type_name(self._array.dtype)
 
     def element_type(self) -> Any:
-        """Return the type as numpy has it."""
+        """Return the data type as a numpy type."""
         return self._array.dtype
 
     def device_name(self) -> str:
-        """Return "cpu": values are kept on the host."""
+        """Return "cpu": values stay on the host."""
         return "cpu"
 
     def is_tensor(self) -> bool:
@@ -72,7 +72,7 @@ class OrtValue:
         return True
 
     def update_inplace(self, array: Any) -> None:
-        """Overwrite the elements with others of the same shape and type."""
+        """Overwrite the elements with others of the same shape and data type."""
         given = np.asarray(array)
         if given.shape != self._array.shape or given.dtype != self._array.dtype:
             raise MLTypeError(
@@ -85,7 +85,7 @@ class OrtValue:
 
 
 class IOBinding:
-    """Inputs and outputs of a session, bound once and used by any number of runs."""
+    """Inputs and outputs of a session that any number of runs use."""
 
     def __init__(self, session: InferenceSession) -> None:
         self._session = session
@@ -98,23 +98,23 @@ class IOBinding:
         self._inputs[name] = OrtValue(np.asarray(array))
 
     def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
-        """Bind a value to an input; what it holds when the session runs counts."""
+        """Bind a value to an input. A run reads the elements that the value has at that time."""
         self._inputs[name] = value
 
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0) -> None:
-        """Ask for an output, in a new value."""
+        """Request an output in a new value."""
         self._outputs[name] = None
 
     def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
-        """Ask for an output, in a value of one's own."""
+        """Request an output in an existing value."""
         self._outputs[name] = value
 
     def clear_binding_inputs(self) -> None:
-        """Forget the inputs."""
+        """Remove all bound inputs."""
         self._inputs.clear()
 
     def clear_binding_outputs(self) -> None:
-        """Forget the outputs."""
+        """Remove all bound outputs."""
         self._outputs.clear()
 
     def synchronize_inputs(self) -> None:
@@ -132,7 +132,7 @@ class IOBinding:
         return [value.numpy() for value in self._results]
 
     def run(self) -> None:
-        """Run the session on what is bound."""
+        """Run the session with the bound values."""
         names = list(self._outputs) or None
         results = self._session.run(names, dict(self._inputs))
         self._results = []

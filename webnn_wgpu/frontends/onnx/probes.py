@@ -1,4 +1,4 @@
-"""A model lowered for two numbers of cached rows: what comes out differently depends on them."""
+"""A model lowered for two numbers of cached rows. Differences show the values that depend on the number."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tensors import OnnxTensor, Shape, ValueNeeded
 
 @dataclass(frozen=True)
 class Probe:
-    """A lowering for caches of `rows` rows, made to look at shapes and at what is known."""
+    """A lowering for caches of `rows` rows, which provides shapes and known elements."""
 
     rows: int
     lowering: StageLowering
@@ -31,10 +31,10 @@ class Probe:
         feeds: Mapping[onnx_ir.Value, Feed],
         rows: int,
     ) -> Probe:
-        """Lower a model; nothing is compiled.
+        """Lower a model without compiling it.
 
         Raises:
-            NotSupportedError: a node needs the host, or elements of what the model is given.
+            NotSupportedError: a node needs the host, or elements of the model's inputs.
         """
         lowering = StageLowering(module, context, feeds, {}, ())
         lower_whole(lowering, nodes, outputs)
@@ -48,13 +48,13 @@ class Probe:
 
 @dataclass(frozen=True)
 class Probes:
-    """Two probes: of few rows, and of as many as leave room for one run."""
+    """Two probes: with few rows, and with all rows except those of one run."""
 
     few: Probe
     full: Probe
 
     def found(self, value: onnx_ir.Value) -> bool:
-        """Whether anything makes a value."""
+        """Return whether a value has a producer."""
         return self.few.lowering.found(value) is not None
 
     def growing_axes(self, value: onnx_ir.Value) -> list[int]:
@@ -67,7 +67,7 @@ class Probes:
         return bool(self.growing_axes(value))
 
     def differs(self, value: onnx_ir.Value) -> bool:
-        """Whether a value's shape, or what is known of its elements, depends on the number of rows."""
+        """Return whether a value's shape, or its known elements, depend on the number of rows."""
         few, full = self.few[value], self.full[value]
         if few.shape != full.shape or (few.array is None) != (full.array is None):
             return True
@@ -85,10 +85,10 @@ class Probes:
 
 
 def lower_whole(lowering: StageLowering, nodes: Sequence[onnx_ir.Node], outputs: Sequence[onnx_ir.Value]) -> Lowered:
-    """Lower nodes to one graph that holds for whatever elements it is fed.
+    """Lower nodes to one graph that is valid for all elements of its inputs.
 
     Raises:
-        NotSupportedError: a node needs the host, or elements of what it is given.
+        NotSupportedError: a node needs the host, or elements of its inputs.
     """
     module = lowering.module
     try:

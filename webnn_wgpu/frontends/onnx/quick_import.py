@@ -1,8 +1,8 @@
-"""Imports onnx_ir without sympy, where the program allows that: see `optimize_process`.
+"""The import of onnx_ir without sympy, if the application allows it: see `optimize_process`.
 
-onnx_ir computes with symbolic dimensions by sympy, whose import takes longer than all else that a model needs. Nothing here
-computes with them: sympy, and the module of onnx_ir that needs it at once, are left to be loaded when one of their names is
-first used. So are modules that onnx imports and nothing here uses.
+onnx_ir uses sympy for arithmetic with symbolic dimensions. The import of sympy takes longer than all other imports of a model.
+This package does not use that arithmetic, so sympy and the onnx_ir module that imports it are loaded at the first use of their
+names. The same applies to modules that onnx imports and this package does not use.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _LATER = (
 
 
 class _Later(MetaPathFinder):
-    """Finds some modules such that they are loaded when they are first used."""
+    """An import finder that defers the execution of some modules to their first use."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         spec = PathFinder.find_spec(fullname, path, target) if fullname in _LATER else None

@@ -1,4 +1,4 @@
-"""Reads ONNX files into `onnx_ir` models and refuses what is broken or hostile, before anything of it is used."""
+"""The reader of ONNX files, which returns `onnx_ir` models and refuses broken or hostile files before their use."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from .signatures import fault_of
 from .types import logical
 
 DATA_FIELDS = ("float_data", "int32_data", "int64_data", "double_data", "uint64_data", "string_data")
-"""Where a tensor keeps its elements, if not as bytes."""
+"""The fields of a tensor that contain its elements, if they are not stored as bytes."""
 
 MOST_NODES = 1_000_000
-"""Most nodes of a model after its local functions were put in place of their calls."""
+"""The maximum number of nodes of a model with inlined local functions."""
 
 
 def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx_ir.Model, str]:
     """Read a model.
 
     Args:
-        source: path of a file, the bytes of one, or a parsed model.
+        source: the path of a file, its bytes, or a parsed model.
 
     Returns:
-        The model, local functions inlined and nodes in topological order; and what messages call it.
+        The model with local functions inlined and nodes in topological order, and its name in messages.
 
     Raises:
-        FileNotFoundError: no such file.
-        NotSupportedError: not an ONNX model, or a broken one; the message says what is wrong.
+        FileNotFoundError: the file does not exist.
+        NotSupportedError: the file is no ONNX model, or a broken one. The message states the fault.
     """
     files: _Files | None = None
     if isinstance(source, onnx.ModelProto):
@@ -67,7 +67,7 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
     with _read_by_onnx_ir(name):
         model = onnx_ir.from_proto(proto)
     for value, declared in zip(model.graph.inputs, proto.graph.input, strict=True):
-        if value.type is None:  # An output of that name without a type takes an input's away.
+        if value.type is None:  # An output of the same name without a type removes the input's type.
             with _read_by_onnx_ir(name):
                 onnx_ir.serde.deserialize_value_info_proto(declared, value)
     _inline(model, name)
@@ -76,14 +76,14 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
     _check(model, model.graph, name, set())
     for tensor in _tensors(model, lambda tensor: _in_place(tensor, files, name)):
         if isinstance(tensor, onnx_ir.TensorProtoTensor) and tensor.size and not _has_data(tensor.raw):
-            # onnx_ir would read zeros.
+            # onnx_ir reads zeros from such a tensor.
             raise NotSupportedError(f"{name}: initialiser '{tensor.name}' has no data")
     return model, name
 
 
 @contextmanager
 def _read_by_onnx_ir(name: str) -> Generator[None]:
-    """Refuse a file that onnx_ir cannot read: it raises errors of many kinds. Only calls of onnx_ir belong in the block."""
+    """Raise NotSupportedError for any error of onnx_ir. Only calls of onnx_ir belong in the block."""
     try:
         yield
     except Exception as error:
@@ -91,14 +91,14 @@ def _read_by_onnx_ir(name: str) -> Generator[None]:
 
 
 _maps: Scarce[mmap.mmap] = Scarce(few=32)
-"""Mapped files, which stay open: values and nodes of a model refer to each other."""
+"""The mapped files. They stay open because values and nodes of a model refer to each other."""
 
 
 class _Files:
-    """The files that a model's weights lie in, each mapped once: every mapping keeps a file open.
+    """The files of a model's weights, each mapped once: every mapping keeps a file open.
 
-    They are looked for beside the path that was given, and beside the file that it links to: caches of downloads keep files
-    under other names, and link to them.
+    The files are searched beside the model's path, and beside the file that the path links to. Download caches store files
+    under other names and link to them.
     """
 
     def __init__(self, model: Path) -> None:
@@ -107,23 +107,23 @@ class _Files:
         self._mapped: dict[Path, mmap.mmap] = {}
 
     def whole(self, path: Path) -> memoryview:
-        """Return what a file holds."""
+        """Return the contents of a file."""
         path = path.resolve()
         if path not in self._mapped:
             _maps.make_room()
             with path.open("rb") as file:
                 if not os.fstat(file.fileno()).st_size:
                     return memoryview(b"")
-                # Not closed by hand: what is sliced from it, also by an error's traceback, keeps it open.
+                # Not closed explicitly: slices of the map, also those in an error's traceback, keep it open.
                 self._mapped[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             _maps.add(self._mapped[path])
         return memoryview(self._mapped[path])
 
     def find(self, location: str) -> Path | None:
-        """Return a file of external data; None where there is none.
+        """Return the path of external data, or None if there is no such file.
 
         Raises:
-            ValueError: it is outside of the model's folders.
+            ValueError: the file is outside of the model's folders.
         """
         for folder in self._folders:
             path = (folder / location).resolve()
@@ -135,7 +135,7 @@ class _Files:
 
 
 def _light(path: Path, files: _Files) -> bytes:
-    """Return the bytes of a file whose large initialisers are external data in the same file."""
+    """Return the bytes of a model with large initializers as external data in the same file."""
     try:
         return without_weights(files.whole(path), path.name)
     except Malformed as error:
@@ -152,7 +152,7 @@ def _parsed(data: bytes, name: str) -> onnx.ModelProto:
 
 
 def _inline(model: onnx_ir.Model, name: str) -> None:
-    """Put the bodies of local functions in place of their calls, unless that would take no end."""
+    """Inline local functions, unless the result would exceed the maximum number of nodes."""
     if not model.functions:
         return
     sizes: dict[onnx_ir.OperatorIdentifier, int] = {}
@@ -178,7 +178,7 @@ def _inline(model: onnx_ir.Model, name: str) -> None:
 
 
 def _check(model: onnx_ir.Model, graph: onnx_ir.Graph, name: str, outer: set[onnx_ir.Value]) -> None:
-    """Refuse values that nothing defines, names that are no text, and nodes that do not fit their operators' schemas."""
+    """Refuse undefined values, names that are no text, and nodes that do not fit their operators' schemas."""
     known = outer | set(graph.inputs) | set(graph.initializers.values())
     _check_names(name, *(value.name for value in known))
     for node in graph:
@@ -203,7 +203,7 @@ def _check(model: onnx_ir.Model, graph: onnx_ir.Graph, name: str, outer: set[onn
 
 
 def _check_names(name: str, *names: object) -> None:
-    """Refuse bytes, which protobuf gives for what is no UTF-8."""
+    """Refuse bytes, which protobuf returns for names that are not UTF-8."""
     for each in names:
         if not isinstance(each, str | None):
             raise NotSupportedError(f"{name} has a name that is no UTF-8: {each!r}")
@@ -212,7 +212,7 @@ def _check_names(name: str, *names: object) -> None:
 def _tensors(
     model: onnx_ir.Model, changed: Callable[[onnx_ir.TensorProtocol], onnx_ir.TensorProtocol]
 ) -> Iterator[onnx_ir.TensorProtocol]:
-    """Put another tensor in the place of each, and return those."""
+    """Replace all tensors of a model, and return the new ones."""
 
     def of(values: Iterable[onnx_ir.Value]) -> Iterator[onnx_ir.TensorProtocol]:
         for value in values:
@@ -238,14 +238,17 @@ def _has_data(tensor: onnx.TensorProto) -> bool:
 
 
 def _in_place(tensor: onnx_ir.TensorProtocol, files: _Files | None, name: str) -> onnx_ir.TensorProtocol:
-    """Return a tensor whose external data, which must lie in the model's folder and be long enough, are read where they are."""
+    """Return a tensor that reads its external data in place.
+
+    The data must be in the model's folder and long enough.
+    """
     if not isinstance(tensor, onnx_ir.ExternalTensor):
         return tensor
     if files is None:
         raise NotSupportedError(f"{name} keeps '{tensor.name}' in the file '{tensor.location}': load it by its path")
     try:
         path = files.find(os.fspath(tensor.location))
-    except (ValueError, OSError):  # or its name is none that a file can have
+    except (ValueError, OSError):  # or its name is invalid for a file
         raise NotSupportedError(
             f"{name} keeps '{tensor.name}' in '{tensor.location}', which is outside the model's folder"
         ) from None
@@ -259,7 +262,7 @@ def _in_place(tensor: onnx_ir.TensorProtocol, files: _Files | None, name: str) -
         raise NotSupportedError(f"{name}: '{tensor.name}' has a negative size: {list(tensor.shape.numpy())}")
     if begin < 0 or begin + length > len(data) or length < tensor.nbytes:
         raise NotSupportedError(f"{name}: '{tensor.name}' reaches beyond the end of its data in '{tensor.location}'")
-    if tensor.dtype.bitwidth < 8:  # onnx_ir takes the numbers out of their bytes
+    if tensor.dtype.bitwidth < 8:  # onnx_ir unpacks the numbers from their bytes
         raw = bytes(data[begin : begin + length])
         proto = onnx.TensorProto(name=tensor.name, data_type=tensor.dtype, dims=tensor.shape.numpy(), raw_data=raw)
         return onnx_ir.TensorProtoTensor(proto)

@@ -1,4 +1,4 @@
-"""Brings computed values into the range and precision of element types that are merely held in wider ones."""
+"""The conversion of computed values to the range and precision of data types that are stored in wider ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BITS: dict[DType, tuple[int, bool]] = {
     np.dtype(ml_dtypes.int2): (2, True),
     np.dtype(ml_dtypes.uint2): (2, False),
 }
-"""Integers held in wider types: how many bits they have, and whether they are signed."""
+"""Integers stored in wider types: their number of bits, and whether they are signed."""
 
 FLOAT8: dict[DType, Literal["e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"]] = {
     np.dtype(ml_dtypes.float8_e4m3fn): "e4m3fn",
@@ -35,18 +35,18 @@ FLOAT4 = np.dtype(ml_dtypes.float4_e2m1fn)
 
 
 def width(dtype: DType) -> int:
-    """Return how many bits an integer type has."""
+    """Return the number of bits of an integer type."""
     return BITS[dtype][0] if dtype in BITS else 8 * dtype.itemsize
 
 
 def rounded(call: NodeCall, operand: MLOperand, dtype: DType, saturate: bool = True) -> MLOperand:
-    """Return an operand's elements as elements of a type: rounded to even, or with the lowest bits of integers.
+    """Return an operand rounded to a data type: floats to the nearest even, integers to their lowest bits.
 
     Args:
         call: the node that computed them.
-        operand: what was computed, in the type that holds `dtype`.
+        operand: the computed value, in the type that stores `dtype`.
         dtype: the logical type.
-        saturate: whether floats of 8 bits stop at their largest number, instead of becoming infinite or NaN.
+        saturate: whether floats of 8 bits are clamped to their largest number, instead of infinity or NaN.
 
     Raises:
         OnHost: no operator rounds to this type.
@@ -75,7 +75,7 @@ def _float4(call: NodeCall, x: MLOperand) -> MLOperand:
     coarse = build.mul(build.round_even(build.div(size, step)), step)
     above = build.where(build.lesser(size, call.like(4, x)), build.round_even(size), coarse)
     value = build.where(build.lesser(size, step), fine, above)
-    # The reciprocal tells the sign of zeros.
+    # The reciprocal has the sign of a zero.
     negative = build.lesser(build.where(build.equal(x, call.like(0, x)), build.reciprocal(x), x), call.like(0, x))
     # The format has no NaN.
     value = build.where(build.is_nan(x), call.like(0, x), value)

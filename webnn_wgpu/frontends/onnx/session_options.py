@@ -1,4 +1,4 @@
-"""Options in onnxruntime's spelling. What has no meaning here is kept and passed over; the docstrings say which it is."""
+"""Options with onnxruntime's names. The docstrings mark the options that are stored and ignored."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DISABLE_HOST = "session.disable_cpu_ep_fallback"
 
 
 class GraphOptimizationLevel(IntEnum):
-    """How much a graph is rewritten. Passed over: the rewrites here keep every result."""
+    """The optimization level of a graph. Ignored: the passes preserve all results."""
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -22,14 +22,14 @@ class GraphOptimizationLevel(IntEnum):
 
 
 class ExecutionMode(Enum):
-    """Whether independent nodes run at once. Passed over."""
+    """The mode of execution of independent nodes. Ignored."""
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(Enum):
-    """The order of nodes. Passed over."""
+    """The order of nodes. Ignored."""
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -38,7 +38,7 @@ class ExecutionOrder(Enum):
 
 @dataclass(kw_only=True)
 class RunOptions:
-    """Options of one run. Passed over."""
+    """Options of one run. Ignored."""
 
     log_severity_level: int = 2
     log_verbosity_level: int = 0
@@ -48,11 +48,11 @@ class RunOptions:
     entries: dict[str, str] = field(default_factory=dict[str, str])
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Keep an entry."""
+        """Store an entry."""
         self.entries[key] = value
 
     def get_run_config_entry(self, key: str) -> str:
-        """Return an entry; "" if there is none."""
+        """Return an entry, or "" if there is none."""
         return self.entries.get(key, "")
 
 
@@ -60,9 +60,9 @@ class RunOptions:
 class SessionOptions:
     """Options of a session.
 
-    `add_free_dimension_override_by_name` pins symbolic dimensions, and the configuration entry
-    `session.disable_cpu_ep_fallback` = "1" refuses models that would need the host. The attributes are passed over: threads,
-    memory arenas and optimisation levels of onnxruntime have nothing that corresponds to them on a WebGPU device.
+    `add_free_dimension_override_by_name` fixes the sizes of symbolic dimensions. The configuration entry
+    `session.disable_cpu_ep_fallback` = "1" refuses models that need the host. The attributes are ignored: threads, memory
+    arenas and optimization levels of onnxruntime have no equivalent on a WebGPU device.
 
     Example:
         >>> from webnn_wgpu.onnx import SessionOptions
@@ -91,7 +91,7 @@ class SessionOptions:
     entries: dict[str, str] = field(default_factory=dict[str, str])
 
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
-        """Give a symbolic dimension a size.
+        """Set the size of a symbolic dimension.
 
         Raises:
             MLTypeError: the size is negative.
@@ -106,7 +106,7 @@ class SessionOptions:
         self.dims[name] = int(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Raise NotSupportedError: dimensions are told by their names."""
+        """Raise NotSupportedError: dimensions are identified by their names."""
         raise NotSupportedError(
             "dimensions cannot be told by denotations",
             operator="add_free_dimension_override_by_denotation",
@@ -115,15 +115,15 @@ class SessionOptions:
         )
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Keep an entry."""
+        """Store an entry."""
         self.entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        """Return an entry; "" if there is none."""
+        """Return an entry, or "" if there is none."""
         return self.entries.get(key, "")
 
     def register_custom_ops_library(self, path: str) -> None:
-        """Raise NotSupportedError: such libraries hold kernels for onnxruntime's own devices."""
+        """Raise NotSupportedError: such libraries contain kernels for onnxruntime's own devices."""
         raise NotSupportedError(
             "libraries of custom operators cannot be used", operator="register_custom_ops_library", got=repr(path)
         )

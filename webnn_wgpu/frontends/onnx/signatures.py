@@ -1,7 +1,7 @@
-"""What ONNX's schemas demand of a node: which inputs it must have, and of which kinds its attributes are.
+"""The requirements of ONNX's schemas for nodes: the required inputs, and the kinds of attributes.
 
-A file may hold anything, so each node is checked before its inputs and attributes are used. What is not in a schema, such as an
-attribute of another version of the operator, is let through: exporters write some.
+A file may contain anything, so each node is checked before its inputs and attributes are used. Items absent from a schema, such
+as attributes of another version of the operator, are accepted: some exporters write them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .module import find_schema
 
 @dataclass(frozen=True)
 class SchemaSignature:
-    """The demands of one operator's schema.
+    """The requirements of one operator's schema.
 
     Attributes:
-        inputs: names of the inputs that must be given, by position.
-        attributes: names of the attributes and their kinds, as `onnx_ir.AttributeType` names them.
-        required: names of the attributes that must be given.
+        inputs: the names of required inputs, by position.
+        attributes: the names of the attributes, and their kinds as in `onnx_ir.AttributeType`.
+        required: the names of required attributes.
     """
 
     inputs: Mapping[int, str]
@@ -34,7 +34,7 @@ class SchemaSignature:
 
 @cache
 def signature_of(op_type: str, version: int, domain: str) -> SchemaSignature | None:
-    """Return the demands on an operator; None if the `onnx` package does not know it, or withdrew it in this version."""
+    """Return the requirements of an operator, or None if the `onnx` package does not have it in this version."""
     schema = find_schema(op_type, version, domain)
     if schema is None or schema.deprecated:
         return None
@@ -50,11 +50,11 @@ def signature_of(op_type: str, version: int, domain: str) -> SchemaSignature | N
 
 
 def fault_of(node: onnx_ir.Node, version: int) -> str:
-    """Return what is wrong with a node's inputs and attributes; "" if nothing is, or if its operator has no schema.
+    """Return the fault of a node's inputs and attributes, or "" if there is none or if its operator has no schema.
 
     Args:
         node: the node.
-        version: version of its operator set.
+        version: the version of its operator set.
     """
     for attribute in node.attributes.values():
         if fault := _fault_of_attribute(attribute):
@@ -70,14 +70,14 @@ def fault_of(node: onnx_ir.Node, version: int) -> str:
             return f"attribute '{name}' is missing"
     for name, attribute in node.attributes.items():
         wanted = signature.attributes.get(name)
-        # A whole number will do for a floating-point one.
+        # A float attribute may have an integer value.
         if wanted is not None and wanted != attribute.type.name and (wanted, attribute.type.name) != ("FLOAT", "INT"):
             return f"attribute '{name}' is of kind {attribute.type.name}, not {wanted}"
     return ""
 
 
 def _fault_of_attribute(attribute: onnx_ir.Attr) -> str:
-    """Return what makes an attribute unreadable, whatever its operator; "" if nothing does."""
+    """Return the fault that makes an attribute unreadable for all operators, or "" if there is none."""
     if attribute.is_ref():
         return f"attribute '{attribute.name}' stands for one of a function, but the node is in none"
     if attribute.type == onnx_ir.AttributeType.UNDEFINED or attribute.value is None:

@@ -1,4 +1,4 @@
-"""Simplification of a model by a package of others, before it is lowered."""
+"""Simplification of a model by another package, before the lowering."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ SIMPLIFIERS = ("onnxslim",)
 
 
 def simplified(source: str | os.PathLike[str] | bytes | onnx.ModelProto, by: str) -> onnx.ModelProto:
-    """Return a model that computes the same with fewer nodes.
+    """Return an equivalent model with fewer nodes.
 
     Args:
-        source: path of a file, the bytes of one, or a parsed model.
-        by: the package that does it: "onnxslim".
+        source: the path of a file, its bytes, or a parsed model.
+        by: the name of the package: "onnxslim".
 
     Raises:
-        MLTypeError: `by` names none of them.
+        MLTypeError: `by` is unknown.
         NotSupportedError: the package is not installed, or fails.
-        FileNotFoundError: no such file.
+        FileNotFoundError: the file does not exist.
     """
     if by not in SIMPLIFIERS:
         raise MLTypeError("unknown simplifier", operator="load", got=repr(by), allowed=", ".join(SIMPLIFIERS))
@@ -38,7 +38,7 @@ def simplified(source: str | os.PathLike[str] | bytes | onnx.ModelProto, by: str
     try:
         model = onnx.load_from_string(source) if isinstance(source, bytes) else source
         return package.slim(model if isinstance(model, onnx.ModelProto) else os.fspath(model))
-    except Exception as error:  # whatever the package stumbles over
+    except Exception as error:  # the package raises errors of many types
         raise NotSupportedError(
             f"{by} could not simplify the model: {type(error).__name__}: {error}", operator="load", hint="Load it without"
         ) from error

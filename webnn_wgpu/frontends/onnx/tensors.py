@@ -1,4 +1,4 @@
-"""What an ONNX value is while its graph is lowered."""
+"""ONNX values during the lowering of their graph."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Shape = tuple[int, ...]
 
 @dataclass(slots=True, kw_only=True)
 class OnnxTensor:
-    """A value whose shape and type are known, and perhaps its elements.
+    """A value with known shape and data type, and optionally known elements.
 
     Attributes:
-        shape: its sizes; a size may be 0, which no operand can have.
-        dtype: its logical type.
-        array: the elements, where they are known without running anything.
-        operand: what holds it on the device, as soon as an operator asked for it.
-        feed: the value that is given to the graph at run time, where the tensor is one.
+        shape: its sizes. A size may be 0, which operands do not support.
+        dtype: its logical data type.
+        array: the elements, if they are known without a run.
+        operand: its operand on the device, after the first request of an operator.
+        feed: the value that the graph receives at run time, if the tensor is a graph input.
     """
 
     shape: Shape
@@ -51,11 +51,11 @@ class OnnxTensor:
 
 
 class OnHost(Exception):
-    """An operator cannot run on the device; `str()` says why. The host evaluates it."""
+    """An operator cannot run on the device, so the host evaluates it. `str()` is the reason."""
 
 
 class ValueNeeded(Exception):
-    """An operator needs the elements of values that are known only when what computes them has run."""
+    """An operator needs the elements of values that are known only after a run of their producers."""
 
     def __init__(self, values: tuple[onnx_ir.Value, ...]) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""How ONNX's element types are held on the device.
+"""The storage of ONNX's data types on the device.
 
-WebNN knows eight types. The others are held in the nearest one that can tell all their values apart, except float64, which is
-computed in float32. A value's *logical* type is ONNX's, as a numpy dtype; its *held* type is WebNN's.
+WebNN has eight data types. The others are stored in the narrowest one that represents all their values, except float64, which
+is computed in float32. A value's *logical* type is ONNX's, as a numpy dtype. Its *held* type is WebNN's.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ HELD: dict[DType, MLOperandDataType] = {
     np.dtype(ml_dtypes.float8_e8m0fnu): "float32",
     np.dtype(ml_dtypes.float4_e2m1fn): "float32",
 }
-"""Logical type -> data type of the operand that holds it. Strings and complex numbers cannot be held."""
+"""Logical type -> data type of the operand that holds it. Strings and complex numbers are not supported."""
 
 
 def logical(data_type: onnx_ir.DataType) -> DType | None:
-    """Return ONNX's element type as a numpy dtype; None for strings, complex numbers and undefined types."""
+    """Return ONNX's data type as a numpy dtype, or None for strings, complex numbers and undefined types."""
     try:
         dtype = np.dtype(data_type.numpy())
     except (TypeError, ValueError):
@@ -74,5 +74,5 @@ def decode(array: Array, dtype: DType) -> Array:
 
 
 def is_float(dtype: DType) -> bool:
-    """Whether a logical type is a floating-point one, of any width."""
+    """Return whether a logical type is a floating-point type of any width."""
     return dtype.kind == "f" or HELD.get(dtype) in ("float32", "float16")
