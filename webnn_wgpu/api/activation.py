@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 class MLActivation:
-    """An activation of the 2024 text: what a builder's activation method returns when it is called without an operand.
+    """An activation of the 2024 text: the result of a builder's activation method without an operand.
 
-    It is given to operators as their option `activation` or `activations` and applied to each element of their result. One
-    object may serve any number of operators of its builder.
+    Operators accept it as their option `activation` or `activations` and apply it to each element of their result. Any number
+    of operators of its builder may use the same object.
 
     Attributes:
         builder: The builder that made it.
@@ -55,13 +55,13 @@ def make_activation(builder: OperatorMethods, name: str, options: Mapping[str, A
         builder: The builder it belongs to.
         name: The specification's name of the operator.
         options: Its options as given; None means absent.
-        label: Its name in messages.
+        label: The name of the activation in messages.
 
     Raises:
         MLTypeError: An option is not allowed, such as clamp bounds in the wrong order.
     """
     op = operator(name)
-    # The rules for options do not depend on the operand. A matrix of floats is one that every activation takes.
+    # The rules for options do not depend on the operand. Every activation supports a matrix of floats.
     op.check([TensorType("float32", (1, 1))], options, label)
     return MLActivation(builder, op.python_name, {n: v for n, v in options.items() if v is not None}, label)
 
@@ -70,14 +70,14 @@ def require_activation(activation: object, builder: OperatorMethods, consumer: s
     """Return `activation` if an operator may apply it to its result.
 
     Args:
-        activation: What was given as the operator's activation.
+        activation: The value of the operator's option.
         builder: The operator's builder.
         consumer: The operator's Python name, for the message.
         rank: Rank of the result that the activation is applied to.
         label: The operator's label, for the message.
 
     Raises:
-        MLTypeError: It is no activation, belongs to another builder, or is softmax and the result is not 2-D.
+        MLTypeError: The value is no activation, belongs to another builder, or is softmax and the result is not 2-D.
     """
     if not isinstance(activation, MLActivation):
         raise MLTypeError(

@@ -1,4 +1,4 @@
-"""Outputs that are an input's memory: what `MLGraphBuilder.build` asks of them."""
+"""Aliases, outputs with the memory of an input: the requirements of `MLGraphBuilder.build`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..ops import OPS
 from .arrays import Fail
 
 _UPDATES = {op.name: op.python_name for op in OPS.values() if op.movement and op.movement.updates}
-"""The operators whose result can be the first operand's memory, with their methods."""
+"""The operators with results that can share the first operand's memory, and their methods."""
 
 
 def check_aliases(
@@ -19,24 +19,24 @@ def check_aliases(
     nodes: Sequence[Node],
     fail: Fail,
 ) -> None:
-    """Check that every alias can be kept.
+    """Check that every alias is possible.
 
     Args:
-        aliases: name of an output -> name of an input.
+        aliases: names of inputs by names of outputs.
         outputs: values by name.
-        inputs: those that outputs depend on.
-        nodes: those that outputs depend on.
-        fail: makes the error.
+        inputs: the inputs that outputs depend on.
+        nodes: the nodes that outputs depend on.
+        fail: returns the error.
 
     Raises:
-        MLTypeError: an unknown name, an output that is not the input's update, or an input or output that is needed twice.
+        MLTypeError: a name is unknown, an output is not the input's update, or an input or output is needed twice.
     """
     for output, source in aliases.items():
         for kind, name, known in (("output", output, outputs), ("input", source, inputs)):
             if name not in known:
                 raise fail(f"aliases must name an {kind}", got=repr(name), allowed=", ".join(known))
         maker = next((n for n in nodes if outputs[output] in n.outputs), None)
-        # As often as it is read: its update must not find it as the new rows or the position, too.
+        # The number of reads: the update must not read the input also as its new rows or position.
         reads = sum(n.operands.count(inputs[source]) for n in nodes)
         if maker is None or maker.op not in _UPDATES or maker.inputs[0] != inputs[source]:
             methods = " or ".join(_UPDATES.values())

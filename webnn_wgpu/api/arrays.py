@@ -1,4 +1,4 @@
-"""What callers hand over as tensor data, made into arrays of the declared type: the specification's buffer check."""
+"""The conversion of tensor data from callers to arrays of the declared type: the specification's buffer check."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def to_array(data: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
     """Return `data` as a C-contiguous array of the wanted type.
 
     Args:
-        data: an array or anything with the buffer protocol, `__array__` or `__dlpack__` on the CPU; raw bytes (`bytes`, or any
-            uint8 array) stand for every type, uint16 for float16 bits. The shape need not agree, the number of elements must.
-            Lists and plain numbers are converted if they fit.
-        wanted: type of the tensor.
-        fail: makes the error to raise.
-        what: name for messages.
+        data: an array or an object with the buffer protocol, `__array__` or `__dlpack__` on the CPU. Raw bytes (`bytes`, or any
+            uint8 array) are valid for every data type, uint16 for the bits of float16. The number of elements must match, but
+            not the shape. Lists and plain numbers are converted if they fit.
+        wanted: the type of the tensor.
+        fail: returns the error to raise.
+        what: the name in messages.
 
     Returns:
         An array that may share the caller's memory. Packed data types have one element to a byte in it.
@@ -43,10 +43,10 @@ def to_array(data: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
 
 
 def as_array(data: Any, fail: Fail, what: str) -> Array:
-    """Return the array that an object holds or is, sharing its memory where that is possible; lists are not for here.
+    """Return the array of an object other than a list, with shared memory where possible.
 
     Raises:
-        MLTypeError: it is none, or its memory is out of the host's reach.
+        MLTypeError: the object is no array, or its memory is not accessible to the host.
     """
     try:
         if isinstance(data, bytes | bytearray):
@@ -95,7 +95,7 @@ def _from_numbers(data: Any, wanted: TensorType, fail: Fail, what: str) -> Array
         array: Array = np.asarray(data, dtype=wanted.numpy)
     except (ValueError, TypeError, OverflowError) as error:
         raise fail(f"{what} does not fit the tensor's data type: {error}", allowed=str(wanted)) from error
-    # numpy reads numbers out of strings, makes None NaN, drops fractions, and older ones wrap what is too large.
+    # numpy parses strings, converts None to NaN and drops fractions. Older versions wrap values out of range.
     numbers = found.dtype.kind in "biuf" or all(isinstance(n, int) for n in found.reshape(-1).tolist())
     packed = wanted.data_type in PACKED_TYPES
     exact = CONSTANT_TYPES[wanted.data_type].kind == "float" or np.array_equal(
@@ -120,16 +120,16 @@ def _shortened(data: object) -> str:
 
 
 def output_array(given: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
-    """Return the memory of an array of the caller's, as bytes, that an output can be written into.
+    """Return the memory of a caller's array as bytes, for the elements of an output.
 
     Args:
-        given: an array of the output's data type and number of elements, or of its bytes (uint8; uint16 for float16).
-        wanted: type of the output.
-        fail: makes the error to raise.
-        what: name for messages.
+        given: an array of the output's data type and number of elements, or of its bytes (uint8, or uint16 for float16).
+        wanted: the type of the output.
+        fail: returns the error to raise.
+        what: the name in messages.
 
     Raises:
-        MLTypeError: not an array of the output's type and size, read-only, or not C-contiguous.
+        MLTypeError: the argument is no array of the output's type and size, is read-only, or is not C-contiguous.
     """
     if _is_value(given):
         raise fail(f"{what} must be an array to write into", got=_kind(given), allowed="numpy.ndarray")
@@ -150,11 +150,11 @@ def fill(memory: Array, array: Array) -> None:
 
 
 def check_apart(outputs: Mapping[str, Array], fail: Fail) -> None:
-    """Raise MLTypeError if two outputs would be written into the same memory."""
+    """Raise MLTypeError if two outputs share memory."""
     names = list(outputs)
     for i, name in enumerate(names):
         for other in names[:i]:
-            # The arrays are contiguous, so that their bounds tell.
+            # The arrays are contiguous, so that a comparison of their bounds is sufficient.
             if np.may_share_memory(outputs[name], outputs[other]):
                 raise fail("two outputs share memory", got=f"'{other}' and '{name}'")
 
@@ -164,9 +164,9 @@ def check_names(wanted: Mapping[str, TensorType], given: Any, what: str, fail: F
 
     Args:
         wanted: the graph's inputs or outputs.
-        given: what the caller gave.
+        given: the caller's argument.
         what: "input" or "output".
-        fail: makes the error to raise.
+        fail: returns the error to raise.
         subset: whether names may be missing.
     """
     if not isinstance(given, Mapping):
@@ -184,12 +184,12 @@ def check_names(wanted: Mapping[str, TensorType], given: Any, what: str, fail: F
 def parse_descriptor(
     descriptor: Any, fail: Fail, *, shape_required: bool = True, allowed: Collection[str] = DATA_TYPES
 ) -> tuple[TensorType, dict[str, bool]]:
-    """Return the type a descriptor mapping states, and its flags (`readable`, `writable`, `exportable_to_gpu`).
+    """Return the tensor type of a descriptor mapping, and its flags (`readable`, `writable`, `exportable_to_gpu`).
 
-    Keys may be camelCase or snake_case; `dimensions` is the 2024 name of `shape`.
+    Keys may be camelCase or snake_case. `dimensions` is the 2024 name of `shape`.
 
     Raises:
-        MLTypeError: an unknown key, data type or dimension.
+        MLTypeError: a key, data type or dimension is invalid.
     """
     if not isinstance(descriptor, Mapping):
         raise fail("a descriptor must be a mapping with dataType and shape", got=type(descriptor).__name__)
@@ -226,7 +226,7 @@ def parse_descriptor(
 def descriptor_or_shape(
     descriptor: Any, data_type: Any, shape: Any, dtype: Any, fail: Fail, *, shape_required: bool = True
 ) -> tuple[TensorType, dict[str, bool]]:
-    """Return type and flags from a descriptor, or from shape and data type under either of their names."""
+    """Return type and flags from a descriptor, or from shape and data type under one of their names."""
     if isinstance(descriptor, Mapping):
         if any(other is not None for other in (data_type, shape, dtype)):
             raise fail("a descriptor states shape and data type", got="a descriptor and a shape or data type")
@@ -240,7 +240,7 @@ def tensor_type(data_type: Any, shape: Any, fail: Fail, allowed: Collection[str]
     """Return a checked tensor type of one of the `allowed` data types.
 
     Raises:
-        MLTypeError: unknown data type, a dimension that is not 1..2^31-1, too many dimensions or elements.
+        MLTypeError: the data type is unknown, a dimension is not in 1..2^31-1, or there are too many dimensions or elements.
     """
     name = data_type if isinstance(data_type, str) else _name_of_dtype(data_type)
     if name not in allowed:
@@ -260,7 +260,7 @@ def tensor_type(data_type: Any, shape: Any, fail: Fail, allowed: Collection[str]
 
 
 def _name_of_dtype(data_type: Any) -> str:
-    named: Any = data_type  # np.float32, np.dtype("float32"); np.dtype(None) would be float64
+    named: Any = data_type  # np.float32, np.dtype("float32"). np.dtype(None) is float64.
     try:
         return "" if named is None else np.dtype(named).name
     except (TypeError, ValueError):
@@ -268,7 +268,7 @@ def _name_of_dtype(data_type: Any) -> str:
 
 
 def is_integer(value: object) -> bool:
-    """Return whether a value is an int or a numpy integer; a bool is neither."""
+    """Return whether a value is an int or a numpy integer, but no bool."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
@@ -284,12 +284,12 @@ def _dims(shape: Any, fail: Fail) -> list[Any]:
 
 
 def type_of_array(array: Array, fail: Fail) -> TensorType:
-    """Return the tensor type of an array that is to be a constant, if it is one of WebNN's."""
+    """Return the tensor type of an array for a constant, if WebNN has its data type."""
     return tensor_type(array.dtype.name, array.shape, fail, CONSTANT_TYPES)
 
 
 def failing(operator: str, label: str = "") -> Fail:
-    """Return a maker of MLTypeErrors that name an operation."""
+    """Return a function that creates MLTypeErrors with the name of an operation."""
 
     def fail(rule: str, *, got: str = "", allowed: str = "", hint: str = "") -> MLTypeError:
         return MLTypeError(rule, operator=operator, label=label, got=got, allowed=allowed, hint=hint)

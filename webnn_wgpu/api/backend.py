@@ -1,4 +1,4 @@
-"""Where a context's graphs run: a WebGPU device, or the numpy reference where there is no adapter at all."""
+"""The backends that run a context's graphs: a WebGPU device, or the numpy reference if there is no adapter."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from .progress import Progress
 
 
 class Pending(Protocol):
-    """A run or a read that has been submitted; its result is arrays by name."""
+    """A submitted run or read, with arrays by name as result."""
 
     def done(self) -> bool:
-        """Return whether the result is there; never waits."""
+        """Return whether the result is available, without waiting."""
         ...
 
     def result(self) -> dict[str, Array]:
@@ -50,8 +50,8 @@ class Storage(Protocol):
     """Memory of one tensor.
 
     Attributes:
-        borrowed: whether it is a part of memory that belongs to the caller.
-        offset_bytes: where in it the tensor begins.
+        borrowed: whether the memory is a part of a caller's buffer.
+        offset_bytes: the offset of the tensor in its buffer, in bytes.
     """
 
     borrowed: bool
@@ -59,12 +59,12 @@ class Storage(Protocol):
 
     @property
     def size_bytes(self) -> int:
-        """How much memory it takes."""
+        """The size of the memory in bytes."""
         ...
 
     @property
     def memory(self) -> Any:
-        """The whole of what it may be a part of."""
+        """The whole memory that contains the tensor."""
         ...
 
     def write(self, data: Array) -> None:
@@ -72,7 +72,7 @@ class Storage(Protocol):
         ...
 
     def hand_out(self) -> Any:
-        """Return the `wgpu.GPUBuffer` for others to use, if there is one."""
+        """Return the `wgpu.GPUBuffer` for the caller, if there is one."""
         ...
 
     def destroy(self) -> None:
@@ -84,37 +84,37 @@ class Executable(Protocol):
     """A compiled graph.
 
     Attributes:
-        observer: what is shown every value of later runs by `start` and `dispatch`, one by one.
+        observer: the observer of every value of later runs by `start` and `dispatch`, or None.
     """
 
     observer: Observer | None
 
     def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> Pending:
-        """Submit a run over arrays."""
+        """Submit a run with arrays."""
         ...
 
     def dispatch(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> None:
-        """Submit a run over storages."""
+        """Submit a run with storages."""
         ...
 
     def steps(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], max_ms: float) -> Iterator[tuple[int, int]]:
-        """Submit a run over storages part by part."""
+        """Submit a run with storages, one run step after another."""
         ...
 
     def encode(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any], encoder: Any, compute_pass: Any) -> None:
-        """Record a run over storages into a command encoder, or a compute pass, of the caller's."""
+        """Record a run with storages into a caller's command encoder or compute pass."""
         ...
 
     def kernel_times(self, inputs: Mapping[str, Array]) -> Array | None:
-        """Run once and return the microseconds of each kernel on the device; None where nothing can tell them."""
+        """Run once and return the microseconds of each kernel on the device, or None without timestamps."""
         ...
 
     def override(self, label: str, source: SourceMap) -> None:
-        """Use another source for a dispatch of the plan from now on."""
+        """Replace the source of a dispatch of the plan for later runs."""
         ...
 
     def restore(self, labels: Collection[str]) -> None:
-        """Use the plan's own kernels for these dispatches from now on."""
+        """Restore the plan's own kernels of these dispatches for later runs."""
         ...
 
     def destroy(self) -> None:
@@ -123,7 +123,7 @@ class Executable(Protocol):
 
 
 class Backend(Protocol):
-    """What a context needs of the place its graphs run at."""
+    """The interface of a context to the backend of its graphs."""
 
     lock: Any
     accelerated: bool
@@ -140,15 +140,15 @@ class Backend(Protocol):
     def plan(
         self, graph: Graph, disabled_passes: Collection[str], tuning: Sources
     ) -> tuple[ExecutionPlan | None, tuple[PassReport, ...]]:
-        """Return the plan that `compile` would carry out, without making anything, and what the passes did."""
+        """Return the plan of `compile` and the reports of the passes, without creating objects on the device."""
         ...
 
     def compile_kernel(self, spec: KernelSpec) -> None:
-        """Compile one kernel; graphs that use it find it compiled."""
+        """Compile one kernel for later graphs."""
         ...
 
     def run_kernel(self, source: str, arguments: Sequence[RunArgument], grid: Grid) -> Pending | None:
-        """Submit a run of one kernel; the arrays that it writes come back, if there are any."""
+        """Submit a run of one kernel. Return the pending arrays that it writes, or None if it writes none."""
         ...
 
     def allocate(self, wanted: TensorType, label: str) -> Storage:
@@ -156,24 +156,24 @@ class Backend(Protocol):
         ...
 
     def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> Storage:
-        """Return memory of a tensor that is a part of a buffer of the caller's."""
+        """Return memory of a tensor in a part of a caller's buffer."""
         ...
 
     def read(self, storage: Any, wanted: TensorType) -> Pending:
-        """Submit a read of a tensor; its result is the array, under the name "data"."""
+        """Submit a read of a tensor. Its result is the array, under the name "data"."""
         ...
 
     def memory(self, executables: Sequence[Any]) -> dict[str, int]:
-        """Return what compiled graphs hold, in bytes by owner."""
+        """Return the memory of compiled graphs, in bytes by owner."""
         ...
 
     def close(self) -> None:
-        """Let go of what a context that is lost does not need any more."""
+        """Free the objects that a lost context no longer needs."""
         ...
 
 
 class DeviceBackend:
-    """Graphs run as compute shaders on a device."""
+    """The backend that runs graphs as compute shaders on a device."""
 
     def __init__(self, device: Device, tuning: Sources = ()) -> None:
         self.device, self.lock, self.caps, self.target = device, device.lock, device.caps, device.target
@@ -186,7 +186,7 @@ class DeviceBackend:
     def compile(
         self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None, tuning: Sources
     ) -> tuple[Program, ExecutionPlan, tuple[PassReport, ...]]:
-        """Run the passes, plan, and make everything on the device."""
+        """Run the passes, plan, and create all objects on the device."""
         plan, reports = self.plan(graph, disabled_passes, tuning)
         return Program(self.device, plan, progress), plan, reports
 
@@ -198,9 +198,9 @@ class DeviceBackend:
         return make_plan(optimized, self.target, forced_variants(), self.measured(tuning)), reports
 
     def measured(self, tuning: Sources) -> Tuning | None:
-        """Return what is known of kernel variants: from the sources given, the context's, the user's files, the package's.
+        """Return the tuning of kernel variants: from the sources, the context's, the user's files, and the package's.
 
-        Files are not consulted if graphs are compiled as for a kind of device that was asked for.
+        Files are not read if the graphs are compiled for an explicitly requested kind of device.
         """
         if tuning is None or self.tuning is None:
             return None
@@ -209,15 +209,15 @@ class DeviceBackend:
 
     @property
     def textures(self) -> TextureKernels:
-        """What reads and draws textures."""
+        """The kernels that read and draw textures."""
         return TextureKernels.of(self.device)
 
     def check_texture(self, texture: Any, usage: str) -> tuple[int, int]:
-        """Return height and width of a texture of the device that may be used so."""
+        """Return height and width of a texture of the device, after a check of its usage."""
         return check_texture(self.device, texture, usage)
 
     def compile_kernel(self, spec: KernelSpec) -> None:
-        """Make its pipeline."""
+        """Create the pipeline of a kernel."""
         with self.device.translated("compiling a kernel"):
             PipelineCache.of(self.device).get(spec)
 
@@ -230,7 +230,7 @@ class DeviceBackend:
         return self.device.create_buffer(wanted.size_bytes, label)
 
     def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> WrappedBuffer:
-        """Return a part of a buffer of the caller's."""
+        """Return a part of a caller's buffer."""
         return WrappedBuffer.of(self.device, buffer, offset, wanted.size_bytes)
 
     def read(self, storage: Buffer, wanted: TensorType) -> Pending:
@@ -238,7 +238,7 @@ class DeviceBackend:
         return StagingPool.of(self.device).read(storage, np.empty(wanted.shape, wanted.numpy))
 
     def memory(self, executables: Sequence[Program]) -> dict[str, int]:
-        """Return what programs hold on the device; weights that several share count once."""
+        """Return the memory of programs on the device, in bytes by owner. Shared weights count once."""
         weights = {id(weight): weight.size_bytes for program in executables for weight in program.memory.weights}
         held = {"weights": sum(weights.values()), "slots": 0, "inputs and outputs": 0, "uniforms": 0}
         held["staging"] = StagingPool.of(self.device).size_bytes
@@ -248,7 +248,7 @@ class DeviceBackend:
         return held
 
     def close(self) -> None:
-        """Forget the compiled kernels of a device that was opened for contexts, if this was the last."""
+        """Free the compiled kernels of a device that was opened for contexts, if this was its last context."""
         self.device.close()
 
 
@@ -260,7 +260,7 @@ class HostStorage:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of the array."""
+        """The size of the array in bytes."""
         return self.array.nbytes
 
     @property
@@ -279,12 +279,12 @@ class HostStorage:
         """Return None: there is no buffer."""
 
     def destroy(self) -> None:
-        """Let the memory go."""
+        """Free the memory."""
         self.array = np.zeros(0, self.array.dtype)
 
 
 class Finished:
-    """A run or read that is done as soon as it is submitted."""
+    """A run or read that is complete at its submit."""
 
     def __init__(self, value: dict[str, Array]) -> None:
         self._value = value
@@ -338,12 +338,12 @@ class ReferenceExecutable:
         """Do nothing: there are no kernels."""
 
     def destroy(self) -> None:
-        """Let the graph go."""
+        """Free the graph."""
         self._graph = None
 
 
 class ReferenceBackend:
-    """Graphs run in numpy: the oracle, and the last resort of a machine without any adapter."""
+    """The backend that runs graphs in numpy: the oracle, and the fallback of a host without any adapter."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -355,16 +355,16 @@ class ReferenceBackend:
     def compile(
         self, graph: Graph, disabled_passes: Collection[str], progress: Progress | None, tuning: Sources
     ) -> tuple[ReferenceExecutable, None, tuple[PassReport, ...]]:
-        """Run the passes; there is nothing to plan."""
+        """Run the passes. The interpreter has no plan."""
         optimized, reports = run_passes(graph, self.target, disabled_passes)
         return ReferenceExecutable(optimized), None, reports
 
     def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> tuple[None, tuple[PassReport, ...]]:
-        """Run the passes; the interpreter has no plan."""
+        """Run the passes. There is no plan to return."""
         return None, run_passes(graph, self.target, disabled_passes)[1]
 
     def compile_kernel(self, spec: KernelSpec) -> None:
-        """Do nothing: there is nothing to compile for."""
+        """Do nothing: there is no device."""
 
     def run_kernel(self, source: str, arguments: Sequence[RunArgument], grid: Grid) -> Pending | None:
         """Raise NotSupportedError: there is no device to run it."""
@@ -376,7 +376,7 @@ class ReferenceBackend:
         return HostStorage(zeros(wanted))
 
     def wrap(self, buffer: Any, wanted: TensorType, offset: int) -> HostStorage:
-        """Raise NotSupportedError: there is no device whose buffer it could be."""
+        """Raise NotSupportedError: there is no device with buffers."""
         raise no_device()
 
     def read(self, storage: HostStorage, wanted: TensorType) -> Finished:
@@ -384,13 +384,13 @@ class ReferenceBackend:
         return Finished({"data": storage.array.copy()})
 
     def memory(self, executables: Sequence[Any]) -> dict[str, int]:
-        """Return nothing: all that graphs hold is the graph."""
+        """Return an empty mapping: graphs have no memory on a device."""
         return {}
 
     def close(self) -> None:
-        """Do nothing: the host needs no tidying."""
+        """Do nothing: the host has no objects to free."""
 
 
 def no_device() -> NotSupportedError:
-    """Return the error of what only a context on a device can do."""
+    """Return the error of an operation that requires a device."""
     return NotSupportedError("the context has no WebGPU device", got="numpy reference")

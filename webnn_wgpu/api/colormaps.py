@@ -1,4 +1,4 @@
-"""Colormaps: what color stands for a number from 0 to 1."""
+"""Colormaps, which map numbers from 0 to 1 to colors."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ COLORMAPS = tuple(_STOPS)
 
 
 def colors_of(colormap: Any, fail: Fail) -> Array:
-    """Return the evenly spaced colors of a colormap, [n, 4] of float32; of None one color, which stands for shades of grey.
+    """Return the evenly spaced colors of a colormap, [n, 4] of float32. None has one color and means shades of gray.
 
     Args:
         colormap: a name, or an array [n, 3] or [n, 4] of numbers from 0 to 1.
-        fail: makes the error to raise.
+        fail: returns the error to raise.
     """
     if colormap is None:
         return np.ones((1, 4), np.float32)

@@ -1,4 +1,4 @@
-"""The forms of `MLGraphBuilder.constant`: each becomes a tensor type and an array that later changes cannot reach."""
+"""The forms of `MLGraphBuilder.constant`. Each becomes a tensor type and an array that later changes do not affect."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _OPTIONS = ("shape", "data_type", "data", "value", "descriptor")
 
 
 def constant_of(args: tuple[Any, ...], kwargs: Mapping[str, Any], *, shape_required: bool = True) -> Typed:
-    """Return type and array of the form of `constant` that the arguments have.
+    """Return the tensor type and the array of a call of `constant`.
 
     Args:
         args: positional arguments.
         kwargs: keyword arguments.
-        shape_required: whether a descriptor must have a shape; without one it means a scalar.
+        shape_required: whether a descriptor must have a shape. Otherwise a missing shape means a scalar.
 
     Raises:
         MLTypeError: the arguments fit no form, or the data does not fit its type.
@@ -108,7 +108,7 @@ def _array(data: Any, shape: Any, data_type: Any, fail: Fail) -> Typed:
             natural: Array = np.asarray(data)
         except ValueError as error:
             raise fail(f"data is no array: {error}", got=type(data).__name__) from None
-        # Lists of integers are of 64 bits, as in numpy and pywebnn; of other numbers numpy would make float64.
+        # Lists of integers become 64-bit types, as in numpy and pywebnn. numpy converts other numbers to float64.
         natural_type = {"i": "int64", "u": "uint64"}.get(natural.dtype.kind if _is_list(data) else "", "float32")
         wanted = tensor_type(data_type or natural_type, natural.shape, fail, CONSTANT_TYPES)
         array = to_array(data, wanted, fail, "data")
@@ -126,7 +126,7 @@ def _array(data: Any, shape: Any, data_type: Any, fail: Fail) -> Typed:
 
 
 def _owned(array: Array, data: Any) -> Array:
-    """Return an array that later changes of the caller's cannot reach. Memory nobody can write to needs no copy."""
+    """Return an array that later changes by the caller do not affect. Memory that is read-only needs no copy."""
     made_here = _is_list(data) or _is_number(data)
     return frozen_array(array if made_here or _is_immutable(array) else array.copy())
 

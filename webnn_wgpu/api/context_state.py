@@ -1,4 +1,4 @@
-"""What every part of `MLContext` stands on: its backend and lock, its end, and the checks that its methods begin with."""
+"""The base of every part of `MLContext`: its backend and lock, its loss, and the checks at the start of its methods."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 
 
 class ContextState:
-    """The state of a context, and the checks on what is given to it."""
+    """The state of a context, and the checks of its arguments."""
 
     def __init__(self, backend: Backend, *, power_preference: MLPowerPreference = "default") -> None:
         self._backend = backend
         self._lock = backend.lock
         self._power_preference: MLPowerPreference = power_preference
         self._options: MLContextOptions = {}
-        """What `create_context` was called with, but for a device of the caller's."""
+        """The options of `create_context`, without a device of the caller."""
         self._needs_device = False
-        """Whether it was called with one."""
+        """Whether the caller passed a device."""
         self._tensors: weakref.WeakSet[MLTensor] = weakref.WeakSet()
         self._graphs: weakref.WeakSet[MLGraph] = weakref.WeakSet()
         self._loss = Loss()
@@ -64,16 +64,16 @@ class ContextState:
     def _guarded(
         self, operator: str, failure: type[DOMException] = OperationError, label: str = ""
     ) -> AbstractContextManager[None]:
-        """Let errors from below name the operation, be of its kind, and lose the context if the device is gone."""
+        """Convert errors in the block to errors of the operation. A device loss also loses the context."""
         return _Guarded(self, operator, failure, label)
 
     def _failed(self, error: WebNNError, operator: str, failure: type[DOMException] = OperationError, label: str = "") -> None:
-        """Raise an error from below as `_guarded` says, unless it is as it should be."""
+        """Raise an error of a lower layer as the operation's error, unless it is one already."""
         if isinstance(error, DeviceLostError):
             self._lose(error.rule)
         wanted = failure if type(error) is OperationError else type(error)
         if not error.operator or wanted is not type(error):
-            # What is below names nothing that the caller knows: of it only the cause is shown.
+            # The lower layer uses internal names, so the new error shows only the cause.
             raise error.named(operator, label, wanted) from error.__cause__ or error
 
     def _check_alive(self, operator: str, label: str = "") -> None:
@@ -115,7 +115,7 @@ class ContextState:
         operator: str,
         tuning: Sources = (),
     ) -> MLGraph:
-        """Compile a source graph; raises like `MLGraphBuilder.build`."""
+        """Compile a source graph. Raise the errors of `MLGraphBuilder.build`."""
         with self._guarded(operator):
             executable, plan, reports = self._backend.compile(source, disabled_passes, progress, tuning)
         with self._lock:
@@ -129,7 +129,7 @@ class ContextState:
     def _storages(
         self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor], operator: str
     ) -> tuple[dict[str, Storage], dict[str, Storage]]:
-        """Return the memory of tensors that a graph is to run over; called under the lock, so that it cannot go away.
+        """Return the memory of the tensors of a run. Call it under the lock, so that the memory is not freed.
 
         Raises:
             MLTypeError, MLTensorStateError, InvalidStateError: by the rules of `dispatch`.
@@ -144,15 +144,15 @@ class ContextState:
         read: dict[str, Storage] = {n: t._storage for n, t in inputs.items()}
         written: dict[str, Storage] = {n: t._storage for n, t in outputs.items()}
         for storage in written.values():
-            if storage.borrowed:  # others have a buffer each
+            if storage.borrowed:  # other tensors have a buffer each
                 _check_places(read, written, operator)
                 break
         return read, written
 
     def _fit(self, ends: tuple[tuple[Mapping[str, TensorType], Mapping[str, Any]], ...]) -> bool:
-        """Whether it is plain that tensors may be a graph's inputs and outputs; if not, `_check_ends` has the word.
+        """Return whether tensors are valid inputs and outputs of a graph by quick checks. Otherwise, `_check_ends` decides.
 
-        A small graph takes few microseconds to start, so this makes next to no calls.
+        A small graph starts in a few microseconds, so this method makes almost no calls.
         """
         seen: set[int] = set()
         count = 0
@@ -191,7 +191,7 @@ class ContextState:
 
 
 class _Guarded:
-    """What `ContextState._guarded` says; no generator, which would take longer than much of what is in it."""
+    """The context manager of `ContextState._guarded`. A generator would take longer than most guarded blocks."""
 
     __slots__ = ("_failure", "_label", "_operator", "_state")
 
@@ -207,7 +207,7 @@ class _Guarded:
 
 
 def _check_once(aliases: Mapping[str, str], tensors: Iterable[tuple[str, MLTensor]], operator: str) -> None:
-    """Raise MLTypeError if a tensor stands twice, other than as an output that is an alias of the input it also is."""
+    """Raise MLTypeError if a tensor occurs twice, except as an input and its alias."""
     seen: dict[int, str] = {}
     for name, tensor in tensors:
         other = seen.get(id(tensor))
@@ -217,9 +217,9 @@ def _check_once(aliases: Mapping[str, str], tensors: Iterable[tuple[str, MLTenso
 
 
 def _check_places(read: Mapping[str, Storage], written: Mapping[str, Storage], operator: str) -> None:
-    """Raise MLTypeError if an output lies in the same buffer as an input or another output."""
+    """Raise MLTypeError if an output is in the same buffer as an input or another output."""
     places = {id(storage.memory): f"input '{name}'" for name, storage in read.items()}
-    in_place = {id(storage) for storage in read.values()}  # outputs that are an input's memory, as `aliases` has it
+    in_place = {id(storage) for storage in read.values()}  # outputs with an input's memory, by `aliases`
     for name, storage in written.items():
         if id(storage) in in_place:
             continue

@@ -1,4 +1,4 @@
-"""What holds more than memory is counted, for those who may import nothing below this room."""
+"""`Scarce`, the counter of objects with scarce resources, for subpackages that import only the API."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class MLOpSupportLimits(dict[str, Any]):
 
 
 def op_support_limits(caps: Caps) -> MLOpSupportLimits:
-    """Return the support limits of a device: one member per operator; extension operators stand under `extensions`.
+    """Return the support limits of a device, one member per operator. Extension operators are under `extensions`.
 
     Spec: https://www.w3.org/TR/webnn/#api-mlcontext-opsupportlimits
     """
@@ -52,14 +52,14 @@ def op_support_limits(caps: Caps) -> MLOpSupportLimits:
             extensions[op.name.removeprefix("x.")] = _operator(op)
         elif not op.internal:
             limits[op.name] = _operator(op)
-    # Not of the specification: apart, so that no name of a later draft can meet one of them.
+    # Separate from the specification's members, so that names of later drafts do not conflict with them.
     limits["extensions"] = extensions
     return limits
 
 
 def _operator(op: OpDef) -> MLOpSupportLimits:
     """Return the support limits of one operator: data types and ranks of its operands and outputs, by name."""
-    # No data type is left out: what a device lacks, kernels compute in 32-bit words.
+    # All data types are included: kernels compute those that a device lacks in 32-bit words.
     members = MLOpSupportLimits()
     by_name = {operand.name: operand for operand in op.operands}
     for operand in op.operands:

@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 def measured_peak(context: MLContext, *, again: bool = False) -> Peak:
-    """Return how many operations and bytes per second the context's device can do at most, as two probe kernels measured it.
+    """Return the maximum operations and bytes per second of the context's device, measured with two probe kernels.
 
-    It takes about a second, and is then kept in the user's cache. What else runs on the machine lowers it: measure `again` on a
-    quiet one.
+    The measurement takes about a second, and the user's cache stores the result. Other work on the machine lowers the result:
+    measure `again` on an idle machine.
 
     Args:
         context: a context on a device.
-        again: whether to measure in any case.
+        again: whether to measure even if the cache has a result.
 
     Returns:
-        `flops`, of float32; `bytes_per_second`, read and written; and their `balance`, the operations for each byte from which
-        on arithmetic bounds a kernel.
+        `flops` of float32, `bytes_per_second` read and written, and their `balance`: the operations per byte above which
+        arithmetic bounds a kernel.
 
     Raises:
         NotSupportedError: the context runs graphs in numpy.
         InvalidStateError: the context is lost.
-        OutOfMemoryError: the device has no memory for two buffers of a moderate size.
+        OutOfMemoryError: the device has no memory for the two buffers of the probes.
 
     Example:
         >>> peak = wn.measured_peak(context)
@@ -49,7 +49,7 @@ def measured_peak(context: MLContext, *, again: bool = False) -> Peak:
 
 
 def profile_graph(graph: MLGraph, inputs: Mapping[str, Any], runs: int, peak: Peak | None) -> GraphProfile:
-    """Return the profile of `runs` runs of a graph; see `MLGraph.profile`."""
+    """Return the profile of `runs` runs of a graph (see `MLGraph.profile`)."""
     context = graph._context
     if runs < 1:
         raise MLTypeError("runs must be counted from 1", operator="profile", got=str(runs), allowed="1 and more")
@@ -63,7 +63,7 @@ def profile_graph(graph: MLGraph, inputs: Mapping[str, Any], runs: int, peak: Pe
 
 
 def _peak_beside_graph(context: MLContext) -> Peak | None:
-    """Return the measured peak; None if the graphs leave no room for the buffers of the probes."""
+    """Return the measured peak, or None if the device has no free memory for the buffers of the probes."""
     try:
         return measured_peak(context)
     except OutOfMemoryError:

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 class Shape(tuple[int, ...]):
-    """The dimensions of an operand: a tuple that also passes for a list of them, and that returns itself when called.
+    """The dimensions of an operand: a tuple that equals a list of the same numbers, and returns itself when called.
 
-    The 2024 text has a method `shape()`, the draft an attribute, and in pywebnn it is a list: so it equals a list, is put
-    together with lists, and its slices and copies do the same.
+    The 2024 text has a method `shape()`, the draft an attribute, and pywebnn a list. A shape therefore equals a list and can be
+    concatenated with lists, and so can its slices and copies.
 
     >>> shape = Shape((2, 3))
     >>> shape == (2, 3), shape == [2, 3], shape(), shape[0]
@@ -34,7 +34,7 @@ class Shape(tuple[int, ...]):
         return self
 
     def copy(self) -> Shape:
-        """Return the shape, which nothing can change."""
+        """Return the shape itself, which is immutable."""
         return self
 
     @overload
@@ -79,8 +79,7 @@ class DataTypeName(str):
 class MLOperand:
     """A value of a graph under construction: an input, a constant or the output of an operator.
 
-    Operands are made by a builder's methods, never directly, and can be used with that builder alone. Attributes also go by
-    their camelCase names.
+    Only a builder's methods create operands, and only that builder accepts them. Attributes also have camelCase names.
 
     Example:
         >>> x.data_type, x.shape, x.name
@@ -104,17 +103,17 @@ class MLOperand:
 
     @property
     def name(self) -> str | None:
-        """An input's name; None for other operands."""
+        """The name of an input, None for other operands."""
         return self._name
 
     @property
     def data_type(self) -> DataTypeName:
-        """The data type: "float32", "int8" and so on. Calling it, as in `operand.data_type()`, gives the same."""
+        """The data type: "float32", "int8" and so on. `operand.data_type()` returns the same."""
         return self._data_type
 
     @property
     def shape(self) -> Shape:
-        """The dimensions, outermost first; () for a scalar. Calling it, as in `operand.shape()`, gives the same."""
+        """The dimensions, outermost first, () for a scalar. `operand.shape()` returns the same."""
         return self._shape
 
     @property
@@ -124,12 +123,12 @@ class MLOperand:
 
     @property
     def rank(self) -> int:
-        """Number of dimensions; 0 for a scalar."""
+        """The number of dimensions, 0 for a scalar."""
         return len(self._shape)
 
     @property
     def type(self) -> TensorType:
-        """Data type and shape, as the graph has them."""
+        """The data type and the shape in the graph."""
         return self._type
 
     @property
