@@ -1,4 +1,4 @@
-"""`Interop`: what a context offers to a WebGPU program that owns its device, its buffers and its command encoders."""
+"""`Interop`: the interface of a context to a WebGPU application with its own device, buffers and command encoders."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 class Interop(ContextState):
-    """Buffers of the caller's as tensors, tensors as buffers, and graphs in the caller's encoders; a part of `MLContext`."""
+    """The part of `MLContext` for a caller's buffers as tensors, tensors as buffers, and graphs in a caller's encoders."""
 
     def wrap_buffer(self, buffer: Any, shape: ShapeLike, data_type: DataTypeLike, offset: int = 0) -> MLTensor:
-        """Return a tensor over memory of the caller's.
+        """Return a tensor over a caller's buffer.
 
         The tensor takes up its bytes and no byte more. No call writes the bytes around it, also where elements of 8 or 16 bits
         fill only a part of the last 32-bit word, and no result depends on them. Work of the caller and of this context over
@@ -40,21 +40,20 @@ class Interop(ContextState):
         well (84 bytes to 16 MB). A graph of four dense layers (63 x 255) took 1.01 times as long.
 
         The buffer gets two attributes, which it keeps after the tensor: `_webnn_wgpu_freed`, and a `destroy` that sets it. The
-        method waits, for 5 seconds at most, until no thread of this package is at a submit, and then destroys the buffer. From
-        then on the tensor is refused with InvalidStateError: a submit over a destroyed buffer ends the process inside
-        wgpu-native. For the same reason a buffer is refused while it is mapped. `wgpu.GPUBuffer.destroy(buffer)` goes around
-        this guard.
+        method waits until no thread of this package submits, for at most 5 seconds, and then destroys the buffer. Later uses of
+        the tensor raise InvalidStateError: a submit with a destroyed buffer ends the process inside wgpu-native. For the same
+        reason a mapped buffer is refused. `wgpu.GPUBuffer.destroy(buffer)` bypasses this guard.
 
         Args:
             buffer: a `wgpu.GPUBuffer` of the context's device, with the usage STORAGE, which holds the tensor's bytes rounded
                 up to whole 32-bit words. With COPY_SRC the tensor is readable, with COPY_DST writable.
-            shape: the tensor's shape; its elements lie packed in row-major order.
+            shape: the tensor's shape. Its elements are packed in row-major order.
             data_type: the tensor's data type.
-            offset: where in the buffer it begins, in bytes; a multiple of the device's
+            offset: the offset of the tensor in the buffer in bytes, a multiple of the device's
                 `min-storage-buffer-offset-alignment` (256 by default).
 
         Raises:
-            MLTypeError: another device's buffer, or one without STORAGE; an offset that is not aligned; or a buffer too small.
+            MLTypeError: the buffer is another device's, lacks STORAGE or is too small, or the offset is not aligned.
             InvalidStateError: the context is lost, or the buffer is mapped.
             NotSupportedError: the context has no device.
 
@@ -76,10 +75,11 @@ class Interop(ContextState):
             return tensor
 
     def export_to_gpu(self, tensor: MLTensor) -> ExportedBuffer:
-        """Rent a tensor's buffer out to WebGPU, without a copy; until it is released the context does not touch it.
+        """Export a tensor's buffer to WebGPU without a copy. The context does not use it until its release.
 
-        Work of this context that was queued before is done before what the caller submits, and the other way round after
-        the release: there is nothing to wait for. Meanwhile `dispatch`, `encode`, `read_tensor` and `write_tensor` refuse it.
+        The device executes earlier work of this context before the caller's submits, and the caller's submits before work after
+        the release. No wait is necessary. Until the release, `dispatch`, `encode`, `read_tensor` and `write_tensor` refuse the
+        tensor.
 
         Args:
             tensor: a tensor of this context, created with `exportable_to_gpu`.
@@ -90,9 +90,9 @@ class Interop(ContextState):
             refused from then on: see `MLTensor.buffer`.
 
         Raises:
-            MLTypeError: a tensor of another context, or one that was not created with `exportable_to_gpu`.
-            MLTensorStateError: destroyed, or a constant.
-            InvalidStateError: exported already, or the device is lost.
+            MLTypeError: the tensor belongs to another context, or was not created with `exportable_to_gpu`.
+            MLTensorStateError: the tensor was destroyed, or is a constant.
+            InvalidStateError: the tensor is exported already, or the device is lost.
             NotSupportedError: the context has no device.
 
         Example:
@@ -123,28 +123,29 @@ class Interop(ContextState):
         *,
         compute_pass: Any = None,
     ) -> None:
-        """Record a run of a graph into a command encoder of the caller's, who submits it; nothing is submitted here.
+        """Record a run of a graph into a caller's command encoder. The caller submits it.
 
-        The run takes effect when the caller's command buffer does, and runs take effect one after the other. So a graph may be
-        encoded any number of times, also several times into one encoder, although its runs share the memory of intermediate
+        The run takes effect with the caller's command buffer, and runs take effect one after the other. A graph may therefore
+        be encoded any number of times, also several times into one encoder, although its runs share the memory of intermediate
         results. `write_tensor`, `dispatch` and `compute` submit at once: they take effect before what was encoded earlier but
         not yet submitted. Submit it before the first step of `dispatch_steps` of the graph or after the last, not in between.
 
-        Graph and tensors may be destroyed before the submit: their memory goes with the command buffer. Buffers given to
-        `wrap_buffer` must neither be destroyed nor mapped before it; wgpu-native ends the process then.
+        Graph and tensors may be destroyed before the submit: their memory is freed with the command buffer. Wrapped buffers
+        must be neither destroyed nor mapped before the submit. Otherwise wgpu-native ends the process.
 
         Args:
             graph: a graph of this context.
             inputs: a tensor for every input, as for `dispatch`.
             outputs: a tensor for every output.
-            encoder: a `wgpu.GPUCommandEncoder` of the context's device without an open pass; gets a compute pass.
-            compute_pass: an open `wgpu.GPUComputePassEncoder` to record into instead. Its pipeline and its bind group 0 are
-                others afterwards.
+            encoder: a `wgpu.GPUCommandEncoder` of the context's device without an open pass, which gets a compute pass.
+            compute_pass: an open `wgpu.GPUComputePassEncoder` to record into instead. The call changes its pipeline and its
+                bind group 0.
 
         Raises:
-            MLTypeError: as `dispatch` does; or neither or both of encoder and compute_pass, or another device's.
-            InvalidStateError: the graph or a buffer was destroyed; the encoder has finished or has an open pass; the pass has
-                ended.
+            MLTypeError: as in `dispatch`. Or neither or both of encoder and compute_pass are given, or they are another
+                device's.
+            InvalidStateError: the graph or a buffer was destroyed, the encoder has finished or has an open pass, or the pass
+                has ended.
             NotSupportedError: the context has no device.
 
         Example:
@@ -176,7 +177,7 @@ class Interop(ContextState):
 
 
 class ExportedBuffer:
-    """A tensor's buffer while it is rented out; made by `MLContext.export_to_gpu`.
+    """The exported buffer of a tensor, from `MLContext.export_to_gpu`.
 
     Attributes:
         buffer: the `wgpu.GPUBuffer`.
@@ -189,7 +190,7 @@ class ExportedBuffer:
         tensor._exported = True
 
     def release(self) -> None:
-        """Give the buffer back; the context may use the tensor again. Idempotent."""
+        """End the export, so that the context may use the tensor again. Idempotent."""
         with self._lock:
             if self.buffer is not None:
                 self.buffer = None

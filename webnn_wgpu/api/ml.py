@@ -1,4 +1,4 @@
-"""`ML`: the entry object, and `ml`, the ready-made one."""
+"""`ML`, the entry object, and its instance `ml`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTIONS = ("power_preference", "accelerated", "device_type", "gpu_device", "bac
 
 
 class ML:
-    """Makes contexts. `webnn_wgpu.ml` is an instance, as `navigator.ml` is in a browser.
+    """The factory of contexts. `webnn_wgpu.ml` is an instance, like `navigator.ml` in a browser.
 
     Example:
         >>> import webnn_wgpu as wn
@@ -51,30 +51,31 @@ class ML:
     ) -> MLContext:
         """Return a context on a device.
 
-        The call changes no settings of the process; `optimize_process` lets it. A device of your own gets two attributes, which
-        it keeps after the context: `_webnn_wgpu`, with what contexts on the device share, and a `destroy` that first waits, for
-        5 seconds at most, until no thread of this package is at a submit. A submit on a destroyed device ends the process
-        inside wgpu-native. The context also creates a buffer of 4 bytes on the device, and on a device with subgroups it may
-        run one small kernel to measure their size.
+        The call changes no settings of the process, unless `optimize_process` allowed it. Your own device gets two attributes,
+        which it keeps after the context: `_webnn_wgpu`, the state that contexts on the device share, and a new `destroy`. This
+        `destroy` first waits until no thread of this package submits, for at most 5 seconds. A submit on a destroyed device
+        ends the process inside wgpu-native. The context also creates a buffer of 4 bytes on the device, and on a device with
+        subgroups it may run one small kernel to measure their size.
 
         Args:
-            device_or_options: a `wgpu.GPUDevice` of your own, or a mapping of the options below (camelCase keys are fine), or
-                the power preference, which pywebnn has first.
-            accelerated: False prefers the CPU: a software adapter, else the numpy reference.
-            device_type: the 2024 form of it: `cpu` or `gpu`; pywebnn's `auto` leaves the choice to the others.
-            power_preference: which of several adapters to take.
-            gpu_device: a `wgpu.GPUDevice` of your own, as a keyword.
-            backend: `reference` runs graphs in numpy, which is slow and exact: for checking results.
-            tuning: which kernel variants are the fastest, as `MLGraph.tune` measured it on this device: a `Tuning` or a file.
-                False: none of the files found by themselves counts either.
-            **camel_case: the options under their camelCase names.
+            device_or_options: your own `wgpu.GPUDevice`, a mapping of the options below (also with camelCase keys), or the
+                power preference, which is pywebnn's first argument.
+            accelerated: whether to prefer a GPU. False prefers the CPU: a software adapter, else the numpy reference.
+            device_type: the 2024 form of `accelerated`: `cpu` or `gpu`. pywebnn's `auto` leaves the choice to the other
+                options.
+            power_preference: the choice between several adapters.
+            gpu_device: your own `wgpu.GPUDevice`, as a keyword.
+            backend: `reference` runs graphs in numpy, slowly and exactly, to check results.
+            tuning: the fastest kernel variants as measured with `MLGraph.tune` on this device: a `Tuning` or a file. False also
+                ignores the files in the default locations.
+            **camel_case: the options with their camelCase names.
 
         Returns:
-            A context. Without options: the best hardware adapter, else a software adapter with one warning.
+            A context. The default is the best hardware adapter, else a software adapter with one warning.
 
         Raises:
-            NotSupportedError: there is no adapter at all; the message says what to install.
-            MLTypeError: an unknown option or value, or `device_type` that contradicts `accelerated`.
+            NotSupportedError: there is no adapter. The message names the packages to install.
+            MLTypeError: an option or value is unknown, or `device_type` contradicts `accelerated`.
 
         Spec: https://www.w3.org/TR/webnn/#api-ml-createcontext
         """
@@ -113,7 +114,7 @@ class ML:
         device_or_options: GPUDevice | MLContextOptions | MLPowerPreference | None = None,
         **options: Unpack[MLContextOptions],
     ) -> MLPromise[MLContext]:
-        """Return a promise of what `create_context` returns for the same arguments."""
+        """Return a promise of the result of `create_context` for the same arguments."""
         return MLPromise[MLContext].in_background(lambda: self.create_context(device_or_options, **options))
 
     if TYPE_CHECKING:
@@ -182,4 +183,4 @@ def _warn(message: str) -> None:
 
 
 ml = ML()
-"""The ready-made `ML` object."""
+"""The shared `ML` object."""

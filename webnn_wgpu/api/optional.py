@@ -1,4 +1,4 @@
-"""Importing what needs packages that are not installed with this one by themselves."""
+"""Imports of packages that only an extra of this package installs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from ..core.imports import uncollected
 
 @contextmanager
 def needed_by(name: str, extra: str) -> Generator[None]:
-    """Import what `name` needs, of packages that an extra of this one brings.
+    """Guard imports of the packages that `name` needs from an extra of this package.
 
     Raises:
-        NotSupportedError: one of them is not installed; the message says how to get it.
+        NotSupportedError: a package is not installed. The message has the command that installs it.
     """
     try:
         with uncollected():

@@ -1,4 +1,4 @@
-"""How calls are written: options as keywords or as one mapping, in snake_case or camelCase, under older names too."""
+"""The spellings of calls: options as keywords or as one mapping, in snake_case or camelCase, or with older names."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ R = TypeVar("R")
 def with_options(*, positions: tuple[str, ...] = (), **aliases: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Return a decorator that lets a method take its options in every accepted spelling.
 
-    What the method declares stays its signature: operands and arguments by position or by name, options by name. In addition
+    The method keeps its declared signature: operands and arguments by position or by name, options by name. In addition
 
-    * one dictionary of options may stand last or be given as `options=`, which a method may declare for type checkers;
-    * every name may be written in camelCase;
-    * options that pywebnn takes by position may stand there, and `x` names the first operand, as it does there;
-    * None for an option means that it is absent;
-    * a call that does not fit the signature raises MLTypeError, which names the operator and what it takes.
+    * one dictionary of options may be the last argument or `options=`, which a method may declare for type checkers,
+    * every name may be in camelCase,
+    * options by position in pywebnn may be positional, and `x` names the first operand, as in pywebnn,
+    * None for an option means that it is absent,
+    * a call that does not fit the signature raises MLTypeError, which names the operator and the valid arguments.
 
     Args:
-        positions: Options that pywebnn takes by position, in its order, behind the arguments that the specification has there.
-        aliases: Further names, each with the parameter it stands for.
+        positions: The positional options of pywebnn in its order, which follow the positional arguments of the specification.
+        aliases: Further names of parameters.
 
     Returns:
-        The decorator; it keeps the method's type.
+        The decorator, which preserves the method's type.
 
     Example:
         >>> y = b.transpose(x, permutation=[1, 0])
@@ -57,19 +57,19 @@ def with_options(*, positions: tuple[str, ...] = (), **aliases: str) -> Callable
 
 
 class _Conversion:
-    """Brings the arguments of calls to one method into the form its signature has."""
+    """The conversion of the arguments of one method's calls to the form of its signature."""
 
     def __init__(self, method: Callable[..., Any], further: tuple[str, ...], aliases: Mapping[str, str]) -> None:
         self.name, self.further = method.__name__, further
         declared = inspect.signature(method)
-        # The dictionary of options is taken out of a call before the rest is checked against the signature.
+        # A call's dictionary of options is removed before the check of the other arguments against the signature.
         _self, *parameters = (p for p in declared.parameters.values() if p.name != "options")
         self.signature = declared.replace(parameters=[_self, *parameters])
         self.parameters = [p.name for p in parameters]
         self.aliases = {"x": self.parameters[0], **aliases}
         self.positions = 1 + sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
         self.optional = {p.name for p in parameters if p.default is not p.empty}
-        # The first parameter is an operand, also where an activation may be made without it.
+        # The first parameter is an operand, also if it may be absent in calls that create an activation.
         self.options = [p.name for p in parameters[1:] if p.name in self.optional]
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -136,19 +136,19 @@ def _equal(a: Any, b: Any) -> bool:
 
 
 def camel_attribute(owner: object, name: str) -> Any:
-    """Return the attribute of `owner` that goes by the camelCase `name`; the `__getattr__` of the API's classes.
+    """Return the attribute of `owner` with the camelCase name `name`, for `__getattr__` of the API's classes.
 
     Names that are Python keywords are found too: `getattr(builder, "not")` is `builder.not_`.
 
     Args:
         owner: The object.
-        name: A name the object itself does not have.
+        name: A name that the object itself does not have.
 
     Returns:
         The attribute.
 
     Raises:
-        AttributeError: There is none; the message says which name is close.
+        AttributeError: There is no such attribute. The message names a similar one.
 
     Example:
         >>> b.reduceMean == b.reduce_mean, b.isNaN == b.is_nan

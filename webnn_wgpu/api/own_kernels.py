@@ -1,4 +1,4 @@
-"""`run_wgsl`, and what it and `wgsl_op` check alike."""
+"""`run_wgsl`, and the checks that it shares with `wgsl_op`."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 _lock = Lock()
 _default: list[MLContext] = []
-"""The context that `run_wgsl` has opened for itself."""
+"""The context that `run_wgsl` opened itself, if any."""
 
 
 def completed(source: Any, constants: Any, data_types: Sequence[str], fail: Fail) -> tuple[str, tuple[str, ...]]:
-    """Return the WGSL of a kernel with its constants and the names of data types that it uses; and all these declarations."""
+    """Return a kernel's WGSL with declarations of its constants and the data types that it uses, and all declarations."""
     if not isinstance(source, str):
         raise fail("source must be WGSL text", got=type(source).__name__)
     if constants is not None and not isinstance(constants, Mapping):
@@ -38,7 +38,7 @@ def completed(source: Any, constants: Any, data_types: Sequence[str], fail: Fail
 
 
 def grid_of(workgroups: Any, caps: Caps, fail: Fail) -> Grid:
-    """Return how many workgroups to dispatch in x, y and z."""
+    """Return the number of workgroups in x, y and z."""
     counts: list[Any] = [workgroups] if is_integer(workgroups) else list(workgroups) if _is_list(workgroups) else []
     limit = caps.limit("max-compute-workgroups-per-dimension")
     if not 1 <= len(counts) <= 3 or not all(is_integer(n) and 0 < n <= limit for n in counts):
@@ -59,26 +59,27 @@ def run_wgsl(
     context: MLContext | None = None,
     label: str = "",
 ) -> Any:
-    """Run one compute shader on arrays, tensors and buffers, and wait for it where arrays come back.
+    """Run one compute shader on arrays, tensors and buffers, and wait for it if it returns arrays.
 
     Args:
         source: WGSL with an entry point `main`. Binding i of group 0 is argument i: as `var<storage, read>` it is an input, as
-            `var<storage, read_write>` an output, or both. `T`, where it does not declare it, is the data type of the first
-            argument, `T0`, `T1`, ... those of each.
-        arguments: numpy arrays, which are copied in and, where the source writes them, out again into new arrays;
-            `MLTensor`s of the context; or `wgpu.GPUBuffer`s with the usage STORAGE, which are bound whole. Tensors and buffers
-            are worked on where they are.
-        workgroups: how many workgroups to dispatch: (x, y, z), (x, y) or x.
-        constants: name -> number or bool, which the source uses as constants.
-        context: where to run; default the context of the tensors, else the device of the buffers, else the best there is.
+            `var<storage, read_write>` an output, or both. If the source does not declare them, `T` is the data type of the
+            first argument, and `T0`, `T1`, ... are those of each argument.
+        arguments: numpy arrays, `MLTensor`s of the context, or `wgpu.GPUBuffer`s with the usage STORAGE, which are bound whole.
+            Arrays are copied to the device, and copied back into new arrays if the source writes them. The kernel accesses
+            tensors and buffers directly.
+        workgroups: the number of workgroups: (x, y, z), (x, y) or x.
+        constants: numbers or bools by name, which the source uses as constants.
+        context: the context of the run. The default is the context of the tensors, else the device of the buffers, else the
+            best device.
         label: a name for messages and debuggers.
 
     Returns:
-        The array that the source writes; a list of them where it writes several; None where it writes tensors and buffers
-        alone, and then nothing is waited for.
+        The array that the source writes, or a list if it writes several arrays. None if it writes only tensors and buffers, in
+        which case the call does not wait.
 
     Raises:
-        MLTypeError: the source declares other buffers than there are arguments, or an argument is wrong.
+        MLTypeError: the source's buffers do not match the arguments, or an argument is invalid.
         OperationError: the shader does not compile, or the device failed to run it.
         InvalidStateError: a tensor or buffer was destroyed, or is mapped.
 
@@ -100,7 +101,7 @@ def run_wgsl(
 
 @dataclass(frozen=True, kw_only=True)
 class PreparedRun:
-    """What `run_wgsl` runs, checked: as which call it is known in messages, where, and the source with its constants."""
+    """A checked run of `run_wgsl`: its name in messages, its context, and the source with its constants."""
 
     operator: str
     label: str
@@ -147,12 +148,12 @@ def prepared_run(
 
 
 def data_types_of(arguments: Iterable[Any]) -> list[str]:
-    """Return the data types of arrays and tensors; "" of buffers, and of what has yet to become an array."""
+    """Return the data types of arrays and tensors, and "" for buffers and objects that are not yet arrays."""
     return [str(getattr(a, "data_type", getattr(a, "dtype", ""))) for a in arguments]
 
 
 def results_of(run: PreparedRun, pending: Pending | None) -> Any:
-    """Wait for a run and return what `run_wgsl` does."""
+    """Wait for a run and return the result of `run_wgsl`."""
     if pending is None:
         return None
     with run.context._guarded(run.operator, label=run.label):
@@ -161,7 +162,7 @@ def results_of(run: PreparedRun, pending: Pending | None) -> Any:
 
 
 def _context_of(arguments: Sequence[Any]) -> MLContext:
-    """Return where to run a kernel on arguments, if nobody says."""
+    """Return the default context of a kernel's arguments."""
     from .ml import ml
 
     for argument in arguments:

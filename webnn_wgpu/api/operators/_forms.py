@@ -1,4 +1,4 @@
-"""The ways in which operators are added whose methods do more than hand on their arguments."""
+"""The forms of operators with methods that do more than pass on their arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _HARD_SWISH_NUMBERS = {"alpha": 1 / 6, "beta": 0.5}
 
 
 class OperatorForms(OperatorMethods):
-    """Base of the classes with such methods."""
+    """The base of the classes with such methods."""
 
     # several operators -------------------------------------------------------------------------------------------------
 
@@ -49,7 +49,7 @@ class OperatorForms(OperatorMethods):
     def _hard_swish(
         self, input: MLOperand | MLHardSigmoidOptions | None, alpha: float, beta: float, label: str
     ) -> MLOperand | MLActivation:
-        """Add hardSwish, or for other numbers than its own hardSigmoid and a product."""
+        """Add hardSwish, or hardSigmoid and a product for other numbers than hardSwish's own."""
         # A dictionary in place of the operand has become alpha and beta.
         operand = cast("MLOperand | None", input)
         if operand is not None:
@@ -72,7 +72,7 @@ class OperatorForms(OperatorMethods):
         activations: Activations | None,
         label: str,
     ) -> list[MLOperand]:
-        """Add a network or a cell; a cell with an activation that is not element-wise as the operators it is made of."""
+        """Add a network or a cell. A cell with an activation that is not element-wise is composed of other operators."""
         op = operator(name)
         require_operands(op, operands, label)
         given = listed_activations(self, op, activations, label)
@@ -81,7 +81,7 @@ class OperatorForms(OperatorMethods):
         if given is None or not by_operators:
             return self._outputs(name, operands, attrs, label)
         self._require_own(op, operands, label)
-        # Checked before anything is added: a call that fails adds nothing to the graph.
+        # Checked before the first operator is added, so that a failed call does not change the graph.
         _, canonical = op.check([None if o is None else o.type for o in operands], attrs, label)
         named = {declared.name: o for declared, o in zip(op.operands, operands, strict=True)}
         return cell_by_operators(self, name, named, canonical, given, label)
@@ -94,7 +94,7 @@ class OperatorForms(OperatorMethods):
         activations: Activations | None,
         label: str,
     ) -> MLOperand:
-        """Add a cell of one result."""
+        """Add a cell with one result."""
         (output,) = self._recurrent(name, operands, attrs, activations, label)
         return output
 
@@ -109,7 +109,7 @@ class OperatorForms(OperatorMethods):
         value: float,
         label: str,
     ) -> MLOperand:
-        """Add pad, also with both ends in one list or with the mode in place of the second end, as pywebnn has them."""
+        """Add pad, also in pywebnn's forms: with both ends in one list, or with the mode in place of the second end."""
         if isinstance(ending_padding, str):
             mode, ending_padding = ending_padding, None
         if ending_padding is None:
@@ -132,7 +132,7 @@ class OperatorForms(OperatorMethods):
         return items[:rank], items[rank:]
 
     def _softmax(self, input: MLOperand | MLOperatorOptions | None, axis: int | None, label: str) -> MLOperand | MLActivation:
-        """Add softmax; as an activation it has no axis."""
+        """Add softmax. As an activation it has no axis."""
         op = operator("softmax")
         if input is None and axis is not None:
             raise MLTypeError(
@@ -148,7 +148,7 @@ class OperatorForms(OperatorMethods):
         """Add an operator of a list of operands."""
         op = operator(name)
         try:
-            # One more than is allowed tells that there are too many, also of an iterable without end.
+            # One more than the maximum is enough to detect too many operands, also of an endless iterable.
             given = list(islice(iter(operands), MAX_PARTS + 1))
         except TypeError:
             raise MLTypeError(

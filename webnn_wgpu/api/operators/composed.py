@@ -267,7 +267,7 @@ class ComposedOperators(OperatorMethods):
         require_operands(op, operands, label)
         self._require_own(op, operands, label)
         if condition.data_type != "uint8":
-            # Checked before anything is added: a call that fails adds nothing to the graph.
+            # Checked before the first operator is added, so that a failed call does not change the graph.
             op.check([condition.type.with_data_type("uint8"), true_value.type, false_value.type], {}, label)
             # Every number except 0 differs from its difference with itself, and NaN differs from everything.
             zero = self._output("sub", [condition, condition], label=label)

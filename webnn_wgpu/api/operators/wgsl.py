@@ -1,4 +1,4 @@
-"""wgsl_op: a program's own kernel as an operator."""
+"""`wgsl_op`: an application's own kernel as an operator."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class WgslOperators(OperatorMethods):
 
     @abstractmethod
     def _caps(self) -> Caps:
-        """Return what the device can do."""
+        """Return the caps of the device."""
 
     @abstractmethod
     def _compile_own(self, kernel: OwnKernel, inputs: Sequence[MLOperand]) -> None:
-        """Compile a kernel now, so that what is wrong with it is said where it is given."""
+        """Compile a kernel immediately, so that its errors are raised at the call that supplies it."""
 
     @overload
     def wgsl_op(
@@ -67,31 +67,31 @@ class WgslOperators(OperatorMethods):
         reference: Callable[..., Any] | None = None,
         label: str = "",
     ) -> MLOperand | list[MLOperand]:
-        """Run a compute shader of the program's own as an operator of the graph. Not of the specification.
+        """Run the application's own compute shader as an operator of the graph. It is not in the specification.
 
-        It is compiled at once, and planned, dispatched and recorded like every other kernel. Elements lie packed in row-major
-        order, those of 8 bits four to a word; each buffer is bound from the tensor's first byte to its last, rounded up to
-        whole words. What an output holds before the kernel runs is not defined, so all of it must be written.
+        The call compiles the shader. The graph plans, dispatches and records it like every other kernel. Elements are packed in
+        row-major order, four 8-bit elements to a word. Each binding is the range of the tensor's bytes, rounded up to whole
+        words. The contents of an output before the run are undefined, so the kernel must write all of it.
 
         Args:
             source: WGSL with an entry point `main`. Bindings 0, 1, 2, ... of group 0 are the inputs as `var<storage, read>`,
-                then the outputs as `var<storage, read_write>`. `T`, where it does not declare it, is the data type of the first
-                input, `T0`, `T1`, ... those of each.
+                then the outputs as `var<storage, read_write>`. If the source does not declare them, `T` is the data type of the
+                first input, and `T0`, `T1`, ... are those of each input.
             inputs: operands of any data types and shapes.
             output_shapes: the output's shape, or a list of the outputs' shapes.
             output_types: the output's data type, or a list of the outputs'.
-            workgroups: how many workgroups to dispatch: (x, y, z), (x, y) or x.
-            constants: name -> number or bool, which the source uses as constants, also as sizes of arrays and workgroups.
-            reference: the same in numpy, as `reference(*arrays)`: for contexts without a device, and for `debug.diff`. What it
-                returns as float64 is rounded to the output's type.
+            workgroups: the number of workgroups: (x, y, z), (x, y) or x.
+            constants: numbers or bools by name, which the source uses as constants, also as sizes of arrays and workgroups.
+            reference: returns the results in numpy, as `reference(*arrays)`, for contexts without a device and for
+                `debug.diff`. Results in float64 are rounded to the output's data type.
             label: the operator's name in messages, plans and debuggers.
 
         Returns:
-            An operand; a list of operands where `output_shapes` is a list of shapes.
+            An operand, or a list of operands if `output_shapes` is a list of shapes.
 
         Raises:
-            MLTypeError: the source declares other buffers, or an argument is wrong.
-            OperationError: the shader does not compile; the message has the line of the source.
+            MLTypeError: the source declares other buffers, or an argument is invalid.
+            OperationError: the shader does not compile. The message has the line of the source.
 
         Example:
             >>> source = '''
@@ -131,7 +131,7 @@ class WgslOperators(OperatorMethods):
         )
         attrs = {"kernel": kernel}
         self._require_own(op, inputs, label)
-        # Checked before it is compiled, and compiled before anything is added: a call that fails adds nothing to the graph.
+        # The order is check, compile, add, so that a failed call does not change the graph.
         op.check([operand.type for operand in inputs], attrs, label)
         self._compile_own(kernel, inputs)
         outputs = self._outputs("wgslOp", inputs, attrs, label)

@@ -55,7 +55,7 @@ class ComposedExtensions(ExtensionMethods):
             antialias: Whether the kernel is stretched along dimensions that shrink, so that all elements count.
             exclude_outside: Whether elements beyond the ends have no weight. Otherwise the elements at the ends stand for them.
             extrapolation_value: The value beyond the ends, for "tf_crop_and_resize".
-            roi: Start of the output along each dimension, then its end, from 0 to 1; for "tf_crop_and_resize".
+            roi: Start of the output along each dimension, then its end, from 0 to 1, for "tf_crop_and_resize".
             label: Name of the operators in errors, plans and debuggers.
 
         Returns:
@@ -141,7 +141,7 @@ def _dimensions(
     options: Resampling,
     fail: Any,
 ) -> dict[int, Taps]:
-    """Return what is to be done along every dimension that changes."""
+    """Return the taps of every dimension that changes."""
     rank = len(shape)
     axes = [int(a) for a in axes] if axes is not None else list(range(rank))
     if any(not -rank <= a < rank for a in axes) or len({a % rank for a in axes}) != len(axes):
