@@ -85,7 +85,7 @@ class Interop(ContextState):
             tensor: a tensor of this context, created with `exportable_to_gpu`.
 
         Returns:
-            A context manager that gives the `wgpu.GPUBuffer`, with the usages STORAGE, COPY_SRC and COPY_DST; it is also its
+            A context manager that gives the `wgpu.GPUBuffer`, with the usages STORAGE, COPY_SRC and COPY_DST. it is also its
             `buffer` and has `release()`. The elements lie packed in row-major order. If you destroy the buffer, the tensor is
             refused from then on: see `MLTensor.buffer`.
 

@@ -1,4 +1,4 @@
-"""The callback `progress(done, total, what)` for rooms that use the public API only."""
+"""The callback `progress(done, total, what)` for subpackages that use only the public API."""
 
 from __future__ import annotations
 

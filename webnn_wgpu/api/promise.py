@@ -40,7 +40,7 @@ class MLPromise(Generic[T]):
 
     @classmethod
     def attempt(cls, call: Callable[[], MLPromise[T]]) -> MLPromise[T]:
-        """Return the promise that `call` returns; if it raises, a promise that raises the same."""
+        """Return the promise of `call`, or a promise that raises the error of `call`."""
         try:
             return call()
         except Exception as error:
@@ -57,7 +57,7 @@ class MLPromise(Generic[T]):
         def run() -> None:
             try:
                 outcome.append((work(), None))
-            except BaseException as error:  # handed to whoever waits, whatever it is
+            except BaseException as error:  # the waiting thread raises it
                 outcome.append((None, error))
             finished.set()
 
@@ -72,7 +72,7 @@ class MLPromise(Generic[T]):
         return cls(wait, finished.is_set)
 
     def done(self) -> bool:
-        """Return whether the result is there; never waits."""
+        """Return whether the result is available, without waiting."""
         ready = self._ready
         return ready is None or ready()
 
@@ -80,7 +80,7 @@ class MLPromise(Generic[T]):
         """Wait for the result and return it. A wait that is interrupted may be taken up again.
 
         Raises:
-            Exception: whatever the call failed with.
+            Exception: the error of the call.
         """
         with self._lock:
             if self._wait is not None:
@@ -130,7 +130,7 @@ class MLPromise(Generic[T]):
 
 
 def promised(method: Callable[P, T]) -> Callable[P, MLPromise[T]]:
-    """Return a method that does what another one does, and returns a promise of its result, or of its error."""
+    """Return a method that calls another one and returns a promise of its result or its error."""
 
     def call(*args: P.args, **kwargs: P.kwargs) -> MLPromise[T]:
         return MLPromise[T].attempt(lambda: MLPromise[T].resolved(method(*args, **kwargs)))
@@ -141,7 +141,7 @@ def promised(method: Callable[P, T]) -> Callable[P, MLPromise[T]]:
 
 
 def _pause(seconds: float) -> Generator[Any, None, None]:
-    """Let others run. A bare yield means "again later" to whoever drives coroutines; asyncio and trio want to be asked."""
+    """Let other coroutines run. Event loops resume a bare yield later, but asyncio and trio need their own sleep."""
     asyncio: Any = sys.modules.get("asyncio")
     trio: Any = sys.modules.get("trio")
     if asyncio is not None and asyncio._get_running_loop() is not None:

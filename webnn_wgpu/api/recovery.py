@@ -1,4 +1,4 @@
-"""`Recovery`: going on after a device was lost; a part of `MLContext`."""
+"""`Recovery`, the part of `MLContext` that continues after a device loss."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Recovery(ContextState):
     """A fresh context for one that is lost, and its graphs again."""
 
     def recover(self, device: Any = None) -> MLContext:
-        """Return a fresh context in place of this one, which is lost and stays so.
+        """Return a new context that replaces this lost one.
 
         Args:
-            device: a `wgpu.GPUDevice`. It must be given where this context was made for a device of the caller's; else one is
-                opened by the options that this context was made with. Its `tuning` goes on either way. For what is added to a
-                device of yours see `ML.create_context`.
+            device: a `wgpu.GPUDevice`. It is required if this context was created for a caller's device. Otherwise the call
+                opens a device by the options of this context. The new context keeps the `tuning` in both cases. For the changes
+                to your own device see `ML.create_context`.
 
         Raises:
             InvalidStateError: this context is not lost.
@@ -53,7 +53,7 @@ class Recovery(ContextState):
         return ml.create_context(self._options)
 
     def rebuild(self, graph: MLGraph, *, overrides: bool = True) -> MLGraph:
-        """Compile a graph of another context, lost or not, for this one; results are the same on the same kind of device.
+        """Compile a graph of another context, lost or not, for this one. Results are the same on the same kind of device.
 
         Args:
             graph: a graph, which may be destroyed. It keeps its operators and weights in the host's memory as long as it lives.
@@ -62,7 +62,7 @@ class Recovery(ContextState):
         Raises:
             MLTypeError: not a graph.
             InvalidStateError: this context is lost.
-            OperationError: as `MLGraphBuilder.build` does; or a kernel that is overridden is another one on this device.
+            OperationError: as in `MLGraphBuilder.build`. Or an overridden kernel differs on this device.
             OutOfMemoryError: as `MLGraphBuilder.build` does.
         """
         self._check_alive("rebuild")

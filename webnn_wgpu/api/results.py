@@ -1,4 +1,4 @@
-"""What a context's calls return: the result of `compute`, and why a context was lost."""
+"""Results of a context's calls: the result of `compute`, and the reason of a context's loss."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class MLContextLostInfo:
 
 
 class MLComputeResult(dict[str, Array]):
-    """What `compute` returns: a dict of output name to array, which is also its `outputs`, and which carries `inputs`."""
+    """The result of `compute`: a dict of arrays by output name. It is also its own `outputs`, and it has `inputs`."""
 
     def __init__(self, inputs: Mapping[str, Any], outputs: Mapping[str, Array]) -> None:
         super().__init__(outputs)
@@ -34,13 +34,13 @@ class MLComputeResult(dict[str, Array]):
 
 
 class MLMemory(dict[str, int]):
-    """Bytes that a context holds on its device, by owner; prints as a table.
+    """The memory of a context on its device, in bytes by owner. It prints as a table.
 
     Owners: `weights` (constants of graphs, each once), `slots` (intermediate results), `inputs and outputs` (graphs' own, for
     `compute`), `uniforms`, `staging` (on their way to the host) and `tensors`.
 
     Attributes:
-        borrowed: bytes of the caller's buffers under tensors made by `wrap_buffer`; not part of the total.
+        borrowed: bytes of the caller's buffers under tensors of `wrap_buffer`, which are not part of the total.
     """
 
     def __init__(self, owners: Mapping[str, int], borrowed: int) -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class MLTensor:
-    """A tensor on a context's device; made by `MLContext.create_tensor`.
+    """A tensor on a context's device, from `MLContext.create_tensor`.
 
-    Its attributes can be read only. It is a context manager; leaving it destroys the tensor.
+    Its attributes are read-only. It is a context manager, whose exit destroys the tensor.
 
     Example:
         >>> tensor = context.create_tensor({"dataType": "float32", "shape": [2, 3], "readable": True})
@@ -97,18 +97,17 @@ class MLTensor:
 
     @property
     def rank(self) -> int:
-        """Number of dimensions; 0 for a scalar."""
+        """The number of dimensions, 0 for a scalar."""
         return self._type.rank
 
     @property
     def buffer(self) -> Any:
-        """The `wgpu.GPUBuffer` under the tensor, for the caller's own kernels; None on the numpy reference.
+        """The `wgpu.GPUBuffer` of the tensor, for the caller's own kernels. None on the numpy reference.
 
         The tensor's elements lie in it packed in row-major order, from byte `buffer_offset` on. In a buffer of the context's
         own, runs may change the bytes behind them, up to the next multiple of 32. Once handed out, such a buffer is not
-        destroyed with the tensor but freed with the last reference to it.
-        Its `destroy` first waits, for 5 seconds at most, until no thread of this package is at a
-        submit; then the tensor is refused with InvalidStateError.
+        destroyed with the tensor but freed with the last reference to it. Its `destroy` first waits until no thread of this
+        package submits, for at most 5 seconds. Later uses of the tensor raise InvalidStateError.
 
         Raises:
             MLTensorStateError: the tensor was destroyed, or is a constant.
@@ -118,7 +117,7 @@ class MLTensor:
 
     @property
     def buffer_offset(self) -> int:
-        """Where the tensor begins in `buffer`, in bytes: 0, or what `wrap_buffer` was given.
+        """The offset of the tensor in `buffer`, in bytes: 0, or the offset of `wrap_buffer`.
 
         Raises:
             MLTensorStateError: the tensor was destroyed, or is a constant.
@@ -147,7 +146,7 @@ class MLTensor:
         return (1, 0)
 
     def destroy(self) -> None:
-        """Free the memory once queued work is done; reads that are under way fail. Idempotent."""
+        """Free the memory after the queued work. Pending reads fail. Idempotent."""
         with self._context._lock:
             if not self._destroyed:
                 self._destroyed = True

@@ -1,4 +1,4 @@
-"""`Tensors`: creating, writing and reading tensors; a part of `MLContext`."""
+"""`Tensors`, the part of `MLContext` that creates, writes and reads tensors."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Tensors(ContextState):
         """Allocate a zero-filled tensor on the device.
 
         Args:
-            descriptor: mapping with `dataType` and `shape`, and optionally `readable`, `writable`, `exportableToGPU`; or the
+            descriptor: a mapping with `dataType` and `shape`, and optionally `readable`, `writable`, `exportableToGPU`. Or the
                 shape, with `data_type` as second argument.
             data_type: data type, where `descriptor` is a shape.
             readable: whether `read_tensor` may read it.
@@ -125,7 +125,7 @@ class Tensors(ContextState):
     ) -> MLDeviceTensor:
         """Return a tensor with `read` and `write` methods of its own, for a graph of this context (pywebnn's form).
 
-        It lies on the context's device, whatever `device` names.
+        It is on the context's device, regardless of `device`.
         """
         self._check_graph(graph, "create_device_tensor")
         wanted = tensor_type(data_type, shape, failing("create_device_tensor"))
@@ -136,7 +136,7 @@ class Tensors(ContextState):
 
         Args:
             descriptor: mapping with `dataType` and `shape`.
-            data: the elements; copied at once.
+            data: the elements, which the call copies.
 
         Raises:
             InvalidStateError: the context is lost.
@@ -157,7 +157,7 @@ class Tensors(ContextState):
     create_constant_tensor_async = promised(create_constant_tensor)
 
     def write_tensor(self, tensor: MLTensor, data: TensorData) -> None:
-        """Queue a write of a whole tensor; `data` may be reused at once.
+        """Queue a write of a whole tensor. The caller may reuse `data` immediately.
 
         Raises:
             MLTypeError: a tensor of another context, or data of another type or size.
@@ -182,10 +182,10 @@ class Tensors(ContextState):
 
         Args:
             tensor: a readable tensor of this context.
-            output: array to fill; default a new one is returned.
+            output: an array to fill. The default returns a new array.
 
         Returns:
-            An array of the tensor's data type and shape; None where `output` was given.
+            An array of the tensor's data type and shape, or None if `output` is given.
 
         Raises:
             MLTypeError: a tensor of another context, or an output of another type or size.

@@ -29,7 +29,7 @@ _ORDERS = {1: "r", 2: "rg", 3: "rgb", 4: "rgba"}
 
 
 class Textures(ContextState):
-    """Textures of the caller's in and out; a part of `MLContext`."""
+    """The part of `MLContext` that reads and draws a caller's textures."""
 
     def tensor_from_texture(
         self,
@@ -48,24 +48,25 @@ class Textures(ContextState):
         into: MLTensor | None = None,
         encoder: Any = None,
     ) -> MLTensor:
-        """Make a tensor of a texture: one kernel crops, resizes, normalises and lays it out. Nothing goes over the host.
+        """Return a tensor of a texture. One kernel crops, resizes, normalizes and lays it out, without copies to the host.
 
         Elements are (component - mean) / std, of components from 0 to 1 in formats of fixed range.
 
         Args:
-            texture: a two-dimensional `wgpu.GPUTexture` of colors, with the usage TEXTURE_BINDING; its first level is read.
-            size: (height, width) of the tensor; default that of the crop.
+            texture: a two-dimensional `wgpu.GPUTexture` of colors, with the usage TEXTURE_BINDING. The call reads its first
+                level.
+            size: (height, width) of the tensor. The default is that of the crop.
             layout: "nchw" for [1, channels, height, width], "nhwc" for [1, height, width, channels].
             mean: a number, or one for each channel.
             std: a number, or one for each channel.
-            crop: (top, left, height, width) of the part to read, in texels; default all.
+            crop: (top, left, height, width) of the part to read, in texels. The default is the whole texture.
             channel_order: the components that become channels, in order: "rgb", "bgr", "rgba", "r", ...
             data_type: "float32" or "float16".
             filter: "linear" or "nearest".
-            antialias: whether "linear" takes the mean of all texels that an element covers where the picture shrinks, as Pillow
-                does; else that of the nearest four, as PyTorch's interpolate does.
-            color_space: what elements of `-srgb` formats are: "srgb" for the numbers that are stored, which is what networks
-                for photos expect, or "linear" for light, which is what shaders see. Other formats are taken as they are.
+            antialias: whether "linear" averages all texels that an element of a smaller picture covers, like Pillow. Otherwise
+                it averages the nearest four, like PyTorch's interpolate.
+            color_space: the meaning of elements of `-srgb` formats: "srgb" for the stored numbers, which networks for photos
+                expect, or "linear" for light, as in shaders. Other formats are not converted.
             into: a tensor of the right type and shape to fill instead of a new one.
             encoder: a `wgpu.GPUCommandEncoder` to record into instead of submitting, as for `encode`.
 
@@ -144,22 +145,23 @@ class Textures(ContextState):
     ) -> None:
         """Draw a tensor over a whole texture, resized to it: one draw call. Nothing goes over the host.
 
-        Components are element * std + mean; formats of fixed range cut them off at 0 and 1. Elements of uint8 count as
-        element / 255.
+        Components are element * std + mean. Formats of fixed range clamp them to 0..1. Elements of uint8 count as element /
+        255.
 
         Args:
-            tensor: float32, float16 or uint8: [1, channels, height, width], [channels, height, width] or [height, width];
-                or with "nhwc" the channels last. One channel gives shades of grey, or the colors of `colormap`.
-            texture: a two-dimensional `wgpu.GPUTexture` of colors, with the usage RENDER_ATTACHMENT; its first level is drawn.
+            tensor: float32, float16 or uint8: [1, channels, height, width], [channels, height, width] or [height, width]; or
+                with "nhwc" the channels last. One channel means shades of gray, or the colors of `colormap`.
+            texture: a two-dimensional `wgpu.GPUTexture` of colors, with the usage RENDER_ATTACHMENT. The call draws to its
+                first level.
             layout: "nchw" or "nhwc".
             mean: a number, or one for each channel.
             std: a number, or one for each channel.
-            channel_order: the components that the channels are, in order; default "rgb" of three, "rgba" of four.
+            channel_order: the components of the channels, in order. The default is "rgb" for three, "rgba" for four.
             colormap: for one channel: "gray", "viridis", "inferno", "magma", or evenly spaced colors, [n, 3] or [n, 4].
-            value_range: the elements that the colormap's, or grey's, ends stand for.
+            value_range: the elements at both ends of the colormap, or of gray.
             filter: "linear" or "nearest", where the sizes differ.
-            color_space: what the colors are, where the texture's format ends in `-srgb`: "srgb" for the numbers to store, or
-                "linear" for light. Other formats store them as they are.
+            color_space: the meaning of the colors for formats that end in `-srgb`: "srgb" for the numbers to store, or "linear"
+                for light. Other formats store them unchanged.
             encoder: a `wgpu.GPUCommandEncoder` to record into instead of submitting, as for `encode`.
 
         Raises:

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from .graph import MLGraph
 
 TuningSource: TypeAlias = "Tuning | str | os.PathLike[str] | Sequence[Tuning | str | os.PathLike[str]] | bool | None"
-"""Where measured choices come from: a `Tuning`, a file of one, several of them, the first that knows an operator counting;
-None, what is found by itself; False, nothing at all."""
+"""Sources of measured choices: a `Tuning`, its file, or several of them.
+
+The first source with an operator counts. None means the files in the default locations, and False no source."""
 
 
 def sources_of(tuning: TuningSource, operator: str) -> Sources:
@@ -27,7 +28,7 @@ def sources_of(tuning: TuningSource, operator: str) -> Sources:
 
     Args:
         tuning: the argument.
-        operator: what it was given to, for messages.
+        operator: the name of the operation in messages.
 
     Raises:
         MLTypeError: it is something else.
@@ -53,7 +54,7 @@ def sources_of(tuning: TuningSource, operator: str) -> Sources:
 
 
 def tune_graphs(graphs: Sequence[MLGraph], save: bool, progress: Progress | None) -> Tuning:
-    """Measure the kernel variants for the operators of one context's graphs; see `MLGraph.tune`."""
+    """Measure the kernel variants for the operators of one context's graphs (see `MLGraph.tune`)."""
     context = graphs[0]._context
     for graph in graphs:
         context._check_graph(graph, "tune")

@@ -33,7 +33,7 @@ ConstantDataTypeLike: TypeAlias = ConstantDataType | type[np.generic] | np.dtype
 """A data type that constants may have, by its name, or as numpy has it."""
 
 ShapeLike: TypeAlias = int | Sequence[int]
-"""A shape: its dimensions; an integer is the only dimension of a vector."""
+"""A shape: its dimensions. An integer is the only dimension of a vector."""
 
 Number: TypeAlias = float | np.integer[Any] | np.floating[Any]
 """A number, also as a scalar of numpy's."""
@@ -99,7 +99,7 @@ class MLOperandDescriptor(TypedDict):
 
 
 class MLConstantDescriptor(TypedDict):
-    """Data type and shape of a constant, which may be of 4-bit integers too; else as `MLOperandDescriptor`."""
+    """Data type and shape of a constant, like `MLOperandDescriptor`, but with 4-bit integers too."""
 
     dataType: ConstantDataTypeLike
     shape: NotRequired[ShapeLike]
