@@ -54,7 +54,7 @@ def make_activation(builder: OperatorMethods, name: str, options: Mapping[str, A
     Args:
         builder: The builder it belongs to.
         name: The specification's name of the operator.
-        options: Its options as given; None means absent.
+        options: Its options. None means an absent option.
         label: The name of the activation in messages.
 
     Raises:

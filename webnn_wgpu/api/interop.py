@@ -25,14 +25,14 @@ class Interop(ContextState):
         """Return a tensor over a caller's buffer.
 
         The tensor takes up its bytes and no byte more. No call writes the bytes around it, also where elements of 8 or 16 bits
-        fill only a part of the last 32-bit word, and no result depends on them. Work of the caller and of this context over
-        the buffer takes effect in the order of submits, so a run keeps what was written to the rest of the last word before it.
-        The buffer stays the caller's: destroying the tensor, or the context, leaves it as it is.
+        fill only a part of the last 32-bit word, and no result depends on them. Work of the caller and of this context over the
+        buffer takes effect in the order of submits, so a run preserves earlier writes to the rest of the last word. The buffer
+        stays the caller's: destroying the tensor, or the context, leaves it as it is.
 
         Kernels work on the buffer itself, without a copy, where the tensor's size is a multiple of 32 bytes. Tensors of other
-        sizes may be copied through memory of the graph's own, in the same compute pass:
+        sizes may be copied through the graph's own memory, in the same compute pass:
 
-        - an output that is not made of whole quads: of 16 bytes for 32-bit types, 8 for 16-bit types, 4 for 8-bit types;
+        - an output that is not made of whole quads: of 16 bytes for 32-bit types, 8 for 16-bit types, 4 for 8-bit types,
         - an input that is not made of whole quads and ends less than 32 bytes before the end of the buffer.
 
         A copy takes about as long as an element-wise operator on the tensor. Measured in turns on a software adapter, a graph
@@ -85,8 +85,9 @@ class Interop(ContextState):
             tensor: a tensor of this context, created with `exportable_to_gpu`.
 
         Returns:
-            A context manager that gives the `wgpu.GPUBuffer`, with the usages STORAGE, COPY_SRC and COPY_DST. it is also its
-            `buffer` and has `release()`. The elements lie packed in row-major order. If you destroy the buffer, the tensor is
+            A context manager that gives the `wgpu.GPUBuffer`, with the usages STORAGE, COPY_SRC and COPY_DST. Its attribute
+            `buffer` is the same buffer, and `release()` ends the export. The elements lie packed in row-major order. If you
+            destroy the buffer, the tensor is
             refused from then on: see `MLTensor.buffer`.
 
         Raises:
@@ -127,8 +128,8 @@ class Interop(ContextState):
 
         The run takes effect with the caller's command buffer, and runs take effect one after the other. A graph may therefore
         be encoded any number of times, also several times into one encoder, although its runs share the memory of intermediate
-        results. `write_tensor`, `dispatch` and `compute` submit at once: they take effect before what was encoded earlier but
-        not yet submitted. Submit it before the first step of `dispatch_steps` of the graph or after the last, not in between.
+        results. `write_tensor`, `dispatch` and `compute` submit at once: they take effect before encoded work that is not yet
+        submitted. Submit it before the first step of `dispatch_steps` of the graph or after the last, not in between.
 
         Graph and tensors may be destroyed before the submit: their memory is freed with the command buffer. Wrapped buffers
         must be neither destroyed nor mapped before the submit. Otherwise wgpu-native ends the process.

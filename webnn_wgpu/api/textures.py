@@ -149,7 +149,7 @@ class Textures(ContextState):
         255.
 
         Args:
-            tensor: float32, float16 or uint8: [1, channels, height, width], [channels, height, width] or [height, width]; or
+            tensor: float32, float16 or uint8: [1, channels, height, width], [channels, height, width] or [height, width]. Or
                 with "nhwc" the channels last. One channel means shades of gray, or the colors of `colormap`.
             texture: a two-dimensional `wgpu.GPUTexture` of colors, with the usage RENDER_ATTACHMENT. The call draws to its
                 first level.
