@@ -18,10 +18,10 @@ def optimize_process(
 ) -> None:
     """Let the package change settings of the whole process, for quicker starts, quicker runs on llvmpipe and less memory.
 
-    By itself the package changes nothing that other code in the process can see. A program that does little else than run
-    models may call this once, before it makes its first context and loads its first model: each change takes effect when it is
-    due, and modules and libraries that are already loaded do not change. A further call replaces the choices of the one before.
-    The command `webnn-wgpu` calls this.
+    By itself the package changes nothing that other code in the process can see. A program that mainly runs models may call
+    this once, before its first context and its first model. Each change takes effect when it is due, and modules and libraries
+    that are already loaded do not change. A further call replaces the choices of the one before. The command `webnn-wgpu` calls
+    this.
 
     Args:
         lazy_modules: `sympy` and five modules of `onnx`, `onnx_ir` and `protobuf` are imported when one of their names is first
