@@ -35,7 +35,7 @@ def optimize_process(
             count as old, as after `gc.freeze` and `gc.unfreeze`.
         driver_threads: Mesa's software driver llvmpipe computes with two threads more than there are processors. Gain: runs of
             some 50 ms and more no longer take 1.2 to 1.4 times as long at times. Price: runs of many small kernels take up to
-            15 % longer, the environment variable LP_NUM_THREADS is set while the first adapters are looked for, and other code
+            15 % longer. The environment variable LP_NUM_THREADS is set during the search for the first adapters, and other code
             that uses llvmpipe computes with as many threads. A value that the user has set stays.
         without_opengl: wgpu does not load OpenGL, on which no kernel can run. Gain: 10 MB for the first context. Price: the
             process has one instance of wgpu, so other code finds no OpenGL adapters either.
