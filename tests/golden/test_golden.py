@@ -69,7 +69,9 @@ def test_every_pattern_is_planned_and_internal_operators_occur() -> None:
         plan_model(context, f"pattern/{model}", graphs())
         assert len(planning.plans) == len(patterns.graphs()[model]), model
         assert not [plan for plan in planning.plans if isinstance(plan, Exception)], model
-        found |= {node.op for plan in planning.plans for node in plan.graph.nodes}
+        nodes = [node for plan in planning.plans for node in plan.graph.nodes]
+        bodies = [node.attrs["body"].nodes for node in nodes if "body" in node.attrs]
+        found |= {node.op for each in (nodes, *bodies) for node in each}
     assert found >= set(INTERNAL)
 
 
