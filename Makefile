@@ -108,6 +108,7 @@ style: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.prose
 
 docs: $(VENV)/.installed-docs ## build the documentation site in build/site, with warnings as errors
 	DISABLE_MKDOCS_2_WARNING=true NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
