@@ -43,7 +43,7 @@ THEMES: dict[str, dict[str, Any]] = {
 
 STAGES = (
     ("Builder", "webnn_wgpu.api", "checks each call and infers shapes", "Graph: immutable operators and values"),
-    ("Passes", "webnn_wgpu.passes", "fold constants, recognize composites, choose layouts, fuse operators", "optimized Graph"),
+    ("Passes", "webnn_wgpu.passes", "fold constants, recognize composites, choose layouts, fuse", "optimized Graph"),
     ("Lowering", "webnn_wgpu.ops", "each operator chooses its kernels for the target", "kernel calls, each with its reason"),
     ("Planner", "webnn_wgpu.plan", "assigns slots, packs constants, lays out uniforms", "ExecutionPlan: plain data"),
     ("Runtime", "webnn_wgpu.runtime", "creates buffers, pipelines and bind groups once", "MLGraph"),
