@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.support import PROFILES
 
-SHARES = 4
+SHARES = 6
 """Into how many shares the tests of the profiles other than the full one are divided."""
 
 
