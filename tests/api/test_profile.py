@@ -215,6 +215,7 @@ def test_json_has_everything() -> None:
         "operations": 90e6,
         "touched_bytes": 600_000,
         "live_bytes": 300_000,
+        "places": [],
     }
     assert GraphProfile.from_json(made_up().to_json()) == made_up()
     without = replace(made_up(), peak=None, gpu_ms=None)
