@@ -232,7 +232,12 @@ class GraphProfile:
             if record.pop("format") != _FORMAT:
                 raise ValueError("another format")
             kernels = [
-                KernelTime(labels=tuple(each.pop("labels")), grid=tuple(each.pop("grid")), **each)
+                KernelTime(
+                    labels=tuple(each.pop("labels")),
+                    grid=tuple(each.pop("grid")),
+                    places=tuple(each.pop("places", ())),
+                    **each,
+                )
                 for each in record.pop("kernels")
             ]
             peak = record.pop("peak")
