@@ -197,7 +197,7 @@ def test_a_device_is_destroyed_between_two_submits_and_not_within_one(monkeypatc
     others.join()
     assert device.lost
     # A thread that never lets go keeps nobody from destroying a device.
-    monkeypatch.setattr(destroying, "_PATIENCE_S", 0.01)
+    monkeypatch.setattr(destroying, "_TIMEOUT_S", 0.01)
     device = Device.of(adapters()[0].request_device_sync())
     with device.lock:
         others = threading.Thread(target=device.gpu.destroy)

@@ -21,7 +21,7 @@ from webnn_wgpu.kernels.spec import KernelSpec
 from webnn_wgpu.runtime import warming
 from webnn_wgpu.runtime.device import Device
 from webnn_wgpu.runtime.pipelines import PipelineCache
-from webnn_wgpu.runtime.program import Program
+from webnn_wgpu.runtime.program_memory import ProgramMemory
 
 
 @pytest.fixture
@@ -218,7 +218,7 @@ def test_weights_are_uploaded_while_kernels_are_compiled_but_few_when_lanes_have
 ):
     order: list[str] = []
     begin, close = warming.WarmUp.order, warming._Lanes.close
-    compile_on, upload = warming._compile_on, Program._upload
+    compile_on, upload = warming._compile_on, ProgramMemory.allocate
     begun, go_on = threading.Event(), threading.Event()
 
     def made(self):
@@ -250,7 +250,7 @@ def test_weights_are_uploaded_while_kernels_are_compiled_but_few_when_lanes_have
         patched.setattr(warming.WarmUp, "order", made)
         patched.setattr(warming, "_compile_on", compiled)
         patched.setattr(warming._Lanes, "close", closed)
-        patched.setattr(Program, "_upload", uploaded)
+        patched.setattr(ProgramMemory, "allocate", uploaded)
         soon = replace(software._RUNTIME, soon_uploaded_bytes=1 << 20 if few else 0)
         patched.setattr(software, "_RUNTIME", soon)
         if lanes == "none":

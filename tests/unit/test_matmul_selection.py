@@ -188,13 +188,14 @@ LAYERS = {
 
 @pytest.mark.parametrize("device", ["amd", "nvidia", "webgpu-default"])
 @pytest.mark.parametrize("model", LAYERS)
-def test_products_of_models_fill_a_gpu_of_40_cores_without_another_dispatch(model: str, device: str) -> None:
+def test_products_of_models_fill_a_gpu_of_40_cores_and_only_long_sums_take_another_dispatch(model: str, device: str) -> None:
     work = {size: size.M * size.N * size.K * size.matrices * count for size, count in LAYERS[model].items()}
     full = 0
     for size in LAYERS[model]:
         tile, parts = products_of(device).tile_and_parts(Choice("tiled", ""), size, most_rows=128, most_parts=64)
-        assert parts == 1
-        tiles = size.matrices * -(-size.M // tile.rows) * -(-size.N // tile.columns)
+        # A product of 49 rows has 4 to 32 tiles, too few for 40 cores. Only a sum this long is worth another dispatch.
+        assert parts == 1 or (size.M, size.K) == (49, 4608)
+        tiles = parts * size.matrices * -(-size.M // tile.rows) * -(-size.N // tile.columns)
         full += work[size] * (tiles * tile.invocations // 32 >= 160)
     assert full >= 0.9 * sum(work.values())
 

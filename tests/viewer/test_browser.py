@@ -45,7 +45,7 @@ def test_a_page_opens(browser: Browser, page: Path) -> None:
         ),
         ({"view": "built", "select": "layer.1/norm"}, ["<h2>add</h2>", "layer.1/norm"]),
         ({"tab": "kernels"}, ["<table>", 'class="link"']),
-        ({"tab": "passes"}, ["fuse_elementwise", "element-wise operators of one shape read and write memory once"]),
+        ({"tab": "passes"}, ["fuse_elementwise", "one kernel computes element-wise operators of one shape"]),
         ({"search": "residual2", "view": "built"}, ['data-count="2"']),
         ({"search": "no such thing"}, ["nothing found"]),
         ({"kernel": "layer.0/softmax"}, ["<h2>layer.0/softmax</h2>", 'class="row" data-line="1"']),
