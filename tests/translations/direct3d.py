@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 SHARED_BYTES = 32768
 """The most workgroup memory of a shader."""
 
 _NEWER = re.compile(r"\b(?:u?int64_t\w*|half\d?|float16_t\w*|Wave[A-Z]\w+|dot4add\w+)\b")
 _SHARED = re.compile(r"^groupshared (?P<type>\w+) (?P<name>\w+)(?P<sides>(?:\[\d+\])*);", re.MULTILINE)
+_STRUCT = re.compile(r"^struct (?P<name>\w+) \{\n(?P<fields>.*?)^\};", re.MULTILINE | re.DOTALL)
+_FIELD = re.compile(r"^\s+(?P<type>\w+) \w+(?P<sides>(?:\[\d+\])*);", re.MULTILINE)
 _VECTOR = re.compile(r"^\s+(?:float|int|uint|bool)[2-4] (?P<name>\w+)(?P<sides>(?:\[\d+\])*)(?: =|;)", re.MULTILINE)
 _STORE = re.compile(r"^\s+(?P<name>[A-Za-z_]\w*)(?P<places>\[[^\n=]*\]) = ", re.MULTILINE)
 _TYPED_LOAD = re.compile(r"\bRWTexture\w+<")
@@ -25,7 +28,8 @@ def faults(hlsl: str, *, typed_loads: bool = False) -> list[str]:
     found = [f"shader model 5.1 does not have {name}" for name in dict.fromkeys(_NEWER.findall(hlsl))]
     if not typed_loads and _TYPED_LOAD.search(hlsl):
         found.append("not every device of Direct3D 12 loads texels of writable textures")
-    shared = {match["name"]: _bytes(match["type"], match["sides"]) for match in _SHARED.finditer(hlsl)}
+    structs = {match["name"]: match["fields"] for match in _STRUCT.finditer(hlsl)}
+    shared = {match["name"]: _bytes(match["type"], match["sides"], structs) for match in _SHARED.finditer(hlsl)}
     if sum(shared.values()) > SHARED_BYTES:
         found.append(f"workgroup memory has {sum(shared.values())} bytes; at most {SHARED_BYTES} are possible")
     # Variables of functions alone: FXC stores components of vectors in workgroup memory at any index.
@@ -50,8 +54,11 @@ def _places(text: str) -> list[str]:
     return places
 
 
-def _bytes(type_: str, sides: str) -> int:
-    """Return the size of a variable of scalars or vectors of 4 bytes per component."""
+def _bytes(type_: str, sides: str, structs: Mapping[str, str]) -> int:
+    """Return the size of a variable of scalars or vectors of 4 bytes per component, or of structures of these."""
+    count = math.prod(map(int, re.findall(r"\d+", sides)))
+    if type_ in structs:
+        return count * sum(_bytes(field["type"], field["sides"], structs) for field in _FIELD.finditer(structs[type_]))
     match = re.fullmatch(r"(?:float|int|uint|bool)(\d?)", type_)
     assert match, f"{type_} has no size here"
-    return 4 * int(match[1] or 1) * math.prod(map(int, re.findall(r"\d+", sides)))
+    return 4 * int(match[1] or 1) * count
