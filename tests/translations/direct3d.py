@@ -6,9 +6,6 @@ import math
 import re
 from collections.abc import Mapping
 
-SHARED_BYTES = 32768
-"""The most workgroup memory of a shader."""
-
 _NEWER = re.compile(r"\b(?:u?int64_t\w*|half\d?|float16_t\w*|Wave[A-Z]\w+|dot4add\w+)\b")
 _SHARED = re.compile(r"^groupshared (?P<type>\w+) (?P<name>\w+)(?P<sides>(?:\[\d+\])*);", re.MULTILINE)
 _STRUCT = re.compile(r"^struct (?P<name>\w+) \{\n(?P<fields>.*?)^\};", re.MULTILINE | re.DOTALL)
@@ -18,11 +15,13 @@ _STORE = re.compile(r"^\s+(?P<name>[A-Za-z_]\w*)(?P<places>\[[^\n=]*\]) = ", re.
 _TYPED_LOAD = re.compile(r"\bRWTexture\w+<")
 
 
-def faults(hlsl: str, *, typed_loads: bool = False) -> list[str]:
+def faults(hlsl: str, *, shared_bytes: int = 32768, typed_loads: bool = False) -> list[str]:
     """Return a sentence for each thing that FXC refuses, or that devices of Direct3D 12 need not have.
 
     Args:
         hlsl: the shader.
+        shared_bytes: the most workgroup memory of a shader. Devices of Direct3D 12 have 32,768 bytes; other devices that get
+            kernels of the same shader model may have more.
         typed_loads: whether the device loads texels of writable textures, as its software adapter does.
     """
     found = [f"shader model 5.1 does not have {name}" for name in dict.fromkeys(_NEWER.findall(hlsl))]
@@ -30,8 +29,8 @@ def faults(hlsl: str, *, typed_loads: bool = False) -> list[str]:
         found.append("not every device of Direct3D 12 loads texels of writable textures")
     structs = {match["name"]: match["fields"] for match in _STRUCT.finditer(hlsl)}
     shared = {match["name"]: _bytes(match["type"], match["sides"], structs) for match in _SHARED.finditer(hlsl)}
-    if sum(shared.values()) > SHARED_BYTES:
-        found.append(f"workgroup memory has {sum(shared.values())} bytes; at most {SHARED_BYTES} are possible")
+    if sum(shared.values()) > shared_bytes:
+        found.append(f"workgroup memory has {sum(shared.values())} bytes; at most {shared_bytes} are possible")
     # Variables of functions alone: FXC stores components of vectors in workgroup memory at any index.
     vectors = {match["name"]: match["sides"].count("[") for match in _VECTOR.finditer(hlsl)}
     for store in _STORE.finditer(hlsl):

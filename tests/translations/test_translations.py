@@ -67,7 +67,9 @@ def naga_refusals(naga: Naga, kernels: Collection[Text]) -> list[str]:
             refused.append(f"{kernel}: {error}")
             continue
         if model == FXC_MODEL:
-            faults = direct3d.faults(hlsl, typed_loads=caps_of(kernel.device).is_software)
+            caps = caps_of(kernel.device)
+            shared_bytes = caps.limit("max-compute-workgroup-storage-size")
+            faults = direct3d.faults(hlsl, shared_bytes=shared_bytes, typed_loads=caps.is_software)
             refused += [f"{kernel}: {fault}" for fault in faults]
     return refused
 
