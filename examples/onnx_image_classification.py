@@ -25,7 +25,7 @@ else:
 
 with source as model:
     image = model.inputs[0]
-    # The shorter side is scaled, the centre cut out, pixels are normalised by ImageNet's mean and deviation.
+    # The shorter side is scaled, the center cut out, pixels are normalized by ImageNet's mean and deviation.
     pixels = image_tensor(picture, image.shape, image.dtype, Preprocessing(normalization="imagenet"))
     (logits,) = model.run({image.name: pixels}).values()
     print("input:", pixels.dtype, pixels.shape)

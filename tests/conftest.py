@@ -152,8 +152,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--profiles",
         choices=("all", "rotate", "full"),
         default="all",
-        help="run tests that are repeated for device profiles for all of them (default), for the full one alone, or for the "
-        f"full one and of the others a share of 1 in {SHARES} that the commit picks",
+        help="run tests that are repeated for device profiles, modes and sizes for all of them (default), for the full profile "
+        f"alone, or for the full one and of the others a share of 1 in {SHARES} that the commit picks",
     )
     group.addoption(
         "--profile-share",
@@ -187,7 +187,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if no_device and item.get_closest_marker("device"):
             return False
         profile = profile_of(item.callspec.params.values()) if hasattr(item, "callspec") else None
-        return profiles == "all" or in_turn(item.nodeid, profile, share)
+        repeats = item.get_closest_marker("repeats") is not None
+        return profiles == "all" or in_turn(item.nodeid, profile, share, repeats=repeats)
 
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []

@@ -1,4 +1,4 @@
-"""Which of the tests that are repeated for every device profile run: all, or those of the full one and a share of the others.
+"""Which tests run of those that repeat others for other devices, modes and sizes: all of them, or a share.
 
 A share is a fixed part of these tests; the commit picks which, so that a run can be repeated and every test has its turn.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from tests.support import PROFILES
 
 SHARES = 6
-"""Into how many shares the tests of the profiles other than the full one are divided."""
+"""Into how many shares the tests of the profiles other than the full one, and tests marked `repeats`, are divided."""
 
 
 def profile_of(parameters: Iterable[object]) -> str | None:
@@ -24,15 +24,18 @@ def profile_of(parameters: Iterable[object]) -> str | None:
     return next((name for name in names if isinstance(name, str) and name in PROFILES), None)
 
 
-def in_turn(test: str, profile: str | None, share: int | None) -> bool:
+def in_turn(test: str, profile: str | None, share: int | None, *, repeats: bool = False) -> bool:
     """Return whether a test runs.
 
     Args:
         test: its name in full.
         profile: the profile it is repeated for; None where it is not.
         share: which of the shares has its turn, 1 to `SHARES`; None for no share, but the full profile alone.
+        repeats: whether it repeats another test in another mode, which its marker `repeats` says.
     """
-    return profile in (None, "full") or (share is not None and zlib.crc32(test.encode()) % SHARES == share - 1)
+    if profile in (None, "full") and not repeats:
+        return True
+    return share is not None and zlib.crc32(test.encode()) % SHARES == share - 1
 
 
 def share_of_today(repository: Path, shares: int = SHARES) -> tuple[int, str]:

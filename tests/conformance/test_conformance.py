@@ -62,7 +62,8 @@ def _ways() -> Iterator[ParameterSet]:
         constants = any(tensor.constant for tensor in case.inputs.values())
         for mode in MODES:
             if constants or not (mode.disabled_passes or mode.constants_as_inputs):
-                yield pytest.param(case, mode, id=f"{case.operator}: {case.name}-{mode.name}")
+                marks = [pytest.mark.repeats] if mode.disabled_passes or mode.constants_as_inputs else []
+                yield pytest.param(case, mode, id=f"{case.operator}: {case.name}-{mode.name}", marks=marks)
 
 
 @pytest.fixture(scope="module")

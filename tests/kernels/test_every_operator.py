@@ -64,6 +64,7 @@ def own_device(request: pytest.FixtureRequest) -> Iterator[Device]:
     device.close()
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("call", CALLS, ids=str)
 def test_tensors_larger_than_a_binding(own_device: Device, call: Call) -> None:
     device = own_device
@@ -82,6 +83,7 @@ def test_tensors_larger_than_a_binding(own_device: Device, call: Call) -> None:
     assert any(b.window or b.is_texture for b in bindings) or len(plan.dispatches) > 1, "nothing is tested"
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("name", sorted({call.name for call in CALLS}))
 def test_more_workgroups_than_a_grid_dimension_holds(own_device: Device, name: str) -> None:
     device = own_device

@@ -152,6 +152,7 @@ def test_the_interpreter_computes_what_the_device_does(device: Device, call: Cal
         assert_alike(array, wanted[name], device.caps.is_software)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("subgroup_size", [8, 16, 32, 64])
 @pytest.mark.parametrize(("call", "variant"), cases(), ids=lambda value: str(value) or "chosen")
 def test_kernels_for_hardware_compute_what_the_reference_does(call: Call, variant: str, subgroup_size: int) -> None:

@@ -30,11 +30,11 @@ def quantized_products(rows: int, K: int = 32, most: int = 127, zero: int | None
         scale, point = number(s, 0.02, shape=(1, 1)), s.constant(np.int8([[zero]]))
     rng = np.random.default_rng(2)
     steps = s.apply("cast", s.apply("quantizeLinear", x, scale, point), data_type="float32")
-    centred = s.apply("sub", steps, s.apply("cast", point, data_type="float32"))
+    centered = s.apply("sub", steps, s.apply("cast", point, data_type="float32"))
     results: dict[str, int] = {}
     for name, N in (("a", 12), ("b", 15)):
         weights = s.constant(rng.integers(-most, most + 1, (K, N)).astype(np.float32))
-        sums = s.apply("cast", s.apply("cast", s.apply("matmul", centred, weights), data_type="int32"), data_type="float32")
+        sums = s.apply("cast", s.apply("cast", s.apply("matmul", centered, weights), data_type="int32"), data_type="float32")
         results[name] = s.apply("add", s.apply("mul", sums, scale), s.constant(normal(N)))
     return s, s.graph(**results)
 
@@ -75,9 +75,9 @@ def test_other_products_stay_as_they_are(reason: str, rows: int, options: dict[s
     _, graph = quantized_products(rows, **options)
     after, _ = run_passes(graph, Target.of(caps_of("nvidia")))
     assert "quantizeLinear" not in [node.op for node in after.nodes], reason
-    assert "quantizeCentred" in [node.op for node in after.nodes]
+    assert "quantizeCentered" in [node.op for node in after.nodes]
 
 
 def test_software_adapters_multiply_floats(device: Device) -> None:
     _, graph = quantized_products(2)
-    assert "quantizeCentred" in [node.op for node in run_passes(graph, device.target)[0].nodes]
+    assert "quantizeCentered" in [node.op for node in run_passes(graph, device.target)[0].nodes]

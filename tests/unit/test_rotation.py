@@ -20,6 +20,14 @@ def test_shares_together_are_all_profiles_and_the_full_one_is_in_each() -> None:
     assert max(sizes) < 1.2 * min(sizes)
 
 
+def test_repeated_tests_have_their_turn_too() -> None:
+    for test in (f"test_{i}" for i in range(20)):
+        turns = [share for share in range(1, SHARES + 1) if in_turn(test, None, share, repeats=True)]
+        assert len(turns) == 1
+        assert turns == [share for share in range(1, SHARES + 1) if in_turn(test, "f16-only", share, repeats=True)]
+        assert not in_turn(test, None, None, repeats=True)
+
+
 def test_the_profile_of_a_test_is_that_of_its_parameters() -> None:
     class Mode:
         profile = "f16-only"

@@ -24,7 +24,7 @@ def transformer(context: wn.MLContext, layers: int, *, disabled_passes: tuple[st
         return builder.constant((SEED.standard_normal(shape) * 0.1).astype(np.float32))
 
     def normal(y: wn.MLOperand, label: str) -> wn.MLOperand:
-        apart = builder.sub(y, builder.reduce_mean(y, axes=[1], keep_dimensions=True), label=f"{label}/centre")
+        apart = builder.sub(y, builder.reduce_mean(y, axes=[1], keep_dimensions=True), label=f"{label}/center")
         variance = builder.reduce_mean(builder.mul(apart, apart), axes=[1], keep_dimensions=True, label=f"{label}/variance")
         scaled = builder.div(apart, builder.sqrt(builder.add(variance, number(1e-5))), label=f"{label}/scale")
         return builder.add(builder.mul(scaled, weights(WIDTH)), weights(WIDTH), label=label)

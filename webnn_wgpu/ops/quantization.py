@@ -232,7 +232,7 @@ The result counts steps from the zero point unless it is `scaled`.
 """
 
 QUANTIZE_CENTERED = OpDef(
-    name="quantizeCentred",
+    name="quantizeCentered",
     operands=(
         Operand(name="input", data_types=("float32",)),
         Operand(name="scale", data_types=("float32",)),
