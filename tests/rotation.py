@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.support import PROFILES
 
-SHARES = 6
+SHARES = 8
 """Into how many shares the tests of the profiles other than the full one, and tests marked `repeats`, are divided."""
 
 
