@@ -81,9 +81,10 @@ class Everywhere:
 
     @pytest.fixture(autouse=True)
     def _doctest_names(self, request: pytest.FixtureRequest) -> None:
-        """The names that examples in docstrings may use."""
+        """The names that examples may use, and a folder of their own, so that they can write files."""
         if not isinstance(request.node, pytest.DoctestItem):
             return
+        request.getfixturevalue("monkeypatch").chdir(request.getfixturevalue("tmp_path"))
         import numpy as np
 
         import webnn_wgpu as wn

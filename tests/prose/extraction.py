@@ -21,7 +21,10 @@ _LINK = re.compile(r"\]\([^)\s]+\)")
 
 _DOCSTRING_CODE = re.compile(r"^ *>>>.*?(?=\n\s*\n|\Z)|``?[^`\n]+``?", re.MULTILINE | re.DOTALL)
 
-_SECTION = re.compile(r"^( *)(Args|Attributes|Returns|Yields|Raises|Example|Examples|Numerics|Spec):.*$", re.MULTILINE)
+_SECTION = re.compile(r"^ *(?:Args|Attributes|Returns|Yields|Raises|Example|Examples|Numerics|Spec):.*$", re.MULTILINE)
+
+_ENTRY_NAMES = re.compile(r"^ +\*{0,2}[a-z_]\w*(?:, \*{0,2}[a-z_]\w*)*(?=: )", re.MULTILINE)
+"""Names of arguments and attributes before their text."""
 
 
 def _without(pattern: re.Pattern[str], text: str) -> str:
@@ -43,7 +46,8 @@ def of_markdown(text: str) -> str:
 
 def of_docstring(text: str) -> str:
     """Return the prose of a docstring."""
-    return _without(_SECTION, _without(_DOCSTRING_CODE, text))
+    prose = _without(_SECTION, _without(_DOCSTRING_CODE, text))
+    return _ENTRY_NAMES.sub(lambda match: re.sub(r"\w", "x", match[0]), prose)
 
 
 def docstrings(path: Path) -> Iterator[tuple[int, str]]:

@@ -49,17 +49,17 @@ _INNER = 3
 
 
 class MLGraphBuilder(WgslOperators, Operators):
-    """Describes a graph operator by operator; `build` compiles it.
+    """A graph under construction: methods add operators, and `build` compiles them.
 
-    Shapes and data types are checked, and known, at every call. A builder builds once; with `profile="2024"` it may build any
-    number of times with different outputs, and names of inputs are only compared when it builds.
+    Each call checks its operands and infers the shapes and data types of its results. A builder builds once. With
+    `profile="2024"` it may build any number of times with different outputs, and only `build` compares the names of inputs.
 
     Args:
-        context: where the graph will run.
+        context: the context that the graph will run on.
         profile: "2026", or "2024" for the rules of the April 2024 text.
 
     Attributes:
-        passes: what each optimisation pass did to the graph that `plan` planned last.
+        passes: the effect of each optimization pass on the graph that `plan` planned last.
 
     Raises:
         InvalidStateError: the context is lost.
@@ -119,11 +119,14 @@ class MLGraphBuilder(WgslOperators, Operators):
         """Declare an input of the graph.
 
         Args:
-            name: not empty, and unique within the builder.
-            descriptor: mapping with `dataType` and `shape`; or the shape, with `data_type` as third argument.
-            data_type: data type, where `descriptor` is a shape.
+            name: the name of the input, not empty and unique within the builder.
+            descriptor: a mapping with `dataType` and `shape`, or the shape with `data_type` as third argument.
+            data_type: the data type if `descriptor` is a shape.
             shape: the shape, by name, instead of `descriptor`.
             dtype: another name of `data_type`.
+
+        Returns:
+            An operand with the declared data type and shape.
 
         Raises:
             InvalidStateError: the builder has built, or its context is lost.
@@ -173,16 +176,19 @@ class MLGraphBuilder(WgslOperators, Operators):
         """Make a constant operand, in any of the specification's forms.
 
         Forms:
-            constant(descriptor, data): a tensor; `data` is copied unless it is a read-only array.
-            constant(data_type, value): a scalar; the value is rounded, and saturated, to the type.
-            constant(value, data_type="float32"): the same, as the 2024 text orders it.
-            constant(tensor): an `MLTensor` made by `MLContext.create_constant_tensor`.
-            constant(array, shape=None, dtype=None): a numpy array, with its own type unless another is named; or a list of
-                numbers, which is int64 if all are integers, else float32.
+            constant(descriptor, data): a tensor. The builder copies `data` unless it is a read-only array.
+            constant(data_type, value): a scalar. The value is rounded, and saturated, to the type.
+            constant(value, data_type="float32"): the same scalar, in the argument order of the 2024 text.
+            constant(tensor): an `MLTensor` of `MLContext.create_constant_tensor`.
+            constant(array, shape=None, dtype=None): a numpy array, with its own type unless `dtype` names another, or a list
+                of numbers. A list of integers alone is int64, any other list is float32.
             constant(start, end, step, data_type): the numbers start, start + step, ... below end.
 
         Constants may also be int4 or uint4, for `dequantize_linear`. Their data is an array of `ml_dtypes.int4` or
         `ml_dtypes.uint4`, or bytes (`bytes` or a uint8 array) of two elements each, the first in the low half.
+
+        Returns:
+            An operand with the constant's data type and shape.
 
         Raises:
             InvalidStateError: the builder has built, or its context is lost.
@@ -285,17 +291,19 @@ class MLGraphBuilder(WgslOperators, Operators):
         """Compile the operators that `outputs` depend on.
 
         Args:
-            outputs: name -> operand; an operand may stand under several names.
-            aliases: name of an output -> name of the input whose memory it is: the result of `ext.cache_update` on that
-                input, which nothing else reads. `dispatch` wants one tensor for both.
-            progress: called as `progress(done, total, what)`: with numbers of kernels and the name of the next one while
-                kernels are compiled, with bytes and "uploading weights" while weights are uploaded.
-            disabled_passes: names of optimisation passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
-            wide_float16: keep float16 values between operators as float32. Inputs, outputs and weights stay float16; nothing
-                is rounded on the way but what becomes whole numbers (`roundEven`, `floor`, `ceil`, `quantizeLinear`, casts to
-                integers). Values take twice the memory. Without effect on a graph with `aliases`.
-            tuning: what `MLGraph.tune` measured on this device, or a file of it: it is asked before the context's, the user's
-                and the package's own. False: none is asked, the heuristics choose.
+            outputs: name -> operand. An operand may have several names.
+            aliases: name of an output -> name of the input whose memory the output shares. The output must be the result of
+                `ext.cache_update` on that input, and the input must have no other consumer. `dispatch` takes one tensor for
+                both.
+            progress: a function that the build calls as `progress(done, total, what)`. During compilation the numbers count
+                kernels, and `what` names the next kernel. During the upload of weights they count bytes.
+            disabled_passes: names of optimization passes to leave out (`webnn_wgpu.passes.PASSES` lists them).
+            wide_float16: whether float16 values between operators are kept as float32. Inputs, outputs and weights stay
+                float16. Only values that become whole numbers are rounded: those of `roundEven`, `floor`, `ceil`,
+                `quantizeLinear` and casts to integers. Values take twice the memory. It has no effect on a graph with
+                `aliases`.
+            tuning: a result of `MLGraph.tune` on this device, or its file. It takes precedence over the measurements of the
+                context, the user and the package. False uses no measurements at all, so the heuristics choose.
 
         Returns:
             The compiled graph. All its memory is allocated and all its kernels are compiled.
@@ -327,17 +335,20 @@ class MLGraphBuilder(WgslOperators, Operators):
         wide_float16: bool = False,
         tuning: TuningSource = None,
     ) -> ExecutionPlan | None:
-        """Return what `build` would make of the same outputs, without making anything on the device.
+        """Return the plan that `build` would execute for the same outputs, without allocations on the device.
+
+        Like `build`, it ends the construction of the graph.
 
         Args:
-            outputs: name -> operand, as for `build`; the builder has built then.
+            outputs: name -> operand, as for `build`.
             aliases: as for `build`.
-            disabled_passes: names of optimisation passes to leave out.
+            disabled_passes: names of optimization passes to leave out.
             wide_float16: as for `build`.
             tuning: as for `build`.
 
         Returns:
-            The plan with its kernels, buffers and their sizes; None on the numpy reference. `passes` tells what each pass did.
+            The plan with its kernels, buffers and their sizes. None on the numpy reference. `passes` has the effect of each
+            pass.
 
         Raises:
             InvalidStateError, MLTypeError, OperationError, OutOfMemoryError: as `build` does.
@@ -362,7 +373,31 @@ class MLGraphBuilder(WgslOperators, Operators):
         wide_float16: bool = False,
         tuning: TuningSource = None,
     ) -> MLPromise[MLGraph]:
-        """Compile in the background and return a promise of what `build` returns; the builder has built at once."""
+        """Compile in the background and return a promise of the graph.
+
+        The builder counts as built at once, and refuses further calls.
+
+        Args:
+            outputs: name -> operand, as for `build`.
+            aliases: as for `build`.
+            progress: as for `build`. The compiling thread calls it.
+            disabled_passes: names of optimization passes to leave out.
+            wide_float16: as for `build`.
+            tuning: as for `build`.
+
+        Returns:
+            A promise that settles with the compiled graph.
+
+        Raises:
+            InvalidStateError, MLTypeError, OperationError, OutOfMemoryError: as `build` does, from the promise.
+
+        Example:
+            >>> promise = b.build_async({"y": b.sigmoid(x)})
+            >>> promise.result()
+            MLGraph(x: float32[2, 3] -> y: float32[2, 3])
+
+        Spec: https://www.w3.org/TR/webnn/#dom-mlgraphbuilder-build
+        """
 
         def start() -> MLPromise[MLGraph]:
             sources = sources_of(tuning, "build")
@@ -380,7 +415,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         disabled_passes: Collection[str],
         wide_float16: bool,
     ) -> Graph:
-        """Return the graph of what `outputs` depend on; from then on the builder has built."""
+        """Return the graph of the nodes that `outputs` depend on, and mark the builder as built."""
         self._check_can_build("build")
         fail = failing("build")
         if not isinstance(outputs, Mapping) or not outputs:  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed

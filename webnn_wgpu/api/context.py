@@ -47,9 +47,9 @@ logger = logging.getLogger("webnn_wgpu")
 
 
 class MLContext(Tensors, Interop, Textures, Recovery):
-    """A device (or the numpy reference), with the graphs and tensors that live on it; made by `ML.create_context`.
+    """A device (or the numpy reference) with its graphs and tensors. `ML.create_context` returns it.
 
-    Calls from several threads are serialised. A context is a context manager; leaving it destroys it.
+    Calls from several threads are serialized. A context is a context manager: the end of a `with` block destroys it.
 
     Example:
         >>> v = b.input("v", {"dataType": "float32", "shape": [3]})
@@ -69,7 +69,7 @@ class MLContext(Tensors, Interop, Textures, Recovery):
 
     @property
     def power_preference(self) -> MLPowerPreference:
-        """The power preference that was asked for."""
+        """The requested power preference."""
         return self._power_preference
 
     @property
@@ -79,29 +79,29 @@ class MLContext(Tensors, Interop, Textures, Recovery):
 
     @property
     def device_type(self) -> Literal["gpu", "cpu"]:
-        """The 2024 name of where graphs run: `gpu`, or `cpu` for software adapters and the numpy reference."""
+        """The kind of device by the 2024 text: `gpu`, or `cpu` for software adapters and the numpy reference."""
         return "gpu" if self.accelerated else "cpu"
 
     @property
     def caps(self) -> Caps:
-        """What the device can do."""
+        """The features, limits, subgroup size and identity of the device."""
         return self._backend.caps
 
     @property
     def device(self) -> Any:
-        """The `wgpu.GPUDevice` graphs run on; None on the numpy reference."""
+        """The `wgpu.GPUDevice` that graphs run on. None on the numpy reference."""
         return self._backend.device.gpu if isinstance(self._backend, DeviceBackend) else None
 
     @property
     def description(self) -> str:
-        """Adapter, driver and backend for people."""
+        """The names of adapter, driver and backend, as one text for people."""
         return self._backend.description
 
     def __repr__(self) -> str:
         return f"MLContext({self.description}{', lost' if self._loss.event.is_set() else ''})"
 
     def op_support_limits(self) -> MLOpSupportLimits:
-        """Return which data types and ranks every operator supports on this device.
+        """Return the data types and ranks that each operator supports on this device.
 
         Returns:
             A mapping with the specification's keys, also in snake_case: `preferredInputLayout`, `maxTensorByteLength`,
@@ -116,9 +116,12 @@ class MLContext(Tensors, Interop, Textures, Recovery):
         return op_support_limits(self.caps)
 
     def memory(self) -> MLMemory:
-        """Return what the context holds on its device, by owner, in bytes; on the numpy reference tensors alone.
+        """Return the bytes that the context occupies on its device, by owner. The numpy reference counts tensors alone.
 
-        Staging buffers that wait to be used again are the device's: contexts on one device count the same ones.
+        Idle staging buffers belong to the device: all contexts on one device count the same ones.
+
+        Returns:
+            A mapping of owner to size in bytes.
 
         Example:
             >>> with wn.ml.create_context(context.device) as own:
@@ -134,7 +137,16 @@ class MLContext(Tensors, Interop, Textures, Recovery):
             return MLMemory({**self._backend.memory(executables), **held}, borrowed)
 
     def backend_info(self) -> dict[str, Any]:
-        """Return what graphs run on, under pywebnn's keys."""
+        """Return the description of the backend and its adapter, under pywebnn's keys.
+
+        Returns:
+            A mapping with `backend`, `device`, `adapter`, `accelerated_available`, `compiled_features` and
+            `backend_available`.
+
+        Example:
+            >>> context.backend_info()["backend"]
+            'webgpu'
+        """
         backend = "reference" if self.device is None else "webgpu"
         return {
             "backend": backend,
@@ -199,9 +211,9 @@ class MLContext(Tensors, Interop, Textures, Recovery):
 
         Args:
             graph: a graph of this context.
-            inputs: every input by name; arrays of the input's data type and number of elements (the guide
-                `docs/start/first-graph.md` lists all accepted types).
-            outputs: arrays to fill, by name; a subset of the graph's outputs may be named. Default: all, in new arrays.
+            inputs: an array for each input, by name, with the input's data type and number of elements. The page
+                `docs/start/first-graph.md` lists all accepted types.
+            outputs: arrays to fill, by name, for all or some of the graph's outputs. None returns all in new arrays.
 
         Returns:
             A mapping of output name to array, in the outputs' data types and shapes.
@@ -221,7 +233,27 @@ class MLContext(Tensors, Interop, Textures, Recovery):
         inputs: Mapping[str, TensorData],
         outputs: Mapping[str, WritableArray | None] | None = None,
     ) -> MLPromise[MLComputeResult]:
-        """Submit a run like `compute` and return a promise of its result; the arrays must be left alone until then."""
+        """Submit a run like `compute`, and return a promise of its result.
+
+        The application must not change the arrays before the promise settles.
+
+        Args:
+            graph: a graph of this context.
+            inputs: an array for each input, as for `compute`.
+            outputs: arrays to fill, as for `compute`.
+
+        Returns:
+            A promise that settles with the result of `compute`.
+
+        Raises:
+            MLTypeError, InvalidStateError, OperationError: as `compute` does, from the promise.
+
+        Example:
+            >>> v = b.input("v", {"dataType": "float32", "shape": [3]})
+            >>> graph = b.build({"y": b.abs(v)})
+            >>> print(context.compute_async(graph, {"v": np.float32([-1, 0, 2])}).result()["y"])
+            [1. 0. 2.]
+        """
         return MLPromise[MLComputeResult].attempt(lambda: self._compute(graph, inputs, outputs))
 
     def _compute(self, graph: Any, inputs: Any, outputs: Any) -> MLPromise[MLComputeResult]:
@@ -255,12 +287,12 @@ class MLContext(Tensors, Interop, Textures, Recovery):
 
         Args:
             graph: a graph of this context.
-            inputs: a tensor for every input; data types and shapes must be equal.
-            outputs: a tensor for every output. No tensor may stand twice, except that an output which is an alias of an input
-                takes that input's.
+            inputs: a tensor for each input, with its data type and shape.
+            outputs: a tensor for each output, with its data type and shape. All tensors must be different ones, except that
+                an output with an alias takes the tensor of that input.
 
         Raises:
-            MLTypeError: names, types or ownership are wrong, or a tensor stands twice.
+            MLTypeError: names, types or ownership are wrong, or one tensor is given twice.
             MLTensorStateError: a tensor was destroyed.
             InvalidStateError: the graph was destroyed.
 
@@ -293,20 +325,20 @@ class MLContext(Tensors, Interop, Textures, Recovery):
     ) -> Iterator[tuple[int, int]]:
         """Run a long graph over tensors in several submits, one for each step of the iterator: `for _ in ...: draw_a_frame()`.
 
-        The first run measures: every kernel is a submit of its own, and is waited for. Later runs submit as many kernels at
-        once as take up the bound, and wait for none. Until the last step was taken, or the iterator closed, other runs of the
-        graph are refused, and what the outputs hold is not defined. What was encoded of the graph before must not be submitted
-        in between: it uses the same memory for intermediate results.
+        The first run measures each kernel in a submit of its own, and waits for it. Later runs fill each submit with kernels
+        up to the bound, and do not wait. The graph refuses other runs until the last step, or until the iterator is closed.
+        Until then, the contents of the outputs are undefined. Do not submit encoded runs of the same graph in between: they
+        use the same memory for intermediate values.
 
         Args:
             graph: a graph of this context.
-            inputs: a tensor for every input, as for `dispatch`.
-            outputs: a tensor for every output.
-            max_ms_per_submit: how long the kernels of one submit may take together, in milliseconds; a kernel that takes longer
-                has a submit of its own.
+            inputs: a tensor for each input, as for `dispatch`.
+            outputs: a tensor for each output, as for `dispatch`.
+            max_ms_per_submit: the maximum total time of the kernels of one submit, in milliseconds. A kernel that takes
+                longer has a submit of its own.
 
         Yields:
-            How many kernels have been submitted, and how many there are.
+            The number of submitted kernels, and the number of all kernels.
 
         Raises:
             MLTypeError, MLTensorStateError, InvalidStateError: as `dispatch` does, or the bound is not positive.

@@ -34,12 +34,12 @@ class MLGraph:
     """A graph that `MLGraphBuilder.build` compiled for one context.
 
     Attributes:
-        inputs: input name -> data type and shape; inputs that no output depends on are not among them.
+        inputs: input name -> data type and shape, for the inputs that an output depends on.
         outputs: output name -> data type and shape.
-        aliases: output name -> the input whose memory it is.
-        plan: kernels, buffers and dispatches, printable; None on the numpy reference.
-        passes: what each optimisation pass did.
-        source: the graph as it was built, before any pass.
+        aliases: output name -> name of the input whose memory the output shares.
+        plan: the execution plan: kernels, buffers and dispatches. `print` shows it. None on the numpy reference.
+        passes: the effect of each optimization pass.
+        source: the source graph, before any pass.
 
     Example:
         >>> graph = b.build({"y": b.relu(x)})
@@ -158,9 +158,9 @@ class MLGraph:
 
     @property
     def kernels(self) -> Kernels:
-        """The kernels that a run starts, by name and in order, with their sources; none on the numpy reference.
+        """The kernels of a run, by name and in order, with their sources. Empty on the numpy reference.
 
-        A kernel has the name that the plan and profiles call it by. Nothing runs for this.
+        Plan and profiles use the same names. The property runs nothing.
 
         Example:
             >>> graph = b.build({"y": b.relu(b.add(x, y, label="sum"))})
@@ -177,29 +177,29 @@ class MLGraph:
 
     @property
     def _executable(self) -> Executable:
-        """What runs: with files of overridden kernels that are watched as they are now."""
+        """The compiled program, after changed files of watched overrides have been installed."""
         if self._watched:
             self._reload()
         return self._installed
 
     def override(self, kernel: str, wgsl: str | os.PathLike[str], *, watch: bool = False) -> Kernel:
-        """Have later runs use a source of your own for one kernel, over the same bindings, uniforms and workgroups.
+        """Replace the source of one kernel in later runs, with the same bindings, uniforms and workgroups.
 
         Args:
             kernel: the kernel's name, or the label of an operator that one kernel computes.
-            wgsl: path of a file, or WGSL itself, with the entry point `main`. `graph.kernels[name].wgsl` is where to start.
-                For a kernel of your own (`wgsl_op`) the constants and names of data types that you gave are there as before.
-            watch: whether to look before each run if the file was saved since, and then to take what it holds now. Where that
-                does not compile there is a warning with file, line and column, and what was installed stays.
+            wgsl: the path of a file, or WGSL itself, with the entry point `main`. Start from `graph.kernels[name].wgsl`.
+                The constants and type names of an application's own kernel (`wgsl_op`) stay defined.
+            watch: whether each run first installs the file if it has changed. If the new source does not compile, a warning
+                names file, line and column, and the last valid source stays installed.
 
         Returns:
-            The kernel as it is now; `kernels` and `profile` tell that it is overridden.
+            The overridden kernel. `kernels` and `profile` mark it as overridden.
 
         Raises:
-            MLTypeError: no kernel is meant, or more than one; or what is to be watched is no file.
+            MLTypeError: the name matches no kernel or several, or `watch` is set for a source that is no file.
             OSError: the file cannot be read.
-            OperationError: the source does not compile, or binds something else: the message names file, line and column. What
-                was installed before stays.
+            OperationError: the source does not compile, or has other bindings. The message names file, line and column, and
+                the previous source stays installed.
             InvalidStateError: the graph was destroyed, the context lost, or a run in steps has not finished.
 
         Example:
@@ -244,10 +244,13 @@ class MLGraph:
                 self._watched[name] = now
 
     def restore(self, kernel: str | None = None) -> None:
-        """Undo `override`: of the kernel of that name, of those that compute the operator of that label, or of all.
+        """Undo `override` for one kernel, for the kernels of one operator, or for all kernels.
+
+        Args:
+            kernel: the kernel's name, or the label of an operator. None restores all kernels.
 
         Raises:
-            MLTypeError: no kernel is meant.
+            MLTypeError: the name matches no kernel.
             InvalidStateError: the graph was destroyed or the context lost.
         """
         self._context._check_graph(self, "restore")
@@ -261,10 +264,10 @@ class MLGraph:
             self._kernels = None
 
     def _take_overrides(self, other: MLGraph) -> None:
-        """Install the sources that are installed in a graph of the same operators, of another context.
+        """Install the overrides of a graph with the same operators on another context.
 
         Raises:
-            OperationError: a kernel is another one here, and so the source does not fit it.
+            OperationError: this device has another kernel, which the source does not fit.
         """
         for name, override in other._overrides.items():
             kernel, wanted = self.kernels.get(name), other.kernels[name].spec
@@ -279,22 +282,22 @@ class MLGraph:
             self._install(name, override)
 
     def profile(self, inputs: Mapping[str, TensorData], *, runs: int = 1, peak: Peak | None = None) -> GraphProfile:
-        """Run the graph and return how long each kernel took on the device, by the device's own timestamps.
+        """Run the graph and return the time of each kernel on the device, by the device's own timestamps.
 
-        Each kernel runs in a compute pass of its own for that, in a run beside the ordinary one whose wall time is told.
+        The timestamps come from separate runs with one compute pass for each kernel. The wall time is that of ordinary runs.
 
         Args:
-            inputs: every input by name, as `MLContext.compute` takes them.
-            runs: how often; times are medians.
-            peak: the most that the device can do, to hold kernels against; by default what `measured_peak` returns.
+            inputs: an array for each input, by name, as for `MLContext.compute`.
+            runs: the number of runs. Times are medians.
+            peak: the peak rates of the device, for comparison. None takes those of `measured_peak`.
 
         Returns:
-            The times, with what each kernel computes and why it was chosen, its bytes and operations per second, and what
-            bounds it; `print` shows them as a table. A device that was made without the feature "timestamp-query" gives no
-            times of kernels, only that of the run, and a note of it.
+            The times of the kernels, with their operators, the reasons for their choice, their bytes and operations per
+            second, and their limits. `print` shows them as a table. A device without the feature "timestamp-query" gives only
+            the time of the whole run, with a note.
 
         Raises:
-            MLTypeError: a missing or unknown name, a wrong data type or size; `runs` is not positive.
+            MLTypeError: a missing or unknown name, a wrong data type or size, or `runs` is not positive.
             InvalidStateError: the graph was destroyed or the context lost.
             OperationError: the device failed to run the graph.
 
@@ -306,20 +309,21 @@ class MLGraph:
         return profile_graph(self, inputs, runs, peak)
 
     def tune(self, *, save: bool = True, progress: Progress | None = None) -> Tuning:
-        """Measure the kernel variants that there are for the graph's operators, and keep which are the fastest.
+        """Measure the kernel variants of the graph's operators, and keep the fastest ones.
 
-        The variants of an operator, and those of their tiles, take turns on the device with its shapes and data types, and the
-        median times are compared; one whose results are not those of the usual variant is left out, with a warning. Graphs
-        that are built from then on use what was found, with `measured` as the reason; this one stays as it is. That takes
-        seconds for a small model, minutes for a large one: every variant must be compiled.
+        The variants and tiles of an operator take turns on the device with the operator's shapes and data types. The tuner
+        compares their median times. It excludes a variant whose results differ from those of the default variant, with a
+        warning. Later builds use the fastest variants, with `measured` as the reason. This graph keeps its kernels. Tuning
+        compiles every variant, so it takes seconds for a small model and minutes for a large one.
 
         Args:
-            save: whether to add it to the user's cache, where later contexts find it. Without, it is given to `build` as
-                `tuning`, or saved as a file with `Tuning.save`.
-            progress: called as `progress(done, total, what)`, with numbers of operators and the one that is measured next.
+            save: whether to add the measurements to the user's cache, which later contexts read. Otherwise pass them to
+                `build` as `tuning`, or write them to a file with `Tuning.save`.
+            progress: a function that tuning calls as `progress(done, total, what)`, with numbers of operators and the name
+                of the next operator.
 
         Returns:
-            What was measured; `print` shows it.
+            The measurements. `print` shows them.
 
         Raises:
             NotSupportedError: the context runs graphs in numpy.
@@ -350,30 +354,37 @@ class MLGraph:
         external_data: bool | None = None,
         minimum: Literal["iOS16", "iOS17", "iOS18"] | None = None,
     ) -> None:
-        """Write the graph as it was built, before any pass. The suffix tells the kind of file.
+        """Write the source graph to a file. The suffix of the path selects the format.
 
-        `.webnn` is a text and `.json` its JSON form, `.onnx` an ONNX model, `.mlpackage` a Core ML model, `.mjs` and `.js`
-        a JavaScript module for browsers with WebNN, `.html` a page that shows the graph, `.py` a program that builds it, and
-        `.dot` a drawing for Graphviz. The same graph gives the same bytes.
+        `.webnn` is a text and `.json` its JSON form. `.onnx` is an ONNX model, and `.mlpackage` a Core ML model. `.mjs` and
+        `.js` are JavaScript modules for browsers with WebNN. `.html` is a page that shows the graph, `.py` a program that
+        builds it, and `.dot` a drawing for Graphviz. The same graph gives the same bytes.
 
         Args:
-            path: the file.
-            quantized: of `.webnn` and `.json`: the file's remark that the graph is quantized.
-            weights: of `.webnn`, `.json`, `.mjs`, `.js` and `.py`: where constants are written. "auto", the default: those
-                above 1 KiB to files beside it; "weights": all but those of equal elements to `NAME.weights` and
-                `NAME.manifest.json`; "safetensors": these to `NAME.safetensors`; "inline": all in the file itself.
-            extensions: of `.webnn` and `.json`: what becomes of operators that WebNN does not have. "standard", the default:
-                they are composed of WebNN's operators; "keep": they are written as `x.NAME`; "error": they are refused.
-            operand_options: of `.webnn` and `.json`: "indices" to write operands in options as their numbers, for pywebnn 0.5.
-            opset: of `.onnx`: the version of the operator set; by default the lower one of 18 and 21 that is enough.
-            external_data: of `.onnx`: whether constants above 1 KiB are written to `NAME.onnx.data`; by default where the
-                model would have more than 1 GiB.
-            minimum: of `.mlpackage`: the oldest system that runs it; "iOS17" by default.
+            path: the file to write.
+            quantized: for `.webnn` and `.json`, whether the file declares the graph as quantized.
+            weights: for `.webnn`, `.json`, `.mjs`, `.js` and `.py`, the files of constants. "auto", the default, writes
+                constants above 1 KiB to separate files. "weights" writes all constants except those of equal elements to
+                `NAME.weights` and `NAME.manifest.json`, and "safetensors" writes the same ones to `NAME.safetensors`.
+                "inline" writes all constants to the file itself.
+            extensions: for `.webnn` and `.json`, the form of extension operators. "standard", the default, composes them of
+                WebNN's operators. "keep" writes them as `x.NAME`. "error" refuses them.
+            operand_options: for `.webnn` and `.json`, "indices" writes operands in options as numbers, for pywebnn 0.5.
+            opset: for `.onnx`, the version of the operator set. None takes the lower sufficient one of 18 and 21.
+            external_data: for `.onnx`, whether constants above 1 KiB are written to `NAME.onnx.data`. None writes them
+                there if the model would exceed 1 GiB.
+            minimum: for `.mlpackage`, the oldest system that runs it. None is "iOS17".
 
         Raises:
-            MLTypeError: a value that an option does not have.
-            NotSupportedError: another suffix, an option that the kind of file does not have, an operator that it cannot have,
-                or an extra of this package that is not installed.
+            MLTypeError: an option has an invalid value.
+            NotSupportedError: an unknown suffix, an option that the format does not have, an operator that the format cannot
+                express, or an extra of this package is not installed.
+
+        Example:
+            >>> from pathlib import Path
+            >>> b.build({"y": b.relu(x)}).save("relu.webnn")
+            >>> Path("relu.webnn").exists()
+            True
         """
         # The layers above are called by name: they use the public interface, this class included.
         import_module("webnn_wgpu.exporters.saving").save(
@@ -401,25 +412,30 @@ class MLGraph:
 
         Args:
             path: path of the file.
-            manifest_path: the manifest of a blob of weights; searched beside the file by default.
-            weights_path: the file of weights; searched beside the file by default.
-            context: where the graph will run; the default context by default.
+            manifest_path: the manifest of a blob of weights. None searches for it beside the file.
+            weights_path: the file of weights. None searches for it beside the file.
+            context: the context that the graph will run on. None is the default context.
             override_dims: sizes of the file's dynamic dimensions, by name.
 
         Returns:
-            The graph, compiled.
+            The compiled graph.
 
         Raises:
-            FileNotFoundError: no such file.
-            MLTypeError: a file that is wrong, or dynamic dimensions without a size. The message begins with file, line and
-                column. It is an OSError too.
+            FileNotFoundError: the file does not exist.
+            MLTypeError: the file is invalid, or a dynamic dimension has no size. The message begins with file, line and
+                column. The exception is an OSError too.
             NotSupportedError: an operator that the device cannot run, or the extra `webnn` is not installed.
+
+        Example:
+            >>> b.build({"y": b.relu(x)}).save("relu.webnn")
+            >>> wn.MLGraph.load("relu.webnn", context=context)
+            MLGraph(x: float32[2, 3] -> y: float32[2, 3])
         """
         loading = import_module("webnn_wgpu.frontends.loading")
         return loading.load_graph(path, manifest_path, weights_path, context=context, override_dims=override_dims)
 
     def destroy(self) -> None:
-        """Free everything the graph holds once queued work is done. Idempotent.
+        """Free the memory of the graph after the end of queued work. Further calls have no effect.
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlgraph-destroy
         """

@@ -1,7 +1,7 @@
 """The door to contexts and graphs for the debugger, the tests of kernels and other tools of this package.
 
-Contexts and graphs show users what the specification has. Tools need more: the device, the lock, the compiled program. They
-get it here and nowhere else, so that this module lists what a change of `MLContext` or `MLGraph` may break.
+Contexts and graphs show users the interface of the specification. Tools need more: the device, the lock, the compiled program.
+They get it here and nowhere else, so this module lists all that a change of `MLContext` or `MLGraph` may break.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ContextInternals:
 
     @property
     def backend(self) -> Backend:
-        """What runs the graphs: a device or the numpy reference."""
+        """The backend that runs the graphs: a device or the numpy reference."""
         return self.context._backend
 
     @property

@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 
 
 class MLDeviceTensor(MLTensor):
-    """A tensor with methods of its own; made by `MLContext.create_device_tensor`. It may be read, written and dispatched."""
+    """A tensor with methods of its own, from `MLContext.create_device_tensor`. It can be read, written and dispatched."""
 
     @property
     def device(self) -> Literal["gpu", "cpu"]:
-        """Where it is: "gpu", or "cpu" for software adapters and the numpy reference."""
+        """The kind of its device: "gpu", or "cpu" for software adapters and the numpy reference."""
         return self._context.device_type
 
     @property
     def backend(self) -> str:
-        """Adapter, driver and backend for people."""
+        """The names of adapter, driver and backend, as one text for people."""
         return self._context.description
 
     def write(self, data: TensorData) -> None:
-        """Write the whole tensor; raises like `MLContext.write_tensor`."""
+        """Write the whole tensor, with the errors of `MLContext.write_tensor`."""
         self._context.write_tensor(self, data)
 
     def read(self) -> Array:
-        """Read the whole tensor; raises like `MLContext.read_tensor`."""
+        """Read the whole tensor, with the errors of `MLContext.read_tensor`."""
         return self._context.read_tensor(self)
 
     def __repr__(self) -> str:
@@ -51,7 +51,7 @@ class MLDeviceTensor(MLTensor):
 
 
 class AsyncMLContext:
-    """A context whose tensor methods are coroutines; whatever else is asked of it, the context under it answers.
+    """A context whose tensor methods are coroutines. All other names are those of the context that it wraps.
 
     Args:
         context: the context.
@@ -74,12 +74,12 @@ class AsyncMLContext:
         *,
         dtype: DataTypeLike | None = None,
     ) -> MLTensor:
-        """Return a zero-filled tensor, readable and writable unless told otherwise."""
+        """Return a zero-filled tensor, readable and writable by default."""
         create: Callable[..., MLTensor] = self._context.create_tensor
         return create(shape, data_type, readable, writable, exportable_to_gpu, dtype=dtype)
 
     async def dispatch(self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]) -> None:
-        """Queue a run; raises like `MLContext.dispatch`."""
+        """Queue a run, with the errors of `MLContext.dispatch`."""
         self._context.dispatch(graph, inputs, outputs)
 
     @overload
@@ -87,13 +87,13 @@ class AsyncMLContext:
     @overload
     async def read_tensor_async(self, tensor: MLTensor, output: WritableArray) -> None: ...
     async def read_tensor_async(self, tensor: MLTensor, output: WritableArray | None = None) -> Array | None:
-        """Read a whole tensor; raises like `MLContext.read_tensor`."""
+        """Read a whole tensor, with the errors of `MLContext.read_tensor`."""
         if output is not None:
             return await self._context.read_tensor_async(tensor, output)
         return await self._context.read_tensor_async(tensor)
 
     async def write_tensor_async(self, tensor: MLTensor, data: TensorData) -> None:
-        """Queue a write of a whole tensor; raises like `MLContext.write_tensor`."""
+        """Queue a write of a whole tensor, with the errors of `MLContext.write_tensor`."""
         self._context.write_tensor(tensor, data)
 
     if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class AsyncMLContext:
             *,
             dtype: DataTypeLike | None = None,
         ) -> MLPromise[MLTensor]:
-            """Return a promise of what `MLContext.create_tensor` returns for the same arguments."""
+            """Return a promise of the tensor that `MLContext.create_tensor` returns for the same arguments."""
             ...
 
         createTensorAsync = create_tensor_async

@@ -33,7 +33,7 @@ class CallForm:
         annotations: all arguments and options with their types, as source text.
         required: names of arguments and operands without default.
         defaults: the defaults of options.
-        positional: the operands that are given by position; others are options.
+        positional: the operands that are given by position. Other operands are options.
         returns: the type of the result, as source text.
     """
 
@@ -49,7 +49,7 @@ class CallForm:
     returns: str
 
     def option(self, name: str) -> str | None:
-        """Return the Python name of an operand, argument or option that a file spells `name`; None for an unknown one."""
+        """Return the Python name of an operand, argument or option that a file spells `name`, or None for an unknown name."""
         plain = _plain(name)
         return next((n for n in (*self.operands, *self.annotations) if _plain(n) == plain), None)
 
@@ -145,7 +145,7 @@ LONGEST_NAME = 100
 
 
 def nearest(name: str, known: tuple[str, ...]) -> str:
-    """Return a hint that names what is most like `name`; "" if nothing is."""
+    """Return a hint with the known name that is most similar to `name`, or "" if none is similar."""
     if len(name) > LONGEST_NAME:
         return ""
     close = difflib.get_close_matches(name, known, 1, 0.6)

@@ -33,7 +33,7 @@ def call_site(depth: int) -> CallSite | None:
 
 
 def file_and_line(site: CallSite) -> str:
-    """Return a site as people know it: `model.py:12`; line 0 is one that Python's compiler did not tell."""
+    """Return a site as a text such as `model.py:12`. The line is 0 if Python's compiler did not record it."""
     if isinstance(site, str):
         return site
     code, instruction = site

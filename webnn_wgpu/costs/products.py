@@ -61,8 +61,8 @@ class ProductCosts(ABC):
             which reduces the occupancy.
         part_work: multiply-adds that the device makes while a second dispatch starts, which adds parts of sums.
         part_result_work: multiply-adds that it makes while a number is stored and read again.
-        gemv_rows: rows that the `gemv` kernel is better for than tiles, at most.
-        integer_rows: rows of quantized numbers that are multiplied as integers, at most; 0 for none.
+        gemv_rows: the maximum number of rows for which the `gemv` kernel is better than tiles.
+        integer_rows: the maximum number of rows of quantized numbers that are multiplied as integers. 0 for none.
     """
 
     lanes: int

@@ -46,13 +46,13 @@ def diff(
     it names the kernel with all its labels.
 
     Args:
-        graph: the graph; or a model that `load` returned, or its path, whose graphs are then compared one after the other.
-        feeds: every input by name, as `MLContext.compute` or `Model.run` takes them.
-        against: "reference", which is numpy; of an ONNX model also "onnxruntime", with which its nodes are compared one by one,
-            as they are without fusion; a context, on which the graph is compiled anew, without what overrides its
-            kernels; or another graph of the same operators, with the kernels it has: of another device, driver or variant.
-        folder: where files that reproduce what is wrong are written, one set for the first operator and one for the worst;
-            default a new folder among the system's temporary files.
+        graph: a graph, a model that `load` returned, or a model's path. The graphs of a model are compared one by one.
+        feeds: an array for each input, by name, as for `MLContext.compute` or `Model.run`.
+        against: the oracle. "reference" is numpy. "onnxruntime" compares the nodes of an ONNX model one by one, without
+            fusion. A context compiles the graph anew, without its overrides. Another graph of the same operators keeps its
+            own kernels, for example those of another device, driver or variant.
+        folder: the folder for repros, one for the first wrong operator and one for the worst. None creates a new folder
+            among the system's temporary files.
 
     Returns:
         The report. `first` is None if all results agree.

@@ -24,10 +24,10 @@ class OperatorDiff(Comparison):
         op: the name of the operator in the specification, or the names of several operators with a plus between them.
         labels: the operators of the source graph that it stands for, each once.
         kernels: names of the kernels that compute it, as `MLGraph.kernels` has them.
-        overridden: whether one of them is a source of the caller's.
-        output: which of its results the numbers are of: the one that is furthest off.
-        repro_path: of the first and of the worst that are wrong, a Python file that shows it on its own; else "".
-        places: the lines of a graph file that the operators come from; none for other graphs.
+        overridden: whether an `override` replaces one of the kernels.
+        output: the number of the result with the largest error, which the figures describe.
+        repro_path: a Python file that reproduces the error, for the first and for the worst wrong operator. Otherwise "".
+        places: the lines of a graph file that the operators come from. Empty for other graphs.
     """
 
     label: str

@@ -142,8 +142,8 @@ class Kernel:
         grid: the number of workgroups in x, y, z.
         spec: the template with its parameters.
         steps: of a fused kernel, the labels of the operators of each step of its expression.
-        places: the lines of a graph file that the operators come from; none for other graphs.
-        override: the source that stands in for it, if any.
+        places: the lines of a graph file that the operators come from. Empty for other graphs.
+        override: the source that replaces the kernel's own, or None.
     """
 
     name: str

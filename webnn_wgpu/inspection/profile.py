@@ -39,16 +39,16 @@ class KernelTime:
         name: the dispatch's name in the plan.
         kernel: the shader with its parameters.
         template: the template it is made from, `shaders/ops/<template>.wgsl.j2`.
-        variant: which of the template's or its family's variants; "" where there is but one.
-        labels: the operators of the source graph it computes, by label, else by name and number; each label once.
-        reason: why this kernel was chosen; of an overridden one, by what it is.
-        grid: workgroups in x, y, z.
+        variant: the variant of the template or its family, or "" if there is only one.
+        labels: the operators of the source graph that it computes, each once: the label, else name and number.
+        reason: the reason for the choice of this kernel. For an overridden kernel, the source of the override.
+        grid: the number of workgroups in x, y, z.
         microseconds: its time on the device.
         operations: arithmetic operations by the operators' definitions. Kernels that compute one operator together share its
             operations by their times. None where nothing is known of the kernel.
         touched_bytes: bytes that it reads and writes if it reads everything that it needs once.
         live_bytes: bytes of the intermediate values that are needed while it runs, its own results included.
-        places: the lines of a graph file that the operators come from; none for other graphs.
+        places: the lines of a graph file that the operators come from. Empty for other graphs.
     """
 
     name: str

@@ -357,7 +357,7 @@ class PhasedFilter(Packing):
         """Return the taps of all phases.
 
         Args:
-            array: the filter, [..., rows of taps, columns of taps, channels, output channels]; leading dimensions are 1.
+            array: the filter, [..., rows of taps, columns of taps, channels, output channels]. Leading dimensions are 1.
         """
         shape, (rows, columns), (down, right) = np.shape(array), self.taps, self.strides
         taps = np.reshape(array, (*self.kernel, *shape[-2:]))

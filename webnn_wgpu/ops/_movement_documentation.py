@@ -48,7 +48,7 @@ SPLIT = Documentation(
     },
     returns="A list of operands with the input's data type, in order.",
     raises=(
-        "The number does not divide the input's size along `axis`, the sizes do not add up to it, a size is 0, the axis is "
+        "The number does not divide the input's size along `axis`, or the sizes do not add up to it. A size is 0, the axis is "
         "not a dimension of the input"
     ),
     example="""

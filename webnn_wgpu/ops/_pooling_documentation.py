@@ -41,9 +41,9 @@ def pooling_documentation(name: str, summary: str, numerics: str) -> Documentati
             "`(padded - ((window - 1) * dilation + 1)) / stride + 1`, rounded."
         ),
         raises=(
-            "The rank is not 4, a list has another length, a window, stride or dilation is 0, a window does not fit into the "
-            "padded input, the output sizes are those of neither rounding, the layout or rounding is unknown, the data type "
-            "is not allowed"
+            "The rank is not 4, or a list has another length. A window, stride or dilation is 0, or a window does not fit into "
+            "the padded input. The output sizes are those of neither rounding. The layout or rounding is unknown, the data "
+            "type is not allowed"
         ),
         numerics=numerics,
         example=f"""

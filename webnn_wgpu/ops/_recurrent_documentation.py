@@ -61,7 +61,7 @@ GRU = Documentation(
         "step t of the input in every direction."
     ),
     raises=(
-        "Shapes do not fit, there are not two activations, an activation is softmax, an option is not allowed, data types "
+        "Shapes do not fit. There are not two activations, or an activation is softmax. An option is not allowed, data types "
         "differ or are not allowed"
     ),
     numerics=_NETWORK_NUMERICS,
@@ -129,7 +129,7 @@ LSTM = Documentation(
         "There, entry t belongs to step t of the input in every direction."
     ),
     raises=(
-        "Shapes do not fit, there are not three activations, an activation is softmax, an option is not allowed, data types "
+        "Shapes do not fit. There are not three activations, or an activation is softmax. An option is not allowed, data types "
         "differ or are not allowed"
     ),
     numerics=_NETWORK_NUMERICS,

@@ -337,7 +337,7 @@ OPS = (
             summary="ln(1 + exp(steepness * x)) / steepness.",
             numerics="Large elements do not overflow.",
             group=SMOOTH,
-            arguments={"steepness": "Finite; an option of the 2024 text."},
+            arguments={"steepness": "A finite number. It is an option of the 2024 text."},
             raises="An option is not finite",
             example=">>> b.softplus(x, steepness=2).shape\n(2, 3)",
             method=_ACTIVATION,

@@ -144,8 +144,8 @@ CONV2D = OpDef(
             "(taps - 1) * dilation - 1) // stride + 1`."
         ),
         raises=(
-            "The ranks are not 4, 4 and 1, the channels do not fit the groups or the filter, a list has another length, a "
-            "stride, a dilation or `groups` is 0, the filter does not fit into the padded input, a layout is unknown, data "
+            "The ranks are not 4, 4 and 1, or the channels do not fit the groups or the filter. A list has another length, or "
+            "a stride, a dilation or `groups` is 0. The filter does not fit into the padded input. A layout is unknown, data "
             "types differ or are not allowed"
         ),
         numerics=(

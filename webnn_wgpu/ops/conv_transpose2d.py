@@ -180,9 +180,9 @@ CONV_TRANSPOSE2D = OpDef(
             "(taps - 1) * dilation + 1 - padding + output_padding`."
         ),
         raises=(
-            "The ranks are not 4, 4 and 1, the channels do not fit the groups or the filter, a list has another length, a "
-            "stride, a dilation or `groups` is 0, an output padding or size is out of its range, the output has no pixels, "
-            "a layout is unknown, data types differ or are not allowed"
+            "The ranks are not 4, 4 and 1, or the channels do not fit the groups or the filter. A list has another length, or "
+            "a stride, a dilation or `groups` is 0. An output padding or size is out of its range, or the output has no "
+            "pixels. A layout is unknown, data types differ or are not allowed"
         ),
         numerics="Infinity or NaN in the filter also makes NaN of pixels that its tap does not reach.",
         example="""

@@ -180,7 +180,7 @@ UNARY = (
         "sqrt",
         "sqrt_f32(x)",
         np.sqrt,
-        Text(summary="Square root of each element.", numerics="NaN for negative elements; -0 stays -0."),
+        Text(summary="Square root of each element.", numerics="NaN for negative elements, except that -0 stays -0."),
         tolerance=1,
     ),
     unary("tan", "tan_f32(x)", np.tan, Text(summary="Tangent of each element.", numerics=_ANGLES), tolerance=4),

@@ -279,8 +279,8 @@ OPS = (
             },
             returns="An operand with the input's data type, and with its shape except for the two sizes.",
             raises=(
-                "The rank is not 4, a list has another length, a scale or size is not positive, a scale makes a size 0, an "
-                "axis is not a dimension or is repeated, the mode is unknown, the data type is not allowed"
+                "The rank is not 4, or a list has another length. A scale or size is not positive, or a scale makes a size 0. "
+                "An axis is not a dimension or is repeated. The mode is unknown, the data type is not allowed"
             ),
             numerics=(
                 "Output element o is read from the coordinate (o + 1/2) * input size / output size - 1/2. The coordinate "

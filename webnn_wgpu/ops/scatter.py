@@ -333,8 +333,8 @@ OPS = (
             },
             returns="An operand with the input's data type and shape.",
             raises=(
-                "There are more coordinates than the input has dimensions, the data type of the indices is not allowed, "
-                "the data type or shape of the updates is not allowed"
+                "The number of coordinates exceeds the number of dimensions of the input. The data type of the indices is not "
+                "allowed, the data type or shape of the updates is not allowed"
             ),
             numerics=f"{CLAMPED_INDICES} Of several updates of one slice, the last in row-major order wins on every device.",
             example="""

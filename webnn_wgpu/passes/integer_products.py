@@ -38,7 +38,7 @@ def _product(most_rows: int, r: Rewriter, node: Node) -> bool:
 
 
 def _quantized(r: Rewriter, centered: Node) -> tuple[int, int]:
-    """Return the integers of which a node subtracts the zero point, and that; once for all products that read them."""
+    """Return the integers and the zero point that a node subtracts from them. All products that read them share the result."""
     key = QUANTIZE_LINEAR.name, centered.outputs[0]
     x = centered.operands[0]
     ones = (1,) * len(r.shape(x))

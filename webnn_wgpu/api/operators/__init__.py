@@ -50,7 +50,7 @@ class Operators(
 
     @property
     def ext(self) -> Extensions:
-        """The extension operators: what importers and others need beyond the specification, as methods.
+        """The extension operators, as methods. Importers and applications need them beyond the specification.
 
         Example:
             >>> b.ext.bitwise_not(b.cast(x, "int32"))

@@ -1,4 +1,4 @@
-"""What the operator methods stand on: the one method a builder implements, and the check that operands are operands."""
+"""The base of the operator methods: the methods that a builder implements, and the check that operands are operands."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class OperatorMethods(ABC):
         Args:
             name: The specification's name, such as "argMax".
             operands: In the order of the definition, None for an optional one that is absent.
-            attrs: Arguments and options as given; None means absent.
+            attrs: Arguments and options as given. None means absent.
             label: The operator's name in messages.
 
         Raises:
@@ -70,7 +70,7 @@ class OperatorMethods(ABC):
     def _activate(
         self, name: str, input: MLOperand | MLOperatorOptions | None, options: Mapping[str, Any], label: str
     ) -> MLOperand | MLActivation:
-        """Add an activation operator; without an operand return an activation that adds it later.
+        """Add an activation operator, or return an activation that adds it later if there is no operand.
 
         Args:
             name: The specification's name.
@@ -84,7 +84,7 @@ class OperatorMethods(ABC):
 
 
 def require_operands(op: Signature, operands: Sequence[object], label: str) -> None:
-    """Raise MLTypeError unless all are operands; optional ones may be None."""
+    """Raise MLTypeError unless all are operands. Optional ones may be None."""
     for i, (name, given) in enumerate(zip(op.operand_names(len(operands)), operands, strict=True)):
         optional = not op.variadic and not op.operands[i].required
         if not (isinstance(given, MLOperand) or (given is None and optional)):

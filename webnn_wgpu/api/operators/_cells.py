@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._base import OperatorMethods
 
 Activations: TypeAlias = Iterable[Literal["relu", "sigmoid", "tanh"] | MLActivation]
-"""Names among relu, sigmoid, tanh; of the 2024 text, what a builder's activation methods return. They may be mixed."""
+"""Names among relu, sigmoid and tanh, or activations from the builder's methods, as in the 2024 text. They may be mixed."""
 
 _Linear: TypeAlias = "Callable[[MLOperand, MLOperand | None, MLOperand | None, str], MLOperand]"
 
@@ -27,7 +27,7 @@ _KINDS = {op.python_name: op.name for op in ACTIVATIONS.values()}
 def listed_activations(
     builder: OperatorMethods, op: OpDef, activations: Activations | None, label: str
 ) -> list[str | MLActivation] | None:
-    """Return activations as a list; None where they are absent.
+    """Return activations as a list, or None if they are absent.
 
     Raises:
         MLTypeError: They are no list, or an item is neither a name nor an activation that the operator can apply.

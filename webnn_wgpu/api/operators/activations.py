@@ -136,7 +136,7 @@ class SmoothActivations(OperatorMethods):
         Args:
             input: float32 or float16, with any shape. Without it the method returns an MLActivation.
             options: The options that follow, as one dictionary.
-            steepness: Finite; an option of the 2024 text.
+            steepness: A finite number. It is an option of the 2024 text.
             label: Name of the operator in errors, plans and debuggers.
 
         Returns:

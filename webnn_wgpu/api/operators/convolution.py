@@ -64,8 +64,8 @@ class ConvolutionOperators(OperatorForms):
             * dilation - 1) // stride + 1`.
 
         Raises:
-            MLTypeError: The ranks are not 4, 4 and 1, the channels do not fit the groups or the filter, a list has another
-                length, a stride, a dilation or `groups` is 0, the filter does not fit into the padded input, a layout is
+            MLTypeError: The ranks are not 4, 4 and 1, or the channels do not fit the groups or the filter. A list has another
+                length, or a stride, a dilation or `groups` is 0. The filter does not fit into the padded input. A layout is
                 unknown, data types differ or are not allowed, or an operand or activation belongs to another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 
@@ -152,9 +152,9 @@ class ConvolutionOperators(OperatorForms):
             1) * dilation + 1 - padding + output_padding`.
 
         Raises:
-            MLTypeError: The ranks are not 4, 4 and 1, the channels do not fit the groups or the filter, a list has another
-                length, a stride, a dilation or `groups` is 0, an output padding or size is out of its range, the output has no
-                pixels, a layout is unknown, data types differ or are not allowed, or an operand or activation belongs to
+            MLTypeError: The ranks are not 4, 4 and 1, or the channels do not fit the groups or the filter. A list has another
+                length, or a stride, a dilation or `groups` is 0. An output padding or size is out of its range, or the output
+                has no pixels. A layout is unknown, data types differ or are not allowed, or an operand or activation belongs to
                 another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 

@@ -181,8 +181,8 @@ class IndexingOperators(OperatorMethods):
             An operand with the input's data type and shape.
 
         Raises:
-            MLTypeError: There are more coordinates than the input has dimensions, the data type of the indices is not allowed,
-                the data type or shape of the updates is not allowed, or an operand belongs to another builder.
+            MLTypeError: The number of coordinates exceeds the number of dimensions of the input. The data type of the indices
+                is not allowed, the data type or shape of the updates is not allowed, or an operand belongs to another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 
         Numerics:

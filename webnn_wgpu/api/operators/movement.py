@@ -206,8 +206,8 @@ class MovementOperators(OperatorForms):
             A list of operands with the input's data type, in order.
 
         Raises:
-            MLTypeError: The number does not divide the input's size along `axis`, the sizes do not add up to it, a size is 0,
-                the axis is not a dimension of the input, or an operand belongs to another builder.
+            MLTypeError: The number does not divide the input's size along `axis`, or the sizes do not add up to it. A size is
+                0, the axis is not a dimension of the input, or an operand belongs to another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 
         Example:

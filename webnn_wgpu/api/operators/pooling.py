@@ -60,9 +60,9 @@ class PoolingOperators(OperatorMethods):
             / stride + 1`, rounded.
 
         Raises:
-            MLTypeError: The rank is not 4, a list has another length, a window, stride or dilation is 0, a window does not fit
-                into the padded input, the output sizes are those of neither rounding, the layout or rounding is unknown, the
-                data type is not allowed, or an operand belongs to another builder.
+            MLTypeError: The rank is not 4, or a list has another length. A window, stride or dilation is 0, or a window does
+                not fit into the padded input. The output sizes are those of neither rounding. The layout or rounding is
+                unknown, the data type is not allowed, or an operand belongs to another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 
         Numerics:
@@ -125,9 +125,9 @@ class PoolingOperators(OperatorMethods):
             / stride + 1`, rounded.
 
         Raises:
-            MLTypeError: The rank is not 4, a list has another length, a window, stride or dilation is 0, a window does not fit
-                into the padded input, the output sizes are those of neither rounding, the layout or rounding is unknown, the
-                data type is not allowed, or an operand belongs to another builder.
+            MLTypeError: The rank is not 4, or a list has another length. A window, stride or dilation is 0, or a window does
+                not fit into the padded input. The output sizes are those of neither rounding. The layout or rounding is
+                unknown, the data type is not allowed, or an operand belongs to another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 
         Numerics:
@@ -194,9 +194,9 @@ class PoolingOperators(OperatorMethods):
             / stride + 1`, rounded.
 
         Raises:
-            MLTypeError: The rank is not 4, a list has another length, a window, stride or dilation is 0, a window does not fit
-                into the padded input, the output sizes are those of neither rounding, the layout or rounding is unknown, the
-                data type is not allowed, or an operand belongs to another builder.
+            MLTypeError: The rank is not 4, or a list has another length. A window, stride or dilation is 0, or a window does
+                not fit into the padded input. The output sizes are those of neither rounding. The layout or rounding is
+                unknown, the data type is not allowed, or an operand belongs to another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 
         Numerics:
@@ -250,9 +250,9 @@ class PoolingOperators(OperatorMethods):
             An operand with the input's data type, and with its shape except for the two sizes.
 
         Raises:
-            MLTypeError: The rank is not 4, a list has another length, a scale or size is not positive, a scale makes a size 0,
-                an axis is not a dimension or is repeated, the mode is unknown, the data type is not allowed, or an operand
-                belongs to another builder.
+            MLTypeError: The rank is not 4, or a list has another length. A scale or size is not positive, or a scale makes a
+                size 0. An axis is not a dimension or is repeated. The mode is unknown, the data type is not allowed, or an
+                operand belongs to another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 
         Numerics:

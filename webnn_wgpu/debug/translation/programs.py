@@ -27,7 +27,7 @@ class LineProgram:
         Args:
             name: the program's name in messages.
             command: the program and its arguments.
-            folder: the working directory; None for that of this process.
+            folder: the working directory. None is the one of this process.
 
         Raises:
             OperationError: the process ended before it greeted.

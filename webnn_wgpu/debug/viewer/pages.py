@@ -81,11 +81,15 @@ def view(
 
     Args:
         graph: a graph, or a model that has been compiled.
-        path: file to write the page to.
-        profile: what `graph.profile` returned, to color the operators by their time; of a model a list, one for each graph.
-        diff: what `debug.diff` returned, to color them by their error in terms of what it may be; of a model a list, too.
+        path: the file to write the page to. None writes no file.
+        profile: a result of `graph.profile`, to color the operators by their time. A model takes one for each graph.
+        diff: a result of `debug.diff`, to color the operators by their error relative to the bound. A model takes one for
+            each graph.
         languages: languages besides WGSL that kernels are shown in, as in `translate`: `hlsl`, `msl`, `amd:navi21`.
-        title: what the page is called.
+        title: the title of the page.
+
+    Returns:
+        The page. Its attribute `html` is the text, and notebooks show it.
 
     Raises:
         MLTypeError: the model has no graph yet, there are not as many profiles as graphs, or a language is unknown.

@@ -1,4 +1,4 @@
-"""The record of a benchmark: the device, and the figures of each model. It is plain data and reads back what it writes."""
+"""The record of a benchmark: the device, and the figures of each model, as plain data that is written to JSON and read back."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class SlowKernel:
         shader: the template and its variant.
         operators: the first few operators that it computes.
         milliseconds: its time on the device.
-        peak_share: the share of the device's peak that it reaches; None where that is not known.
-        limit: the peak that bounds it: "memory", "arithmetic" or "neither"; "" where that is not known.
+        peak_share: the share of the device's peak that it reaches. None if it is not known.
+        limit: the peak that bounds it: "memory", "arithmetic" or "neither". "" if it is not known.
     """
 
     shader: str
@@ -43,10 +43,10 @@ class PeerFigures:
     """A model in another runtime.
 
     Attributes:
-        first_ms: loading, and the first run.
-        wall_ms: the median of a run.
-        difference: the largest difference from the expected results, as a part of the largest result; None where unknown.
-        note: why there are no figures, or what to know about them.
+        first_ms: the time of loading and of the first run, in milliseconds.
+        wall_ms: the median time of a run, in milliseconds.
+        difference: the largest difference from the expected results, as a part of the largest result. None if unknown.
+        note: the reason why there are no figures, or a remark on them.
     """
 
     first_ms: float | None = None
@@ -57,27 +57,27 @@ class PeerFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFigures:
-    """What a model takes.
+    """The times, counts and memory of a model on the device.
 
     Attributes:
-        name: the model.
-        description: the same for people.
-        load_ms: reading and compiling it.
-        first_run_ms: the first run behind that.
+        name: the name of the model.
+        description: the description of the model for people.
+        load_ms: the time to read and compile the model, in milliseconds.
+        first_run_ms: the time of the first run after that, in milliseconds.
         runs: the number of timed runs.
-        wall_ms: the median of a run, from inputs in numpy to outputs in numpy.
-        best_ms: the shortest run.
-        gpu_ms: all kernels of a run by the device's clock; None where it has none.
-        dispatches: kernels that a run starts.
-        shaders: different ones among them.
-        operations: arithmetic operations of a run by definition of its operators.
+        wall_ms: the median time of a run, from inputs in numpy to outputs in numpy, in milliseconds.
+        best_ms: the time of the shortest run, in milliseconds.
+        gpu_ms: the time of all kernels of a run by the device's clock, in milliseconds. None without such a clock.
+        dispatches: the number of kernels of a run.
+        shaders: the number of different kernels among them.
+        operations: the arithmetic operations of a run by definition of its operators.
         device_bytes: memory of the device for constants, intermediate values, inputs and outputs.
         slowest: the kernels that take the most time.
-        difference: the largest difference from the expected results, as a part of the largest result; None where unknown.
-        tuned_ms: the median of a run with the fastest measured variants; None where nothing was tuned.
-        tuned: operators for which another variant than the costs' choice is the fastest; None where nothing was tuned.
-        peers: the same model in other runtimes.
-        error: why there are no figures; else "".
+        difference: the largest difference from the expected results, as a part of the largest result. None if unknown.
+        tuned_ms: the median time of a run with the fastest measured variants, in milliseconds. None without tuning.
+        tuned: the number of operators whose fastest variant is not the choice of the costs. None without tuning.
+        peers: the figures of the same model in other runtimes, by name.
+        error: the reason why there are no figures, otherwise "".
     """
 
     name: str
@@ -101,7 +101,7 @@ class ModelFigures:
 
     @property
     def gflop_per_s(self) -> float | None:
-        """Billions of operations per second while kernels run; None where the device has no clock."""
+        """Billions of operations per second while kernels run. None if the device has no clock."""
         return self.operations / self.gpu_ms / 1e6 if self.gpu_ms else None
 
 
@@ -110,10 +110,10 @@ class Conformance:
     """Conformance cases that ran on the device.
 
     Attributes:
-        passed: cases with the expected results.
-        failed: the others: name -> what is wrong.
-        not_run: cases that the time did not suffice for.
-        seconds: the time that they took.
+        passed: the number of cases with the expected results.
+        failed: name of a failed case -> the error.
+        not_run: the number of cases that did not run for lack of time.
+        seconds: the time of all cases, in seconds.
     """
 
     passed: int
@@ -124,18 +124,18 @@ class Conformance:
 
 @dataclass(frozen=True, kw_only=True)
 class SuiteRecord:
-    """Everything that one run of the benchmark found.
+    """The results of one run of the benchmark.
 
     Attributes:
         when: the time in UTC.
         device: the adapter's identity, its features and limits.
         versions: versions of the software.
         processor: the machine and the number of its processors.
-        load: the load of the machine at the start, where the system tells.
-        target: the kind of device that `WEBNN_WGPU_TARGET` names; else "".
-        peak: the most that the device can do; None where it could not be measured.
+        load: the load of the machine at the start. None if the system does not report it.
+        target: the kind of device that `WEBNN_WGPU_TARGET` names, otherwise "".
+        peak: the measured peak rates of the device. None if the measurement failed.
         models: the figures of each model.
-        conformance: conformance cases, where they were run.
+        conformance: the results of conformance cases. None if they did not run.
         variants: milliseconds of measured kernel variants, by operator with shapes and data types.
     """
 

@@ -92,12 +92,12 @@ class LoadedGraph:
 
 
 def measure(name: str, description: str, load: Loader, seconds: float) -> ModelFigures:
-    """Load a model, run it for some time, and return its figures; an error of the package is among them.
+    """Load a model, run it for some time, and return its figures. The figures include an error of the package.
 
     Args:
         name: the model's name.
-        description: the same for people.
-        load: compiles it.
+        description: the description of the model for people.
+        load: compiles the model.
         seconds: the time for its runs. A run that takes longer is repeated a few times nevertheless.
     """
     begin = time.perf_counter()
@@ -134,11 +134,11 @@ def measure(name: str, description: str, load: Loader, seconds: float) -> ModelF
 
 
 def tuned(figures: ModelFigures, load: Loader, seconds: float, progress: Progress | None) -> tuple[ModelFigures, Tuning | None]:
-    """Tune a model; return its figures with what that gains, and the tuning, None where it failed.
+    """Tune a model, and return its figures with the gain, and the tuning. The tuning is None if it failed.
 
     Args:
         figures: the figures of the model.
-        load: compiles it.
+        load: compiles the model.
         seconds: the time for its runs.
         progress: called as `MLGraph.tune` calls it. An exception that it raises ends the measurement.
     """

@@ -19,7 +19,7 @@ FloatType: TypeAlias = Literal["float32", "float16"]
 
 
 class RandomNetwork:
-    """A network that is being built: layers with random weights, which keep the scale of what passes through them.
+    """A network under construction: layers with random weights that keep the scale of their inputs.
 
     Attributes:
         builder: the builder of its graph.
@@ -63,7 +63,7 @@ class RandomNetwork:
         return self.builder.conv2d(x, taps, bias=bias, padding=[pad] * 4, strides=[stride] * 2, groups=groups)
 
     def attention(self, x: MLOperand, heads: int, *, past: int = 0, name: str = "") -> MLOperand:
-        """Add self-attention; with a number of past tokens, over their keys and values too, which are inputs."""
+        """Add self-attention. With past tokens, it includes their keys and values, which are inputs of the graph."""
         b = self.builder
         rows, width = x.shape[-2:]
 

@@ -58,7 +58,7 @@ def run_suite(
         record: the record so far.
         jobs: the models.
         seconds: the time for the runs of each.
-        tune_until: the time by `time.monotonic` at which tuning ends, finished or not; None tunes nothing.
+        tune_until: the time by `time.monotonic` at which tuning ends, finished or not. None tunes nothing.
         tell: called with the name of the model that is measured next.
     """
     for job in jobs:

@@ -42,9 +42,9 @@ class Extensions(
     ScatterExtensions,
     SortingExtensions,
 ):
-    """Operators that are not of the specification. They are checked, fused and run as the others are.
+    """Operators beyond the specification. The builder checks and fuses them like WebNN's operators.
 
-    What their methods return are operands of the builder they belong to. Methods also go by camelCase names.
+    The methods return operands of the same builder. Each method also has its camelCase name.
 
     Args:
         builder: The builder that the operators are added to.

@@ -1,4 +1,4 @@
-"""What the methods of extension operators stand on."""
+"""The base of the methods of extension operators."""
 
 from __future__ import annotations
 
