@@ -30,7 +30,7 @@ class MLActivation:
         >>> b.clamp(min_value=0, max_value=6)
         MLActivation(clamp, min_value=0, max_value=6)
 
-    Spec: https://www.w3.org/TR/2024/CRD-webnn-20240413/#api-mlactivation
+    Spec: https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlactivation
     """
 
     __slots__ = ("builder", "kind", "label", "options")
@@ -39,7 +39,21 @@ class MLActivation:
         self.builder, self.kind, self.options, self.label = builder, kind, dict(options), label
 
     def apply(self, operand: MLOperand) -> MLOperand:
-        """Add the activation of `operand` to the builder's graph and return its result."""
+        """Add the activation of an operand to the builder's graph, and return its result.
+
+        Args:
+            operand: the operand, of the same builder.
+
+        Returns:
+            An operand with the data type and shape of `operand`.
+
+        Raises:
+            MLTypeError: the operator does not accept the operand, or the operand belongs to another builder.
+
+        Example:
+            >>> b.clamp(min_value=0, max_value=6).apply(x)
+            MLOperand(float32[2, 3])
+        """
         method = getattr(self.builder, self.kind)
         return method(operand, **self.options, label=self.label)
 

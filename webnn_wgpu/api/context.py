@@ -158,7 +158,11 @@ class MLContext(Tensors, Interop, Textures, Recovery):
         }
 
     def convert_to_onnx(self, graph: MLGraph, output_path: str | os.PathLike[str]) -> None:
-        """Write a graph as an ONNX file, as `MLGraph.save` does for paths that end in `.onnx`.
+        """Write a graph as an ONNX file, as `MLGraph.save` does for paths that end in `.onnx`. The name is pywebnn's.
+
+        Args:
+            graph: a graph of this context.
+            output_path: the file to write.
 
         Raises:
             NotSupportedError: an operator that ONNX does not have, or the extra `onnx` is not installed.
@@ -167,7 +171,11 @@ class MLContext(Tensors, Interop, Textures, Recovery):
         import_module("webnn_wgpu.exporters.saving").save(graph, output_path, kind="onnx")
 
     def convert_to_coreml(self, graph: MLGraph, output_path: str | os.PathLike[str]) -> None:
-        """Write a graph as a Core ML package, as `MLGraph.save` does for paths that end in `.mlpackage`.
+        """Write a graph as a Core ML package, as `MLGraph.save` does for paths that end in `.mlpackage`. The name is pywebnn's.
+
+        Args:
+            graph: a graph of this context.
+            output_path: the package to write.
 
         Raises:
             NotSupportedError: an operator that Core ML does not have, or the extra `coreml` is not installed.
@@ -176,7 +184,15 @@ class MLContext(Tensors, Interop, Textures, Recovery):
         import_module("webnn_wgpu.exporters.saving").save(graph, output_path, kind="coreml")
 
     def execute_with_coreml(self, graph: MLGraph, *_arguments: Any) -> NoReturn:
-        """Raise NotSupportedError: pywebnn runs a graph by Core ML here, this package runs graphs on WebGPU."""
+        """Raise NotSupportedError. In pywebnn the method runs a graph by Core ML, but this package runs graphs on WebGPU.
+
+        Args:
+            graph: a graph of this context.
+            *_arguments: pywebnn's further arguments.
+
+        Raises:
+            NotSupportedError: always. The hint names `compute`.
+        """
         raise NotSupportedError(
             "graphs do not run on Core ML", operator="execute_with_coreml", got=repr(graph), hint="Use compute."
         )
@@ -184,17 +200,41 @@ class MLContext(Tensors, Interop, Textures, Recovery):
     def dispatch_with_host_tensors(
         self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]
     ) -> None:
-        """Queue a run: pywebnn's name of `dispatch`."""
+        """Queue a run: pywebnn's name of `dispatch`, with the same errors.
+
+        Args:
+            graph: a graph of this context.
+            inputs: a tensor for each input, as for `dispatch`.
+            outputs: a tensor for each output, as for `dispatch`.
+        """
         self.dispatch(graph, inputs, outputs)
 
     def dispatch_with_device_tensors(
         self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]
     ) -> None:
-        """Queue a run: pywebnn's name of `dispatch`."""
+        """Queue a run: pywebnn's name of `dispatch`, with the same errors.
+
+        Args:
+            graph: a graph of this context.
+            inputs: a tensor for each input, as for `dispatch`.
+            outputs: a tensor for each output, as for `dispatch`.
+        """
         self.dispatch(graph, inputs, outputs)
 
     def create_graph_builder(self, profile: Literal["2026", "2024"] = "2026") -> MLGraphBuilder:
-        """Return a new `MLGraphBuilder` for this context."""
+        """Return a new `MLGraphBuilder` for this context. The name is pywebnn's.
+
+        Args:
+            profile: "2026", or "2024" for the rules of the April 2024 text.
+
+        Raises:
+            InvalidStateError: the context is lost.
+            MLTypeError: an unknown profile.
+
+        Example:
+            >>> context.create_graph_builder().constant("float32", 2)
+            MLOperand(float32[])
+        """
         from .builder import MLGraphBuilder
 
         return MLGraphBuilder(self, profile=profile)
@@ -222,6 +262,12 @@ class MLContext(Tensors, Interop, Textures, Recovery):
             MLTypeError: a missing or unknown name, a wrong data type or size, a graph of another context.
             InvalidStateError: the graph was destroyed or the context lost.
             OperationError: the device failed to run the graph.
+
+        Example:
+            >>> v = b.input("v", {"dataType": "float32", "shape": [3]})
+            >>> graph = b.build({"y": b.exp(v)})
+            >>> print(context.compute(graph, {"v": [0, 0, 0]})["y"])
+            [1. 1. 1.]
 
         Spec: https://www.w3.org/TR/2024/CRD-webnn-20240415/#api-mlcontext-compute
         """
@@ -368,7 +414,7 @@ class MLContext(Tensors, Interop, Textures, Recovery):
     # end ----------------------------------------------------------------------------------------------------------
 
     def destroy(self) -> None:
-        """Lose the context: `lost` settles, and every graph and tensor of it is destroyed. Idempotent.
+        """Lose the context: `lost` settles, and all its graphs and tensors are destroyed. Further calls have no effect.
 
         Spec: https://www.w3.org/TR/webnn/#dom-mlcontext-destroy
         """

@@ -97,7 +97,10 @@ class MLGraph:
     # pywebnn's ------------------------------------------------------------------------------------------------------
 
     def debug_operand(self, index: int) -> str:
-        """Return one line about an operand: inputs are counted first, then constants, then results.
+        """Return a line that describes an operand. The method is pywebnn's.
+
+        Args:
+            index: the number of the operand. Inputs count first, then constants, then results.
 
         Example:
             >>> graph = b.build({"y": b.relu(x)})
@@ -252,6 +255,13 @@ class MLGraph:
         Raises:
             MLTypeError: the name matches no kernel.
             InvalidStateError: the graph was destroyed or the context lost.
+
+        Example:
+            >>> graph = b.build({"y": b.neg(x)})
+            >>> _ = graph.override("neg_0", graph.kernels["neg_0"].wgsl)
+            >>> graph.restore("neg_0")
+            >>> graph.kernels["neg_0"].overridden
+            False
         """
         self._context._check_graph(self, "restore")
         with self._context._lock:

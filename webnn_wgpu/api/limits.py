@@ -1,4 +1,4 @@
-"""`op_support_limits`: which data types and ranks every operator supports on a device."""
+"""`op_support_limits`: the data types and ranks that each operator supports on a device."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ from ..ops._def import OpDef
 
 
 class MLOpSupportLimits(dict[str, Any]):
-    """A dictionary with the specification's camelCase keys that also answers to their snake_case forms.
+    """A dictionary with the specification's camelCase keys that also accepts their snake_case forms.
 
-    >>> limits = MLOpSupportLimits(rankRange=[0, 8])
-    >>> limits["rank_range"], "rank_range" in limits, list(limits)
-    ([0, 8], True, ['rankRange'])
+    Example:
+        >>> limits = MLOpSupportLimits(rankRange=[0, 8])
+        >>> limits["rank_range"], "rank_range" in limits, list(limits)
+        ([0, 8], True, ['rankRange'])
+
+    Spec: https://www.w3.org/TR/webnn/#dictdef-mlopsupportlimits
     """
 
     def __missing__(self, key: str) -> Any:
@@ -30,7 +33,12 @@ class MLOpSupportLimits(dict[str, Any]):
         return super().__contains__(key) or any(snake_case(own) == key for own in self)
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return the value of a key in either spelling, or `default`."""
+        """Return the value of a key, or a default.
+
+        Args:
+            key: the key, in camelCase or snake_case.
+            default: the result for an absent key.
+        """
         return self[key] if key in self else default
 
 

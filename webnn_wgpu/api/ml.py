@@ -77,6 +77,11 @@ class ML:
             NotSupportedError: there is no adapter. The message names the packages to install.
             MLTypeError: an option or value is unknown, or `device_type` contradicts `accelerated`.
 
+        Example:
+            >>> with wn.ml.create_context(backend="reference") as exact:
+            ...     print(exact.accelerated)
+            False
+
         Spec: https://www.w3.org/TR/webnn/#api-ml-createcontext
         """
         fail = failing("create_context")
@@ -114,7 +119,25 @@ class ML:
         device_or_options: GPUDevice | MLContextOptions | MLPowerPreference | None = None,
         **options: Unpack[MLContextOptions],
     ) -> MLPromise[MLContext]:
-        """Return a promise of the result of `create_context` for the same arguments."""
+        """Return a promise of the result of `create_context`.
+
+        Args:
+            device_or_options: as for `create_context`.
+            **options: the keyword arguments of `create_context`.
+
+        Returns:
+            A promise that settles with the context.
+
+        Raises:
+            NotSupportedError, MLTypeError: as `create_context` does, from the promise.
+
+        Example:
+            >>> with wn.ml.create_context_async(backend="reference").result() as exact:
+            ...     print(exact.device_type)
+            cpu
+
+        Spec: https://www.w3.org/TR/webnn/#api-ml-createcontext
+        """
         return MLPromise[MLContext].in_background(lambda: self.create_context(device_or_options, **options))
 
     if TYPE_CHECKING:

@@ -42,6 +42,15 @@ def optimize_process(
         heap_trimming: glibc returns freed memory to the system (`malloc_trim`) after each kernel that llvmpipe compiles, and
             while it compiles. Gain: 7 to 20 MB on two processors at the peak of a first run. Price: the whole heap is locked
             and searched each time, and other code that has freed memory asks the system for it again.
+
+    Example:
+        A program that only runs models allows everything:
+
+            optimize_process()
+
+        A program with other users of OpenGL in the process keeps that:
+
+            optimize_process(without_opengl=False)
     """
     options = ProcessOptions(
         lazy_modules=lazy_modules,

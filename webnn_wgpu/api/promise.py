@@ -33,14 +33,30 @@ class MLPromise(Generic[T]):
 
     @classmethod
     def resolved(cls, value: T) -> MLPromise[T]:
-        """Return a promise that has its result already."""
+        """Return a promise that has its result already.
+
+        Args:
+            value: the result.
+
+        Example:
+            >>> MLPromise.resolved(20).done()
+            True
+        """
         promise = cls(lambda: value)
         promise.result()
         return promise
 
     @classmethod
     def attempt(cls, call: Callable[[], MLPromise[T]]) -> MLPromise[T]:
-        """Return the promise of `call`, or a promise that raises the error of `call`."""
+        """Return the promise of a call, or a promise that raises the error of the call.
+
+        Args:
+            call: returns a promise, or raises an error.
+
+        Example:
+            >>> MLPromise.attempt(lambda: MLPromise.resolved(20)).result()
+            20
+        """
         try:
             return call()
         except Exception as error:
@@ -50,7 +66,15 @@ class MLPromise(Generic[T]):
 
     @classmethod
     def in_background(cls, work: Callable[[], T]) -> MLPromise[T]:
-        """Run `work` in a thread of its own and return a promise of its result."""
+        """Run a function in a thread of its own, and return a promise of its result.
+
+        Args:
+            work: the function. The promise raises its exceptions.
+
+        Example:
+            >>> MLPromise.in_background(lambda: 4 * 5).result()
+            20
+        """
         outcome: list[tuple[T | None, BaseException | None]] = []
         finished = threading.Event()
 
@@ -77,7 +101,7 @@ class MLPromise(Generic[T]):
         return ready is None or ready()
 
     def result(self) -> T:
-        """Wait for the result and return it. A wait that is interrupted may be taken up again.
+        """Wait for the result and return it. After an interrupt, a second call continues the wait.
 
         Raises:
             Exception: the error of the call.
@@ -105,7 +129,15 @@ class MLPromise(Generic[T]):
     ) -> MLPromise[U]:
         """Return a promise of `on_fulfilled(result)`, or of `on_rejected(error)`.
 
-        The callback runs when the new promise is waited for. If it returns a promise, the new one has that one's result.
+        The callback runs during the wait for the new promise. If it returns a promise, the new promise has the same result.
+
+        Args:
+            on_fulfilled: a function of the result.
+            on_rejected: a function of the error. None passes the error on.
+
+        Example:
+            >>> MLPromise.resolved(20).then(lambda n: n + 1).result()
+            21
         """
 
         def wait() -> U:
@@ -136,7 +168,7 @@ def promised(method: Callable[P, T]) -> Callable[P, MLPromise[T]]:
         return MLPromise[T].attempt(lambda: MLPromise[T].resolved(method(*args, **kwargs)))
 
     call.__name__, call.__qualname__ = f"{method.__name__}_async", f"{method.__qualname__}_async"
-    call.__doc__ = f"Return a promise of what `{method.__name__}` returns for the same arguments."
+    call.__doc__ = f"Return a promise of the result of `{method.__name__}` for the same arguments."
     return call
 
 

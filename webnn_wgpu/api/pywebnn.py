@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 
 
 class MLDeviceTensor(MLTensor):
-    """A tensor with methods of its own, from `MLContext.create_device_tensor`. It can be read, written and dispatched."""
+    """A tensor with methods of its own, from `MLContext.create_device_tensor`. It can be read, written and dispatched.
+
+    Example:
+        >>> tensor = context.create_device_tensor(b.build({"y": b.neg(x)}), [2], "float32")
+        >>> tensor.write([1, 2])
+        >>> print(tensor.read())
+        [1. 2.]
+    """
 
     @property
     def device(self) -> Literal["gpu", "cpu"]:
@@ -39,11 +46,15 @@ class MLDeviceTensor(MLTensor):
         return self._context.description
 
     def write(self, data: TensorData) -> None:
-        """Write the whole tensor, with the errors of `MLContext.write_tensor`."""
+        """Write the whole tensor, with the errors of `MLContext.write_tensor`.
+
+        Args:
+            data: the elements, of the tensor's data type and number.
+        """
         self._context.write_tensor(self, data)
 
     def read(self) -> Array:
-        """Read the whole tensor, with the errors of `MLContext.read_tensor`."""
+        """Return the content of the whole tensor, with the errors of `MLContext.read_tensor`."""
         return self._context.read_tensor(self)
 
     def __repr__(self) -> str:
@@ -74,12 +85,27 @@ class AsyncMLContext:
         *,
         dtype: DataTypeLike | None = None,
     ) -> MLTensor:
-        """Return a zero-filled tensor, readable and writable by default."""
+        """Return a zero-filled tensor, readable and writable by default. Errors are those of `MLContext.create_tensor`.
+
+        Args:
+            shape: the shape, or a descriptor.
+            data_type: the data type if `shape` is no descriptor.
+            readable: whether `read_tensor_async` may read the tensor.
+            writable: whether `write_tensor_async` may write the tensor.
+            exportable_to_gpu: whether `export_to_gpu` may hand out the buffer of the tensor.
+            dtype: another name of `data_type`.
+        """
         create: Callable[..., MLTensor] = self._context.create_tensor
         return create(shape, data_type, readable, writable, exportable_to_gpu, dtype=dtype)
 
     async def dispatch(self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor]) -> None:
-        """Queue a run, with the errors of `MLContext.dispatch`."""
+        """Queue a run, with the errors of `MLContext.dispatch`.
+
+        Args:
+            graph: a graph of the context.
+            inputs: a tensor for each input, by name.
+            outputs: a tensor for each output, by name.
+        """
         self._context.dispatch(graph, inputs, outputs)
 
     @overload
@@ -87,13 +113,23 @@ class AsyncMLContext:
     @overload
     async def read_tensor_async(self, tensor: MLTensor, output: WritableArray) -> None: ...
     async def read_tensor_async(self, tensor: MLTensor, output: WritableArray | None = None) -> Array | None:
-        """Read a whole tensor, with the errors of `MLContext.read_tensor`."""
+        """Return the content of a whole tensor, with the errors of `MLContext.read_tensor`.
+
+        Args:
+            tensor: a readable tensor of the context.
+            output: an array to fill, as for `MLContext.read_tensor`.
+        """
         if output is not None:
             return await self._context.read_tensor_async(tensor, output)
         return await self._context.read_tensor_async(tensor)
 
     async def write_tensor_async(self, tensor: MLTensor, data: TensorData) -> None:
-        """Queue a write of a whole tensor, with the errors of `MLContext.write_tensor`."""
+        """Queue a write of a whole tensor, with the errors of `MLContext.write_tensor`.
+
+        Args:
+            tensor: a writable tensor of the context.
+            data: the elements, of the tensor's data type and number.
+        """
         self._context.write_tensor(tensor, data)
 
     if TYPE_CHECKING:

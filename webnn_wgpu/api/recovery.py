@@ -56,14 +56,23 @@ class Recovery(ContextState):
         """Compile a graph of another context, lost or not, for this one. Results are the same on the same kind of device.
 
         Args:
-            graph: a graph, which may be destroyed. It keeps its operators and weights in the host's memory as long as it lives.
-            overrides: whether sources that `MLGraph.override` has put in kernels' places are put there again.
+            graph: a graph, which may be destroyed. A graph keeps its operators and weights in host memory.
+            overrides: whether the overrides of `MLGraph.override` are installed again.
+
+        Returns:
+            The graph for this context.
 
         Raises:
-            MLTypeError: not a graph.
+            MLTypeError: `graph` is not a graph.
             InvalidStateError: this context is lost.
             OperationError: as in `MLGraphBuilder.build`. Or an overridden kernel differs on this device.
-            OutOfMemoryError: as `MLGraphBuilder.build` does.
+            OutOfMemoryError: as in `MLGraphBuilder.build`.
+
+        Example:
+            >>> graph = b.build({"y": b.neg(x)})
+            >>> with wn.ml.create_context(backend="reference") as exact:
+            ...     print(exact.rebuild(graph))
+            MLGraph(x: float32[2, 3] -> y: float32[2, 3])
         """
         self._check_alive("rebuild")
         if not isinstance(graph, MLGraph):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed

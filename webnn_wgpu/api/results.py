@@ -12,13 +12,25 @@ from ..ir.graph import Array
 
 @dataclass(frozen=True)
 class MLContextLostInfo:
-    """Why a context became unusable."""
+    """The reason for the loss of a context.
+
+    Attributes:
+        message: the reason, for people.
+
+    Spec: https://www.w3.org/TR/webnn/#dictdef-mlcontextlostinfo
+    """
 
     message: str
 
 
 class MLComputeResult(dict[str, Array]):
-    """The result of `compute`: a dict of arrays by output name. It is also its own `outputs`, and it has `inputs`."""
+    """The result of `compute`: a dictionary of arrays by output name.
+
+    Attributes:
+        inputs: the inputs of the run, by name.
+
+    Spec: https://www.w3.org/TR/2024/CRD-webnn-20240415/#dictdef-mlcomputeresult
+    """
 
     def __init__(self, inputs: Mapping[str, Any], outputs: Mapping[str, Array]) -> None:
         super().__init__(outputs)
@@ -26,7 +38,7 @@ class MLComputeResult(dict[str, Array]):
 
     @property
     def outputs(self) -> dict[str, Array]:
-        """The outputs: the dict itself."""
+        """The outputs: the dictionary itself."""
         return self
 
     def __repr__(self) -> str:
@@ -36,11 +48,11 @@ class MLComputeResult(dict[str, Array]):
 class MLMemory(dict[str, int]):
     """The memory of a context on its device, in bytes by owner. It prints as a table.
 
-    Owners: `weights` (constants of graphs, each once), `slots` (intermediate results), `inputs and outputs` (graphs' own, for
-    `compute`), `uniforms`, `staging` (on their way to the host) and `tensors`.
+    The owners are `weights` (constants of graphs, each once), `slots` (intermediate values), `inputs and outputs` (the graphs'
+    own buffers for `compute`), `uniforms`, `staging` (buffers for readback) and `tensors`.
 
     Attributes:
-        borrowed: bytes of the caller's buffers under tensors of `wrap_buffer`, which are not part of the total.
+        borrowed: the bytes of wrapped buffers, which are not part of the total.
     """
 
     def __init__(self, owners: Mapping[str, int], borrowed: int) -> None:

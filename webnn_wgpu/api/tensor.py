@@ -146,7 +146,10 @@ class MLTensor:
         return (1, 0)
 
     def destroy(self) -> None:
-        """Free the memory after the queued work. Pending reads fail. Idempotent."""
+        """Free the memory after the queued work. Pending reads fail. Further calls have no effect.
+
+        Spec: https://www.w3.org/TR/webnn/#dom-mltensor-destroy
+        """
         with self._context._lock:
             if not self._destroyed:
                 self._destroyed = True

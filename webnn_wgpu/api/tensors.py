@@ -81,17 +81,20 @@ class Tensors(ContextState):
         Args:
             descriptor: a mapping with `dataType` and `shape`, and optionally `readable`, `writable`, `exportableToGPU`. Or the
                 shape, with `data_type` as second argument.
-            data_type: data type, where `descriptor` is a shape.
-            readable: whether `read_tensor` may read it.
-            writable: whether `write_tensor` may write it.
-            exportable_to_gpu: whether its buffer may be handed to WebGPU.
+            data_type: the data type if `descriptor` is a shape.
+            readable: whether `read_tensor` may read the tensor.
+            writable: whether `write_tensor` may write the tensor.
+            exportable_to_gpu: whether `export_to_gpu` may hand out the buffer of the tensor.
             shape: the shape, by name, instead of `descriptor`.
             dtype: another name of `data_type`.
 
+        Returns:
+            The tensor.
+
         Raises:
             InvalidStateError: the context is lost.
-            MLTypeError: a bad descriptor.
-            OutOfMemoryError: the device cannot hold it.
+            MLTypeError: an invalid descriptor.
+            OutOfMemoryError: the device has no memory for the tensor.
 
         Example:
             >>> context.create_tensor([2, 2], "float32", writable=True)
@@ -117,15 +120,40 @@ class Tensors(ContextState):
     create_tensor_async = promised(create_tensor)
 
     def create_host_tensor(self, shape: ShapeLike, data_type: DataTypeLike) -> MLTensor:
-        """Return a zero-filled tensor that may be read and written (pywebnn's name for that)."""
+        """Return a zero-filled tensor that can be read and written. The name is pywebnn's.
+
+        Args:
+            shape: the shape.
+            data_type: the data type.
+
+        Raises:
+            InvalidStateError, MLTypeError, OutOfMemoryError: as `create_tensor` does.
+
+        Example:
+            >>> context.create_host_tensor([2, 2], "int32")
+            MLTensor(shape=[2, 2], dtype=int32, readable, writable)
+        """
         return self.create_tensor(shape, data_type, readable=True, writable=True)
 
     def create_device_tensor(
         self, graph: MLGraph, shape: ShapeLike, data_type: DataTypeLike, device: str | None = None
     ) -> MLDeviceTensor:
-        """Return a tensor with `read` and `write` methods of its own, for a graph of this context (pywebnn's form).
+        """Return a tensor with `read` and `write` methods of its own, for a graph of this context. The name is pywebnn's.
 
-        It is on the context's device, regardless of `device`.
+        Args:
+            graph: a graph of this context.
+            shape: the shape.
+            data_type: the data type.
+            device: pywebnn's name of a device. It has no effect: the tensor is on the context's device.
+
+        Raises:
+            InvalidStateError, MLTypeError, OutOfMemoryError: as `create_tensor` does, or the graph was destroyed.
+
+        Example:
+            >>> tensor = context.create_device_tensor(b.build({"y": b.neg(x)}), [2], "float32")
+            >>> tensor.write([1, 2])
+            >>> print(tensor.read())
+            [1. 2.]
         """
         self._check_graph(graph, "create_device_tensor")
         wanted = tensor_type(data_type, shape, failing("create_device_tensor"))
@@ -135,12 +163,17 @@ class Tensors(ContextState):
         """Return a tensor that graphs use as a constant, through `MLGraphBuilder.constant(tensor)`.
 
         Args:
-            descriptor: mapping with `dataType` and `shape`.
+            descriptor: a mapping with `dataType` and `shape`.
             data: the elements, which the call copies.
 
         Raises:
             InvalidStateError: the context is lost.
-            MLTypeError: a bad descriptor, or data of another type or size.
+            MLTypeError: an invalid descriptor, or data of another type or size.
+
+        Example:
+            >>> weights = context.create_constant_tensor({"dataType": "float32", "shape": [2]}, [1, 2])
+            >>> b.constant(weights)
+            MLOperand(float32[2])
 
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-createconstanttensor
         """
@@ -159,9 +192,19 @@ class Tensors(ContextState):
     def write_tensor(self, tensor: MLTensor, data: TensorData) -> None:
         """Queue a write of a whole tensor. The caller may reuse `data` immediately.
 
+        Args:
+            tensor: a writable tensor of this context.
+            data: the elements, of the tensor's data type and number.
+
         Raises:
             MLTypeError: a tensor of another context, or data of another type or size.
-            MLTensorStateError: destroyed or not writable.
+            MLTensorStateError: the tensor is destroyed or not writable.
+
+        Example:
+            >>> tensor = context.create_tensor([2], "float32", readable=True, writable=True)
+            >>> context.write_tensor(tensor, [1, 2])
+            >>> print(context.read_tensor(tensor))
+            [1. 2.]
 
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-writetensor
         """
@@ -189,8 +232,13 @@ class Tensors(ContextState):
 
         Raises:
             MLTypeError: a tensor of another context, or an output of another type or size.
-            MLTensorStateError: destroyed or not readable.
-            UnknownError: the device could not hand the data back.
+            MLTensorStateError: the tensor is destroyed or not readable.
+            UnknownError: the readback failed.
+
+        Example:
+            >>> tensor = context.create_tensor([2], "float32", readable=True)
+            >>> print(context.read_tensor(tensor))
+            [0. 0.]
 
         Spec: https://www.w3.org/TR/webnn/#api-mlcontext-readtensor
         """
@@ -201,7 +249,25 @@ class Tensors(ContextState):
     @overload
     def read_tensor_async(self, tensor: MLTensor, output: WritableArray) -> MLPromise[None]: ...
     def read_tensor_async(self, tensor: MLTensor, output: WritableArray | None = None) -> MLPromise[Array] | MLPromise[None]:
-        """Submit a read like `read_tensor` and return a promise of its result."""
+        """Submit a read like `read_tensor`, and return a promise of its result.
+
+        Args:
+            tensor: a readable tensor of this context.
+            output: an array to fill, as for `read_tensor`.
+
+        Returns:
+            A promise that settles with the result of `read_tensor`.
+
+        Raises:
+            MLTypeError, MLTensorStateError, UnknownError: as `read_tensor` does, from the promise.
+
+        Example:
+            >>> tensor = context.create_tensor([2], "float32", readable=True)
+            >>> print(context.read_tensor_async(tensor).result())
+            [0. 0.]
+
+        Spec: https://www.w3.org/TR/webnn/#api-mlcontext-readtensor
+        """
         return MLPromise[Any].attempt(lambda: self._read(tensor, output))
 
     def _read(self, tensor: MLTensor, output: WritableArray | None) -> MLPromise[Any]:

@@ -57,9 +57,15 @@ class WebNNError(Exception):
     def named(self, operator: str = "", label: str = "", kind: type[WebNNError] | None = None) -> WebNNError:
         """Return the same error with an operator and a label unless it names its own, and with another kind if one is given.
 
-        >>> raise OperationError("a run failed", operator="compute").named("dispatch", "conv2d_3")
-        Traceback (most recent call last):
-        webnn_wgpu.core.errors.OperationError: compute('conv2d_3'): a run failed
+        Args:
+            operator: the operator or the method of the call.
+            label: the label of the operator.
+            kind: the class of the new error. None keeps the class.
+
+        Example:
+            >>> raise OperationError("a run failed", operator="compute").named("dispatch", "conv2d_3")
+            Traceback (most recent call last):
+            webnn_wgpu.core.errors.OperationError: compute('conv2d_3'): a run failed
         """
         return (kind or type(self))(
             self.rule,

@@ -117,6 +117,9 @@ def compare(actual: Any, expected: Any, allowed: Any, wrong: Any = None) -> Comp
         allowed: the bound of each element: a number, or an array of the same shape.
         wrong: whether each element is beyond its bound, if that is already known.
 
+    Returns:
+        The comparison, which is true if no element is wrong. `print` shows the worst elements.
+
     Raises:
         TypeError: the data types differ.
         ValueError: the shapes differ.

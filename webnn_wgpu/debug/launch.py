@@ -84,9 +84,22 @@ def launch(
         data: the arrays by name, as large as their bound ranges or smaller.
         outputs: name -> data type and shape of each output. An output that is among the data too is updated in place.
 
+    Returns:
+        The outputs by name.
+
     Raises:
         NotSupportedError: the context has no device.
         OperationError: a source does not compile, or does not fit its bindings.
+
+    Example:
+        >>> from pathlib import Path
+        >>> from webnn_wgpu.debug import Bound, Launch
+        >>> (kernel,) = b.build({"y": b.neg(x)}).kernels.values()
+        >>> _ = Path("neg.wgsl").write_text(kernel.wgsl)
+        >>> bindings = [Bound("read", "x", size=32), Bound("read_write", "y", size=32)]
+        >>> dispatch = Launch("neg.wgsl", bindings, "02000000" + "01000000", (1, 1, 1))  # quads, rounds
+        >>> launch(context, [dispatch], {"x": np.ones((2, 3), np.float32)}, {"y": ("float32", [2, 3])})["y"][0]
+        array([-1., -1., -1.], dtype=float32)
     """
     backend = internals(context).backend
     if not isinstance(backend, DeviceBackend):

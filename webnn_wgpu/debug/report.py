@@ -94,7 +94,11 @@ class GraphDiff:
         return max(self.wrong, key=badness, default=None)
 
     def of(self, label: str) -> tuple[OperatorDiff, ...]:
-        """Return the comparisons of the operator with a label."""
+        """Return the comparisons of the operator with a label.
+
+        Args:
+            label: the label of the operator, or of one of the operators in a kernel.
+        """
         return tuple(each for each in self.operators if label == each.label or label in each.labels)
 
     def summary(self) -> str:

@@ -18,9 +18,9 @@ class Quit(Exception):
 
 
 class Stop:
-    """An invocation before a statement.
+    """An invocation that has stopped before a statement. `interpret` passes it to `on_stop`.
 
-    `on_stop` decides when it stops again. The default is the next breakpoint.
+    `on_stop` decides where the invocation stops next. The default is the next breakpoint.
 
     Attributes:
         kernel: the name of the kernel.
@@ -50,7 +50,10 @@ class Stop:
         return self._machine.variables_in(self._lane)
 
     def evaluate(self, expression: str) -> Any:
-        """Return the value of a WGSL expression in the invocation: of workgroup variables and buffers too.
+        """Return the value of a WGSL expression in the invocation.
+
+        Args:
+            expression: the expression. It may name local variables, workgroup variables and buffers.
 
         Raises:
             MLTypeError: the text is no expression, or cannot be evaluated here.
@@ -74,7 +77,11 @@ class Stop:
         self.mode = "quit"
 
     def around(self, lines: int = 4) -> str:
-        """Return the source around the line, which is marked."""
+        """Return the source around the current line, with a mark on that line.
+
+        Args:
+            lines: the number of lines before and after it.
+        """
         first = max(1, self.line - lines)
         shown = enumerate(self._lines[first - 1 : self.line + lines], first)
         return "\n".join(f"{'>' if i == self.line else ' '} {i:4} {text}" for i, text in shown)
@@ -143,11 +150,21 @@ l  list the source around here            w  where: the calls that lead here"""
 
 
 class Prompt:
-    """An `on_stop` that asks for commands on a terminal.
+    """An `on_stop` that reads commands from a terminal.
 
     Args:
         read: returns the next command.
         write: shows a text.
+
+    Example:
+        >>> from webnn_wgpu import debug
+        >>> graph = b.build({"y": b.neg(x)})
+        >>> commands = iter(["p lane", "q"])
+        >>> prompt = debug.Prompt(lambda: next(commands), print)
+        >>> feeds = {"x": np.ones((2, 3), np.float32)}
+        >>> _ = debug.interpret(graph, feeds, invocation=(1, 0, 0), on_stop=prompt)
+        neg_0 line ... in main, invocation (1, 0, 0): ...
+        1
     """
 
     def __init__(self, read: Callable[[], str], write: Callable[[str], Any]) -> None:

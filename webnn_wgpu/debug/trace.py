@@ -83,7 +83,11 @@ class Trace(Sequence[TracedValue]):
         return len(self._values)
 
     def values(self, name: str) -> Array:
-        """Return the values of one name in an array. The last dimension has the components of vectors."""
+        """Return the values of one name in an array. The last dimension has the components of vectors.
+
+        Args:
+            name: the expression of the `dbg` statement, as the template has it.
+        """
         return np.array([v.value for v in self._values if v.name == name])
 
     def summary(self) -> str:

@@ -87,7 +87,11 @@ class GraphValues:
         return next((v for v in self.values if (self.nan and v.nan) or (self.inf and v.inf)), None)
 
     def of(self, label: str) -> tuple[ValueStatistics, ...]:
-        """Return the values of the operator or input with that label. Empty if there is none."""
+        """Return the values of the operator or input with a label. Empty if there is none.
+
+        Args:
+            label: the label of the operator, or the name of the input.
+        """
         return tuple(value for value in self.values if value.label == label)
 
     def summary(self) -> str:
@@ -133,6 +137,9 @@ def values(graph: MLGraph, feeds: Mapping[str, Any], *, nan: bool = True, inf: b
         feeds: every input by name, as for `MLContext.compute`.
         nan: whether the report's `first` looks for NaN.
         inf: whether it looks for infinities. Masks often hold them on purpose.
+
+    Returns:
+        The statistics of the inputs and of all results.
 
     Raises:
         MLTypeError: a missing or unknown name, a wrong data type or size.

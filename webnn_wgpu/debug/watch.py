@@ -122,6 +122,9 @@ def watch(
             (`build(wide_float16=True)`), for those that would.
         values: whether to keep minimum, maximum, mean and histogram of every value of the last run.
 
+    Yields:
+        The watch, to which each run adds its alarms.
+
     Raises:
         InvalidStateError: the graph was destroyed, its context lost, or another observer watches it.
 

@@ -179,7 +179,11 @@ class Kernel:
         return self.map_source()
 
     def map_source(self, *, dbg: bool = False) -> SourceMap:
-        """Return the source map, of `wgsl` or of that with its `dbg` statements."""
+        """Return the source map of the kernel.
+
+        Args:
+            dbg: whether the source keeps its `dbg` statements. `wgsl` has none.
+        """
         if self.override is not None:
             return map_of_source(self.override.wgsl, self.override.file, dbg=dbg)
         return map_of_kernel(self.spec, labels=self.steps or (self.labels,), dbg=dbg)
@@ -220,7 +224,13 @@ class Kernel:
 
 
 class Kernels(Mapping[str, Kernel]):
-    """Kernels by name, in the order in which they run. `print` shows them as a table."""
+    """Kernels by name, in the order in which they run. `print` shows them as a table.
+
+    Example:
+        >>> graph = b.build({"y": b.softmax(b.neg(x, label="minus"), axis=1)})
+        >>> list(graph.kernels), graph.kernels.one("minus", "my program").name
+        (['minus', 'softmax_1'], 'minus')
+    """
 
     def __init__(self, kernels: Iterable[Kernel]) -> None:
         self._kernels = {kernel.name: kernel for kernel in kernels}
@@ -235,7 +245,11 @@ class Kernels(Mapping[str, Kernel]):
         return len(self._kernels)
 
     def matching(self, name: str) -> tuple[Kernel, ...]:
-        """Return the kernel of a name, or else the kernels that compute the operator with that label, if any."""
+        """Return the kernel of a name, or else the kernels that compute the operator with that label, if any.
+
+        Args:
+            name: the name of a kernel, or the label of an operator.
+        """
         if name in self._kernels:
             return (self._kernels[name],)
         return tuple(kernel for kernel in self.values() if name in kernel.labels)
@@ -265,6 +279,10 @@ class Kernels(Mapping[str, Kernel]):
     def one(self, name: str, operator: str) -> Kernel:
         """Return the one kernel that a name or label means.
 
+        Args:
+            name: the name of a kernel, or the label of an operator.
+            operator: the name of the operation in errors.
+
         Raises:
             MLTypeError: there is none, or several kernels compute the operator of this label.
         """
@@ -279,7 +297,14 @@ class Kernels(Mapping[str, Kernel]):
         return found
 
     def dump(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write each kernel's source into a folder, as `007-NAME.wgsl` by its number in the plan, and return the files."""
+        """Write each kernel's source into a folder, as `007-NAME.wgsl` by its number in the plan, and return the files.
+
+        Args:
+            folder: the folder, which the call creates if it is absent.
+
+        Raises:
+            OSError: a file cannot be written.
+        """
         root = Path(folder)
         root.mkdir(parents=True, exist_ok=True)
         files: list[Path] = []

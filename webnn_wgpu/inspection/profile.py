@@ -161,6 +161,9 @@ class GraphProfile:
 
         The peak of its memory limits a kernel with few operations per byte. The peak of its arithmetic limits one with many (S.
         Williams, A. Waterman, D. Patterson, Roofline, 2009). A share above 1 means that data came from a cache.
+
+        Args:
+            kernel: one of `kernels`.
         """
         if self.peak is None or kernel.intensity is None or kernel.gflop_per_s is None:
             return None
@@ -173,6 +176,9 @@ class GraphProfile:
     def compare(self, other: GraphProfile) -> ProfileComparison:
         """Return the comparison of this profile, the earlier one, with another.
 
+        Args:
+            other: the later profile.
+
         Example:
             >>> graph = b.build({"y": b.relu(x)})
             >>> once, again = (graph.profile({"x": np.ones((2, 3), np.float32)}) for _ in range(2))
@@ -184,7 +190,11 @@ class GraphProfile:
         return compare(self, other)
 
     def plot(self, what: Plot) -> str:
-        """Return a plot as SVG: each kernel under the "roofline", the "timeline" of a run, or the "memory" over it.
+        """Return a plot as SVG.
+
+        Args:
+            what: the kind of plot. "roofline" shows each kernel under the roofline, "timeline" the kernels of a run in time,
+                and "memory" the live bytes during a run.
 
         Raises:
             NotSupportedError: matplotlib is not installed. The extra `viz` installs it.
@@ -199,6 +209,9 @@ class GraphProfile:
 
         The kernels follow each other without the gaps there may be between them.
 
+        Args:
+            path: the file to write.
+
         Raises:
             OSError: the file cannot be written.
         """
@@ -208,6 +221,10 @@ class GraphProfile:
 
     def to_html(self, path: str | os.PathLike[str], title: str = "Profile") -> None:
         """Write a self-contained report with all tables, and with all plots if matplotlib is installed.
+
+        Args:
+            path: the file to write.
+            title: the title of the report.
 
         Raises:
             OSError: the file cannot be written.
@@ -224,8 +241,11 @@ class GraphProfile:
     def from_json(cls, text: str) -> GraphProfile:
         """Return the profile that `to_json` wrote.
 
+        Args:
+            text: the JSON text.
+
         Raises:
-            MLTypeError: the text is none, or of another version of this package.
+            MLTypeError: the text is no profile, or one of another version of this package.
         """
         try:
             record: Any = json.loads(text)

@@ -87,7 +87,12 @@ class Tuning:
 
     @classmethod
     def of(cls, caps: Caps, choices: Mapping[str, Measured] | None = None) -> Tuning:
-        """Return measurements on a device with the current kernels."""
+        """Return measurements on a device with the current kernels.
+
+        Args:
+            caps: the caps of the device.
+            choices: the measurements by operator with shapes and data types. None has none.
+        """
         adapter = ", ".join(part for part in (caps.device, caps.driver, caps.backend) if part)
         return cls(cache.key_of(caps.to_json()), templates_digest(), adapter, dict(choices or {}))
 
@@ -97,11 +102,20 @@ class Tuning:
         return f"{cache.key_of(self.device, self.templates)}.json"
 
     def fits(self, other: Tuning) -> bool:
-        """Return whether it is about the same device and kernels as another."""
+        """Return whether two tunings are for the same device and the same version of the kernels.
+
+        Args:
+            other: the other tuning.
+        """
         return (self.device, self.templates) == (other.device, other.templates)
 
     def choice(self, operator: str, candidates: Collection[str]) -> Choice | None:
-        """Return the variant of an operator, or None if it was not measured or is no candidate."""
+        """Return the measured choice for an operator, or None if it was not measured or its variant is no candidate.
+
+        Args:
+            operator: the operator with its shapes and data types, a key of `choices`.
+            candidates: the variants that can run.
+        """
         measured = self.choices.get(operator)
         if measured is None:
             return None
@@ -112,7 +126,11 @@ class Tuning:
         return Choice(variant, measured.reason, tile)
 
     def over(self, other: Tuning) -> Tuning:
-        """Return the choices of both. Choices of this object have precedence."""
+        """Return the choices of both tunings. Choices of this object have precedence.
+
+        Args:
+            other: the other tuning.
+        """
         return Tuning(self.device, self.templates, self.adapter, {**other.choices, **self.choices})
 
     def to_json(self) -> str:
@@ -131,6 +149,9 @@ class Tuning:
     @classmethod
     def from_json(cls, text: str) -> Tuning:
         """Return the tuning of a text by `to_json`.
+
+        Args:
+            text: the JSON text.
 
         Raises:
             ValueError: the text is no tuning. The message states the fault.
@@ -155,6 +176,9 @@ class Tuning:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file, which is either complete or absent.
 
+        Args:
+            path: the file to write.
+
         Raises:
             OSError: the file cannot be written.
         """
@@ -163,6 +187,9 @@ class Tuning:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Tuning:
         """Return the tuning of a file by `save`.
+
+        Args:
+            path: the file.
 
         Raises:
             OSError: the file cannot be read.

@@ -36,11 +36,21 @@ class GraphBuilder(Protocol):
     """The methods of a builder besides its operator methods, which are called by their Python names."""
 
     def input(self, name: str, descriptor: Mapping[str, Any], /) -> Any:
-        """Make a graph input and return its operand."""
+        """Declare a graph input, and return its operand.
+
+        Args:
+            name: the name of the input.
+            descriptor: a mapping with `dataType` and `shape`.
+        """
         ...
 
     def constant(self, descriptor: Mapping[str, Any], data: npt.NDArray[Any], /) -> Any:
-        """Make a constant and return its operand."""
+        """Add a constant, and return its operand.
+
+        Args:
+            descriptor: a mapping with `dataType` and `shape`.
+            data: the elements.
+        """
         ...
 
 
@@ -239,6 +249,20 @@ def load_cases(path: Path) -> tuple[Case, ...]:
         ValueError: No call of a case makes an output it expects.
         KeyError: A required member of a case is missing.
         OSError: The file cannot be read.
+
+    Example:
+        >>> import json
+        >>> from pathlib import Path
+        >>> vector = {"dataType": "float32", "shape": [2]}
+        >>> call = {"name": "neg", "arguments": [{"input": "x"}], "outputs": "y"}
+        >>> ends = {"inputs": {"x": {"data": [1, -2], "descriptor": vector}}}
+        >>> ends["expectedOutputs"] = {"y": {"data": [-1, 2], "descriptor": vector}}
+        >>> entry = {"name": "neg of a vector", "source": "by hand", "tolerance": {"metric": "ULP", "value": 0}}
+        >>> text = json.dumps({"tests": [{**entry, "graph": {**ends, "operators": [call]}}]})
+        >>> _ = Path("neg.json").write_text(text)
+        >>> (case,) = load_cases(Path("neg.json"))
+        >>> case.operator, case.name, case.calls[0].operator
+        ('neg', 'neg of a vector', 'neg')
     """
     with path.open(encoding="utf-8") as file:
         return tuple(_case(path.stem, entry) for entry in json.load(file)["tests"])
@@ -260,6 +284,24 @@ def build_case(builder: GraphBuilder, case: Case, *, constants_as_inputs: bool =
     Raises:
         ValueError: An operator returned a list instead of one operand, one operand instead of a list, or a list of another
             length.
+
+    Example:
+        >>> inputs, expected = {"x": Tensor("float32", (2,), [1, -2])}, {"y": Tensor("float32", (2,), [-1, 2])}
+        >>> calls = (Call("neg", (("input", Ref("x")),), {}, "y"),)
+        >>> case = Case(
+        ...     operator="neg",
+        ...     name="a vector",
+        ...     source="by hand",
+        ...     inputs=inputs,
+        ...     calls=calls,
+        ...     expected=expected,
+        ...     metric="ULP",
+        ...     tolerance=0,
+        ... )
+        >>> builder = wn.MLGraphBuilder(context)
+        >>> built = build_case(builder, case)
+        >>> case.mismatches(context.compute(builder.build(built.outputs), built.feeds))
+        {}
 
     Spec: https://www.w3.org/TR/webnn/#api-mlgraphbuilder
     """

@@ -115,6 +115,12 @@ def translate(kernel: Kernel | str, language: str) -> str:
         MLTypeError: the language is unknown.
         NotSupportedError: the compiler is not installed. The message contains the command that installs it.
         OperationError: the compiler refuses the kernel.
+
+    Example:
+        The HLSL of each kernel, with naga installed:
+
+            for name, kernel in graph.kernels.items():
+                print(name, debug.translate(kernel, "hlsl"))
     """
     with Translator([language]) as translator:
         return translator.translate(kernel if isinstance(kernel, str) else kernel.wgsl, translator.languages[0])

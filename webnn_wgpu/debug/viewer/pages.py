@@ -55,7 +55,14 @@ class Page:
     path: Path | None = None
 
     def save(self, path: str | os.PathLike[str]) -> Page:
-        """Write the page to a file and return it with its path."""
+        """Write the page to a file, and return the page with its path.
+
+        Args:
+            path: the file to write.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
         target = Path(path)
         target.write_text(self.html, encoding="utf-8")
         return Page(self.html, target)
