@@ -96,7 +96,7 @@ def launch(
         >>> from webnn_wgpu.debug import Bound, Launch
         >>> (kernel,) = b.build({"y": b.neg(x)}).kernels.values()
         >>> _ = Path("neg.wgsl").write_text(kernel.wgsl)
-        >>> bindings = [Bound("read", "x", size=32), Bound("read_write", "y", size=32)]
+        >>> bindings = [Bound("read", "x", size=32), Bound("write", "y", size=32)]
         >>> dispatch = Launch("neg.wgsl", bindings, "02000000" + "01000000", (1, 1, 1))  # quads, rounds
         >>> launch(context, [dispatch], {"x": np.ones((2, 3), np.float32)}, {"y": ("float32", [2, 3])})["y"][0]
         array([-1., -1., -1.], dtype=float32)
