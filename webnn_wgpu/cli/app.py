@@ -15,6 +15,7 @@ from .convert import convert
 from .demo import demo
 from .diff import diff
 from .doctor import doctor
+from .examples import add_examples
 from .info import check, info
 from .interpret import interpret
 from .kernel_lab import kernel_lab
@@ -46,3 +47,4 @@ OTHERS = (demo, doctor, op, ops)
 
 for command in (*MODELS, *OTHERS):
     app.add_command(command)
+add_examples(app)
