@@ -36,7 +36,7 @@ _FINAL_ROUNDS = 11
 """Rounds in which the fastest variant has to win against the heuristics' choice."""
 
 _NEGLIGIBLE = 0.003
-"""Share of a graph's time below which an operator is not worth measuring."""
+"""Share of a graph's time below which tuning skips an operator."""
 
 _ALIKE = {2: 1e-2, 4: 1e-3}
 """Share of the largest result by which float16 and float32 results of variants may differ: sums have another order."""

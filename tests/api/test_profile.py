@@ -227,7 +227,9 @@ def test_json_has_everything() -> None:
     ["", "[]", "{}", '{"format": 2}', '{"format": 1, "kernels": [{}]}', made_up().to_json().replace('"us"', '"u"')[:-20]],
 )
 def test_what_is_no_profile(text: str) -> None:
-    with pytest.raises(wn.MLTypeError, match=r"from_json: the text is no profile; got .*; allowed: what GraphProfile\.to_json"):
+    with pytest.raises(
+        wn.MLTypeError, match=r"from_json: the text is no profile; got .*; allowed: a text of GraphProfile\.to_json"
+    ):
         GraphProfile.from_json(text)
 
 

@@ -340,7 +340,9 @@ def test_a_run_has_new_tokens(model: wn.Model) -> None:
 def test_states_of_other_models_are_refused(context: wn.MLContext, model: wn.Model) -> None:
     with wn.load_onnx(gpt(), context, kv_cache=12) as other, other.state() as state:
         for wrong in (state, {}, 3, False):
-            with pytest.raises(wn.MLTypeError, match=r"run: not a state of this model; got .*; allowed: what Model.state\(\)"):
+            with pytest.raises(
+                wn.MLTypeError, match=r"run: not a state of this model; got .*; allowed: a result of Model.state\(\)"
+            ):
                 model.run(tokens(1), state=wrong)
         assert state.length == 0
 

@@ -48,7 +48,7 @@ def test_weights_that_say_themselves_where_they_lie(context, tmp_path):
 def test_initializers_without_data_are_refused(context):
     model = weighted()
     model.graph.initializer[0].ClearField("raw_data")
-    with pytest.raises(wn.NotSupportedError, match="initialiser 'w' has no data"):
+    with pytest.raises(wn.NotSupportedError, match="initializer 'w' has no data"):
         wn.load_onnx(model, context)
 
 
@@ -214,8 +214,8 @@ def two_producers(model):
         (cycle, "cycle|Cycle"),
         (unknown_value, "reads 'nobody', which nothing defines"),
         (unknown_output, "output 'nobody' is defined by nothing"),
-        (short_weights, "initialiser 'c' of 'g' cannot be read"),
-        (absurd_weights, "initialiser 'c' of 'g' cannot be read"),
+        (short_weights, "initializer 'c' of 'g' cannot be read"),
+        (absurd_weights, "initializer 'c' of 'g' cannot be read"),
         (negative_size, "'x' has a size of -3"),
         (newer, "uses operator set 99; allowed: 1 up to"),
         (older, "uses operator set 0; allowed: 1 up to"),

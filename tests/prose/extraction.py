@@ -26,6 +26,14 @@ _SECTION = re.compile(r"^ *(?:Args|Attributes|Returns|Yields|Raises|Example|Exam
 _ENTRY_NAMES = re.compile(r"^ +\*{0,2}[a-z_]\w*(?:, \*{0,2}[a-z_]\w*)*(?=: )", re.MULTILINE)
 """Names of arguments and attributes before their text."""
 
+_MESSAGE_CALL = re.compile(r"Error$|^_?(?:fail|refuse|fault|warn|tell|info|warning|debug|error)$")
+"""Names of the functions and classes that take the text of a message."""
+
+_MESSAGE_PARTS = frozenset(("rule", "got", "allowed", "hint", "help"))
+"""Keyword arguments that are texts of messages."""
+
+_TEMPLATE_COMMENT = re.compile(r"^ *(?://|\{#)([^\n]*)$", re.MULTILINE)
+
 
 def _without(pattern: re.Pattern[str], text: str) -> str:
     """Return a text with each match of a pattern replaced by spaces, and code spans by a word."""
@@ -62,6 +70,35 @@ def docstrings(path: Path) -> Iterator[tuple[int, str]]:
             documents = i == 0 or isinstance(body[i - 1], ast.Assign | ast.AnnAssign)
             if documents and isinstance(statement.value.value, str):
                 yield statement.lineno, of_docstring(statement.value.value)
+
+
+def messages(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and the prose of each text that a module passes to an error, a warning or a log."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if not (isinstance(node, ast.Call) and _MESSAGE_CALL.search(_name(node.func))):
+            continue
+        for value in (*node.args, *(keyword.value for keyword in node.keywords if keyword.arg in _MESSAGE_PARTS)):
+            text = _literal(value)
+            if " " in text:
+                yield value.lineno, _without(_DOCSTRING_CODE, text)
+
+
+def _name(function: ast.expr) -> str:
+    return function.attr if isinstance(function, ast.Attribute) else function.id if isinstance(function, ast.Name) else ""
+
+
+def _literal(value: ast.expr) -> str:
+    """Return a text, with a word for each value that an f-string inserts."""
+    if isinstance(value, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in value.values)
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+
+
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and the prose of all comments of a template, with spaces for its code."""
+    lines = path.read_text("utf-8").splitlines()
+    found = [match[1] if (match := _TEMPLATE_COMMENT.match(line)) else "" for line in lines]
+    yield 1, _without(_DOCSTRING_CODE, "\n".join(found))
 
 
 def sentences(prose: str) -> Iterator[tuple[int, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from proselint.checks import __register__ as stock_checks
@@ -31,10 +32,21 @@ BRITISH = re.compile(
 CLAUSES = re.compile(r"\b(?:what|who|whoever|whatever|nobody)\b", re.IGNORECASE)
 """Words that stand where a noun would name the thing."""
 
+GLOSSARY = Path(__file__).resolve().parents[2] / "docs" / "glossary.md"
+
+
+def retired() -> list[str]:
+    """Return the words that the glossary retires, without those in italics or with a remark, which have other meanings too."""
+    rows = re.findall(r"^\| [^|]+ \| [^|]+ \| ([^|]+) \|$", GLOSSARY.read_text("utf-8"), re.MULTILINE)
+    words = [word.strip() for row in rows if row not in ("Do not write", "---") for word in row.split(",")]
+    return [word for word in words if not re.search(r"[*(`]", word)]
+
+
 RETIRED = re.compile(
-    r"\b(?:manieth|thereof|hither|rules? of thumb|comes? along|for ever|so to speak|at hand|by itself alone)\b", re.IGNORECASE
+    rf"\b(?:{'|'.join(map(re.escape, retired()))}|manieth|thereof|hither|comes? along|for ever|so to speak|by itself alone)\b",
+    re.IGNORECASE,
 )
-"""Words that the glossary replaces."""
+"""Words that the glossary replaces, and old words."""
 
 
 def _pattern(path: str, pattern: re.Pattern[str], message: str, *, quotes: bool = True) -> Check:

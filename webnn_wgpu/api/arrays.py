@@ -43,7 +43,7 @@ def to_array(data: Any, wanted: TensorType, fail: Fail, what: str) -> Array:
 
 
 def as_array(data: Any, fail: Fail, what: str) -> Array:
-    """Return the array of an object other than a list, with shared memory where possible.
+    """Return the array of an object other than a list, without a copy where possible.
 
     Raises:
         MLTypeError: the object is no array, or its memory is not accessible to the host.

@@ -98,9 +98,9 @@ def convert(
     if to in ("webnn", "json", "js", "py"):
         settings["weights"] = settings["weights"] or "inline"
         if settings["weights"] != "inline":
-            raise click.UsageError("what is printed has its constants in it: --weights inline")
+            raise click.UsageError("a printed graph contains its constants: give --weights inline")
     if given["external_data"]:
-        raise click.UsageError("what is printed has its constants in it: no --external-data")
+        raise click.UsageError("a printed graph contains its constants: leave out --external-data")
     with tempfile.TemporaryDirectory() as folder:
         settings["name"] = settings["name"] or (source.stem if to in ("webnn", "json") else None)
         (file,) = written(source, Path(folder) / f"{source.stem}.{to}", to=to, **settings)

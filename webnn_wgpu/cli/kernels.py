@@ -49,7 +49,7 @@ def kernels(
 ) -> None:
     """List the kernels that a run of MODEL starts, in order, with the operators they compute."""
     if languages and show is None and dump is None:
-        raise click.UsageError("--as translates what --show prints or --dump writes: give one of them")
+        raise click.UsageError("--as translates the kernels of --show or --dump: give one of them")
     from webnn_wgpu.debug.translation import Translator
     from webnn_wgpu.frontends.timing import watched
 

@@ -49,7 +49,7 @@ def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, dev
                 write(title, tuning)
         return
     if model is None:
-        raise click.UsageError("name a MODEL, or --show what is known")
+        raise click.UsageError("name a MODEL, or give --show for known measurements")
     given = values(model, rest)
     with open_context(device) as context:
         with loading(model) as progress:

@@ -265,7 +265,7 @@ class GraphProfile:
             return cls(kernels=tuple(kernels), peak=peak and Peak(**peak), stages=tuple(stages), **record)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise MLTypeError(
-                "the text is no profile", operator="from_json", got=str(error), allowed="what GraphProfile.to_json returns"
+                "the text is no profile", operator="from_json", got=str(error), allowed="a text of GraphProfile.to_json"
             ) from error
 
     def summary(self) -> str:

@@ -32,7 +32,7 @@ def replace_operands(
     *,
     products: bool = True,
 ) -> tuple[list[KernelCall], dict[int, int]]:
-    """Return the calls, some of which store their results over an operand, and the replaced value of each such result.
+    """Return the calls, some of which compute in place, and the replaced value of each such result.
 
     The planner changes a kernel only if all its calls allow the change. Otherwise the device would compile a second kernel.
 

@@ -173,9 +173,7 @@ class Decoder:
 
     def _run(self, feeds: Mapping[onnx_ir.Value, Array], state: State, progress: Progress | None) -> list[Array]:
         if not isinstance(state, State) or not state.of(self):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise MLTypeError(
-                "not a state of this model", operator="run", got=repr(state), allowed="what Model.state() returns"
-            )
+            raise MLTypeError("not a state of this model", operator="run", got=repr(state), allowed="a result of Model.state()")
         if state.destroyed:
             raise InvalidStateError("the state was destroyed", operator="run")
         step = self._step(feeds, state, progress)

@@ -58,11 +58,11 @@ class OnnxModule:
             tensor = value.const_value
             assert tensor is not None
             if logical(tensor.dtype) is None:
-                raise NotSupportedError(f"initialiser '{value.name}' of '{self.name}' has type {tensor.dtype.name}")
+                raise NotSupportedError(f"initializer '{value.name}' of '{self.name}' has type {tensor.dtype.name}")
             try:
                 array = tensor.numpy()
             except Exception as error:  # onnx_ir raises errors of many types
-                raise NotSupportedError(f"initialiser '{value.name}' of '{self.name}' cannot be read: {error}") from error
+                raise NotSupportedError(f"initializer '{value.name}' of '{self.name}' cannot be read: {error}") from error
             self._initializers[value] = array
         return self._initializers[value]
 

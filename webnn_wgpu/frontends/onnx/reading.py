@@ -77,7 +77,7 @@ def read(source: str | os.PathLike[str] | bytes | onnx.ModelProto) -> tuple[onnx
     for tensor in _tensors(model, lambda tensor: _in_place(tensor, files, name)):
         if isinstance(tensor, onnx_ir.TensorProtoTensor) and tensor.size and not _has_data(tensor.raw):
             # onnx_ir reads zeros from such a tensor.
-            raise NotSupportedError(f"{name}: initialiser '{tensor.name}' has no data")
+            raise NotSupportedError(f"{name}: initializer '{tensor.name}' has no data")
     return model, name
 
 
