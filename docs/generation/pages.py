@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import mkdocs_gen_files
 
+from docs.generation.devices import kernels_with_features
 from webnn_wgpu import MLGraphBuilder
 from webnn_wgpu.api.operators.ext import Extensions
 from webnn_wgpu.cli.op import attribute_text, operand_text, places, tolerance_text
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from webnn_wgpu.ops import OpDef
 
 ROOT = Path(__file__).resolve().parents[2]
-
 ROOT_FILES = {
     "CHANGELOG.md": "reference/changelog.md",
     "CONTRIBUTING.md": "contributing/index.md",
@@ -95,7 +95,6 @@ def operator_page(op: OpDef) -> str:
     if formula := formula_of(op):
         lines.append(f"| Formula in WGSL | `{formula.replace('|', chr(92) + '|')}` |")
     lines.append(f"| Tolerance | {tolerance_text(op)} |")
-    lines.append("| Gradient | none |")
     lines.append(
         f"| Kernels | {', '.join(f'`{file.name}`' for file in where.templates) or 'none: the operator needs no kernel'} |"
     )
@@ -103,7 +102,9 @@ def operator_page(op: OpDef) -> str:
     lines.append(f"| Variants for `WEBNN_WGPU_FORCE` | {variants or 'one kernel'} |")
     declared = [name for name in GENERIC_INTERFACES if getattr(op, name) is not None]
     lines.append(f"| Interfaces | {', '.join(declared) or 'none'} |")
-    lines.append("| Devices | every WebGPU device; the numpy reference |")
+    lines.append("| Devices | every WebGPU device, and the numpy reference |")
+    for feature, templates in kernels_with_features(op.name).items():
+        lines.append(f"| Kernels with the feature `{feature}` | {', '.join(f'`{name}`' for name in templates)} |")
     lines.append(f"| Definition | `{where.module.relative_to(ROOT)}` |")
     name = op.python_name.replace(".", "-")
     write(f"reference/operators/{name}.md", lines)
@@ -127,6 +128,7 @@ def operators() -> None:
         "All operators of the June 2026 draft are methods of `MLGraphBuilder`.",
         "Extension operators are methods of `builder.ext`. In graphs, their names begin with `x.`.",
         "`context.op_support_limits()` lists the data types and ranks of a context.",
+        "Kernels emulate data types on devices without their features, for example float16 without `shader-f16`.",
         "",
     ]
     for summary, members in groups.items():
