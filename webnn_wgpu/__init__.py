@@ -45,10 +45,12 @@ from .core.errors import (
 )
 
 if TYPE_CHECKING:
+    from . import exporters as exporters
     from .frontends.converting import convert
     from .frontends.hub import Hub
     from .frontends.loading import load, load_onnx
     from .frontends.onnx import Model, analyze
+    from .frontends.stored import StoredModel
     from .frontends.webnn import WebNNModel
 
 __version__ = "0.1.0"
@@ -61,6 +63,7 @@ _FRONTENDS = {
     "Model": "onnx",
     "analyze": "onnx",
     "WebNNModel": "webnn",
+    "StoredModel": "stored",
 }
 """Names of frontends, and the modules that have them: imported when they are first used, as some need other packages."""
 
@@ -68,6 +71,8 @@ _FRONTENDS = {
 if not TYPE_CHECKING:  # of which type checkers would conclude that the module has any name
 
     def __getattr__(name: str) -> Any:
+        if name == "exporters":
+            return import_module(".exporters", __name__)
         if name not in _FRONTENDS:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         with needed_by(name, "onnx"):
@@ -100,6 +105,7 @@ __all__ = [
     "OperationError",
     "OutOfMemoryError",
     "SecurityError",
+    "StoredModel",
     "Tuning",
     "UnknownError",
     "WebNNError",

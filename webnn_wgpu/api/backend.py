@@ -137,6 +137,10 @@ class Backend(Protocol):
         """Compile a source graph."""
         ...
 
+    def install(self, plan: ExecutionPlan, progress: Progress | None) -> Executable:
+        """Create all objects of a plan on the device."""
+        ...
+
     def plan(
         self, graph: Graph, disabled_passes: Collection[str], tuning: Sources
     ) -> tuple[ExecutionPlan | None, tuple[PassReport, ...]]:
@@ -188,7 +192,11 @@ class DeviceBackend:
     ) -> tuple[Program, ExecutionPlan, tuple[PassReport, ...]]:
         """Run the passes, plan, and create all objects on the device."""
         plan, reports = self.plan(graph, disabled_passes, tuning)
-        return Program(self.device, plan, progress), plan, reports
+        return self.install(plan, progress), plan, reports
+
+    def install(self, plan: ExecutionPlan, progress: Progress | None) -> Program:
+        """Create all objects of a plan on the device."""
+        return Program(self.device, plan, progress)
 
     def plan(
         self, graph: Graph, disabled_passes: Collection[str], tuning: Sources
@@ -358,6 +366,10 @@ class ReferenceBackend:
         """Run the passes. The interpreter has no plan."""
         optimized, reports = run_passes(graph, self.target, disabled_passes)
         return ReferenceExecutable(optimized), None, reports
+
+    def install(self, plan: ExecutionPlan, progress: Progress | None) -> Executable:
+        """Raise NotSupportedError: there is no device for the plan's kernels."""
+        raise no_device()
 
     def plan(self, graph: Graph, disabled_passes: Collection[str], tuning: Sources) -> tuple[None, tuple[PassReport, ...]]:
         """Run the passes. There is no plan to return."""

@@ -20,6 +20,7 @@ from ..core.errors import (
 from ..ir.graph import Array, Graph
 from ..ir.types import TensorType
 from ..kernels.tuning import Sources
+from ..plan import ExecutionPlan
 from .arrays import check_names, failing, to_array
 from .backend import Backend, Storage
 from .graph import MLGraph
@@ -118,13 +119,25 @@ class ContextState:
         """Compile a source graph. Raise the errors of `MLGraphBuilder.build`."""
         with self._guarded(operator):
             executable, plan, reports = self._backend.compile(source, disabled_passes, progress, tuning)
+        return self._keep(
+            MLGraph(cast("MLContext", self), source, executable, plan, reports, disabled_passes, tuning), operator
+        )
+
+    def _install(self, plan: ExecutionPlan, progress: Progress | None) -> MLGraph:
+        """Return the graph of a plan whose operators are unknown."""
+        self._check_alive("load")
+        with self._guarded("load"):
+            executable = self._backend.install(plan, progress)
+        return self._keep(MLGraph(cast("MLContext", self), plan.graph, executable, plan, ()), "load")
+
+    def _keep(self, graph: MLGraph, operator: str) -> MLGraph:
+        """Return a new graph, which ends with the context."""
         with self._lock:
-            built = MLGraph(cast("MLContext", self), source, executable, plan, reports, disabled_passes, tuning)
-            self._graphs.add(built)
+            self._graphs.add(graph)
             if self._loss.event.is_set():
-                built.destroy()
+                graph.destroy()
                 raise InvalidStateError("the context was lost while the graph was compiled", operator=operator)
-            return built
+            return graph
 
     def _storages(
         self, graph: MLGraph, inputs: Mapping[str, MLTensor], outputs: Mapping[str, MLTensor], operator: str

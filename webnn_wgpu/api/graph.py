@@ -9,7 +9,9 @@ from importlib import import_module
 from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from ..core.errors import OperationError
+from ..core.caps import Caps
+from ..core.errors import NotSupportedError, OperationError
+from ..costs import Target
 from ..display.graph_pictures import MOST_DRAWN, graph_html, graph_svg
 from ..inspection.kernels import Kernel, Kernels, Override, Watched, kernels_of
 from ..inspection.profile import GraphProfile
@@ -18,7 +20,7 @@ from ..ir.types import TensorType
 from ..kernels.source_map import map_of_source
 from ..kernels.tuning import Sources, Tuning
 from ..passes import PassReport, run_passes
-from ..plan import ExecutionPlan
+from ..plan import ExecutionPlan, make_plan
 from ..runtime.peak import Peak
 from .backend import Executable
 from .measuring import profile_graph
@@ -158,6 +160,37 @@ class MLGraph:
             if self.plan is None
             else self.plan.graph
         )
+
+    def plan_for(self, caps: Caps) -> ExecutionPlan:
+        """Return the plan of the graph for other devices, without making anything on a device.
+
+        Args:
+            caps: the capabilities of these devices. Measured kernel variants are not used.
+
+        Raises:
+            NotSupportedError: the graph was loaded from a folder for browsers, so its operators are unknown.
+            OperationError: such a device lacks a feature that a kernel needs.
+            OutOfMemoryError: a tensor is larger than such a device can hold or bind.
+
+        Example:
+            >>> from webnn_wgpu.core.caps import Caps
+            >>> print(b.build({"y": b.softmax(x, 1)}).plan_for(Caps()).summary())
+            0 slots, 0.0 MiB (unshared 0.0 MiB), 1 dispatch, 1 pass
+        """
+        self._check_operators("plan_for")
+        target = Target.of(caps)
+        with self._context._guarded("plan_for"):
+            return make_plan(run_passes(self.source, target, self._disabled_passes)[0], target)
+
+    def _check_operators(self, operator: str) -> None:
+        """Raise NotSupportedError for a graph whose operators are unknown."""
+        if not self.source.nodes:
+            raise NotSupportedError(
+                "the operators of the graph must be known",
+                operator=operator,
+                got="a graph from a folder for browsers, which has kernels alone",
+                hint="Use the model that the folder was written from",
+            )
 
     @property
     def kernels(self) -> Kernels:
@@ -350,6 +383,7 @@ class MLGraph:
         """
         from .tuning import tune_graphs
 
+        self._check_operators("tune")
         return tune_graphs([self], save, progress)
 
     def save(
@@ -396,6 +430,7 @@ class MLGraph:
             >>> Path("relu.webnn").exists()
             True
         """
+        self._check_operators("save")
         # The layers above are called by name: they use the public interface, this class included.
         import_module("webnn_wgpu.exporters.saving").save(
             self,

@@ -16,6 +16,7 @@ from .demo import demo
 from .diff import diff
 from .doctor import doctor
 from .examples import add_examples
+from .export import export
 from .info import check, info
 from .interpret import interpret
 from .kernel_lab import kernel_lab
@@ -42,7 +43,23 @@ def app() -> None:
         reconfigure(errors="backslashreplace")
 
 
-MODELS = (run, info, check, bench, tune, diff, profile, kernels, kernel_lab, interpret, view, convert, validate, weights)
+MODELS = (
+    run,
+    info,
+    check,
+    bench,
+    tune,
+    diff,
+    profile,
+    kernels,
+    kernel_lab,
+    interpret,
+    view,
+    convert,
+    export,
+    validate,
+    weights,
+)
 OTHERS = (demo, doctor, op, ops)
 
 for command in (*MODELS, *OTHERS):

@@ -220,9 +220,9 @@ def load_model(
 ) -> Model | WebNNModel:
     """Load an ONNX model or a WebNN graph with the sizes and files that options gave."""
     if is_webnn(model):
-        from webnn_wgpu.frontends.loading import load
+        from webnn_wgpu.frontends.loading import load_file
 
-        return load(
+        return load_file(
             model,
             context,
             weights=given.weights,

@@ -101,10 +101,11 @@ def _diff_model(
     folder: str | os.PathLike[str] | None,
 ) -> GraphDiff:
     """Compare the graphs of an ONNX model, or its nodes."""
-    from webnn_wgpu import WebNNModel, load
+    from webnn_wgpu import WebNNModel
+    from webnn_wgpu.frontends.loading import load_file
 
     if isinstance(model, (str, os.PathLike)):
-        with load(model, fallback="host") as loaded:
+        with load_file(model, fallback="host") as loaded:
             return _diff_model(loaded, feeds, against, folder)
     if against == "onnxruntime":
         from .onnx_nodes import diff_nodes, exported

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from webnn_wgpu import MLContext, MLGraph, MLTypeError, NotSupportedError, ml
 
 from .dims import sidecar, usual_size
-from .loading import load
+from .loading import load_file
 
 if TYPE_CHECKING:
     from .onnx import Model, Simplifier
@@ -138,7 +138,7 @@ def _loaded(
     source: str | os.PathLike[str], context: MLContext, sizes: Mapping[str, int], own: Mapping[str, Any]
 ) -> Model | WebNNModel:
     options = {name: value for name, value in own.items() if value is not None}
-    return load(source, context, override_dims=sizes, **options)
+    return load_file(source, context, override_dims=sizes, **options)
 
 
 def _graph(source: str | os.PathLike[str], context: MLContext, sizes: Mapping[str, int], own: Mapping[str, Any]) -> MLGraph:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import onnx
 
     from .onnx import Fallback, Model, Simplifier
+    from .stored import StoredModel
     from .webnn import WebNNModel
 
 
@@ -108,11 +109,13 @@ def load(
     simplify: Simplifier | None = None,
     tuning: TuningSource = None,
     progress: Progress | None = None,
-) -> Model | WebNNModel:
+) -> Model | WebNNModel | StoredModel:
     """Load a model file. Its suffix tells its kind: `.onnx` and `.pb`, or `.webnn` and `.json` for a WebNN graph.
 
+    A folder that `exporters.web.write` has written is a compiled graph. It is not compiled again, so it has no options.
+
     Args:
-        path: path of the file.
+        path: path of the file or folder.
         context: where to run; the default context by default.
         weights: for WebNN graphs, the file of weights. By default it is searched beside the file, as `NAME.safetensors`,
             `NAME.weights`, `model.safetensors` and `model.weights`.
@@ -131,15 +134,64 @@ def load(
 
     Raises:
         FileNotFoundError: no such file.
-        MLTypeError: a WebNN graph that is wrong. The message begins with file, line and column.
-        NotSupportedError: a kind of file that cannot be read, a WebNN graph with an argument that only ONNX models have, or
-            an operator that cannot run.
+        MLTypeError: a WebNN graph or a folder that is wrong. The message begins with the file and the place in it.
+        NotSupportedError: a kind of file that cannot be read, an argument that the kind of file does not have, an operator
+            that cannot run, or a device that lacks something that a folder requires.
 
     Example:
         >>> wn.load("model.tflite")
         Traceback (most recent call last):
         webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.tflite'; allowed: ...
     """
+    if Path(path).is_dir():
+        options: dict[str, Any] = {
+            "weights": weights,
+            "manifest": manifest,
+            "override_dims": override_dims,
+            "kv_cache": kv_cache,
+            "wide_float16": wide_float16,
+            "simplify": simplify,
+            "tuning": tuning,
+        }
+        for name, value in options.items():
+            if value is not None:
+                rule = f"a folder has a compiled graph, which {name} does not change"
+                raise NotSupportedError(rule, operator="load", got=os.fspath(path))
+        from .stored import load_stored
+
+        return load_stored(path, context, progress)
+    return load_file(
+        path,
+        context,
+        weights=weights,
+        manifest=manifest,
+        fallback=fallback,
+        override_dims=override_dims,
+        cache_size=cache_size,
+        kv_cache=kv_cache,
+        wide_float16=wide_float16,
+        simplify=simplify,
+        tuning=tuning,
+        progress=progress,
+    )
+
+
+def load_file(
+    path: str | os.PathLike[str],
+    context: MLContext | None = None,
+    *,
+    weights: str | os.PathLike[str] | None = None,
+    manifest: str | os.PathLike[str] | None = None,
+    fallback: Fallback = "warn",
+    override_dims: Mapping[str, int] | None = None,
+    cache_size: int = 8,
+    kv_cache: int | None = None,
+    wide_float16: bool | None = None,
+    simplify: Simplifier | None = None,
+    tuning: TuningSource = None,
+    progress: Progress | None = None,
+) -> Model | WebNNModel:
+    """Load a model file as `load` does, but no folder."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         allowed = ", ".join(sorted(SUFFIXES))

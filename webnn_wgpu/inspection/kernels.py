@@ -371,7 +371,8 @@ def _kernel(planned: PlannedDispatch, uniforms: bytes, labels: Mapping[int, str]
 
 
 def _labels(origins: Iterable[Origin], labels: Mapping[int, str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(labels[origin.node] for origin in origins))
+    # A stored plan's graph has no nodes. Its origins have the labels.
+    return tuple(dict.fromkeys(labels.get(origin.node, origin.label) for origin in origins))
 
 
 def _workgroup_size(wgsl: str) -> Grid | None:

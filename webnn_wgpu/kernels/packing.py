@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from ..core.data_types import Array, tensor_bytes
 from .spec import Packing
+
+
+def packed_array(array: Array, packing: Packing | None) -> Array:
+    """Return a constant in the form that is uploaded, C-contiguous: packed, or its own elements for None.
+
+    >>> packed_array(np.array([[1, 2], [3, 4]]), Transposed())
+    array([1, 3, 2, 4])
+    """
+    return np.ascontiguousarray(tensor_bytes(array) if packing is None else packing.pack(array))
 
 
 @dataclass(frozen=True)

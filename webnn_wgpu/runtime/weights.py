@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import wgpu
 
-from ..core.data_types import Array, tensor_bytes
+from ..core.data_types import Array
 from ..core.mapped import release_pages
+from ..kernels.packing import packed_array
 from ..kernels.spec import Packing
 from .buffer import Buffer
 from .device import Device
@@ -70,7 +71,7 @@ class WeightStore:
             return found
 
     def _upload(self, array: Array, packing: Packing | None, label: str) -> Weight:
-        packed: Array = np.ascontiguousarray(tensor_bytes(array) if packing is None else packing.pack(array))
+        packed = packed_array(array, packing)
         if packing is not None and packing.texture:
             height, width, _ = packed.shape
             gpu = self._device.gpu

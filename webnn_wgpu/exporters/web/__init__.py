@@ -1,0 +1,189 @@
+"""`write`: a graph as a folder that any browser with WebGPU runs."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files as package_files
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
+
+import numpy as np
+
+from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.stored_graphs import GraphSample, sample_of, stored_graph
+from webnn_wgpu.core.caps import Caps
+from webnn_wgpu.core.data_types import Array
+from webnn_wgpu.core.errors import NotSupportedError
+from webnn_wgpu.formats.web.model import FORMAT, MODEL_FILE, FileRange, Sample
+
+from ..files import replace_files
+from .pages import PicturePage, SentencesPage
+from .records import HERE, record_of
+
+__all__ = ["PicturePage", "SentencesPage", "folder_files", "write"]
+
+PLAYER, PAGE, INDEX = "webnn-wgpu-player.js", "webnn-wgpu-page.js", "index.html"
+SAMPLE = "sample.bin"
+
+Content = bytes | Sequence[bytes | Array]
+
+
+@runtime_checkable
+class GraphModel(Protocol):
+    """A model of a file: `Model` or `WebNNModel`."""
+
+    @property
+    def graphs(self) -> list[MLGraph] | tuple[MLGraph, ...]:
+        """The graphs that a run starts."""
+        ...
+
+    @property
+    def placement(self) -> Any:
+        """Where each node runs."""
+        ...
+
+    @property
+    def outputs(self) -> Any:
+        """The outputs."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """The name."""
+        ...
+
+
+def write(
+    model: MLGraph | GraphModel,
+    folder: str | os.PathLike[str],
+    *,
+    record: str | os.PathLike[str] | Caps = "webgpu",
+    name: str | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    page: PicturePage | SentencesPage | None = None,
+) -> list[Path]:
+    """Write a graph as a folder: the plan, kernels, packed weights, a player in JavaScript, and a page that runs it.
+
+    The plan is made for other devices than this one. `wn.load` opens the folder too, on any device that has what it requires.
+    The same graph, record and sample give the same bytes.
+
+    Args:
+        model: a graph, or a model that is one graph.
+        folder: the folder, which is made.
+        record: the capabilities of the devices: "webgpu" for WebGPU's default limits, "webgpu-f16" with the feature shader-f16
+            besides, "software" for adapters on the CPU, "here" for devices such as the graph's own, or a file that
+            `Caps.to_json` wrote.
+        name: the name of the model; by default that of its file, or of the folder.
+        inputs: the inputs of the page's check; by default seeded random numbers. Their outputs are computed here.
+        page: a form for pictures or sentences.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        NotSupportedError: the model needs the host, or is several graphs.
+        OperationError: a kernel needs a feature that the record lacks.
+        OutOfMemoryError: a tensor is larger than such a device can hold or bind.
+
+    Example:
+        >>> import webnn_wgpu.exporters.web as web
+        >>> paths = web.write(b.build({"y": b.relu(x)}), "page")
+        >>> [path.name for path in paths][:4]
+        ['0-elementwise.wgsl', 'uniforms.bin', 'sample.bin', 'index.html']
+    """
+    graph = _one_graph(model)
+    if inputs is not None and not isinstance(model, MLGraph):
+        # Models have types that WebNN does not have, for example bool, which the graph's types hold.
+        inputs = {n: np.asarray(inputs[n]).astype(t.numpy) for n, t in graph.inputs.items() if n in inputs}
+    target = Path(folder)
+    called = name or (target.resolve().name if isinstance(model, MLGraph) else Path(model.name).stem)
+    found = folder_files(graph, record=record, name=called, sample=sample_of(graph, inputs), page=page)
+    (target / "kernels").mkdir(parents=True, exist_ok=True)
+    _remove_stale(target, found)
+    return replace_files({target / file: cast("Sequence[bytes]", content) for file, content in found.items()})
+
+
+def folder_files(
+    graph: MLGraph,
+    *,
+    record: str | os.PathLike[str] | Caps = "webgpu",
+    name: str = "model",
+    sample: GraphSample | None = None,
+    page: PicturePage | SentencesPage | None = None,
+) -> dict[str, Content]:
+    """Return the files of a folder by their names; the contents are bytes or parts of them. `model.json` is the last file.
+
+    Without a sample there is no page that runs the model, but its player.
+    """
+    stored = stored_graph(graph, None if record == HERE else record_of(record), name)
+    model = stored.model
+    found: dict[str, Content] = {
+        kernel.file: source.encode() for kernel, source in zip(model.kernels, stored.sources, strict=True)
+    }
+    found |= stored.files
+    own = [PLAYER]
+    if sample is not None:
+        places, found[SAMPLE], size = _sample_places(sample)
+        model = replace(model, sample=places, files={**model.files, SAMPLE: size})
+        own = [INDEX, PAGE, PLAYER]
+    if page is not None:
+        shown, extra = page.settings(graph.inputs, graph.outputs)
+        model = replace(model, page=shown)
+        own += page.modules
+        found |= extra
+    found |= {file: package_files(__package__ or "").joinpath(file).read_bytes() for file in own}
+    return {**found, MODEL_FILE: model.to_json().encode()}
+
+
+def _sample_places(sample: GraphSample) -> tuple[Sample, list[bytes | Array], int]:
+    """Return the places of a sample's arrays in a file, the content of the file, and its size in bytes."""
+    parts: list[bytes | Array] = []
+    size = 0
+
+    def add(array: Array) -> FileRange:
+        nonlocal size
+        parts.extend((bytes(-size % 256), np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
+        start = size + -size % 256
+        size = start + array.nbytes
+        return FileRange(SAMPLE, start, array.nbytes)
+
+    inputs = {name: add(array) for name, array in sample.inputs.items()}
+    outputs = {name: add(array) for name, array in sample.outputs.items()}
+    return Sample(sample.device, inputs, outputs), parts, size
+
+
+def _one_graph(model: MLGraph | GraphModel) -> MLGraph:
+    if isinstance(model, MLGraph):
+        return model
+    graphs = model.graphs
+    on_host = [placed for placed in model.placement if placed.where == "host"]
+    if on_host:
+        nodes = ", ".join(f"{placed.op} '{placed.name}'" for placed in on_host[:5])
+        raise NotSupportedError("a page has no host for nodes that the device cannot run", operator="export", got=nodes)
+    if len(graphs) != 1:
+        raise NotSupportedError(
+            "only a model that is one graph can be exported",
+            operator="export",
+            got=f"{len(graphs)} graphs",
+            hint="Give symbolic dimensions a size: override_dims",
+        )
+    missing = [info.name for info in model.outputs if info.name not in graphs[0].outputs]
+    if missing:
+        raise NotSupportedError("every output must be a result of the graph", operator="export", got=", ".join(missing))
+    return graphs[0]
+
+
+def _remove_stale(folder: Path, files: Mapping[str, Content]) -> None:
+    """Remove the kernels and weights that an earlier export of another graph left in the folder."""
+    model = folder / MODEL_FILE
+    try:
+        content = json.loads(model.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return
+    if isinstance(content, dict) and cast("dict[str, Any]", content).get("format") == FORMAT:
+        for path in (*folder.glob("kernels/*.wgsl"), *folder.glob("weights-*.bin")):
+            if path.relative_to(folder).as_posix() not in files:
+                path.unlink()

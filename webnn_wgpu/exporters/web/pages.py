@@ -1,0 +1,139 @@
+"""Forms of pages for models whose inputs are a picture or sentences."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from webnn_wgpu.core.errors import MLTypeError
+
+VOCABULARY = "vocabulary.json"
+MOST_LENGTH = 100
+"""Characters of a word that is divided into tokens; longer words are unknown."""
+
+SENTENCES = (
+    "A man is eating food.",
+    "A man is eating a piece of bread.",
+    "The girl is carrying a baby.",
+    "A monkey is playing drums.",
+    "Someone in a gorilla costume is playing a set of drums.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PicturePage:
+    """A page that classifies a picture dropped on it.
+
+    Attributes:
+        input: the name of the input; by default the only one.
+        mean, std: of pixels from 0 to 1, by channel.
+        fit: "crop" scales the shorter side and crops to the center, "stretch" changes proportions, "pad" fills with gray.
+        layout: the position of the channels. "auto" derives it from the shape.
+        bgr: whether channels are in the order blue, green, red.
+        labels: the names of the classes, by number.
+    """
+
+    input: str = ""
+    mean: Sequence[float] = (0.485, 0.456, 0.406)
+    std: Sequence[float] = (0.229, 0.224, 0.225)
+    fit: Literal["crop", "stretch", "pad"] = "crop"
+    layout: Literal["auto", "nchw", "nhwc"] = "auto"
+    bgr: bool = False
+    labels: Sequence[str] = ()
+
+    modules = ("webnn-wgpu-picture.js",)
+
+    def settings(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Return what the page's script reads, and further files."""
+        if self.input not in inputs and (self.input or len(inputs) != 1):
+            raise MLTypeError("the page needs one input for its picture", operator="export", got=repr(self.input))
+        name = self.input or next(iter(inputs))
+        shape, data_type = inputs[name].shape, inputs[name].data_type
+        fits = len(shape) in (3, 4) and (len(shape) == 3 or shape[0] == 1)
+        last = fits and (self.layout == "nhwc" or (self.layout == "auto" and shape[-3] != 3))
+        channels, height, width = (shape[-1], *shape[-3:-1]) if last else shape[-3:] if fits else (0, 0, 0)
+        if channels != 3 or data_type not in ("float32", "uint8"):
+            raise MLTypeError(
+                "a picture must be an input of three channels",
+                operator="export",
+                got=f"{name}: {inputs[name]}",
+                allowed="float32 or uint8 [1, 3, height, width] or [1, height, width, 3]",
+            )
+        return {
+            "kind": "picture",
+            "input": name,
+            "output": next(iter(outputs)),
+            "width": width,
+            "height": height,
+            "channelsLast": last,
+            "mean": list(self.mean),
+            "std": list(self.std),
+            "fit": self.fit,
+            "bgr": self.bgr,
+            "labels": list(self.labels),
+        }, {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentencesPage:
+    """A page that compares sentences by the embeddings of a text encoder with WordPiece tokens.
+
+    Attributes:
+        tokenizer: the model's `tokenizer.json`.
+        sentences: the sentences that the page begins with.
+    """
+
+    tokenizer: str | os.PathLike[str]
+    sentences: Sequence[str] = SENTENCES
+
+    modules = ("webnn-wgpu-sentences.js",)
+
+    def settings(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Return what the page's script reads, and the file of the vocabulary."""
+        roles = {role: next((n for n in inputs if pattern in n.lower()), None) for role, pattern in _ROLES.items()}
+        whole = {name for name in roles.values() if name} == set(inputs)
+        if roles["ids"] is None or not whole or len({inputs[n].shape for n in inputs}) != 1:
+            got = ", ".join(f"{name}: {type_}" for name, type_ in inputs.items())
+            raise MLTypeError(
+                "the inputs must be those of a text encoder",
+                operator="export",
+                got=got,
+                allowed="input_ids, attention_mask and token_type_ids of one shape [batch, length]",
+            )
+        output = next((n for n, t in outputs.items() if len(t.shape) == 2), next(iter(outputs)))
+        shown = {"kind": "sentences", **{role: name for role, name in roles.items() if name}, "output": output}
+        vocabulary = json.dumps(_vocabulary(Path(self.tokenizer)), ensure_ascii=False).encode()
+        return {**shown, "vocabulary": VOCABULARY, "sentences": list(self.sentences)}, {VOCABULARY: vocabulary}
+
+
+_ROLES = {"ids": "input_ids", "mask": "mask", "types": "type"}
+"""What the inputs of text encoders are for, and parts of their names."""
+
+
+def _vocabulary(path: Path) -> dict[str, Any]:
+    """Return the tokens of a `tokenizer.json`, and how it divides texts."""
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        model = content["model"]
+        normalizer: dict[str, Any] = content.get("normalizer") or {}
+        known = cast("dict[str, int]", model["vocab"])
+        tokens = [token for token, _ in sorted(known.items(), key=lambda item: item[1])]
+        if model["type"] != "WordPiece" or [known[token] for token in tokens] != list(range(len(tokens))):
+            raise MLTypeError("the tokenizer must be WordPiece", operator="export", got=str(path))
+        special = {name: known[f"[{name.upper()}]"] for name in ("cls", "sep", "pad", "unk")}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MLTypeError(f"the file is no tokenizer.json of WordPiece: {error!r}", operator="export", got=str(path)) from None
+    lowercase = bool(normalizer.get("lowercase", True))
+    accents = normalizer.get("strip_accents")
+    return {
+        "tokens": tokens,
+        "prefix": model.get("continuing_subword_prefix", "##"),
+        "longest": model.get("max_input_chars_per_word", MOST_LENGTH),
+        "lowercase": lowercase,
+        "stripAccents": lowercase if accents is None else bool(accents),
+        **special,
+    }
