@@ -27,6 +27,11 @@ ensure_driver = $(has_adapter) || { \
 	"mesa-vulkan-drivers with libvulkan1 (Debian, Ubuntu), mesa-vulkan-drivers with vulkan-loader (Fedora)," \
 	"vulkan-swrast with vulkan-icd-loader (Arch), mesa-vulkan-swrast with vulkan-loader (Alpine)." >&2; exit 1; }
 
+# The browser that CHROMIUM names, or one of the search path: Debian's, which has SwiftShader, where there is apt.
+ensure_browser = [ -n "$$CHROMIUM" ] || command -v chromium chromium-browser google-chrome google-chrome-stable chrome >/dev/null || { \
+	echo "No browser found: installing Chromium"; $(call apt_install,chromium) && command -v chromium >/dev/null; } || \
+	echo "Tests in a browser are skipped: there is neither CHROMIUM nor a package of Chromium"
+
 # Most of the time of the tests goes into compiling kernels, on one core each. Each of these processes has a device of its own;
 # WORKERS=0 has all tests in one process.
 WORKERS ?= auto
@@ -61,6 +66,7 @@ demo: $(VENV)/.installed $(VENV)/.weights ## run the main job: sentence similari
 test: style $(VENV)/.weights ## linters, type checker, import rules, and pytest: the full device profile, a share of the others
 	@$(ensure_driver)
 	@$(MAKE) --no-print-directory hardware || echo "Tests that read the instructions of AMD's compiler are skipped"
+	@$(ensure_browser)
 	@$(MAKE) --no-print-directory translators || echo "Tests that translate kernels to HLSL and Metal's language are skipped"
 	$(call beside_types,$(pytest) --profiles=rotate $(ARGS))
 

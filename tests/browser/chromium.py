@@ -189,7 +189,7 @@ class _Handler(SimpleHTTPRequestHandler):
             super().do_GET()
             return
         self.send_response(200)
-        kinds = {".html": "text/html", ".js": "text/javascript"}
+        kinds = {".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript"}
         self.send_header("Content-Type", kinds.get(Path(self.path).suffix, "application/octet-stream"))
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()

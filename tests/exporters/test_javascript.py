@@ -159,6 +159,34 @@ def test_weights_in_a_file(tmp_path: Path, reference: wn.MLContext) -> None:
     assert (tmp_path / "g.mjs").read_bytes() == first
 
 
+LIMITS = """{
+  input: {dataTypes: ["float16"]}, output: {dataTypes: ["float32"]},
+  matmul: {a: {dataTypes: ["float32"], rankRange: {min: 3, max: 5}}, b: {dataTypes: ["int8"]}},
+}"""
+
+
+def test_what_a_browser_lacks_is_named_before_anything_is_built(tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [2, 2]})
+    graph = builder.build({"y": builder.softmax(builder.matmul(x, builder.add(x, x)), 1)})
+    graph.save(tmp_path / "g.mjs")
+    program = f"""
+      globalThis.MLGraphBuilder = class {{ constructor() {{ console.log("built"); }} add() {{}} matmul() {{}} }};
+      const {{buildGraph, missing, uses}} = await import({json.dumps((tmp_path / "g.mjs").as_uri())});
+      console.log(Object.keys(uses).join());
+      console.log(missing({{}}).join());
+      await buildGraph({{opSupportLimits: () => ({LIMITS})}}).catch((error) => console.log(error.message));
+    """
+    assert NODE is not None
+    command = [NODE, "--input-type=module", "-e", program]
+    found = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert found.splitlines() == [
+        "add,matmul,softmax",
+        "the operator softmax",
+        "this browser's WebNN lacks matmul of rank 2 as a, matmul of float32 as b, the operator softmax, an input of float32",
+    ]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_names_survive(name: str, tmp_path: Path, reference: wn.MLContext) -> None:
     builder = wn.MLGraphBuilder(reference)

@@ -5,6 +5,7 @@ A run tests the kernels of a share of the golden plans, which the commit picks. 
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,8 @@ from webnn_wgpu.debug.translation.naga import FXC_MODEL, HLSL, METAL_VERSION, MS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
+
+    from tests.browser.chromium import Chromium, Server
 
 SHARES = 24
 """One share takes about 12 s on one core, most of it for plans."""
@@ -90,12 +93,53 @@ def test_tint_accepts_every_kernel_of_browsers(chrome: tint.Tint, kernels: dict[
     assert tint_refusals(chrome, kernels.values()) == []
 
 
+ASK_BROWSER = """(async () => {
+  const adapter = await navigator.gpu.requestAdapter();
+  const wanted = ["subgroups", "shader-f16"].filter((feature) => adapter.features.has(feature));
+  const device = await adapter.requestDevice({ requiredFeatures: wanted });
+  device.addEventListener("uncapturederror", (event) => event.preventDefault());
+  const sources = await (await fetch("/kernels.json")).json();
+  const said = await Promise.all(sources.map(async (code) => {
+    const { messages } = await device.createShaderModule({ code }).getCompilationInfo();
+    return messages.map(({ type, lineNum, message }) => `${type} in line ${lineNum}: ${message}`).join("; ");
+  }));
+  device.destroy();
+  return { said, features: wanted };
+})()"""
+
+
+def browser_messages(browser: Chromium, server: Server, kernels: Collection[Text]) -> tuple[list[str], int]:
+    """Return what a browser's compiler says of kernels, errors and warnings, and the number of kernels that it was asked about.
+
+    A browser on SwiftShader has no shader-f16.
+    """
+    asked = [kernel for kernel in kernels if kernel.in_browsers and "shader-f16" not in kernel.features]
+    server.contents["/kernels.html"] = b"<!doctype html><title>kernels</title>"
+    server.contents["/kernels.json"] = json.dumps([tint.for_tint(k.wgsl, k.features) for k in asked]).encode()
+    browser.open(f"{server.address}/kernels.html")
+    said = browser.evaluate(ASK_BROWSER)["said"]
+    return [f"{kernel}: {message}" for kernel, message in zip(asked, said, strict=True) if message], len(asked)
+
+
+def test_a_browser_accepts_every_kernel_without_a_warning(browser: Chromium, server: Server, kernels: dict[str, Text]) -> None:
+    messages, asked = browser_messages(browser, server, kernels.values())
+    assert asked > 250
+    assert messages == []
+
+
 def test_kernels_for_direct3d_need_no_newer_shader_model_than_fxc_has() -> None:
     found = texts([(model, DIRECT3D) for model in ("example/bert", "example/quantized_4bit", "operator/lstm", "operator/cast")])
     assert {shader_model(kernel.wgsl) for kernel in found.values()} == {FXC_MODEL}
 
 
 # That the tests can fail ----------------------------------------------------------------------------------------------
+
+
+def test_a_kernel_that_a_browser_refuses_is_named(browser: Chromium, server: Server) -> None:
+    messages, _ = browser_messages(browser, server, [kernel("y[lane] = 1.0;"), kernel("y[lane] = unknown;")])
+    (message,) = messages
+    assert message.startswith("made up of none for d3d12: error in line 5: unresolved value 'unknown'")
+
 
 _STORE = "@group(0) @binding(0) var<storage, read_write> y: array<f32>;\nvar<workgroup> shared_sum: f32;\n"
 

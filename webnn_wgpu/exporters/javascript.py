@@ -8,11 +8,12 @@ import math
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from webnn_wgpu.api.graph import MLGraph
-from webnn_wgpu.api.signatures import CallForm, call_form
+from webnn_wgpu.api.graph import Graph, MLGraph
+from webnn_wgpu.api.signatures import CallForm, call_form, camel
 from webnn_wgpu.formats.constants import from_number, to_bytes
 from webnn_wgpu.formats.document import (
     Constant,
@@ -34,7 +35,8 @@ RESERVED: frozenset[str] = frozenset(
     debugger default delete do double else enum eval export extends false final finally float for function get goto if
     implements import in inputs instanceof int interface let load long native new null of outputs package private
     protected public return run set ARRAYS decoded short static super switch synchronized this throw throws transient
-    true try typeof undefined var void volatile weights while with yield NaN Infinity WeightsFile atob globalThis
+    true try typeof undefined uses var void volatile weights while with yield NaN missing lacks Infinity WeightsFile atob
+    globalThis
     """.split()
 )
 """Words that no variable may be called."""
@@ -58,8 +60,10 @@ SAFE = 2**53
 def to_javascript(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Array] = "inline") -> str:
     """Return a graph as an ES module without dependencies, which builds and runs it in a browser with WebNN.
 
-    The module exports `buildGraph(context, weights)`, `inputs`, `outputs`, `run(context, graph, feeds)` and
-    `load(weightsPath, manifestPath, options)`, and `WeightsFile` if there are files of weights.
+    The module exports `buildGraph(context, weights)`, `inputs`, `outputs`, `uses`, `run(context, graph, feeds)`,
+    `load(weightsPath, manifestPath, options)` and `missing(context)`, and `WeightsFile` if there are files of weights.
+    `missing` returns what the browser lacks for the graph, in words. `buildGraph` raises an error of that before it builds
+    anything.
 
     Args:
         graph: the graph. Extension operators are composed of WebNN's operators.
@@ -80,10 +84,11 @@ def to_javascript(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Arra
     inline = weights == "inline"
     with standardized(graph, "standard") as (source, _):
         document, arrays = document_of(source, weights="inline" if inline else "auto", labels=True)
+        uses = _uses(source.source)
     if isinstance(weights, dict):
         weights.update(arrays)
     types = {name: (t.data_type, list(t.shape)) for name, t in graph.outputs.items()}
-    return _Module(document, bool(arrays)).text(types)
+    return _Module(document, bool(arrays), uses).text(types)
 
 
 def write_javascript(graph: MLGraph, path: str | os.PathLike[str], *, weights: Weights = "auto") -> list[Path]:
@@ -103,11 +108,47 @@ def quoted(text: str) -> str:
     return json.dumps(text).replace("<", "\\u003c")
 
 
+@dataclass(frozen=True)
+class _Use:
+    """The data types and ranks of an operator's operands of one name."""
+
+    data_types: frozenset[str]
+    ranks: tuple[int, int]
+
+    def joined(self, other: _Use | None) -> _Use:
+        if other is None:
+            return self
+        ranks = min(self.ranks[0], other.ranks[0]), max(self.ranks[1], other.ranks[1])
+        return _Use(self.data_types | other.data_types, ranks)
+
+    def __str__(self) -> str:
+        return f"{{dataTypes: {json.dumps(sorted(self.data_types))}, ranks: [{self.ranks[0]}, {self.ranks[1]}]}}"
+
+
+SEVERAL_OUTPUTS = frozenset({"split", "gru", "lstm", "lstmCell"})
+"""Operators whose results `opSupportLimits` calls `outputs`."""
+
+
+def _uses(graph: Graph) -> dict[str, dict[str, _Use]]:
+    """Return the types and ranks of the operands of a graph, by operator and by the names of `opSupportLimits`."""
+    found: dict[str, dict[str, _Use]] = {}
+    for node in sorted(graph.nodes, key=lambda node: node.op):
+        form = call_form(node.op)
+        names = form.operands * len(node.inputs) if form.variadic else form.operands
+        ends = [(camel(name), value) for name, value in zip(names, node.inputs, strict=False) if value is not None]
+        ends += [("outputs" if node.op in SEVERAL_OUTPUTS else "output", value) for value in node.outputs]
+        members = found.setdefault(node.op, {})
+        for name, value in ends:
+            type_ = graph.type(value)
+            members[name] = _Use(frozenset({type_.data_type}), (type_.rank, type_.rank)).joined(members.get(name))
+    return found
+
+
 class _Module:
     """The text of one module."""
 
-    def __init__(self, document: Document, has_weights: bool) -> None:
-        self.document, self.has_weights = document, has_weights
+    def __init__(self, document: Document, has_weights: bool, uses: Mapping[str, Mapping[str, _Use]]) -> None:
+        self.document, self.has_weights, self.uses = document, has_weights, uses
         self.taken: set[str] = set(RESERVED)
         self.variables: dict[str, str] = {}
         declared = [d.name for d in document.inputs] + [c.declaration.name for c in document.constants]
@@ -135,7 +176,17 @@ class _Module:
         if any("decoded(" in constant for constant in constants):
             parts.append(_DECODE)
         parts += [f"export const inputs = {_types(inputs)};", f"export const outputs = {_types(outputs)};"]
-        lines = ["export async function buildGraph(context, weights) {", "  const builder = new MLGraphBuilder(context);"]
+        operators = [
+            f"  {name}: {{{', '.join(f'{member}: {use}' for member, use in members.items())}}},"
+            for name, members in self.uses.items()
+        ]
+        parts.append("\n".join(["export const uses = {", *operators, "};"]))
+        parts.append(_MISSING)
+        lines = [
+            "export async function buildGraph(context, weights) {",
+            _CHECK,
+            "  const builder = new MLGraphBuilder(context);",
+        ]
         lines += [f"  const {self.variables[d.name]} = {self.input(d)};" for d in document.inputs]
         names = [self.variables[c.declaration.name] for c in document.constants]
         lines += [f"  const {name} = {constant};" for name, constant in zip(names, constants, strict=True)]
@@ -275,6 +326,34 @@ _WEIGHTS_FILE = """export class WeightsFile {
   }
 }"""
 
+_MISSING = """export function missing(context) {
+  const limits = context.opSupportLimits?.() ?? {};
+  const found = [];
+  const check = (name, members) => {
+    for (const [member, {dataTypes, ranks}] of Object.entries(members)) {
+      const limit = limits[name]?.[member];
+      for (const type of dataTypes) {
+        if (limit && !limit.dataTypes.includes(type)) found.push(`${name} of ${type} as ${member}`);
+      }
+      const {min = 0, max = Infinity} = limit?.rankRange ?? {};
+      if (ranks[0] < min || ranks[1] > max) found.push(`${name} of rank ${ranks[0] < min ? ranks[0] : ranks[1]} as ${member}`);
+    }
+  };
+  for (const [name, members] of Object.entries(uses)) {
+    if (typeof MLGraphBuilder.prototype[name] !== "function") found.push(`the operator ${name}`);
+    else check(name, members);
+  }
+  for (const [kind, all] of [["input", inputs], ["output", outputs]]) {
+    for (const {dataType} of Object.values(all)) {
+      if (limits[kind]?.dataTypes.includes(dataType) === false) found.push(`an ${kind} of ${dataType}`);
+    }
+  }
+  return found;
+}"""
+
+_CHECK = """  const lacks = missing(context);
+  if (lacks.length) throw new Error(`this browser's WebNN lacks ${lacks.join(", ")}`);"""
+
 _RUN = """export async function run(context, graph, feeds) {
   if (typeof context.dispatch !== "function") throw new Error("this browser's WebNN has no MLContext.dispatch");
   const [given, made, results] = [1, 2, 3].map(() => Object.create(null));
@@ -297,11 +376,13 @@ _RUN = """export async function run(context, graph, feeds) {
 }"""
 
 _LOAD = """export async function load(weightsPath, manifestPath, options) {
+  if (!navigator.ml) throw new Error("this browser has no WebNN");
   const context = await navigator.ml.createContext(options);
   return {context, graph: await buildGraph(context)};
 }"""
 
 _LOAD_WEIGHTS = """export async function load(weightsPath, manifestPath, options) {
+  if (!navigator.ml) throw new Error("this browser has no WebNN");
   const context = await navigator.ml.createContext(options);
   const weights = await WeightsFile.load(weightsPath, manifestPath);
   return {context, graph: await buildGraph(context, weights)};
