@@ -90,13 +90,15 @@ class SentencesPage:
     tokenizer: str | os.PathLike[str]
     sentences: Sequence[str] = SENTENCES
 
-    modules = ("webnn-wgpu-sentences.js",)
+    modules = ("webnn-wgpu-sentences.js", "webnn-wgpu-wordpiece.js")
 
     def settings(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Return what the page's script reads, and the file of the vocabulary."""
-        roles = {role: next((n for n in inputs if pattern in n.lower()), None) for role, pattern in _ROLES.items()}
-        whole = {name for name in roles.values() if name} == set(inputs)
-        if roles["ids"] is None or not whole or len({inputs[n].shape for n in inputs}) != 1:
+        roles = {_role(name): name for name in inputs}
+        shapes = {type_.shape for type_ in inputs.values()}
+        are_tokens = len(shapes) == 1 and all(len(shape) == 2 for shape in shapes)
+        are_tokens = are_tokens and all(type_.data_type in ("int32", "int64") for type_ in inputs.values())
+        if "ids" not in roles or len(roles) < len(inputs) or not are_tokens:
             got = ", ".join(f"{name}: {type_}" for name, type_ in inputs.items())
             raise MLTypeError(
                 "the inputs must be those of a text encoder",
@@ -105,13 +107,14 @@ class SentencesPage:
                 allowed="input_ids, attention_mask and token_type_ids of one shape [batch, length]",
             )
         output = next((n for n, t in outputs.items() if len(t.shape) == 2), next(iter(outputs)))
-        shown = {"kind": "sentences", **{role: name for role, name in roles.items() if name}, "output": output}
+        shown = {"kind": "sentences", **roles, "output": output}
         vocabulary = json.dumps(_vocabulary(Path(self.tokenizer)), ensure_ascii=False).encode()
         return {**shown, "vocabulary": VOCABULARY, "sentences": list(self.sentences)}, {VOCABULARY: vocabulary}
 
 
-_ROLES = {"ids": "input_ids", "mask": "mask", "types": "type"}
-"""What the inputs of text encoders are for, and parts of their names."""
+def _role(name: str) -> str:
+    """Return what an input of a text encoder is for, by its name."""
+    return "mask" if "mask" in name.lower() else "types" if "type" in name.lower() else "ids"
 
 
 def _vocabulary(path: Path) -> dict[str, Any]:
