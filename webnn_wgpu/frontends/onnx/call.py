@@ -2,46 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import onnx_ir
 
-from webnn_wgpu import MLGraphBuilder, MLOperand
+from webnn_wgpu import MLOperand
 
-from .tensors import OnHost, OnnxTensor, Shape
+from ..common.calls import OperatorCall
+from .tensors import OnnxTensor, Shape
 from .types import HELD, Array, DType, logical
 
 if TYPE_CHECKING:
-    from webnn_wgpu.typing import OperandDataType
-
     from .lowering import StageLowering
 
 
-class _Labeled:
-    """A builder that labels its operators."""
-
-    def __init__(self, builder: Any, label: str) -> None:
-        self._builder, self._label = builder, label
-
-    def __getattr__(self, name: str) -> Any:
-        member = getattr(self._builder, name)
-        if name == "ext":
-            return _Labeled(member, self._label)
-        return member if name == "constant" else partial(member, label=self._label)
-
-
-class NodeCall:
+class NodeCall(OperatorCall):
     """A node, the tensors of its inputs, and the builder that receives its operators.
 
     Attributes:
         node: the node.
         inputs: the tensors of its inputs, None for absent ones.
         version: the version of its operator set.
-        label: its name, the label of every operator built for it.
-        build: the builder, which gives each operator `label`.
     """
 
     def __init__(self, lowering: StageLowering, node: onnx_ir.Node, inputs: Sequence[OnnxTensor | None], version: int) -> None:
@@ -49,8 +32,7 @@ class NodeCall:
         self.node = node
         self.inputs = inputs
         self.version = version
-        self.label = node.name or next((o.name for o in node.outputs if o.name), "") or node.op_type
-        self.build = cast("MLGraphBuilder", _Labeled(lowering.builder, self.label))
+        super().__init__(lowering.builder, node.name or next((o.name for o in node.outputs if o.name), "") or node.op_type)
 
     # facts of the node -------------------------------------------------------------------------------------------
 
@@ -166,28 +148,9 @@ class NodeCall:
         """Return the operand of a tensor, or a new constant of its elements."""
         return self.lowering.hold(tensor)
 
-    def constant(self, value: Any, data_type: str) -> MLOperand:
-        """Return an array, a list or a number as a constant of a WebNN data type."""
-        array = np.asarray(value)
-        return self.lowering.constant(array.astype(data_type))
-
-    def like(self, value: float, operand: MLOperand) -> MLOperand:
-        """Return a number as a scalar of an operand's data type."""
-        return self.constant(value, operand.data_type)
-
-    def cast(self, operand: MLOperand, data_type: OperandDataType) -> MLOperand:
-        """Return an operand cast to a WebNN data type, or the operand itself if it has this type."""
-        return operand if operand.data_type == data_type else self.build.cast(operand, data_type)
-
-    def reshape(self, operand: MLOperand, shape: Sequence[int]) -> MLOperand:
-        """Return an operand in a shape, or the operand itself if it has this shape."""
-        return operand if tuple(operand.shape) == tuple(shape) else self.build.reshape(operand, list(shape))
-
-    def transpose(self, operand: MLOperand, permutation: Sequence[int]) -> MLOperand:
-        """Return an operand with its dimensions permuted, or the operand itself if the order stays the same."""
-        if list(permutation) == list(range(len(permutation))):
-            return operand
-        return self.build.transpose(operand, permutation=list(permutation))
+    def stored(self, array: Array) -> MLOperand:
+        """Return the constant operand of an array of a held data type."""
+        return self.lowering.constant(array)
 
     def filled(self, shape: Shape, value: float, dtype: DType) -> MLOperand | OnnxTensor:
         """Return a tensor of one repeated number, or an empty array if it has no elements."""
@@ -195,23 +158,6 @@ class NodeCall:
             return OnnxTensor.known(np.zeros(shape, dtype))
         scalar = self.constant(value, HELD[dtype])
         return self.build.expand(scalar, list(shape)) if shape else scalar
-
-    def axis(self, axis: int, rank: int) -> int:
-        """Return an axis counted from the front."""
-        if not -rank <= axis < max(rank, 1):
-            self.fail(f"axis {axis} is out of range of rank {rank}")
-        return axis + rank if axis < 0 else axis
-
-    def axes(self, axes: Sequence[int], rank: int) -> list[int]:
-        """Return axes counted from the front."""
-        return [self.axis(a, rank) for a in axes]
-
-    def fold(self, function: Callable[[MLOperand, MLOperand], MLOperand], operands: Sequence[MLOperand]) -> MLOperand:
-        """Combine any number of operands from left to right."""
-        result = operands[0]
-        for operand in operands[1:]:
-            result = function(result, operand)
-        return result
 
     # caches -------------------------------------------------------------------------------------------------------
 
@@ -245,11 +191,3 @@ class NodeCall:
             NotSupportedError: always. The message names node, operator, operator set and reason.
         """
         raise self.lowering.refusal(self.node, reason)
-
-    def on_host(self, reason: str) -> NoReturn:
-        """Request the evaluation of a node by the host.
-
-        Raises:
-            OnHost: always.
-        """
-        raise OnHost(reason)

@@ -8,7 +8,10 @@ import onnx_ir
 
 from webnn_wgpu import MLOperand
 
+from ..common.calls import OnHost
 from .types import Array, DType
+
+__all__ = ["OnHost", "OnnxTensor", "Shape", "ValueNeeded"]
 
 Shape = tuple[int, ...]
 
@@ -48,10 +51,6 @@ class OnnxTensor:
         for d in self.shape:
             count *= d
         return count
-
-
-class OnHost(Exception):
-    """An operator cannot run on the device, so the host evaluates it. `str()` is the reason."""
 
 
 class ValueNeeded(Exception):

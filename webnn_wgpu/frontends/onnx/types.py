@@ -1,52 +1,13 @@
-"""The storage of ONNX's data types on the device.
-
-WebNN has eight data types. The others are stored in the narrowest one that represents all their values, except float64, which
-is computed in float32. A value's *logical* type is ONNX's, as a numpy dtype. Its *held* type is WebNN's.
-"""
+"""The data types of ONNX as numpy dtypes, and their storage on the device."""
 
 from __future__ import annotations
 
-from typing import Any
-
-import ml_dtypes
 import numpy as np
-import numpy.typing as npt
 import onnx_ir
 
-from webnn_wgpu.typing import MLOperandDataType
+from ..common.held import BFLOAT16, BOOL, FLOAT32, HELD, INT64, Array, DType, decode, encode, is_float
 
-Array = npt.NDArray[Any]
-DType = np.dtype[Any]
-
-BOOL, FLOAT32, INT64 = np.dtype(bool), np.dtype(np.float32), np.dtype(np.int64)
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
-
-HELD: dict[DType, MLOperandDataType] = {
-    np.dtype(np.float32): "float32",
-    np.dtype(np.float16): "float16",
-    np.dtype(np.int64): "int64",
-    np.dtype(np.uint64): "uint64",
-    np.dtype(np.int32): "int32",
-    np.dtype(np.uint32): "uint32",
-    np.dtype(np.int8): "int8",
-    np.dtype(np.uint8): "uint8",
-    np.dtype(bool): "uint8",
-    np.dtype(np.float64): "float32",
-    np.dtype(np.int16): "int32",
-    np.dtype(np.uint16): "int32",
-    BFLOAT16: "float32",
-    np.dtype(ml_dtypes.int4): "int8",
-    np.dtype(ml_dtypes.uint4): "uint8",
-    np.dtype(ml_dtypes.int2): "int8",
-    np.dtype(ml_dtypes.uint2): "uint8",
-    np.dtype(ml_dtypes.float8_e4m3fn): "float32",
-    np.dtype(ml_dtypes.float8_e4m3fnuz): "float32",
-    np.dtype(ml_dtypes.float8_e5m2): "float32",
-    np.dtype(ml_dtypes.float8_e5m2fnuz): "float32",
-    np.dtype(ml_dtypes.float8_e8m0fnu): "float32",
-    np.dtype(ml_dtypes.float4_e2m1fn): "float32",
-}
-"""Logical type -> data type of the operand that holds it. Strings and complex numbers are not supported."""
+__all__ = ["BFLOAT16", "BOOL", "FLOAT32", "HELD", "INT64", "Array", "DType", "decode", "encode", "is_float", "logical"]
 
 
 def logical(data_type: onnx_ir.DataType) -> DType | None:
@@ -56,23 +17,3 @@ def logical(data_type: onnx_ir.DataType) -> DType | None:
     except (TypeError, ValueError):
         return None
     return dtype if dtype in HELD else None
-
-
-def encode(array: Array) -> Array:
-    """Convert an array from its logical to its held type."""
-    held = HELD[array.dtype]
-    if array.dtype == BOOL:
-        return array.view(np.uint8)
-    return array if array.dtype.name == held else array.astype(held)
-
-
-def decode(array: Array, dtype: DType) -> Array:
-    """Convert an array that the device computed to its logical type."""
-    if dtype == BOOL:
-        return array.view(bool) if array.dtype == np.uint8 else array.astype(bool)
-    return array if array.dtype == dtype else array.astype(dtype)
-
-
-def is_float(dtype: DType) -> bool:
-    """Return whether a logical type is a floating-point type of any width."""
-    return dtype.kind == "f" or HELD.get(dtype) in ("float32", "float16")
