@@ -1,0 +1,202 @@
+"""`LoadedModel`: the operations of models that do not depend on their format."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError
+from webnn_wgpu.api.progress import Progress
+from webnn_wgpu.api.tuning import Tuning, tune_graphs
+
+from ..description import ValueInfo
+from ..timing import Profile, Span, watched
+from .held import Array
+
+
+class LoadedModel(ABC):
+    """A model on a context.
+
+    Attributes:
+        context: where it runs.
+        name: its name in messages.
+        dims: the sizes of symbolic dimensions that are fixed.
+        inputs: its inputs.
+        outputs: its outputs.
+        loading: what its loading took.
+    """
+
+    inputs: tuple[ValueInfo, ...]
+    outputs: tuple[ValueInfo, ...]
+
+    def __init__(self, context: MLContext, name: str, dims: Mapping[str, int]) -> None:
+        self.context, self.name, self.dims = context, name, dict(dims)
+        self.loading: tuple[Span, ...] = ()
+
+    # running --------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _run(self, arrays: Sequence[Array]) -> list[Array]:
+        """Return the outputs for checked inputs, both in the order of the declarations."""
+
+    def run(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> dict[str, Array]:
+        """Run the model.
+
+        Args:
+            feeds: an array for each input, by name. Lists and numbers are converted; arrays must have the input's type.
+            outputs: names of the outputs that are wanted; all by default.
+
+        Returns:
+            The outputs by name, in the model's order.
+
+        Raises:
+            MLTypeError: a missing or unknown input, or a wrong type or shape.
+            NotSupportedError: an operator that cannot run; the message names node, operator and reason.
+        """
+        arrays = self.checked_feeds(feeds)
+        if isinstance(outputs, str):
+            # Else its letters would be the names.
+            raise MLTypeError(
+                "outputs must be a list of names",
+                operator="run",
+                got=repr(outputs),
+                allowed=f"some of {[o.name for o in self.outputs]}",
+            )
+        wanted = None if outputs is None else set(outputs)
+        for name in wanted or ():
+            if name not in {o.name for o in self.outputs}:
+                raise MLTypeError(
+                    "unknown output", operator="run", got=repr(name), allowed=", ".join(o.name for o in self.outputs)
+                )
+        pairs = zip(self.outputs, self._run(arrays), strict=True)
+        return {info.name: array for info, array in pairs if wanted is None or info.name in wanted}
+
+    def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
+        """Run the model in the background and return a promise of what `run` returns."""
+        return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
+
+    def profile(self, feeds: Mapping[str, Any]) -> Profile:
+        """Run the model once, step by step, and return what each step and each kernel took.
+
+        Args:
+            feeds: as for `run`.
+
+        Returns:
+            The times, with those of the model's loading; `print` shows them as a table. The results are in `outputs`.
+
+        Raises:
+            MLTypeError, NotSupportedError: as `run` does.
+        """
+        with watched() as watch:
+            watch.spans += self.loading
+            start = time.perf_counter()
+            outputs = self.run(feeds)
+            wall_ms = (time.perf_counter() - start) * 1e3
+        return watch.profile(outputs, wall_ms)
+
+    def tune(self, feeds: Mapping[str, Any], *, save: bool = True, progress: Progress | None = None) -> Tuning:
+        """Measure the kernel variants that there are for the model's operators with these inputs; see `MLGraph.tune`.
+
+        The model itself stays as it is: load it again to have it compiled with the results.
+
+        Args:
+            feeds: as for `run`.
+            save: whether to add the results to the user's cache.
+            progress: called as `progress(done, total, what)`, with numbers of operators and the one that is measured next.
+
+        Raises:
+            MLTypeError, NotSupportedError: as `run` and `MLGraph.tune` do.
+        """
+        with watched() as watch:
+            self.run(feeds)
+        ran = [graph for graph in watch.inputs if not graph.destroyed]
+        graphs = list(dict.fromkeys([*self.graphs, *ran]))
+        if not graphs:
+            raise NotSupportedError("the model has no graph that runs on the device", operator="tune", got=repr(self))
+        return tune_graphs(graphs, save, progress)
+
+    def checked_feeds(self, feeds: Mapping[str, Any]) -> list[Array]:
+        """Return the arrays that `run` makes of its feeds, in the order of the inputs.
+
+        Raises:
+            MLTypeError: as `run` does.
+        """
+        unknown = set(feeds).difference(i.name for i in self.inputs)
+        if unknown:
+            raise MLTypeError(
+                "unknown input", operator="run", got=repr(min(unknown)), allowed=", ".join(i.name for i in self.inputs)
+            )
+        sizes: dict[str, int] = dict(self.dims)
+        return [self._check_feed(info, feeds, sizes) for info in self.inputs]
+
+    def _check_feed(self, info: ValueInfo, feeds: Mapping[str, Any], sizes: dict[str, int]) -> Array:
+        if feeds.get(info.name) is None:
+            raise MLTypeError("missing input", operator="run", got=f"no '{info.name}'", allowed=str(info))
+        value = feeds[info.name]
+        try:
+            array = np.asarray(value, None if hasattr(value, "dtype") else info.dtype)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise MLTypeError("wrong input", operator="run", got=f"{info.name}: {error}", allowed=str(info)) from error
+        if array.dtype != info.dtype:
+            raise MLTypeError("wrong type of input", operator="run", got=f"{info.name}: {array.dtype}", allowed=str(info))
+        if info.shape is not None:
+            fits = len(info.shape) == array.ndim
+            for wanted, size in zip(info.shape, array.shape, strict=False):
+                expected = sizes.setdefault(wanted, size) if isinstance(wanted, str) else wanted
+                fits = fits and expected in (None, size)
+            if not fits:
+                pinned = ", ".join(f"{n} = {s}" for n, s in sizes.items())
+                raise MLTypeError(
+                    "wrong shape of input",
+                    operator="run",
+                    got=f"{info.name}: {list(array.shape)}",
+                    allowed=str(info) + (f" with {pinned}" if pinned else ""),
+                )
+        return array
+
+    # facts ----------------------------------------------------------------------------------------------------------
+
+    def _pinned(self, info: ValueInfo) -> tuple[int, ...] | None:
+        """Return an input's shape if every size is known."""
+        if info.shape is None:
+            return None
+        sizes = [self.dims.get(d) if isinstance(d, str) else d for d in info.shape]
+        return None if None in sizes else tuple(s for s in sizes if s is not None)
+
+    @property
+    @abstractmethod
+    def graphs(self) -> list[MLGraph]:
+        """The WebNN graphs of the run, or the shapes, compiled last, in the order in which they run."""
+
+    @property
+    def graph(self) -> MLGraph:
+        """The WebNN graph compiled last.
+
+        Raises:
+            NotSupportedError: nothing has been compiled yet, or the model needed no graph.
+        """
+        graphs = self.graphs
+        if not graphs:
+            raise NotSupportedError(
+                "the model has no graph yet", operator="graph", hint="Run it, or pin its symbolic dimensions"
+            )
+        return graphs[0]
+
+    @abstractmethod
+    def destroy(self) -> None:
+        """Free the graphs and the weights that no other graph uses."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.destroy()
+
+    def __repr__(self) -> str:
+        inputs, outputs = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
+        return f"{type(self).__name__}({self.name}: {inputs} -> {outputs})"

@@ -1,0 +1,252 @@
+"""`TfliteModel`: a TFLite model that runs on a WebNN context."""
+
+from __future__ import annotations
+
+import logging
+import os
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from webnn_wgpu import MLContext, MLGraph, MLTypeError, NotSupportedError
+from webnn_wgpu.api.progress import Progress
+from webnn_wgpu.api.tuning import TuningSource
+
+from ..common.held import Array
+from ..common.model import LoadedModel
+from ..description import Placed, Placement, ValueInfo
+from ..dims import sidecar
+from ..timing import span, watched
+from ..tuning import with_file_beside
+from .contents import SignatureRecord, TensorRecord, TfliteFile
+from .lowering import Feed
+from .module import FALLBACKS, CustomLowering, TfliteModule
+from .packed import archive_of
+from .program import TfliteProgram
+from .reading import read
+from .state import Variables
+
+log = logging.getLogger(__name__)
+
+
+class TfliteModel(LoadedModel):
+    """A TFLite model on a context. Made by `load`.
+
+    A model is compiled for the shapes of its inputs: when it is loaded if they are fixed, else by the first `run` with shapes
+    that are new. The graphs of the last few sets of shapes are kept. Variables keep their elements from run to run.
+
+    Attributes:
+        context: where it runs.
+        name: the name of the file without its suffix.
+        file: the parsed file.
+        signature: the name of the signature that `run` takes, "" for the main subgraph of a model without signatures.
+        inputs: the inputs of the signature.
+        outputs: the outputs of the signature.
+        loading: what the model's loading took.
+    """
+
+    def __init__(
+        self,
+        file: TfliteFile,
+        context: MLContext,
+        *,
+        fallback: str = "warn",
+        signature: str | None = None,
+        custom_operators: Mapping[str, CustomLowering] | None = None,
+        override_dims: Mapping[str, int] | None = None,
+        cache_size: int = 8,
+        wide_float16: bool | None = None,
+        tuning: TuningSource = None,
+        progress: Progress | None = None,
+    ) -> None:
+        if fallback not in FALLBACKS:
+            raise MLTypeError("unknown fallback", operator="load", got=repr(fallback), allowed=", ".join(FALLBACKS))
+        super().__init__(context, file.name, dict(override_dims or {}))
+        self.file = file
+        self._progress = progress
+        wide = not context.accelerated if wide_float16 is None else wide_float16
+        self._module = TfliteModule(file, fallback, custom_operators, wide, tuning)
+        self.variables = Variables(context)
+        entry = entry_of(file, signature)
+        self.signature = entry.key
+        graph = self._module.graph(entry.subgraph)
+        self._program = TfliteProgram(self._module, context, self.variables, graph, cache_size)
+        self._given = {name: graph.values[number] for name, number in entry.inputs.items()}
+        self._results = {name: graph.values[number] for name, number in entry.outputs.items()}
+        self._program.outputs = tuple(self._results.values())
+        for name, value in self._given.items():
+            if value.record.dtype is None or value.record.dtype.name in ("float64", "bfloat16"):
+                raise NotSupportedError(f"{file.name}: input '{name}' has the type {value.record.type_name}")
+        self.inputs = tuple(info_of(name, v.record) for name, v in self._given.items())
+        self.outputs = tuple(info_of(name, v.record) for name, v in self._results.items())
+        self._initialized = False
+        self._reported: tuple[Placed, ...] = ()
+        self._staged = 0
+        shapes = [self._pinned(info) for info in self.inputs]
+        if all(s is not None for s in shapes):
+            self._initialize()
+            self._program.prepare(
+                {
+                    v: Feed(s, i.dtype)
+                    for v, s, i in zip(self._given.values(), shapes, self.inputs, strict=True)
+                    if s is not None
+                },
+                progress,
+            )
+            self._report()
+
+    # running --------------------------------------------------------------------------------------------------------
+
+    def _run(self, arrays: Sequence[Array]) -> list[Array]:
+        self._initialize()
+        results = self._program.run(dict(zip(self._given.values(), arrays, strict=True)), self._progress)
+        self._report()
+        return results
+
+    def _initialize(self) -> None:
+        """Run the subgraphs that a model runs once, before everything else."""
+        if self._initialized:
+            return
+        self._initialized = True
+        for node in self._program.nodes:
+            if node.record.name == "CALL_ONCE" and not node.record.custom:
+                options = node.record.options
+                index = int(options.InitSubgraphIndex()) if hasattr(options, "InitSubgraphIndex") else 0
+                program = TfliteProgram(self._module, self.context, self.variables, self._module.graph(index))
+                with span("lower", "initialization"):
+                    program.run({})
+                program.destroy()
+
+    def reset_variables(self) -> None:
+        """Give all variables their elements from before the first run."""
+        self.variables.reset()
+        self._initialized = False
+
+    # facts ----------------------------------------------------------------------------------------------------------
+
+    @property
+    def signatures(self) -> tuple[SignatureRecord, ...]:
+        """The named entries of the file; `load(..., signature=KEY)` chooses one."""
+        return tuple(self.file.signatures)
+
+    @property
+    def packed_files(self) -> tuple[str, ...]:
+        """The names of the files that are packed into the model."""
+        with archive_of(self.file) as archive:
+            return tuple(archive.namelist()) if archive is not None else ()
+
+    def packed_file(self, name: str) -> bytes:
+        """Return the bytes of a file that is packed into the model.
+
+        Raises:
+            NotSupportedError: the model has no such file, or it is too large.
+        """
+        with archive_of(self.file) as archive:
+            if archive is None or name not in archive.namelist():
+                raise NotSupportedError(
+                    f"{self.name} has no packed file {name!r}", allowed=", ".join(self.packed_files) or "none"
+                )
+            if archive.getinfo(name).file_size > MOST_PACKED:
+                raise NotSupportedError(f"the packed file {name!r} has more than {MOST_PACKED} bytes")
+            try:
+                return archive.read(name)
+            except (zipfile.BadZipFile, OSError, ValueError, RuntimeError, NotImplementedError) as error:
+                raise NotSupportedError(f"the packed file {name!r} of {self.name} cannot be read: {error}") from error
+
+    def labels(self, name: str = "") -> list[str]:
+        """Return the lines of a packed label file, by default of the first whose name ends in ".txt"."""
+        name = name or next((n for n in self.packed_files if n.endswith(".txt")), "labels.txt")
+        return self.packed_file(name).decode("utf-8", "replace").splitlines()
+
+    def _report(self) -> None:
+        """Log where the nodes run, once for each placement, after a compilation."""
+        if self._program.staged == self._staged:
+            return
+        self._staged = self._program.staged
+        placed = self._program.placements()
+        if placed and placed != self._reported:
+            self._reported = placed
+            level = logging.WARNING if self._module.fallback == "warn" and self.placement.on("host") else logging.INFO
+            log.log(level, "%s: %s", self.name, self.placement.summary())
+
+    @property
+    def placement(self) -> Placement:
+        """Where each node runs, for the shapes compiled last; empty before the first."""
+        return Placement(self._reported)
+
+    @property
+    def graphs(self) -> list[MLGraph]:
+        """The WebNN graphs of the run, or the shapes, compiled last, in the order in which they run."""
+        return self._program.graphs()
+
+    @property
+    def compiled(self) -> int:
+        """How many WebNN graphs were compiled so far."""
+        return self._program.compiled
+
+    def destroy(self) -> None:
+        """Free the graphs, the variables, and the weights that no other graph uses."""
+        self._program.destroy()
+        self.variables.reset()
+
+
+def load_model(
+    source: str | os.PathLike[str] | bytes,
+    opened: Callable[[], MLContext],
+    *,
+    override_dims: Mapping[str, int] | None = None,
+    tuning: TuningSource = None,
+    **options: Any,
+) -> TfliteModel:
+    """Load a TFLite model as `webnn_wgpu.load` does, on a context that is only requested once the file is read."""
+    with watched() as watch:
+        with span("load", "the file"):
+            file = read(source)
+        dims = {**sidecar(source), **(override_dims or {})}
+        loaded = TfliteModel(file, opened(), override_dims=dims, tuning=with_file_beside(tuning, source), **options)
+    loaded.loading = tuple(watch.spans)
+    return loaded
+
+
+MOST_PACKED = 1 << 26
+"""The maximum size of a packed file, in bytes."""
+
+
+def entry_of(file: TfliteFile, signature: str | None) -> SignatureRecord:
+    """Return the entry of a name; without a name the main subgraph, with the names of its signature if it has one.
+
+    Raises:
+        NotSupportedError: the file has no such signature.
+    """
+    if signature:
+        for entry in file.signatures:
+            if entry.key == signature:
+                return entry
+        known = ", ".join(s.key for s in file.signatures) or "none"
+        raise NotSupportedError(f"{file.name} has no signature of this name", got=repr(signature), allowed=known)
+    main = file.subgraphs[0]
+    for entry in file.signatures:
+        if entry.subgraph == 0 and set(entry.inputs.values()) == set(main.inputs):
+            return entry
+    inputs = named(main.tensors, main.inputs, "input")
+    return SignatureRecord(key="", subgraph=0, inputs=inputs, outputs=named(main.tensors, main.outputs, "output"))
+
+
+def named(tensors: Sequence[TensorRecord], numbers: Sequence[int], kind: str) -> dict[str, int]:
+    """Return names for tensors: their own, with a number if a name is empty or taken."""
+    found: dict[str, int] = {}
+    for i, number in enumerate(numbers):
+        name = tensors[number].name or f"{kind}_{i}"
+        while name in found:
+            name = f"{name}_{i}"
+        found[name] = number
+    return found
+
+
+def info_of(name: str, record: TensorRecord) -> ValueInfo:
+    """Return a tensor as the description of an input or output. A size that is open is None."""
+    signature = record.signature
+    shape = None if signature is None else tuple(None if d < 0 else d for d in signature)
+    return ValueInfo(name, shape, record.dtype if record.dtype is not None else np.dtype(np.void))

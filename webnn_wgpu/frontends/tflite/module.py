@@ -1,0 +1,130 @@
+"""A model for its programs: constants, uses of subgraphs, custom operators and refusals."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from webnn_wgpu import MLContext, NotSupportedError, OutOfMemoryError, WebNNError, ml
+from webnn_wgpu.api.tuning import TuningSource
+
+from ..common.calls import OnHost
+from .constants import Constants
+from .contents import TfliteFile
+from .reading import BROKEN
+from .tensors import TfliteGraph, TfliteNode, TfliteValue, ValueNeeded
+
+if TYPE_CHECKING:
+    from .call import TfliteCall
+
+log = logging.getLogger(__name__)
+
+FALLBACKS = ("warn", "host", "error")
+DEEPEST = 32
+"""The maximum depth of subgraphs that use each other."""
+
+CustomLowering = Callable[["TfliteCall"], Any]
+
+
+class TfliteModule:
+    """A model and the meaning of its nodes.
+
+    Args:
+        file: the parsed file.
+        fallback: the treatment of nodes for the host: "host" and "warn" run them there, "error" refuses them.
+        custom_operators: functions that lower custom operators, by the operators' names.
+        wide_float16: whether float16 values between nodes are stored as float32.
+        tuning: the tuning of its graphs.
+    """
+
+    def __init__(
+        self,
+        file: TfliteFile,
+        fallback: str = "warn",
+        custom_operators: Mapping[str, CustomLowering] | None = None,
+        wide_float16: bool = False,
+        tuning: TuningSource = None,
+    ) -> None:
+        self.file, self.fallback = file, fallback
+        self.name = file.name
+        self.custom_operators = dict(custom_operators or {})
+        self.wide_float16, self.tuning = wide_float16, tuning
+        self.constants = Constants(file)
+        self._reference: MLContext | None = None
+
+    @property
+    def reference(self) -> MLContext:
+        """The context of numpy on which nodes with known inputs are evaluated."""
+        if self._reference is None:
+            self._reference = ml.create_context(backend="reference")
+        return self._reference
+
+    def graph(self, index: int, inputs: Sequence[TfliteValue] | None = None, variables: Sequence[str] = ()) -> TfliteGraph:
+        """Return a new use of a subgraph.
+
+        Args:
+            index: the subgraph.
+            inputs: the values that stand for its inputs; new ones by default.
+            variables: the path of uses that leads to this one, a part of the keys of variable tensors.
+        """
+        if not 0 <= index < len(self.file.subgraphs):
+            raise NotSupportedError(f"{self.name}: an operator uses subgraph {index}, which is missing")
+        record = self.file.subgraphs[index]
+        values = [
+            TfliteValue(
+                record=t,
+                subgraph=index,
+                variable=("tensor", *variables, str(index), str(t.index)) if t.is_variable else None,
+            )
+            for t in record.tensors
+        ]
+        for number, value in zip(record.inputs, inputs or (), strict=False):
+            values[number] = value
+        nodes = [
+            TfliteNode(
+                record=operator,
+                subgraph=index,
+                inputs=tuple(None if i < 0 else values[i] for i in operator.inputs),
+                outputs=tuple(values[i] for i in operator.outputs),
+            )
+            for operator in record.operators
+        ]
+        return TfliteGraph(
+            nodes=nodes,
+            inputs=[values[i] for i in record.inputs],
+            outputs=[values[i] for i in record.outputs],
+            values=values,
+        )
+
+    # refusals -------------------------------------------------------------------------------------------------------
+
+    def refusal(self, node: TfliteNode, reason: str) -> NotSupportedError:
+        """Return the error that names a node, its operator and the reason why it cannot run."""
+        record = node.record
+        kind = "custom operator" if record.custom else "operator"
+        where = f" of subgraph {node.subgraph}" if node.subgraph else ""
+        return NotSupportedError(
+            f"{self.name}: node {record.index}{where} ('{node.label}') cannot run: {reason}",
+            operator=record.name,
+            label=node.label,
+            got=f"{kind} {record.name}, version {record.version}",
+        )
+
+    def refuse_host(self, node: TfliteNode, reason: str) -> None:
+        """Refuse a node for the host if the model must run on the device alone."""
+        if self.fallback == "error":
+            raise self.refusal(node, f"{reason}. The host could run it; fallback='host' lets it")
+
+    @contextmanager
+    def at(self, node: TfliteNode, activity: str) -> Generator[None]:
+        """Give errors in the block the node's name."""
+        try:
+            yield
+        except (OnHost, ValueNeeded, NotSupportedError, OutOfMemoryError):
+            raise
+        except WebNNError as error:
+            raise self.refusal(node, f"{activity} failed: {error}") from error
+        except BROKEN as error:
+            raise self.refusal(node, f"{activity} failed: {type(error).__name__}: {error}") from error

@@ -1,0 +1,148 @@
+"""Integer sums of products of quantized tensors, rescaled and rounded once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from webnn_wgpu import MLOperand
+
+from ...common.exact import Bilinear, exact_sums
+from ...common.held import Array
+from ..call import LIMITS, RANGES, TfliteCall
+from ..tensors import PACKED, TfliteTensor
+
+EIGHT = ("int8", "uint8")
+NARROW = (*EIGHT, "int4", "uint4", "int2", "uint2")
+BITS = {"int8": 8, "uint8": 8, "int4": 4, "uint4": 4, "int2": 2, "uint2": 2}
+
+
+def sums_integers(call: TfliteCall, x: int, w: int) -> bool:
+    """Return whether a product of two inputs is summed in integers: activations of 8 bits, weights of at most 8."""
+    a, b, y = call.tensor(x), call.tensor(w), call.output()
+    narrow = a.is_quantized and a.dtype.name in EIGHT and b.is_quantized and b.dtype.name in NARROW
+    whole = a.quantization is not None and a.quantization.is_whole
+    blocks = b.quantization is not None and b.quantization.block_scales >= 0
+    return narrow and whole and not blocks and y.quantization is not None and y.dtype is not None and y.dtype.name in RANGES
+
+
+def centered(call: TfliteCall, tensor: TfliteTensor, operand: MLOperand | None = None) -> tuple[MLOperand, int]:
+    """Return a quantized tensor minus its zero point as float32, and the number of bits of its magnitude.
+
+    Args:
+        call: the node.
+        tensor: the tensor.
+        operand: its integers, if they are not the tensor's own operand.
+    """
+    quantization = tensor.quantization
+    assert quantization is not None
+    bits = BITS[tensor.dtype.name]
+    points = quantization.zero_points
+    if operand is None and tensor.dtype in PACKED and tensor.array is not None:
+        alike = (points == points[0]).all()
+        shape = (1,) * tensor.rank if alike else call.along(tensor, quantization)
+        zero = call.stored((points[:1] if alike else points).reshape(shape).astype(tensor.dtype))
+        ones = call.constant(np.ones(shape), "float32")
+        return call.build.dequantize_linear(call.stored(tensor.array), ones, zero), bits
+    values = call.cast(call.lowering.hold(tensor) if operand is None else operand, "float32")
+    if not points.any():
+        return values, bits - tensor.dtype.name.startswith("int")
+    if (points == points[0]).all():
+        return call.build.sub(values, call.constant(int(points[0]), "float32")), bits
+    return call.build.sub(values, call.constant(points.reshape(call.along(tensor, quantization)), "float32")), bits
+
+
+def magnitude(tensor: TfliteTensor, axes: Sequence[int]) -> int | None:
+    """Return the maximum sum over axes of the magnitudes of a constant minus its zero point; None for other tensors."""
+    quantization = tensor.quantization
+    if tensor.array is None or quantization is None:
+        return None
+    points = quantization.zero_points
+    if (points != points[0]).any():
+        return None
+    return int(np.abs(tensor.array.astype(np.int64) - int(points[0])).sum(tuple(axes)).max())
+
+
+def scales_of(call: TfliteCall, w: int) -> Array:
+    """Return the scales of weights, one or one for each output channel."""
+    quantization = call.tensor(w).quantization
+    assert quantization is not None
+    return quantization.scales
+
+
+def rescaled(call: TfliteCall, sums: MLOperand, x: int, scales: Array, bias: int) -> TfliteTensor:
+    """Return integer sums of products, with their bias, as the output's integers.
+
+    The multiplier is float32, each step of it too, and the product is rounded once, halves to even.
+
+    Args:
+        call: the node.
+        sums: int32 sums, the channels last.
+        x: the input of the activations.
+        scales: the scales of the weights.
+        bias: the input of the bias.
+    """
+    record, quantization = call.output(), call.tensor(x).quantization
+    assert quantization is not None
+    assert record.quantization is not None
+    assert record.dtype is not None
+    rank = len(sums.shape)
+    if call.has(bias):
+        steps = call.cast(call.operand(bias), "int32")
+        sums = call.build.add(sums, call.reshape(steps, [1] * (rank - 1) + [steps.shape[-1]]))
+    multiplier = (quantization.scales[:1] * scales) / record.quantization.scales[:1]
+    shape = [1] * (rank - 1) + [len(multiplier)]
+    steps = call.build.mul(call.cast(sums, "float32"), call.constant(multiplier.reshape(shape), "float32"))
+    return call.bare(rounded_steps(call, steps))
+
+
+def rounded_steps(call: TfliteCall, steps: MLOperand) -> MLOperand:
+    """Return float32 numbers of steps of the output's scale as its integers, within the fused activation."""
+    record = call.output()
+    assert record.quantization is not None
+    assert record.dtype is not None
+    ones = [1] * len(steps.shape)
+    point = record.quantization.zero_point
+    held = call.held(record.dtype)
+    zero = call.constant(np.full(ones, point), held)
+    y = call.build.quantize_linear(steps, call.constant(np.ones(ones), "float32"), zero)
+    low, high = step_limits(call)
+    least, most = RANGES[record.dtype.name]
+    if held == record.dtype.name and (low, high) == (least, most):
+        return y
+    return call.build.clamp(y, min_value=low, max_value=high)
+
+
+def step_limits(call: TfliteCall) -> tuple[int, int]:
+    """Return the range of the output's integers, with the fused activation."""
+    record = call.output()
+    assert record.quantization is not None
+    assert record.dtype is not None
+    least, most = RANGES[record.dtype.name]
+    activation = call.activation
+    if activation == "none":
+        return least, most
+    if activation not in LIMITS:
+        call.fail(f"the fused activation {activation} of quantized tensors is not supported")
+    scale, point = record.quantization.scale, record.quantization.zero_point
+    low, high = LIMITS[activation]
+    first = least if low is None else max(least, point + int(_rounded(low / scale)))
+    last = most if high is None else min(most, point + int(_rounded(high / scale)))
+    return first, max(first, last)
+
+
+def _rounded(value: float) -> float:
+    return float(np.trunc(value + np.copysign(0.5, value)))
+
+
+def integer_sums(
+    call: TfliteCall,
+    product: Bilinear,
+    a: tuple[MLOperand, int],
+    b: tuple[MLOperand, int],
+    terms: int,
+    most: int | None,
+) -> MLOperand:
+    """Return exact sums of products of `centered` tensors as int32."""
+    return exact_sums(call, product, *a, *b, terms, most)

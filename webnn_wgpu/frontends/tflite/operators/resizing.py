@@ -1,0 +1,54 @@
+"""Pictures in other sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...common.held import Array
+from ..call import TfliteCall
+from ._registry import Result, lowers
+from .pooling import away_from_zero
+
+
+def _sizes(call: TfliteCall) -> list[int]:
+    sizes = call.ints(1)
+    return sizes if len(sizes) == 2 and min(sizes) > 0 else call.fail(f"the size {sizes} must be a height and a width")
+
+
+@lowers(RESIZE_BILINEAR=4, ranks={0: (4, 4)}, note="quantized: in floats, rounded half away from zero")
+def resize_bilinear(call: TfliteCall) -> Result:
+    """Weighted means of neighboring pixels."""
+    aligned, half = bool(call.option("AlignCorners", False)), bool(call.option("HalfPixelCenters", False))
+    mode = "align_corners" if aligned else "half_pixel" if half else "asymmetric"
+    whole = call.tensor(0).is_quantized and call.same(0)
+    x = call.cast(call.operand(0), "float32") if whole else call.real(0)
+    y = call.build.ext.resample(x, axes=[1, 2], sizes=_sizes(call), mode="linear", coordinate_transformation_mode=mode)
+    if not whole:
+        return y
+    record = call.output()
+    assert record.dtype is not None
+    return call.bare(call.cast(away_from_zero(call, y, 0.0), call.held(record.dtype)))
+
+
+def nearest(size: int, target: int, aligned: bool, half: bool) -> Array:
+    """Return the index of the source of each element along a dimension, computed in float32 as TFLite does.
+
+    Example:
+        >>> nearest(4, 2, False, False), nearest(4, 2, False, True)
+        (array([0, 2]), array([1, 3]))
+    """
+    scale = np.float32((size - 1) / (target - 1) if aligned and target > 1 else size / target)
+    places = (np.arange(target, dtype=np.float32) + np.float32(0.5 if half else 0)) * scale
+    found = np.floor(places + np.float32(0.5)) if aligned else np.floor(places)
+    return np.clip(found, 0, size - 1).astype(np.int64)
+
+
+@lowers(RESIZE_NEAREST_NEIGHBOR=4, ranks={0: (4, 4)})
+def resize_nearest(call: TfliteCall) -> Result:
+    """Copies of the nearest pixels."""
+    aligned, half = bool(call.option("AlignCorners", False)), bool(call.option("HalfPixelCenters", False))
+    y = call.moved(0)
+    for axis, target in zip((1, 2), _sizes(call), strict=True):
+        indices = nearest(call.shape(0)[axis], target, aligned, half)
+        y = call.build.gather(y, call.constant(indices, "int32"), axis=axis)
+    return call.bare(y)
