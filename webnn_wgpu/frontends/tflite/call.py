@@ -301,8 +301,8 @@ class TfliteCall(NodeFacts, OperatorCall):
         return ACTIVATIONS[number] if 0 <= number < len(ACTIVATIONS) else self.fail(f"activation {number} is unknown")
 
     def activated(self, operand: MLOperand) -> MLOperand:
-        """Return numbers with the fused activation applied."""
-        return self.activate(operand, self.activation)
+        """Return numbers within the range of the fused activation. TFLite's kernels apply no others than those with a range."""
+        return self.activate(operand, self.activation) if self.activation in LIMITS else operand
 
     def activate(self, operand: MLOperand, name: str) -> MLOperand:
         """Return numbers with an activation applied."""

@@ -28,6 +28,7 @@ from .operators import Inline, Result, TfliteHandler, handler
 from .tensors import (
     COMPLEX64,
     Shape,
+    TfliteGraph,
     TfliteNode,
     TfliteTensor,
     TfliteValue,
@@ -117,6 +118,7 @@ class TfliteLowering:
         variables: the shapes and types of variables that have elements.
         missing: values that nodes read but that are not given; such nodes are left for later stages.
         known: values that are known besides.
+        evaluates: whether the only purpose is the evaluation of a node with known inputs.
     """
 
     def __init__(
@@ -130,6 +132,7 @@ class TfliteLowering:
         variables: Mapping[VariableKey, tuple[Shape, DType]] | None = None,
         missing: Iterable[TfliteValue] = (),
         known: Mapping[TfliteValue, TfliteTensor] | None = None,
+        evaluates: bool = False,
     ) -> None:
         self.module = module
         self.builder = MLGraphBuilder(context)
@@ -142,7 +145,7 @@ class TfliteLowering:
         self._constants: dict[int, tuple[Array, MLOperand]] = {}
         self._leaves: set[MLOperand] = set()
         self._missing = set(missing)
-        self._folds = known is None
+        self._folds = not evaluates
         for value, feed in self._feeds.items():
             empty = np.zeros(feed.shape, feed.dtype) if 0 in feed.shape else None
             self._tensors[value] = TfliteTensor(
@@ -425,6 +428,22 @@ class TfliteLowering:
             graph = self.builder.build(operands)
             results = self.module.reference.compute(graph, {})
         return [t.array if t.array is not None else decoded(results[f"{i}"], t.dtype) for i, t in enumerate(tensors)]
+
+    def known_result(self, graph: TfliteGraph, user: TfliteNode) -> Array | None:
+        """Return the first output of a subgraph whose inputs are values of this lowering. None if it depends on a run."""
+        known = {
+            v: TfliteTensor.known(t.array, t.quantization)
+            for v in (self.resolve(i) for i in user.inputs if i is not None)
+            if (t := self._tensors.get(v)) is not None and t.array is not None and t.size
+        }
+        open_ = [self.resolve(v) for v in graph.inputs]
+        inner = TfliteLowering(self.module, self.module.reference, known=known, aliases=self.result.aliases, missing=open_)
+        wanted = graph.outputs[:1]
+        try:
+            found = inner.run(graph.nodes, wanted)
+        except NotSupportedError:
+            return None
+        return found.known.get(inner.resolve(wanted[0])) if wanted else None
 
     def demand(self, value: TfliteValue) -> Array:
         """Return a value's elements, for which the stage is then compiled."""

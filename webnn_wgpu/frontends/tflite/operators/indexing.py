@@ -145,8 +145,13 @@ def segments(call: TfliteCall) -> Result:
 
 
 @lowers(DYNAMIC_UPDATE_SLICE=6)
-def dynamic_update_slice(call: TfliteCall) -> Result:
+def update_slice(call: TfliteCall) -> Result:
     """A tensor with a part replaced, from a position on that is moved so that the part fits."""
+    return dynamic_update_slice(call, call.cast(indices_of(call, 2), "int32"))
+
+
+def dynamic_update_slice(call: TfliteCall, starts: MLOperand) -> Result:
+    """Return input 0 with input 1 in it, from int32 coordinates on."""
     shape, part = call.shape(0), call.shape(1)
     if len(shape) != len(part) or any(p > d for p, d in zip(part, shape, strict=True)):
         call.fail(f"the part {list(part)} does not fit {list(shape)}")
@@ -154,7 +159,6 @@ def dynamic_update_slice(call: TfliteCall) -> Result:
     if not shape:
         return call.bare(call.build.identity(new))
     b = call.build
-    starts = call.cast(indices_of(call, 2), "int32")
     room = call.constant(np.array(shape) - np.array(part), "int32")
     starts = b.max(b.min(starts, room), call.constant(np.zeros(len(shape)), "int32"))
     strides = np.array([math.prod(shape[i + 1 :]) for i in range(len(shape))])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..call import TfliteCall
 from ._registry import Result, lowers
 
@@ -25,13 +27,13 @@ def dequantize(call: TfliteCall) -> Result:
 @lowers(FAKE_QUANT=2)
 def fake_quant(call: TfliteCall) -> Result:
     """Numbers rounded to the steps of a range, which is moved so that 0 is a step."""
-    low, high = float(call.option("Min", 0.0)), float(call.option("Max", 0.0))
+    low, high = np.float32(call.option("Min", 0.0)), np.float32(call.option("Max", 0.0))
     least, most = int(bool(call.option("NarrowRange", False))), (1 << int(call.option("NumBits", 8))) - 1
     if not low < high or most <= least:
-        call.fail(f"a range from {low} to {high} of {most - least} steps")
-    scale = (high - low) / (most - least)
-    zero = min(max(round(least - low / scale), least), most)
-    first, last = (least - zero) * scale, (most - zero) * scale
+        call.fail(f"a range from {low} to {high} with {most - least} steps")
+    scale = (high - low) / np.float32(most - least)
+    zero = min(max(int(np.floor(least - low / scale + np.float32(0.5))), least), most)
+    first, last = float((least - zero) * scale), float((most - zero) * scale)
     b = call.build
     x = b.clamp(call.floats(0), min_value=first, max_value=last)
     steps = b.div(b.sub(x, call.constant(first, "float32")), call.constant(scale, "float32"))
