@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from .frontends.loading import load, load_onnx
     from .frontends.onnx import Model, analyze
     from .frontends.stored import StoredModel
+    from .frontends.tflite import TfliteModel
     from .frontends.webnn import WebNNModel
 
 __version__ = "0.1.0"
@@ -62,6 +63,7 @@ _FRONTENDS = {
     "load_onnx": "loading",
     "Model": "onnx",
     "analyze": "onnx",
+    "TfliteModel": "tflite",
     "WebNNModel": "webnn",
     "StoredModel": "stored",
 }
@@ -75,7 +77,7 @@ if not TYPE_CHECKING:  # of which type checkers would conclude that the module h
             return import_module(".exporters", __name__)
         if name not in _FRONTENDS:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
-        with needed_by(name, "onnx"):
+        with needed_by(name, "tflite" if name == "TfliteModel" else "onnx"):
             return getattr(import_module(f".frontends.{_FRONTENDS[name]}", __name__), name)
 
 
@@ -106,6 +108,7 @@ __all__ = [
     "OutOfMemoryError",
     "SecurityError",
     "StoredModel",
+    "TfliteModel",
     "Tuning",
     "UnknownError",
     "WebNNError",

@@ -21,8 +21,10 @@ from webnn_wgpu.passes import PASSES
 from .inputs import check_names
 from .models import (
     check_onnx_options,
+    check_tflite_options,
     device_option,
     failing_well,
+    is_tflite,
     is_webnn,
     json_option,
     model_argument,
@@ -128,6 +130,11 @@ def _analyzed(
         found = webnn.analyze(
             model, context, weights=weights, manifest=manifest, override_dims={**sidecar(model), **dims}, input_shapes=shapes
         )
+    elif is_tflite(model):
+        from webnn_wgpu.frontends import tflite
+
+        check_tflite_options(weights, manifest, simplify)
+        found = tflite.analyze(model, context, override_dims=dims, input_shapes=shapes)
     else:
         from webnn_wgpu.frontends import onnx
 

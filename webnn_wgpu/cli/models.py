@@ -19,7 +19,7 @@ from webnn_wgpu.frontends.images import NORMALIZATIONS, Preprocessing
 from .inputs import GivenInputs, pairs, size_of, sizes_of
 
 if TYPE_CHECKING:
-    from webnn_wgpu import Model, WebNNModel
+    from webnn_wgpu import Model, TfliteModel, WebNNModel
     from webnn_wgpu.api.progress import Progress
 
 logger = logging.getLogger("webnn_wgpu")
@@ -181,7 +181,9 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
     from webnn_wgpu.frontends.dims import sidecar
 
     if not is_webnn(model):
-        import_module("webnn_wgpu.frontends.onnx")  # A missing package is reported before anything else is done.
+        import_module(
+            f"webnn_wgpu.frontends.{'tflite' if is_tflite(model) else 'onnx'}"
+        )  # A missing package is reported before anything else is done.
 
     beside = model.with_name("tokenizer.json")
     return GivenInputs(
@@ -205,8 +207,13 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
 
 
 def is_webnn(model: Path) -> bool:
-    """Whether a file is a WebNN graph by its suffix; all others are taken for ONNX models."""
+    """Whether a file is a WebNN graph by its suffix."""
     return model.suffix.lower() in (".webnn", ".json")
+
+
+def is_tflite(model: Path) -> bool:
+    """Whether a file is a TFLite model by its suffix; all that are no WebNN graphs either are taken for ONNX models."""
+    return model.suffix.lower() == ".tflite"
 
 
 def load_model(
@@ -217,8 +224,13 @@ def load_model(
     fallback: Any = "warn",
     simplify: Any = None,
     progress: Progress | None = None,
-) -> Model | WebNNModel:
-    """Load an ONNX model or a WebNN graph with the sizes and files that options gave."""
+) -> Model | TfliteModel | WebNNModel:
+    """Load a model or a WebNN graph with the sizes and files that options gave."""
+    if is_tflite(model):
+        check_tflite_options(given.weights, given.manifest, simplify)
+        from webnn_wgpu.frontends.loading import load
+
+        return load(model, context, fallback=fallback, override_dims=given.sizes, progress=progress)
     if is_webnn(model):
         from webnn_wgpu.frontends.loading import load_file
 
@@ -237,10 +249,17 @@ def load_model(
     return load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
 
 
-def check_onnx_options(weights: Path | None, manifest: Path | None) -> None:
-    """Refuse options that ONNX models do not have."""
+def check_onnx_options(weights: Path | None, manifest: Path | None, kind: str = "ONNX") -> None:
+    """Refuse options that models with their weights do not have."""
     if weights is not None or manifest is not None:
-        raise click.BadParameter("the weights of ONNX models are in the model", param_hint="--weights, --manifest")
+        raise click.BadParameter(f"the weights of {kind} models are in the model", param_hint="--weights, --manifest")
+
+
+def check_tflite_options(weights: Path | None, manifest: Path | None, simplify: Any) -> None:
+    """Refuse options that TFLite models do not have."""
+    check_onnx_options(weights, manifest, "TFLite")
+    if simplify is not None:
+        raise click.BadParameter("only ONNX models can be simplified", param_hint="--simplify")
 
 
 def failing_well(command: Command) -> Command:
@@ -254,6 +273,9 @@ def failing_well(command: Command) -> Command:
             package = (error.name or "").partition(".")[0].replace("_", "-")
             if package == "lark":
                 raise click.ClickException("graph files need the package 'lark': pip install 'webnn-wgpu[webnn]'") from error
+            if package in ("tflite", "flatbuffers"):
+                hint = "pip install 'webnn-wgpu[tflite]'"
+                raise click.ClickException(f"TFLite models need the package '{package}': {hint}") from error
             if package not in ("onnx", "onnx-ir"):
                 raise
             raise click.ClickException(f"models need the package '{package}': pip install 'webnn-wgpu[onnx]'") from error

@@ -17,6 +17,7 @@ from .loading import load_file
 
 if TYPE_CHECKING:
     from .onnx import Model, Simplifier
+    from .tflite import TfliteModel
     from .webnn import WebNNModel
 
 log = logging.getLogger(__name__)
@@ -43,7 +44,7 @@ def convert(
     """Read a model file and write it as a file of another kind. No device is used.
 
     Args:
-        source: an ONNX model, a `.webnn` text or its JSON form.
+        source: an ONNX or TFLite model, a `.webnn` text or its JSON form.
         target: the file; `MLGraph.save` lists the suffixes.
         to: the kind of file, if the suffix does not tell it: webnn, json, onnx, coreml, js, html, py or dot.
         override_dims: sizes of symbolic or dynamic dimensions, by name. Others get those of `NAME.dims.json` beside the model,
@@ -65,9 +66,9 @@ def convert(
             the kind of file does not have.
 
     Example:
-        >>> wn.convert("model.tflite", "model.webnn")
+        >>> wn.convert("model.pt", "model.webnn")
         Traceback (most recent call last):
-        webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.tflite'; allowed: ...
+        webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.pt'; allowed: ...
     """
     with ml.create_context(backend="reference") as context:
         own: dict[str, Any] = {"weights": weights_file, "manifest": manifest, "simplify": simplify, "fallback": "error"}
@@ -136,7 +137,7 @@ def _largest(name: str) -> int:
 
 def _loaded(
     source: str | os.PathLike[str], context: MLContext, sizes: Mapping[str, int], own: Mapping[str, Any]
-) -> Model | WebNNModel:
+) -> Model | TfliteModel | WebNNModel:
     options = {name: value for name, value in own.items() if value is not None}
     return load_file(source, context, override_dims=sizes, **options)
 

@@ -7,10 +7,10 @@ this module imports nothing of it before it is called.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError, ml
 from webnn_wgpu.api.optional import needed_by
@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
     from .onnx import Fallback, Model, Simplifier
     from .stored import StoredModel
+    from .tflite import TfliteCall, TfliteModel
     from .webnn import WebNNModel
+
+
+_Loaded = TypeVar("_Loaded")
 
 
 def load_onnx(
@@ -78,11 +82,20 @@ def load_onnx(
         "tuning": tuning,
         "progress": progress,
     }
-    opening = ml.create_context_async() if context is None else MLPromise[MLContext].resolved(context)
-    try:
+
+    def load_model(opened: Callable[[], MLContext]) -> Model:
         with needed_by("load_onnx", "onnx"):
             from .onnx import load_model
-        return load_model(source, opening.result, **options)
+        return load_model(source, opened, **options)
+
+    return _beside(context, load_model)
+
+
+def _beside(context: MLContext | None, load_model: Callable[[Callable[[], MLContext]], _Loaded]) -> _Loaded:
+    """Load a model on a context, or on the default context, which is opened while the model is read."""
+    opening = ml.create_context_async() if context is None else MLPromise[MLContext].resolved(context)
+    try:
+        return load_model(opening.result)
     except BaseException:
         if context is None:
             _destroy(opening)
@@ -109,8 +122,12 @@ def load(
     simplify: Simplifier | None = None,
     tuning: TuningSource = None,
     progress: Progress | None = None,
-) -> Model | WebNNModel | StoredModel:
-    """Load a model file. Its suffix tells its kind: `.onnx` and `.pb`, or `.webnn` and `.json` for a WebNN graph.
+    signature: str | None = None,
+    custom_operators: Mapping[str, Callable[[TfliteCall], Any]] | None = None,
+) -> Model | TfliteModel | WebNNModel | StoredModel:
+    """Load a model file.
+
+    Its suffix tells its kind: `.onnx` and `.pb`, `.tflite`, or `.webnn` and `.json` for a WebNN graph.
 
     A folder that `exporters.web.write` has written is a compiled graph. It is not compiled again, so it has no options.
 
@@ -120,7 +137,7 @@ def load(
         weights: for WebNN graphs, the file of weights. By default it is searched beside the file, as `NAME.safetensors`,
             `NAME.weights`, `model.safetensors` and `model.weights`.
         manifest: for WebNN graphs, the manifest of a `.weights` file. By default it is searched too.
-        fallback: for ONNX models: see `load_onnx`.
+        fallback: for ONNX and TFLite models: see `load_onnx`.
         override_dims: sizes of symbolic or dynamic dimensions, by name.
         cache_size: number of sets of sizes whose graphs are kept.
         kv_cache: for ONNX models: see `load_onnx`.
@@ -128,6 +145,9 @@ def load(
         simplify: for ONNX models: see `load_onnx`.
         tuning: as for `MLGraphBuilder.build`.
         progress: as for `MLGraphBuilder.build`.
+        signature: for TFLite models, the name of the signature; by default that of the main subgraph.
+        custom_operators: for TFLite models, functions that lower custom operators, by name. A function gets the call and
+            returns operands: see `webnn_wgpu.frontends.tflite.TfliteCall`.
 
     Returns:
         The model, compiled already if the shapes of its inputs are known.
@@ -135,13 +155,13 @@ def load(
     Raises:
         FileNotFoundError: no such file.
         MLTypeError: a WebNN graph or a folder that is wrong. The message begins with the file and the place in it.
-        NotSupportedError: a kind of file that cannot be read, an argument that the kind of file does not have, an operator
+        NotSupportedError: a kind of file that cannot be read, an argument that only models of another kind have, an operator
             that cannot run, or a device that lacks something that a folder requires.
 
     Example:
-        >>> wn.load("model.tflite")
+        >>> wn.load("model.pt")
         Traceback (most recent call last):
-        webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.tflite'; allowed: ...
+        webnn_wgpu.core.errors.NotSupportedError: load: models of this kind cannot be read; got '.pt'; allowed: ...
     """
     if Path(path).is_dir():
         options: dict[str, Any] = {
@@ -152,6 +172,8 @@ def load(
             "wide_float16": wide_float16,
             "simplify": simplify,
             "tuning": tuning,
+            "signature": signature,
+            "custom_operators": custom_operators,
         }
         for name, value in options.items():
             if value is not None:
@@ -173,6 +195,8 @@ def load(
         simplify=simplify,
         tuning=tuning,
         progress=progress,
+        signature=signature,
+        custom_operators=custom_operators,
     )
 
 
@@ -190,13 +214,23 @@ def load_file(
     simplify: Simplifier | None = None,
     tuning: TuningSource = None,
     progress: Progress | None = None,
-) -> Model | WebNNModel:
+    signature: str | None = None,
+    custom_operators: Mapping[str, Callable[[TfliteCall], Any]] | None = None,
+) -> Model | TfliteModel | WebNNModel:
     """Load a model file as `load` does, but no folder."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
         allowed = ", ".join(sorted(SUFFIXES))
         raise NotSupportedError("models of this kind cannot be read", operator="load", got=repr(suffix), allowed=allowed)
     build: dict[str, Any] = {"wide_float16": wide_float16, "tuning": tuning, "progress": progress}
+    if suffix != TFLITE and (signature is not None or custom_operators is not None):
+        raise NotSupportedError("signature and custom_operators are for TFLite models", operator="load", got=os.fspath(path))
+    if suffix == TFLITE:
+        if any(v is not None for v in (kv_cache, simplify, weights, manifest)):
+            rule = "kv_cache, simplify, weights and manifest are for models of other kinds"
+            raise NotSupportedError(rule, operator="load", got=os.fspath(path))
+        own = {"fallback": fallback, "override_dims": override_dims, "cache_size": cache_size}
+        return _load_tflite(path, context, signature=signature, custom_operators=custom_operators, **own, **build)
     if suffix in WEBNN:
         if kv_cache is not None or simplify is not None:
             raise NotSupportedError("kv_cache and simplify are for ONNX models", operator="load", got=os.fspath(path))
@@ -226,8 +260,18 @@ def load_file(
     )
 
 
+def _load_tflite(path: str | os.PathLike[str], context: MLContext | None, **options: Any) -> TfliteModel:
+    def load_model(opened: Callable[[], MLContext]) -> TfliteModel:
+        with needed_by("load", "tflite"):
+            from .tflite import load_model
+        return load_model(path, opened, **options)
+
+    return _beside(context, load_model)
+
+
+TFLITE = ".tflite"
 WEBNN = frozenset({".webnn", ".json"})
-SUFFIXES = WEBNN | {".onnx", ".pb"}
+SUFFIXES = WEBNN | {".onnx", ".pb", TFLITE}
 """Suffixes of the files that can be read."""
 
 

@@ -1,5 +1,7 @@
-"""TFLite models on WebNN: `load_model` and the model that it returns."""
+"""TFLite models on WebNN: `load_model`, `analyze` and what they return."""
 
+from .analysis import analyze
+from .call import TfliteCall
 from .model import TfliteModel, load_model
 
-__all__ = ["TfliteModel", "load_model"]
+__all__ = ["TfliteCall", "TfliteModel", "analyze", "load_model"]

@@ -8,6 +8,7 @@ before which the value is read back.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -44,6 +45,8 @@ CHEAP = 1 << 16
 """The maximum number of elements that the host computes during compilation."""
 FEW = 64
 """The maximum number of floats that the host computes during compilation."""
+MOST_ELIDED = 1 << 22
+"""The maximum number of elements of the inputs of a node with another input of no elements."""
 MOST_INLINED = 1 << 14
 """The maximum number of nodes that subgraphs may add to a graph."""
 
@@ -234,8 +237,8 @@ class TfliteLowering:
             tensor = self._tensors.get(end)
             if tensor is None:
                 if self.module.constants.has(end.record):
-                    self.result.known[end] = self.module.constants.array(end.subgraph, end.record)
-                elif end.variable is not None:
+                    continue
+                if end.variable is not None:
                     self._output(end, self.tensor(end), names)
                 elif end not in self._missing:
                     raise NotSupportedError(
@@ -314,8 +317,9 @@ class TfliteLowering:
         assert found.lower is not None
         if self._folds and found.folds and self._fold(call, found):
             return None
-        if not found.empty and any(t is not None and not t.size and t.handle is None for t in inputs):
-            call.fail("an input has no elements")
+        if not found.empty and any(t is not None and not t.size for t in inputs):
+            self._elide(call)
+            return None
         try:
             result = found.lower(call)
         except MLTypeError as error:
@@ -353,7 +357,7 @@ class TfliteLowering:
             dtype, kind = value.record.dtype, value.record.type_name
             if dtype is None and kind != "resource":
                 raise self.module.refusal(node, f"tensor {value.record.index} ('{value.name}') has the type {kind}")
-            if dtype == np.dtype(np.float64) and not found.doubles:
+            if dtype is not None and dtype == np.dtype(np.float64) and not found.doubles:
                 raise self.module.refusal(node, f"tensor {value.record.index} ('{value.name}') has the type float64")
             if dtype is not None and dtype != COMPLEX64 and dtype not in HELD:
                 raise self.module.refusal(node, f"tensor {value.record.index} ('{value.name}') has the type {kind}")
@@ -393,14 +397,8 @@ class TfliteLowering:
             return False
         if any(t.dtype.kind not in "iub" and t.size > FEW for t in given.values()):
             return False
-        inner = TfliteLowering(
-            self.module,
-            self.module.reference,
-            known={
-                self.resolve(v): TfliteTensor.known(t.array, t.quantization) for v, t in given.items() if t.array is not None
-            },
-            aliases=self.result.aliases,
-        )
+        known = {self.resolve(v): TfliteTensor.known(t.array, t.quantization) for v, t in given.items() if t.array is not None}
+        inner = TfliteLowering(self.module, self.module.reference, known=known, aliases=self.result.aliases, evaluates=True)
         try:
             arrays = inner.evaluated(node)
         except (OnHost, ValueNeeded, MLTypeError, NotSupportedError):
@@ -411,6 +409,39 @@ class TfliteLowering:
             self._tensors[output] = TfliteTensor.known(array, output.record.quantization)
         self._place(node, "folded")
         return True
+
+    def _elide(self, call: TfliteCall) -> None:
+        """Settle a node with inputs of no elements, if its outputs have none either.
+
+        The sizes of the outputs follow from two lowerings with other sizes in place of 0.
+        """
+        shapes = [self._shapes(call, size) for size in (2, 3)]
+        for output, two, three in zip(call.node.outputs, *shapes, strict=True):
+            shape = tuple(a - 2 * (b - a) for a, b in zip(two, three, strict=True))
+            dtype = output.record.dtype
+            if 0 not in shape or min(shape) < 0 or dtype is None:
+                call.fail(f"an input has no elements, but an output of the shape {list(shape)} has")
+            self._tensors[output] = TfliteTensor.known(np.zeros(shape, dtype), output.record.quantization)
+        self._place(call.node, "folded", "an input has no elements")
+
+    def _shapes(self, call: TfliteCall, size: int) -> list[Shape]:
+        """Return the shapes of a node's outputs with a size in place of 0."""
+        known: dict[TfliteValue, TfliteTensor] = {}
+        for value, tensor in zip(call.node.inputs, call.inputs, strict=True):
+            if value is None or tensor is None:
+                continue
+            shape = tuple(d or size for d in tensor.shape)
+            if math.prod(shape) > MOST_ELIDED:
+                call.fail("an input has no elements")
+            array = tensor.array if tensor.array is not None and tensor.size else np.zeros(shape, tensor.dtype)
+            known[self.resolve(value)] = TfliteTensor.known(array, tensor.quantization)
+        inner = TfliteLowering(self.module, self.module.reference, known=known, aliases=self.result.aliases, evaluates=True)
+        try:
+            if inner._lower(call.node) is not None:
+                call.fail("an input has no elements")
+        except (OnHost, ValueNeeded) as reason:
+            raise self.module.refusal(call.node, "an input has no elements") from reason
+        return [inner._tensors[o].shape for o in call.node.outputs]
 
     def evaluated(self, node: TfliteNode) -> list[Array] | None:
         """Return the outputs of a node with known inputs, on the reference. None if they have too many elements."""

@@ -62,6 +62,7 @@ class Remaining:
     nodes: Sequence[TfliteNode]
     aliases: Mapping[TfliteValue, TfliteValue]
     handles: Mapping[TfliteValue, VariableKey]
+    known: Mapping[TfliteValue, Array]
     reads: tuple[TfliteValue, ...]
     stages: OrderedDict[tuple[object, ...], list[StageOfProgram]] = field(
         default_factory=OrderedDict[tuple[object, ...], list["StageOfProgram"]]
@@ -90,7 +91,7 @@ class TfliteProgram:
         """How many WebNN graphs were compiled so far."""
         self.staged = 0
         """How many stages were: those without a graph too."""
-        self._start = Remaining(nodes=graph.nodes, aliases={}, handles={}, reads=tuple(dict.fromkeys(self.inputs)))
+        self._start = Remaining(nodes=graph.nodes, aliases={}, handles={}, known={}, reads=tuple(dict.fromkeys(self.inputs)))
         self._bodies: dict[tuple[TfliteNode, int], TfliteProgram] = {}
 
     @property
@@ -223,8 +224,13 @@ class TfliteProgram:
     def _remaining(self, state: Remaining, lowered: Lowered) -> Remaining | None:
         if not lowered.rest:
             return None
-        reads = tuple(self._reads(lowered, state.reads))
-        return Remaining(nodes=lowered.rest, aliases=lowered.aliases, handles=lowered.handles, reads=reads)
+        return Remaining(
+            nodes=lowered.rest,
+            aliases=lowered.aliases,
+            handles=lowered.handles,
+            known={**state.known, **lowered.known},
+            reads=tuple(self._reads(lowered, state.reads)),
+        )
 
     def lower(
         self,
@@ -243,17 +249,17 @@ class TfliteProgram:
             handles=state.handles,
             variables=self.variables.types(),
             missing=missing,
+            known={v: TfliteTensor.known(a, v.record.quantization) for v, a in state.known.items()},
         )
         return lowering.run(state.nodes, self.outputs, progress)
 
     def remaining(self, lowered: Lowered, reads: Sequence[TfliteValue]) -> Remaining | None:
         """Return the state after a stage that was lowered only."""
-        return self._remaining(Remaining(nodes=(), aliases={}, handles={}, reads=tuple(reads)), lowered)
+        return self._remaining(Remaining(nodes=(), aliases={}, handles={}, known={}, reads=tuple(reads)), lowered)
 
     def _reads(self, lowered: Lowered, before: Sequence[TfliteValue]) -> Iterator[TfliteValue]:
         """Yield the values that are there when the next stage begins, and that it may use."""
         there = {v: None for v in before}
-        there.update(dict.fromkeys(lowered.known))
         there.update({value: None for value, _ in lowered.outputs.values()})
         there.update({o: None for node in lowered.host for o in node.outputs})
         computed = {o for node in lowered.rest for o in node.outputs}

@@ -104,8 +104,10 @@ def detection_postprocess(facts: NodeFacts, arrays: Arrays) -> list[Array]:
     of_classes = scores[0][:, scores.shape[2] - options.classes :]
     found = (_regular if options.regular else _fast)(boxes, of_classes, options)
     size = options.most * (1 if options.regular else options.classes_each)
+    # The fast suppression counts boxes, not their classes.
+    count = len({box for box, _, _ in found}) if not options.regular else len(found)
     found = found[:size]
     result = [np.zeros((1, size, 4), np.float32), np.zeros((1, size), np.float32), np.zeros((1, size), np.float32)]
     for place, (box, kind, score) in enumerate(found):
         result[0][0, place], result[1][0, place], result[2][0, place] = boxes[box], kind, score
-    return [*result, np.array([len(found)], np.float32)]
+    return [*result, np.array([count], np.float32)]

@@ -104,14 +104,12 @@ def transform_tensor(call: TfliteCall) -> Result:
 
     x, y = position(0), position(1)
     flat = call.reshape(call.floats(0), [h * w, c])
-    inside = b.logical_and(
-        b.logical_and(
-            b.greater_or_equal(x, call.constant(0, "float32")), b.lesser_or_equal(x, call.constant(w - 1, "float32"))
-        ),
-        b.logical_and(
-            b.greater_or_equal(y, call.constant(0, "float32")), b.lesser_or_equal(y, call.constant(h - 1, "float32"))
-        ),
-    )
+
+    def within(places: MLOperand, size: int) -> MLOperand:
+        least, most = call.constant(0, "float32"), call.constant(size - 1, "float32")
+        return b.logical_and(b.greater_or_equal(places, least), b.lesser_or_equal(places, most))
+
+    inside = b.logical_and(within(x, w), within(y, h))
     left, top = b.floor(x), b.floor(y)
     total: MLOperand | None = None
     for down in (0, 1):

@@ -310,4 +310,5 @@ def svdf(call: TfliteCall) -> Result:
     y = b.reduce_sum(call.reshape(y, [batch, filters // ranks, ranks]), axes=[2])
     if call.has(3):
         y = b.add(y, call.floats(3))
-    return call.activate(y, call.activation)
+    # TFLite's integer kernel has no activation, whatever its option says.
+    return y if call.tensor(0).is_quantized else call.activate(y, call.activation)

@@ -1,0 +1,149 @@
+"""What a TFLite model holds, where its nodes would run and what memory it would take, found without running anything."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from webnn_wgpu import MLContext, NotSupportedError, OutOfMemoryError, ml
+from webnn_wgpu.api.graph import PassReport
+
+from ..description import Analysis, Memory, Placed, Placement
+from ..dims import settle, sidecar
+from .constants import Constants
+from .lowering import Feed, Lowered
+from .model import entry_of, info_of
+from .module import CustomLowering, TfliteModule
+from .program import Remaining, TfliteProgram
+from .reading import read
+from .state import Variables
+from .tensors import TfliteNode, TfliteValue, ValueNeeded
+
+
+def analyze(
+    source: str | os.PathLike[str] | bytes,
+    context: MLContext | None = None,
+    *,
+    override_dims: Mapping[str, int] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    signature: str | None = None,
+    custom_operators: Mapping[str, CustomLowering] | None = None,
+) -> Analysis:
+    """Find out what a model holds, where its nodes would run and what memory it would take. Nothing is allocated or run.
+
+    Args:
+        source: path of a file, or its bytes.
+        context: what it would run on; the default context by default.
+        override_dims: sizes of dimensions, by name.
+        input_shapes: whole shapes, by name of the input. Open sizes of others are 1.
+        signature: the signature; the main one by default.
+        custom_operators: as for `load`.
+
+    Raises:
+        FileNotFoundError: no such file.
+        NotSupportedError: not a TFLite model, or a broken one.
+    """
+    file = read(source)
+    context = context or ml.create_context()
+    sizes = {**sidecar(source), **(override_dims or {})}
+    entry = entry_of(file, signature)
+    module = TfliteModule(file, "host", custom_operators, wide_float16=not context.accelerated)
+    graph = module.graph(entry.subgraph)
+    inputs = {name: graph.values[number] for name, number in entry.inputs.items()}
+    outputs = {name: graph.values[number] for name, number in entry.outputs.items()}
+    infos = [info_of(name, value.record) for name, value in inputs.items()]
+    shapes = {i.name: tuple((input_shapes or {}).get(i.name) or settle(i.shape or (), sizes)) for i in infos}
+    program = TfliteProgram(module, context, Variables(context), graph)
+    program.outputs = tuple(outputs.values())
+    feeds = {v: Feed(shapes[i.name], i.dtype) for v, i in zip(inputs.values(), infos, strict=True)}
+    walk = AnalysisWalk(program, feeds)
+    walk.run()
+    constants = Constants(file)
+    held = [t for s in file.subgraphs for t in s.tensors if constants.has(t)]
+    records = [o for s in file.subgraphs for o in s.operators]
+    return Analysis(
+        name=file.name,
+        inputs=tuple(infos),
+        outputs=tuple(info_of(name, value.record) for name, value in outputs.items()),
+        shapes=shapes,
+        opsets={"tflite": 3},
+        operators=dict(Counter(o.name for o in records).most_common()),
+        parameters=sum(t.size for t in held),
+        parameter_bytes=sum(file.buffers[t.buffer][1] if not t.external else file.external[t.external].length for t in held),
+        placement=Placement(walk.placed),
+        graphs=walk.graphs,
+        dispatches=walk.dispatches,
+        memory=walk.memory,
+        problem=walk.problem,
+        passes=tuple(walk.passes),
+    )
+
+
+class AnalysisWalk:
+    """The stages of a program, lowered one after the other without a run.
+
+    Args:
+        program: the program.
+        feeds: shapes and types of its inputs.
+    """
+
+    def __init__(self, program: TfliteProgram, feeds: Mapping[TfliteValue, Feed]) -> None:
+        self._program, self._feeds = program, dict(feeds)
+        self.placed: list[Placed] = []
+        self.graphs = self.dispatches = 0
+        self.memory: Memory | None = None
+        self.problem = ""
+        self.passes: list[tuple[PassReport, ...]] = []
+
+    def run(self) -> None:
+        """Lower all stages."""
+        state: Remaining | None = None
+        missing: list[TfliteValue] = []
+        left: Sequence[TfliteNode] = self._program.nodes
+        while left:
+            try:
+                lowered = self._program.lower(state, self._feeds, missing)
+            except ValueNeeded as wait:
+                # Only a run gives the elements: everything that depends on them stays open.
+                self._feeds.pop(wait.value, None)
+                missing.append(wait.value)
+                continue
+            except NotSupportedError as error:
+                self._fail(left, error)
+                return
+            self.placed += lowered.placed
+            self._plan(lowered)
+            if len(lowered.rest) == len(left):
+                self.placed += _later(left, "its shapes or elements are known only when the model runs")
+                return
+            missing += [o for n in lowered.host for o in n.outputs]
+            self._feeds |= {v: Feed(t.shape, t.dtype) for v, t in lowered.outputs.values()}
+            state = self._program.remaining(lowered, list(self._feeds))
+            left = lowered.rest
+
+    def _fail(self, left: Sequence[TfliteNode], error: NotSupportedError) -> None:
+        self.problem = str(error)
+        failed = next((n for n in left if n.record.name == error.operator and n.label == error.label), None)
+        if failed is not None:
+            self.placed.append(Placed(failed.label, failed.record.name, "unsupported", str(error)))
+        self.placed += _later([n for n in left if n is not failed], "another operator is not supported")
+
+    def _plan(self, lowered: Lowered) -> None:
+        operands = lowered.operands
+        if not operands:
+            return
+        self.graphs += 1
+        try:
+            plan = lowered.builder.plan(operands, wide_float16=self._program.module.wide_float16)
+        except OutOfMemoryError as error:
+            self.problem = str(error)
+            return
+        self.passes.append(lowered.builder.passes)
+        if plan is not None:
+            self.memory = Memory.of(plan) + (self.memory or Memory())
+            self.dispatches += len(plan.dispatches)
+
+
+def _later(nodes: Sequence[TfliteNode], note: str) -> list[Placed]:
+    return [Placed(node.label, node.record.name, "later", note) for node in nodes]
