@@ -31,7 +31,9 @@ CONFORMANCE = OptionalData("conformance cases of web-platform-tests, webnn-basel
 
 GRAPH_FILES = OptionalData("graph files as other programs write them", "formats/samples")
 
-ALL = (CONFORMANCE, GRAPH_FILES)
+TFLITE = OptionalData("TFLite cases, files and models of others", "tflite")
+
+ALL = (CONFORMANCE, GRAPH_FILES, TFLITE)
 
 
 def shared_folder() -> Path:

@@ -181,9 +181,8 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
     from webnn_wgpu.frontends.dims import sidecar
 
     if not is_webnn(model):
-        import_module(
-            f"webnn_wgpu.frontends.{'tflite' if is_tflite(model) else 'onnx'}"
-        )  # A missing package is reported before anything else is done.
+        # A missing package is reported before anything else is done.
+        import_module(f"webnn_wgpu.frontends.{'tflite' if is_tflite(model) else 'onnx'}")
 
     beside = model.with_name("tokenizer.json")
     return GivenInputs(
@@ -228,9 +227,9 @@ def load_model(
     """Load a model or a WebNN graph with the sizes and files that options gave."""
     if is_tflite(model):
         check_tflite_options(given.weights, given.manifest, simplify)
-        from webnn_wgpu.frontends.loading import load
+        from webnn_wgpu.frontends.loading import load_file
 
-        return load(model, context, fallback=fallback, override_dims=given.sizes, progress=progress)
+        return load_file(model, context, fallback=fallback, override_dims=given.sizes, progress=progress)
     if is_webnn(model):
         from webnn_wgpu.frontends.loading import load_file
 

@@ -100,6 +100,7 @@ class OperatorCall(ABC):
         Raises:
             NotSupportedError: always. The message names the node, its operator and the reason.
         """
+        raise NotImplementedError
 
     def on_host(self, reason: str) -> NoReturn:
         """Request the evaluation of a node by the host.

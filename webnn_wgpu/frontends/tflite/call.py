@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
-from flatbuffers import flexbuffers as _flexbuffers
+from flatbuffers import flexbuffers as _flexbuffers  # pyright: ignore[reportMissingTypeStubs] - the package has none
 
 from webnn_wgpu import MLOperand
 
@@ -89,10 +89,10 @@ class NodeFacts:
         if not data:
             return {}
         try:
-            found = flexbuffers.Loads(data)
+            found: Any = flexbuffers.Loads(data)
         except (*BROKEN, NotImplementedError, RecursionError) as error:
             self.fail(f"its options are no flexbuffer: {error}")
-        return found if isinstance(found, dict) else {}
+        return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
     def raw_integers(self, count: int) -> list[int]:
         """Return the options of a custom operator that are a C struct of integers; 0 for those at the end that are missing."""

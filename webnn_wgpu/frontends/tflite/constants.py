@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -87,7 +88,8 @@ class Constants:
             )
         if not buffer.length:
             return memoryview(b"")
-        return memoryview(np.memmap(path, np.uint8, "r", buffer.offset, (buffer.length,)))
+        mapped: Any = np.memmap(path, np.uint8, "r", buffer.offset, (buffer.length,))
+        return memoryview(mapped)
 
     def _expanded(self, record: TensorRecord, sparsity: Sparsity, data: memoryview) -> Array:
         """Return a sparse tensor with all its elements."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import flatbuffers.number_types as _number_types
-import flatbuffers.table as _table
+import flatbuffers.number_types as _number_types  # pyright: ignore[reportMissingTypeStubs] - the package has none
+import flatbuffers.table as _table  # pyright: ignore[reportMissingTypeStubs] - the package has none
 import numpy as np
 
 from ..common.held import Array

@@ -71,12 +71,18 @@ TYPES: dict[int, tuple[str, DType | None]] = {
 }
 """The format's numbers of data types."""
 
-OPERATOR_NAMES: dict[int, str] = {number: name for name, number in vars(schema.BuiltinOperator).items() if type(number) is int}
-OPERATOR_NAMES |= {209: "STABLEHLO_CASE"}
+
+def _names(enumeration: Any) -> dict[int, str]:
+    """Return the names of an enumeration of the package `tflite` by number."""
+    members: dict[str, Any] = dict(vars(enumeration))
+    return {number: name for name, number in members.items() if type(number) is int}
+
+
+OPERATOR_NAMES: dict[int, str] = {**_names(schema.BuiltinOperator), 209: "STABLEHLO_CASE"}
 """Operators by number, with those that the package `tflite` does not have yet."""
 
-OPTIONS: dict[int, str] = {number: name for name, number in vars(schema.BuiltinOptions).items() if type(number) is int}
-OPTIONS_2: dict[int, str] = {number: name for name, number in vars(schema.BuiltinOptions2).items() if type(number) is int}
+OPTIONS, OPTIONS_2 = _names(schema.BuiltinOptions), _names(schema.BuiltinOptions2)
+"""The tables of options by number."""
 
 
 class _Broken(Exception):

@@ -56,7 +56,7 @@ def average_pool(call: TfliteCall) -> Result:
     if not (tensor.is_quantized and call.same(0)):
         return call.activated(call.build.average_pool2d(call.real(0), **options))
     count = int(np.prod(options["window_dimensions"]))
-    means = call.build.average_pool2d(call.cast(call.operand(0), "float32"), **options)
+    means: MLOperand = call.build.average_pool2d(call.cast(call.operand(0), "float32"), **options)
     record = call.output()
     assert record.dtype is not None
     y = call.cast(away_from_zero(call, means, 1 / max(count, 4)), call.held(record.dtype))
