@@ -206,7 +206,7 @@ def strided_slice(call: TfliteCall) -> Result:
     index += [slice(None)] * (len(shape) - consumed)
     if tensor.array is not None and call.same(0):
         try:
-            return TfliteTensor.known(np.ascontiguousarray(tensor.array[tuple(index)]))
+            return TfliteTensor.known(np.array(tensor.array[tuple(index)]))
         except IndexError as error:
             call.fail(str(error))
     return _part(call, shape, index)
