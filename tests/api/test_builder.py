@@ -315,7 +315,7 @@ def test_a_build_that_fails_to_compile_was_a_build(context: wn.MLContext, monkey
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((7,), "MLGraphBuilder: a builder is made for an MLContext; got int"),
+        ((7,), "MLGraphBuilder: context must be an MLContext; got int"),
         ((None, "2025"), "MLGraphBuilder: Invalid profile; got '2025'; allowed: 2026, 2024"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from webnn_wgpu.core.errors import MLTypeError, WebNNError, printable, quoted
+from webnn_wgpu.core.errors import InvalidStateError, MLTypeError, WebNNError, printable, quoted
 from webnn_wgpu.core.names import snake_case
 
 from .calls import ABSENT, ALIASES, LABEL, Activation, Operand, Workplace
@@ -61,6 +61,24 @@ def prefix(op: str, labeled: bool) -> str:
     return f"{snake_case(ALIASES.get(op, op))}{label}: "
 
 
+def missing_parts(error: WebNNError, label: object) -> str:
+    """Return what an error lacks of: operator, label, rule, value or allowed values, in this order. "" if nothing."""
+    value = error.got or error.allowed or (error.hint if isinstance(error, InvalidStateError) else "")
+    parts = {"operator": error.operator, "rule": error.rule, "value": value}
+    if isinstance(label, str) and label:
+        parts["label"] = error.label
+    absent = [name for name, part in parts.items() if not part]
+    if absent:
+        return f"lacks {', '.join(absent)}: {error}"
+    end = 0
+    for part in filter(None, (error.rule, error.got, error.allowed, error.hint)):
+        start = str(error).find(printable(part)[:50], end)
+        if start < end:
+            return f"is out of order: {error}"
+        end = start + 1
+    return ""
+
+
 def refusal(
     place: Workplace, op: str, args: Sequence[Any], keywords: Mapping[str, Any], kind: type[WebNNError] = MLTypeError
 ) -> tuple[str, str]:
@@ -74,6 +92,8 @@ def refusal(
         made = place.call(snake_case(op), *args, **keywords)
     except kind as error:
         message = str(error)
+        if unstructured := missing_parts(error, keywords.get("label", "")):
+            return message, unstructured
     except Exception as error:
         return "", f"raises {type(error).__name__}: {quoted(str(error))}"
     else:

@@ -312,7 +312,7 @@ def test_arguments() -> None:
             r"must not exceed the number of bindings; got 3 values; allowed: at most 2, for x, y",
             lambda: debug.interpret(HEADER + "}", [X, X, X], grid=1),
         ),
-        ("breakpoints need on_stop", lambda: interpreted("", breakpoints=[5])),
+        ("breakpoints and invocation need on_stop; got on_stop=None", lambda: interpreted("", breakpoints=[5])),
         ("more invocations than are to be interpreted", lambda: interpreted("", grid=1000, max_invocations=7999)),
         ("a breakpoint must be a line of the kernel", lambda: interpreted("", breakpoints=[99], on_stop=print)),
     ):

@@ -215,7 +215,7 @@ def parse_descriptor(
     shape = dimensions if shape is None else shape
     if shape is None:
         if shape_required:
-            raise fail("a descriptor must have a shape")
+            raise fail("a descriptor must have a shape", allowed="a list of sizes, [] for a scalar")
         shape = ()
     if "data_type" not in found:
         raise fail("a descriptor must have a dataType", allowed=", ".join(allowed))
@@ -232,7 +232,10 @@ def descriptor_or_shape(
             raise fail("a descriptor states shape and data type", got="a descriptor and a shape or data type")
         return parse_descriptor(descriptor, fail, shape_required=shape_required)
     if (descriptor is not None and shape is not None) or (data_type is not None and dtype is not None):
-        raise fail("shape or data type is given twice")
+        raise fail(
+            "shape and data type must be given once each",
+            got="a descriptor and a shape" if shape is not None else "data_type and dtype",
+        )
     return tensor_type(data_type or dtype, shape if descriptor is None else descriptor, fail), {}
 
 

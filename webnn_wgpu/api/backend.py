@@ -33,6 +33,9 @@ from ..runtime.wrapping import WrappedBuffer
 from .arrays import zeros
 from .progress import Progress
 
+ON_A_DEVICE = "Use a context with a WebGPU device, as wn.ml.create_context() returns it"
+"""The next step after an error of an operation that the numpy reference does not have."""
+
 
 class Pending(Protocol):
     """A submitted run or read, with arrays by name as result."""
@@ -316,7 +319,7 @@ class ReferenceExecutable:
     def start(self, inputs: Mapping[str, Array], outputs: Sequence[str]) -> Finished:
         """Run the graph now."""
         if self._graph is None:
-            raise InvalidStateError("the graph was destroyed")
+            raise InvalidStateError("the graph was destroyed", hint="Build it again")
         results = interpret(self._graph, inputs, self.observer)
         return Finished({name: results[name].copy() for name in outputs})
 
@@ -340,7 +343,7 @@ class ReferenceExecutable:
 
     def override(self, label: str, source: SourceMap) -> None:
         """Raise NotSupportedError: there are no kernels."""
-        raise NotSupportedError("the numpy reference has no kernels", label=label)
+        raise NotSupportedError("the numpy reference has no kernels", label=label, hint=ON_A_DEVICE)
 
     def restore(self, labels: Collection[str]) -> None:
         """Do nothing: there are no kernels."""
@@ -405,4 +408,4 @@ class ReferenceBackend:
 
 def no_device() -> NotSupportedError:
     """Return the error of an operation that requires a device."""
-    return NotSupportedError("the context has no WebGPU device", got="numpy reference")
+    return NotSupportedError("the context has no WebGPU device", got="numpy reference", hint=ON_A_DEVICE)

@@ -81,7 +81,7 @@ class MLGraphBuilder(WgslOperators, Operators):
 
         fail = failing("MLGraphBuilder")
         if not isinstance(context, MLContext):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
-            raise fail("a builder is made for an MLContext", got=type(context).__name__)
+            raise fail("context must be an MLContext", got=type(context).__name__)
         if profile not in PROFILES:
             raise fail("Invalid profile", got=repr(profile), allowed=", ".join(PROFILES))
         context._check_alive("MLGraphBuilder")
@@ -143,7 +143,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
             raise fail("name must be a string", got=repr(name))
         if not name:
-            raise fail("name must not be empty")
+            raise fail("name must not be empty", got=repr(name))
         if self._profile == "2026" and any(name == other for other, _ in self._inputs):
             raise fail("name must be unique among the inputs of a builder", got=repr(name))
         required = self._profile == "2026"
@@ -273,7 +273,9 @@ class MLGraphBuilder(WgslOperators, Operators):
 
     def _check_can_build(self, operator: str, label: str = "") -> None:
         if self._built:
-            raise InvalidStateError("the builder has built its graph", operator=operator, label=label)
+            raise InvalidStateError(
+                "the builder has built its graph", operator=operator, label=label, hint="Create a new MLGraphBuilder"
+            )
         self._context._check_alive(operator, label)
 
     # build --------------------------------------------------------------------------------------------------------

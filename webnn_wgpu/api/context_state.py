@@ -79,7 +79,13 @@ class ContextState:
 
     def _check_alive(self, operator: str, label: str = "") -> None:
         if self._loss.event.is_set():
-            raise InvalidStateError("the context is lost", operator=operator, label=label, got=self._loss.info.message)
+            raise InvalidStateError(
+                "the context is lost",
+                operator=operator,
+                label=label,
+                got=self._loss.info.message,
+                hint="context.recover() returns a new one",
+            )
 
     def _check_graph(self, graph: Any, operator: str) -> None:
         if not isinstance(graph, MLGraph):
@@ -88,7 +94,7 @@ class ContextState:
             raise failing(operator)("the graph belongs to another context", got=repr(graph))
         if graph.destroyed:
             self._check_alive(operator)
-            raise InvalidStateError("the graph was destroyed", operator=operator, got=repr(graph))
+            raise InvalidStateError("the graph was destroyed", operator=operator, got=repr(graph), hint="Build it again")
 
     def _checked_inputs(self, graph: Any, inputs: Any, operator: str) -> dict[str, Array]:
         fail = failing(operator)
@@ -136,7 +142,9 @@ class ContextState:
             self._graphs.add(graph)
             if self._loss.event.is_set():
                 graph.destroy()
-                raise InvalidStateError("the context was lost while the graph was compiled", operator=operator)
+                raise InvalidStateError(
+                    "the context was lost while the graph was compiled", operator=operator, hint="Build it on a new context"
+                )
             return graph
 
     def _storages(

@@ -210,7 +210,9 @@ class Tensors(ContextState):
         """
         self._check_tensor(tensor, "write_tensor")
         if not tensor.writable:
-            raise MLTensorStateError("the tensor is not writable", operator="write_tensor", got=repr(tensor))
+            raise MLTensorStateError(
+                "the tensor is not writable", operator="write_tensor", got=repr(tensor), hint="Create it with writable=True"
+            )
         array = to_array(data, tensor._type, failing("write_tensor"), "data")
         with self._guarded("write_tensor", UnknownError), self._lock:
             tensor._check_usable("write_tensor")
@@ -273,7 +275,9 @@ class Tensors(ContextState):
     def _read(self, tensor: MLTensor, output: WritableArray | None) -> MLPromise[Any]:
         self._check_tensor(tensor, "read_tensor")
         if not tensor.readable:
-            raise MLTensorStateError("the tensor is not readable", operator="read_tensor", got=repr(tensor))
+            raise MLTensorStateError(
+                "the tensor is not readable", operator="read_tensor", got=repr(tensor), hint="Create it with readable=True"
+            )
         into: Array | None = None
         if output is not None:
             into = output_array(output, tensor._type, failing("read_tensor"), "output")
@@ -285,7 +289,11 @@ class Tensors(ContextState):
             with self._guarded("read_tensor", UnknownError):
                 array = pending.result()["data"]
             if tensor.destroyed:
-                raise InvalidStateError("the tensor was destroyed while it was read", operator="read_tensor")
+                raise InvalidStateError(
+                    "the tensor was destroyed while it was read",
+                    operator="read_tensor",
+                    hint="Wait for the read before you destroy the tensor",
+                )
             if into is None:
                 return array
             fill(into, array)

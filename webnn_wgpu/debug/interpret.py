@@ -12,6 +12,7 @@ import numpy as np
 
 from webnn_wgpu.api.internals import context_of, executable_of
 
+from ..api.backend import ON_A_DEVICE
 from ..api.graph import MLGraph
 from ..api.own_kernels import completed, data_types_of, grid_of
 from ..core.caps import Caps
@@ -212,7 +213,12 @@ def interpret(
             y[id.x] = 2.0 * x[id.x + 1u];
     """
     if on_stop is None and (breakpoints or invocation is not None):
-        raise MLTypeError("breakpoints need on_stop, a function for each stop", operator="interpret")
+        raise MLTypeError(
+            "breakpoints and invocation need on_stop",
+            operator="interpret",
+            got="on_stop=None",
+            hint="Pass a function that is called with each stop, for example a Prompt",
+        )
     size = subgroup_size or (context_of(what).context.caps.subgroup_size if isinstance(what, MLGraph) else 0) or _SUBGROUP
     session = _Session(
         workgroups=workgroups,
@@ -237,7 +243,7 @@ def _of_graph(session: _Session, graph: MLGraph, feeds: Any, chosen: str | None)
     arrays = context_of(graph).checked_inputs(graph, feeds, "interpret")
     plan = graph.plan
     if plan is None:
-        raise NotSupportedError("the numpy reference has no kernels to interpret", operator="interpret")
+        raise NotSupportedError("the numpy reference has no kernels to interpret", operator="interpret", hint=ON_A_DEVICE)
     memory = PlanMemory(plan, arrays)
     if chosen is not None:
         kernel = graph.kernels.one(chosen, "interpret")

@@ -67,7 +67,7 @@ def run_onnxruntime(model: Any, feeds: Mapping[str, Array], outputs: Sequence[st
         names = [o.name for o in session.get_outputs()] if outputs is None else list(outputs)
         return dict(zip(names, session.run(names, dict(feeds)), strict=True))
     except Exception as error:  # onnxruntime's kinds share no base
-        raise NotSupportedError(f"onnxruntime says: {error}") from error
+        raise NotSupportedError("onnxruntime must run the model", got=str(error)) from error
 
 
 def exported(model: WebNNModel | LoadedModel, feeds: Mapping[str, Any]) -> Model:

@@ -13,7 +13,7 @@ import numpy as np
 from webnn_wgpu.api.internals import context_of, executable_of, internals
 
 from ..api.arrays import failing, is_integer
-from ..api.backend import DeviceBackend, no_device
+from ..api.backend import ON_A_DEVICE, DeviceBackend, no_device
 from ..api.graph import MLGraph
 from ..api.own_kernels import prepared_run, results_of
 from ..core.data_types import Array
@@ -169,7 +169,7 @@ def trace(
     _check(source, limit, found.name)
     program = executable_of(graph)
     if not isinstance(program, Program):
-        raise NotSupportedError("the numpy reference has no kernels", operator="trace", label=found.name)
+        raise NotSupportedError("the numpy reference has no kernels", operator="trace", label=found.name, hint=ON_A_DEVICE)
     with context.guarded("trace", label=found.name), context.lock:
         records = trace_kernel(program, found.name, source, arrays, condition, limit)
     return _trace(records, source, keep)

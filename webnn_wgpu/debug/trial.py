@@ -11,6 +11,7 @@ import numpy as np
 
 from webnn_wgpu.accuracy.distance import absolute_distance, ulp_distance
 from webnn_wgpu.api.arrays import failing
+from webnn_wgpu.api.backend import ON_A_DEVICE
 from webnn_wgpu.api.graph import MLGraph
 from webnn_wgpu.api.internals import context_of, executable_of
 from webnn_wgpu.core.data_types import Array
@@ -126,12 +127,12 @@ def try_kernel(
     override = found.override if wgsl is None else Override.of(wgsl, found.spec)
     fail = failing("try_kernel", found.name)
     if override is None:
-        raise fail("there is no source to try: none is given, and the kernel is not overridden")
+        raise fail("there is no source to try: none is given, and the kernel is not overridden", hint="Pass a file or WGSL")
     if runs < 0:
         raise fail("runs must not be negative", got=str(runs))
     program = executable_of(graph)
     if not isinstance(program, Program):
-        raise NotSupportedError("the numpy reference has no kernels", operator="try_kernel", label=found.name)
+        raise NotSupportedError("the numpy reference has no kernels", operator="try_kernel", label=found.name, hint=ON_A_DEVICE)
     with context.guarded("try_kernel", label=found.name), context.lock:
         tried = try_source(program, found.name, map_of_source(override.wgsl, override.file), arrays, runs)
     results = tuple(_error(a, e) for a, e in zip(tried.actual, tried.expected, strict=True))

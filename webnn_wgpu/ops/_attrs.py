@@ -50,7 +50,7 @@ class Attr:
         """Return the canonical form of `value`: ints, floats, bools, strings, tuples of ints, of pairs of name and options."""
         if value is None:
             if self.default is REQUIRED:
-                raise fail(f"{self.name} is required")
+                raise fail(f"{self.name} is required", got="None")
             return self.default
         return _CONVERTERS[self.kind](self, value, fail)
 

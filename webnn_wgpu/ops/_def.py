@@ -102,7 +102,7 @@ class OpCall:
         for operand, given in zip(declared, self.inputs, strict=True):
             if given is None:
                 if operand.required:
-                    raise self.fail(f"{operand.name} is required")
+                    raise self.fail(f"{operand.name} is required", got="None", allowed="an operand")
                 continue
             wanted = (types[operand.same_as],) if operand.same_as else operand.data_types
             self.require(

@@ -27,7 +27,7 @@ from .strided import STRIDED, TRANSPOSE, strided_call
 
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
-    raise call.fail("fused nodes are made by passes, not by programs")
+    raise call.fail("fused nodes come from passes alone", hint="Call the operators one by one: passes fuse them")
 
 
 class Members(NamedTuple):

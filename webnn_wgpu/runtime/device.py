@@ -107,7 +107,7 @@ class Device:
         with _of_lock:
             # Kept on the GPUDevice, so that both live equally long. A table of devices would keep the devices alive.
             if _is_destroyed(gpu):
-                raise DeviceLostError("the wgpu.GPUDevice was destroyed", operator="create_context")
+                raise DeviceLostError("the wgpu.GPUDevice was destroyed", operator="create_context", hint="Request a new one")
             found: Device | None = gpu.__dict__.get("_webnn_wgpu")
             if found is None:
                 import_native()
@@ -224,7 +224,9 @@ class Device:
                 if buffer.in_doubt:
                     buffer.check()
             if staging is not None and staging.map_state != "unmapped":
-                raise InvalidStateError("the staging buffer is mapped")
+                raise InvalidStateError(
+                    "the staging buffer is mapped", got=f"map_state '{staging.map_state}'", allowed="'unmapped'"
+                )
             try:  # as `translated`, which would take longer than to record a small graph
                 submit()
             except wgpu.GPUError as error:

@@ -386,7 +386,7 @@ class Program:
     def check(self) -> None:
         """Raise InvalidStateError if the program was destroyed."""
         if self._destroyed:
-            raise InvalidStateError("the graph was destroyed")
+            raise InvalidStateError("the graph was destroyed", hint="Build it again")
 
     def destroy(self) -> None:
         """Free everything on the device after the queued work. A run in flight keeps its results. The method is idempotent."""

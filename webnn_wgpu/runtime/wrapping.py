@@ -118,7 +118,7 @@ def _check_not_destroyed(device: Device, gpu: Any) -> None:
     except wgpu.GPUValidationError as error:
         device.check()  # a lost device cannot bind either
         gpu.__dict__[FREED].set()
-        raise InvalidStateError("the buffer was destroyed", label=gpu.label) from error
+        raise InvalidStateError("the buffer was destroyed", label=gpu.label, hint="Wrap a live buffer") from error
 
 
 def _usage_names(usage: int) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..accuracy.distance import absolute_distance, ulp_distance
 from ..api.arrays import failing
-from ..api.backend import DeviceBackend
+from ..api.backend import ON_A_DEVICE, DeviceBackend
 from ..api.context import MLContext
 from ..api.internals import internals
 from ..core.data_types import DATA_TYPES, Array
@@ -139,7 +139,7 @@ def check_kernel(
     checked: list[CheckedCase] = []
     for context in contexts() if on is None else on:
         if not isinstance(internals(context).backend, DeviceBackend):
-            raise NotSupportedError("the context has no WebGPU device", operator="check_kernel", label=label)
+            raise NotSupportedError("the context has no WebGPU device", operator="check_kernel", label=label, hint=ON_A_DEVICE)
         internals(context).check_alive("check_kernel", label)
         for bare in given:
             case = replace(bare, constants=dict(constants(bare) if callable(constants) else constants))

@@ -214,4 +214,6 @@ class SuiteRecord:
             peak, cases = record.pop("peak"), record.pop("conformance")
             return cls(models=models, peak=peak and Peak(**peak), conformance=cases and Conformance(**cases), **record)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise WebNNError(f"the text is no record of a benchmark: {error}") from error
+            raise WebNNError(
+                "the text is no record of a benchmark", got=repr(error), allowed="a text of SuiteRecord.to_json"
+            ) from error
