@@ -137,7 +137,7 @@ SPEC = "See https://www.w3.org/TR/webnn/#api-mlgraphbuilder-"
             {},
             f"add('here'): b data type must equal a data type; got b int32[2]; allowed: float32. {SPEC}binary",
         ),
-        ("add", ["float32[2]", None], {}, f"add('here'): b is required. {SPEC}binary"),
+        ("add", ["float32[2]", None], {}, f"add('here'): b is required; got None; allowed: an operand. {SPEC}binary"),
         (
             "exp",
             ["int32[2]"],
@@ -169,7 +169,7 @@ SPEC = "See https://www.w3.org/TR/webnn/#api-mlgraphbuilder-"
             "clamp('here'): min_value must be <= max_value, compared as the input's data type; "
             f"got min_value=8, max_value=3. {SPEC}clamp",
         ),
-        ("cast", ["uint8[2]"], {}, f"cast('here'): data_type is required. {SPEC}cast"),
+        ("cast", ["uint8[2]"], {}, f"cast('here'): data_type is required; got None. {SPEC}cast"),
         (
             "cast",
             ["uint8[2]"],
