@@ -83,7 +83,7 @@ def test_run_on_inputs_of_ones_own(model: Path, tmp_path: Path, form: str) -> No
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("z=1", "no input is called 'z'; there are x"),
+        ("z=1", "no input is called 'z'; the inputs are: x"),
         ("x=absent.npy", "no such file"),
         ("x=1,2,3", "3 numbers do not fill x: float32"),
         ("x=hello", "takes no text"),

@@ -43,8 +43,12 @@ def generated() -> dict[str, str]:
 
 
 def _path(group: Group, members: Sequence[Signature]) -> str:
+    names = ", ".join(s.op.name for s in members if s.op.extension)
     if len({s.op.extension for s in members}) != 1:
-        raise ValueError(f"{group.module}: operators of the specification and extension operators have groups of their own")
+        raise ValueError(f"the group {group.module} is for operators of the specification alone: {names} need another group")
+    positional = [s.op.name for s in members if s.op.extension and s.documentation.method.positional]
+    if positional:
+        raise ValueError(f"Method(positional=...) is for operators of the specification alone: {', '.join(positional)}")
     return (FOLDER / ("ext" if members[0].op.extension else "") / f"{group.module}.py").as_posix()
 
 

@@ -72,7 +72,7 @@ class GivenInputs:
         given = {name or names[0]: text for name, text in self.given.items()} if names else dict(self.given)
         for name in given:
             if name not in names:
-                raise click.BadParameter(f"no input is called {name!r}; there are {', '.join(names)}", param_hint="-i")
+                raise click.BadParameter(f"no input is called {name!r}; the inputs are: {', '.join(names)}", param_hint="-i")
         found: dict[str, Array] = {}
         for info in inputs:
             if info.name in given:
