@@ -36,6 +36,7 @@ def examples(text: str) -> list[str]:
 def test_help_shows_examples_on_lines_of_their_own(name: str) -> None:
     result = CliRunner().invoke(app, [*name.split(), "--help"], terminal_width=80)
     shown = examples(result.stdout)
+    assert shown
     assert shown == list(EXAMPLES[name])
     assert all(line.startswith(f"webnn-wgpu {name}".rstrip()) for line in shown)
 

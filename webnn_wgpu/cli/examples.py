@@ -130,6 +130,6 @@ def commands(group: click.Group, names: tuple[str, ...] = ()) -> Iterator[tuple[
 def add_examples(group: click.Group) -> None:
     """Append the examples to the help of a group and of all commands below it."""
     for name, command in commands(group):
-        lines = "\n".join(f"    {line}" for line in EXAMPLES[name])
+        lines = "\n".join(f"    {line}" for line in EXAMPLES.get(name, ()))
         # "\b" keeps the lines of a paragraph, and the indent makes it a block of code in the site.
         command.help = f"{inspect.cleandoc(command.help or '')}\n\nExamples:\n\n\b\n{lines}"
