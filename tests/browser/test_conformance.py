@@ -32,17 +32,24 @@ SHARES = 24
 BATCH = 300
 """Cases of one call of the page."""
 
+MOST_BYTES = 8 * 1024 * 1024
+"""The size of a case's tensors up to which the page gets them: as text, those of larger ones exceed a string of JavaScript."""
+
 RECORDS = ("webgpu", "software")
 
 
 def tasks(config: pytest.Config) -> list[tuple[Case, str]]:
     """Return the cases of this run with their records."""
-    cases = sources.all_cases()
+    cases = [case for case in sources.all_cases() if tensor_bytes(case) <= MOST_BYTES]
     if config.getoption("--profiles") == "all":
         return [(case, record) for case in cases for record in RECORDS]
     share = share_of_today(REPOSITORY, SHARES)[0]
     numbers = [(case, zlib.crc32(f"{case.operator}: {case.name}".encode())) for case in cases]
     return [(case, RECORDS[n // SHARES % len(RECORDS)]) for case, n in numbers if n % SHARES == share - 1]
+
+
+def tensor_bytes(case: Case) -> int:
+    return sum(tensor.byte_length for tensor in (*case.inputs.values(), *case.expected.values()))
 
 
 def encoded(content: Any) -> str:

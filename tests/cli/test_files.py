@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 import webnn_wgpu as wn
 from examples.models import mlp
 from webnn_wgpu.cli.app import app
+from webnn_wgpu.formats.web.reading import read_web_model
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -99,6 +100,39 @@ def test_convert_of_onnx_models(tmp_path: Path) -> None:
     with wn.ml.create_context(backend="reference") as context:
         first, second = (wn.load(tmp_path / f"mlp.{kind}", context).run({"x": x})["y"] for kind in ("onnx", "webnn"))
     np.testing.assert_array_equal(first, second)
+
+
+def test_export_writes_a_page_and_a_module(graph: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    written = call("export", graph, "-o", page, "-f", "batch=2", "--device", "reference", "--record", "software").stderr
+    assert "made up: x: random" in written
+    assert f"python -m http.server -d {page}" in written
+    model = read_web_model(page)
+    assert (model.name, model.inputs["x"].shape, model.page) == ("mlp", (2, 2), None)
+    with wn.ml.create_context(backend="reference") as context:
+        wanted = wn.load(graph, context, override_dims={"batch": 2})
+        place, data = model.sample, (page / "sample.bin").read_bytes()
+        assert place is not None
+        x = np.frombuffer(data, np.float32, 4, place.inputs["x"].offset).reshape(2, 2)
+        y = np.frombuffer(data, np.float32, 600, place.outputs["y"].offset).reshape(2, 300)
+        np.testing.assert_array_equal(wanted.run({"x": x})["y"], y)
+    call("export", graph, "--to", "webnn-js", "-o", tmp_path / "g.mjs", "-f", "batch=2")
+    assert "export function missing" in (tmp_path / "g.mjs").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "exit_code", "says"),
+    [
+        (("--to", "webnn-js"), 2, "a JavaScript module has the suffix .mjs or .js"),
+        (("--record", "nowhere"), 1, "nowhere is no record of capabilities"),
+        (("--page", "picture"), 1, "a picture must be an input of three channels"),
+        (("--page", "sentences"), 2, "sentences need a tokenizer.json"),
+    ],
+)
+def test_export_refuses(options: tuple[str, ...], exit_code: int, says: str, graph: Path, tmp_path: Path) -> None:
+    arguments = ("export", graph, "-o", tmp_path / "out", "-f", "batch=1", "--device", "reference", *options)
+    assert says in call(*arguments, exit_code=exit_code).stderr
+    assert not (tmp_path / "out" / "model.json").exists()
 
 
 def test_convert_for_pywebnn(graph: Path) -> None:

@@ -29,7 +29,7 @@ def stored_graph(graph: MLGraph, caps: Caps | None, name: str) -> StoredPlan:
 
     Args:
         graph: the graph.
-        caps: the capabilities of the devices that the plan is for; None for those of the graph's own device. Features that no
+        caps: the capabilities of the devices that the plan is for. None is those of the graph's own device. Features that no
             browser has are left out.
         name: the name of the model.
     """

@@ -73,7 +73,7 @@ def export(
 ) -> None:
     """Write MODEL as a folder with a page, which any browser runs: kernels, plan, packed weights, and a player in JavaScript.
 
-    The page shows the difference to what the device here computes of the inputs.
+    The page shows the difference to the results of the device here.
     """
     simplify = given.pop("simplify")
     made = values(model, given)

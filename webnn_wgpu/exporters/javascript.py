@@ -62,8 +62,8 @@ def to_javascript(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Arra
 
     The module exports `buildGraph(context, weights)`, `inputs`, `outputs`, `uses`, `run(context, graph, feeds)`,
     `load(weightsPath, manifestPath, options)` and `missing(context)`, and `WeightsFile` if there are files of weights.
-    `missing` returns what the browser lacks for the graph, in words. `buildGraph` raises an error of that before it builds
-    anything.
+    `missing` names the operators, data types and ranks that the browser lacks. `buildGraph` raises an error with these names
+    before it builds anything.
 
     Args:
         graph: the graph. Extension operators are composed of WebNN's operators.

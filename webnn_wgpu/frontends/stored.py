@@ -40,7 +40,7 @@ class StoredModel:
         name: the name of the model.
         graph: the graph.
         inputs, outputs: the graph's interface.
-        loading: what the model's loading took.
+        loading: the durations of the model's loading.
     """
 
     def __init__(self, folder: str | os.PathLike[str], context: MLContext, progress: Progress | None = None) -> None:
@@ -69,7 +69,7 @@ class StoredModel:
 
         Args:
             feeds: an array for each input, by name.
-            outputs: names of the wanted outputs; all by default.
+            outputs: the names of the wanted outputs. None is all.
 
         Returns:
             The outputs by name, in the model's order.
@@ -86,11 +86,11 @@ class StoredModel:
         return {name: results[name] for name in names if name in wanted}
 
     def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
-        """Run the model in the background and return a promise of what `run` returns."""
+        """Run the model in the background and return a promise of the result of `run`."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
-        """Run the model once and return what each step and each kernel took.
+        """Run the model once and return the duration of each step and each kernel.
 
         Args:
             feeds: as for `run`.

@@ -178,7 +178,7 @@ def _dispatch(planned: PlannedDispatch, kernel: int, labels: Mapping[int, str]) 
 
 
 def _requirements(plan: ExecutionPlan, caps: Caps, sources: Sequence[str], constants: Sequence[WebConstant]) -> Requirements:
-    """Return what a device must have: of the limits that the caps raise only those that the plan may use, as far as it does."""
+    """Return the requirements for a device. Of the limits that the caps raise, they contain those that the plan may use."""
     bindings = [(b, r) for d in plan.dispatches for b, r in zip(d.spec.bindings, d.bindings, strict=True)]
     ends = [t.size_bytes for t in (*plan.inputs.values(), *plan.outputs.values())]
     buffers = [s.size_bytes for s in plan.slots] + [c.place.size_bytes for c in constants if c.texture is None] + ends
@@ -230,7 +230,7 @@ class StoredTexture(Packing):
 
 
 def missing_of(requires: Requirements, caps: Caps) -> Iterator[tuple[str, str, str]]:
-    """Yield what a device lacks: its name, what it must be, and what it is."""
+    """Yield the unmet requirements: the name, the allowed values, and the device's value."""
     names = {web: name for name, web in WEB_FEATURES.items()}
     for feature in requires.features:
         if names.get(feature) not in caps.features:

@@ -67,17 +67,17 @@ def write(
 ) -> list[Path]:
     """Write a graph as a folder: the plan, kernels, packed weights, a player in JavaScript, and a page that runs it.
 
-    The plan is made for other devices than this one. `wn.load` opens the folder too, on any device that has what it requires.
+    The plan is made for other devices than this one. `wn.load` opens the folder too, on any device that meets its requirements.
     The same graph, record and sample give the same bytes.
 
     Args:
         model: a graph, or a model that is one graph.
         folder: the folder, which is made.
-        record: the capabilities of the devices: "webgpu" for WebGPU's default limits, "webgpu-f16" with the feature shader-f16
-            besides, "software" for adapters on the CPU, "here" for devices such as the graph's own, or a file that
-            `Caps.to_json` wrote.
-        name: the name of the model; by default that of its file, or of the folder.
-        inputs: the inputs of the page's check; by default seeded random numbers. Their outputs are computed here.
+        record: the capabilities of the devices, or a file of them that `Caps.to_json` wrote. "webgpu" has WebGPU's default
+            limits, and "webgpu-f16" the feature shader-f16 too. "software" is adapters on the CPU. "here" is devices such as
+            the graph's own.
+        name: the name of the model. None is the name of its file, or of the folder.
+        inputs: the inputs of the page's check. None is seeded random numbers. Their outputs are computed here.
         page: a form for pictures or sentences.
 
     Returns:
@@ -114,7 +114,7 @@ def folder_files(
     sample: GraphSample | None = None,
     page: PicturePage | SentencesPage | None = None,
 ) -> dict[str, Content]:
-    """Return the files of a folder by their names; the contents are bytes or parts of them. `model.json` is the last file.
+    """Return the files of a folder by their names. The contents are bytes or parts of them. `model.json` is the last file.
 
     Without a sample there is no page that runs the model, but its player.
     """

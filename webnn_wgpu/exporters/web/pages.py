@@ -13,7 +13,7 @@ from webnn_wgpu.core.errors import MLTypeError
 
 VOCABULARY = "vocabulary.json"
 MOST_LENGTH = 100
-"""Characters of a word that is divided into tokens; longer words are unknown."""
+"""The maximum number of characters of a word that is divided into tokens. Longer words are unknown."""
 
 SENTENCES = (
     "A man is eating food.",
@@ -29,7 +29,7 @@ class PicturePage:
     """A page that classifies a picture dropped on it.
 
     Attributes:
-        input: the name of the input; by default the only one.
+        input: the name of the input. "" is the only one.
         mean, std: of pixels from 0 to 1, by channel.
         fit: "crop" scales the shorter side and crops to the center, "stretch" changes proportions, "pad" fills with gray.
         layout: the position of the channels. "auto" derives it from the shape.
@@ -48,7 +48,7 @@ class PicturePage:
     modules = ("webnn-wgpu-picture.js",)
 
     def settings(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return what the page's script reads, and further files."""
+        """Return the settings of the page's form, and further files."""
         if self.input not in inputs and (self.input or len(inputs) != 1):
             raise MLTypeError("the page needs one input for its picture", operator="export", got=repr(self.input))
         name = self.input or next(iter(inputs))
@@ -93,7 +93,7 @@ class SentencesPage:
     modules = ("webnn-wgpu-sentences.js", "webnn-wgpu-wordpiece.js")
 
     def settings(self, inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Return what the page's script reads, and the file of the vocabulary."""
+        """Return the settings of the page's form, and the file of the vocabulary."""
         roles = {_role(name): name for name in inputs}
         shapes = {type_.shape for type_ in inputs.values()}
         are_tokens = len(shapes) == 1 and all(len(shape) == 2 for shape in shapes)
@@ -113,7 +113,7 @@ class SentencesPage:
 
 
 def _role(name: str) -> str:
-    """Return what an input of a text encoder is for, by its name."""
+    """Return the role of an input of a text encoder, by its name."""
     return "mask" if "mask" in name.lower() else "types" if "type" in name.lower() else "ids"
 
 

@@ -1,1 +1,1 @@
-"""Folders of compiled graphs for browsers: `model.json`, kernels in WGSL, and bytes; see `docs/reference/web-folder.md`."""
+"""Folders of compiled graphs for browsers: `model.json`, kernels in WGSL, and bytes. See `docs/reference/web-folder.md`."""

@@ -150,7 +150,7 @@ class WebDispatch:
 
 @dataclass(frozen=True)
 class Requirements:
-    """What a device must have: features by WebGPU's names, limits by JavaScript's names, and the size of its subgroups.
+    """The requirements for a device: features by WebGPU's names, limits by JavaScript's names, and the size of its subgroups.
 
     Attributes:
         features: the features.
@@ -169,7 +169,7 @@ class Requirements:
 
 @dataclass(frozen=True)
 class Sample:
-    """Inputs, and the outputs that a device computed of them: what it is called, and the ranges of files by name."""
+    """The name of a device, and the ranges of files with inputs and with the outputs that the device computed of them."""
 
     device: str
     inputs: Mapping[str, FileRange]
@@ -182,7 +182,7 @@ class WebModel:
 
     Attributes:
         name: the name of the model.
-        requires: what a device must have.
+        requires: the requirements for a device.
         inputs, outputs: the graph's interface.
         files: the sizes of the files of bytes, in bytes.
         slots: the sizes of the buffers of intermediate values, in bytes.
@@ -191,7 +191,7 @@ class WebModel:
         kernels: the kernels.
         dispatches: the dispatches in order.
         sample: inputs with their outputs.
-        page: what the page shows, as the page's script reads it.
+        page: the settings of the page's form.
     """
 
     name: str
