@@ -89,8 +89,9 @@ def write(
         OutOfMemoryError: a tensor is larger than such a device can hold or bind.
 
     Example:
-        >>> import webnn_wgpu.exporters.web as web
-        >>> paths = web.write(b.build({"y": b.relu(x)}), "page")
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     paths = wn.exporters.web.write(b.build({"y": b.relu(x)}), folder)
         >>> [path.name for path in paths][:4]
         ['0-elementwise.wgsl', 'uniforms.bin', 'sample.bin', 'index.html']
     """
