@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
+from webnn_wgpu import debug
 from webnn_wgpu.core.caps import DEFAULT_LIMITS as WGPU_LIMITS
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.exporters import web
+from webnn_wgpu.exporters.javascript import to_javascript
 from webnn_wgpu.formats.document import FileError
 from webnn_wgpu.formats.web.model import DEFAULT_LIMITS, ELEMENT_NAMES, PAD_BYTES
 from webnn_wgpu.formats.web.reading import read_web_model
@@ -103,7 +105,17 @@ def test_records_by_name_run_here(context: wn.MLContext, tmp_path: Path, record:
 
 def test_a_graph_of_a_folder_has_no_operators(context: wn.MLContext, folder: Path) -> None:
     with wn.load(folder, context) as model:
-        for call in (lambda: model.graphs[0].save("x.webnn"), model.graphs[0].tune, lambda: model.graphs[0].plan_for(Caps())):
+        graph, feeds = model.graphs[0], {"x": np.zeros((1, 8, 6, 6), np.float32)}
+        calls: list[Callable[[], object]] = [
+            lambda: graph.save("x.webnn"),
+            lambda: to_javascript(graph),
+            lambda: context.convert_to_onnx(graph, "x.onnx"),
+            lambda: context.rebuild(graph),
+            lambda: debug.diff(graph, feeds),
+            lambda: graph.plan_for(Caps()),
+            graph.tune,
+        ]
+        for call in calls:
             with pytest.raises(wn.NotSupportedError, match="the operators of the graph must be known"):
                 call()
 

@@ -430,7 +430,6 @@ class MLGraph:
             >>> Path("relu.webnn").exists()
             True
         """
-        self._check_operators("save")
         # The layers above are called by name: they use the public interface, this class included.
         import_module("webnn_wgpu.exporters.saving").save(
             self,

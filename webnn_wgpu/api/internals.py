@@ -71,6 +71,11 @@ def context_of(graph: MLGraph) -> ContextInternals:
     return ContextInternals(graph._context)
 
 
+def check_operators(graph: MLGraph, operator: str) -> None:
+    """Raise NotSupportedError for a graph whose operators are unknown: a folder for browsers has kernels alone."""
+    graph._check_operators(operator)
+
+
 def set_place(builder: MLGraphBuilder, place: str) -> None:
     """Set the place of the operators that a builder makes from now on, such as a line of a file."""
     builder._place = place

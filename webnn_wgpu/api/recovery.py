@@ -65,6 +65,7 @@ class Recovery(ContextState):
         Raises:
             MLTypeError: `graph` is not a graph.
             InvalidStateError: this context is lost.
+            NotSupportedError: the graph is from a folder for browsers. Load the folder again instead.
             OperationError: as in `MLGraphBuilder.build`. Or an overridden kernel differs on this device.
             OutOfMemoryError: as in `MLGraphBuilder.build`.
 
@@ -77,6 +78,7 @@ class Recovery(ContextState):
         self._check_alive("rebuild")
         if not isinstance(graph, MLGraph):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
             raise MLTypeError("graph must be an MLGraph", operator="rebuild", got=type(graph).__name__)
+        graph._check_operators("rebuild")
         made = self._compile(graph.source, None, graph._disabled_passes, "rebuild", graph._tuning)
         if overrides:
             with self._guarded("rebuild"), self._lock:

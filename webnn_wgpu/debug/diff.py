@@ -13,7 +13,7 @@ import numpy as np
 from webnn_wgpu.accuracy.judging import Judgement
 from webnn_wgpu.api.context import MLContext
 from webnn_wgpu.api.graph import MLGraph
-from webnn_wgpu.api.internals import context_of, executable_of
+from webnn_wgpu.api.internals import check_operators, context_of, executable_of
 from webnn_wgpu.core.data_types import Array
 from webnn_wgpu.core.errors import MLTypeError, NotSupportedError
 from webnn_wgpu.inspection.kernels import Kernel
@@ -78,6 +78,7 @@ def diff(
     """
     if not isinstance(graph, MLGraph):
         return _diff_model(graph, feeds, against, folder)
+    check_operators(graph, "diff")
     context = context_of(graph)
     arrays = context.checked_inputs(graph, feeds, "diff")
     oracle, made = _oracle(graph, against)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.internals import check_operators
 from webnn_wgpu.api.optional import needed_by
 from webnn_wgpu.core.errors import NotSupportedError
 
@@ -67,6 +68,7 @@ def save(
         MLTypeError: a wrong option.
         NotSupportedError: an unknown suffix, an option that the kind of file does not have, or an operator that it cannot have.
     """
+    check_operators(graph, "save")
     target = Path(path)
     suffix = target.suffix.lower()
     kind = kind or KINDS.get(suffix, "")

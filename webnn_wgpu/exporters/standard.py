@@ -9,6 +9,7 @@ from webnn_wgpu.api.activation import MLActivation
 from webnn_wgpu.api.builder import PASSES, MLGraphBuilder
 from webnn_wgpu.api.context import MLContext
 from webnn_wgpu.api.graph import MLGraph
+from webnn_wgpu.api.internals import check_operators
 from webnn_wgpu.api.operand import MLOperand
 from webnn_wgpu.api.signatures import call_form, operator_names
 from webnn_wgpu.core.errors import NotSupportedError
@@ -47,8 +48,10 @@ def standard(graph: MLGraph, context: MLContext, keep: Container[str] = (), comp
         The graph itself if it needs no change.
 
     Raises:
-        NotSupportedError: an operator that has no composition. The message names it and its label.
+        NotSupportedError: an operator that has no composition. The message names it and its label. Or the operators of the
+            graph are unknown.
     """
+    check_operators(graph, "save")
     source = graph.source
     if not any(needs_composition(node, keep, compose) for node in source.nodes):
         return graph
