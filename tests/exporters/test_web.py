@@ -225,6 +225,9 @@ WRONG: dict[str, tuple[Callable[[Any], None], str]] = {
     ),
     "list": (_set(lambda c: c, "kernels", {}), r"kernels: the value must be a list"),
     "name": (_set(lambda c: c, "name", 3), r"name: the value must be a string"),
+    "surrogate": (_set(lambda c: c["kernels"][0], "file", "\ud800"), r"file: the value must be a string of Unicode"),
+    "surrogate name": (_set(lambda c: c["files"], "\ud800", 3), r"files: a name must be a string of Unicode characters"),
+    "long name": (_set(lambda c: c["files"], "x" * 5000, 3), r"files: the file must be in the folder"),
 }
 
 

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -41,7 +41,13 @@ MOST_BYTES = 2**53
 MOST_MODEL_BYTES = 64 * 1024 * 1024
 """The maximum size of `model.json`, and of a kernel's source. Those of the largest models have a tenth of it."""
 
-T = TypeVar("T")
+MOST_NAME = 200
+"""Characters of a file's name are fewer than this. Systems allow 255 bytes."""
+
+
+def _is_unicode(text: str) -> bool:
+    """Return whether a text can be encoded: the escapes of JSON may be single halves of a surrogate pair."""
+    return not any("\ud800" <= c <= "\udfff" for c in text)
 
 
 class _Reader:
@@ -69,6 +75,9 @@ class _Reader:
         return self.member(name) if self.object().get(name) is not None else None
 
     def members(self) -> dict[str, _Reader]:
+        for name in self.object():
+            if not _is_unicode(name):
+                raise FileError(self.location, "a name must be a string of Unicode characters", got=quoted(name))
         return {name: self.member(name) for name in self.object()}
 
     def items(self) -> list[_Reader]:
@@ -78,8 +87,8 @@ class _Reader:
         return [_Reader(item, self.location.at(i)) for i, item in enumerate(cast("list[Any]", value))]
 
     def text(self) -> str:
-        if not isinstance(self.value, str):
-            raise self.fault("the value must be a string")
+        if not isinstance(self.value, str) or not _is_unicode(self.value):
+            raise self.fault("the value must be a string of Unicode characters")
         return self.value
 
     def name(self) -> str:
@@ -145,7 +154,7 @@ def _no_number(root: Location, name: str) -> None:
 def _inside(folder: Path, name: str, location: Location) -> Path:
     """Return the path of a file of the folder."""
     parts = PurePosixPath(name).parts
-    if not name or "\\" in name or "\0" in name or ":" in name or name.startswith("/") or ".." in parts:
+    if not 0 < len(name) < MOST_NAME or "\\" in name or "\0" in name or ":" in name or name.startswith("/") or ".." in parts:
         raise FileError(location, "the file must be in the folder", got=quoted(name), allowed="a relative path without '..'")
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):  # a symbolic link
