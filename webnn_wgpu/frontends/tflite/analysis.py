@@ -12,11 +12,11 @@ from webnn_wgpu.api.graph import PassReport
 from ..description import Analysis, Memory, Placed, Placement
 from ..dims import settle, sidecar
 from .constants import Constants
-from .lowering import Feed, Lowered
-from .model import entry_of, info_of
+from .model import entry_of, info_of, initializers_of
 from .module import CustomLowering, TfliteModule
 from .program import Remaining, TfliteProgram
 from .reading import read
+from .stages import Feed, Lowered
 from .state import Variables
 from .tensors import TfliteNode, TfliteValue, ValueNeeded
 
@@ -57,6 +57,7 @@ def analyze(
     program = TfliteProgram(module, context, Variables(context), graph)
     program.outputs = tuple(outputs.values())
     feeds = {v: Feed(shapes[i.name], i.dtype) for v, i in zip(inputs.values(), infos, strict=True)}
+    _declare_variables(program)
     walk = AnalysisWalk(program, feeds)
     walk.run()
     constants = Constants(file)
@@ -78,6 +79,15 @@ def analyze(
         problem=walk.problem,
         passes=tuple(walk.passes),
     )
+
+
+def _declare_variables(program: TfliteProgram) -> None:
+    """Give the variables that subgraphs assign before the first run their shapes."""
+    module, context, variables = program.module, program.context, program.variables
+    for index in initializers_of(module, program.nodes):
+        lowered = TfliteProgram(module, context, variables, module.graph(index)).lower(None, {})
+        for key, tensor in lowered.writes.values():
+            variables.declare(key, tensor.shape, tensor.dtype)
 
 
 class AnalysisWalk:

@@ -55,6 +55,23 @@ class Constants:
             self._arrays[key] = array
         return self._arrays[key]
 
+    def check(self, record: TensorRecord) -> None:
+        """Check the number of bytes of a constant that is stored whole.
+
+        Raises:
+            NotSupportedError: the bytes do not fit the shape.
+        """
+        if record.sparsity is None and not record.external and record.dtype is not None and record.shape is not None:
+            self._require_bytes(record, self._file.buffers[record.buffer][1])
+
+    def _require_bytes(self, record: TensorRecord, count: int) -> None:
+        assert record.dtype is not None
+        assert record.shape is not None
+        bits = BITS.get(record.dtype)
+        needed = record.size * record.dtype.itemsize if bits is None else -(-record.size * bits // 8)
+        if count != needed:
+            raise self._fail(record, f"has {count} bytes, but {record.type_name}{list(record.shape)} takes {needed}")
+
     def _fail(self, record: TensorRecord, fault: str) -> NotSupportedError:
         return NotSupportedError(f"{self._file.name}: tensor {record.index} ('{record.name}') {fault}")
 
@@ -64,10 +81,8 @@ class Constants:
         data = self._external(record) if record.external else self._file.bytes_of(record.buffer)
         if record.sparsity is not None:
             return self._expanded(record, record.sparsity, data)
+        self._require_bytes(record, len(data))
         bits = BITS.get(record.dtype)
-        needed = record.size * record.dtype.itemsize if bits is None else -(-record.size * bits // 8)
-        if len(data) != needed:
-            raise self._fail(record, f"has {len(data)} bytes, but {record.type_name}{list(record.shape)} takes {needed}")
         if bits is not None:
             return unpacked(np.frombuffer(data, np.uint8), bits, record.size).astype(record.dtype).reshape(record.shape)
         return np.frombuffer(data, record.dtype).reshape(record.shape)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,15 +18,16 @@ from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSup
 from webnn_wgpu.api.progress import READING, Progress
 
 from ..common.calls import OnHost
-from ..common.held import HELD, Array, DType
+from ..common.held import Array, DType
 from ..description import Placed
 from .blocks import blockwise
 from .call import TfliteCall
+from .checking import check_node
 from .contents import Quantization
 from .module import TfliteModule
 from .operators import Inline, Result, TfliteHandler, handler
+from .stages import Feed, Lowered, resolve
 from .tensors import (
-    COMPLEX64,
     Shape,
     TfliteGraph,
     TfliteNode,
@@ -49,64 +49,6 @@ MOST_ELIDED = 1 << 22
 """The maximum number of elements of the inputs of a node with another input of no elements."""
 MOST_INLINED = 1 << 14
 """The maximum number of nodes that subgraphs may add to a graph."""
-
-
-@dataclass
-class Feed:
-    """A value that a program is given: shape and type, and the elements if they are at hand."""
-
-    shape: Shape
-    dtype: DType
-    array: Array | None = None
-
-
-@dataclass(kw_only=True)
-class Lowered:
-    """A stage: the result of a lowering.
-
-    Attributes:
-        builder: the builder of the stage's graph.
-        outputs: values that the device computes and their tensors, by the names of the graph's outputs.
-        known: values whose elements are known.
-        inputs: values to feed, by the names of the graph's inputs.
-        reads: variables to feed, by the names of the graph's inputs.
-        writes: the new elements of variables, by the names of the graph's outputs.
-        types: the shapes of the variables that the stage was lowered for.
-        quantizations: the quantizations of variables that are quantized.
-        guards: elements that the stage holds for.
-        host: nodes that the host evaluates after the graph has run.
-        rest: nodes of later stages.
-        aliases: values that stand for others.
-        placed: where the nodes run.
-    """
-
-    builder: MLGraphBuilder
-    outputs: dict[str, tuple[TfliteValue, TfliteTensor]] = field(default_factory=dict[str, tuple[TfliteValue, TfliteTensor]])
-    known: dict[TfliteValue, Array] = field(default_factory=dict[TfliteValue, Array])
-    inputs: dict[str, TfliteValue] = field(default_factory=dict[str, TfliteValue])
-    reads: dict[str, VariableKey] = field(default_factory=dict[str, VariableKey])
-    writes: dict[str, tuple[VariableKey, TfliteTensor]] = field(default_factory=dict[str, tuple[VariableKey, TfliteTensor]])
-    types: dict[VariableKey, tuple[Shape, DType]] = field(default_factory=dict[VariableKey, tuple[Shape, DType]])
-    quantizations: dict[VariableKey, Quantization] = field(default_factory=dict[VariableKey, Quantization])
-    guards: dict[TfliteValue, Array] = field(default_factory=dict[TfliteValue, Array])
-    host: list[TfliteNode] = field(default_factory=list[TfliteNode])
-    rest: list[TfliteNode] = field(default_factory=list[TfliteNode])
-    aliases: dict[TfliteValue, TfliteValue] = field(default_factory=dict[TfliteValue, TfliteValue])
-    handles: dict[TfliteValue, VariableKey] = field(default_factory=dict[TfliteValue, VariableKey])
-    placed: list[Placed] = field(default_factory=list[Placed])
-
-    @property
-    def operands(self) -> dict[str, MLOperand]:
-        """The outputs of the stage's graph."""
-        tensors = {name: t for name, (_, t) in (*self.outputs.items(), *self.writes.items())}
-        return {name: t.operand for name, t in tensors.items() if t.operand is not None}
-
-
-def resolve(value: TfliteValue, aliases: Mapping[TfliteValue, TfliteValue]) -> TfliteValue:
-    """Follow the aliases of a value."""
-    while value in aliases:
-        value = aliases[value]
-    return value
 
 
 class TfliteLowering:
@@ -304,7 +246,7 @@ class TfliteLowering:
         custom = self.module.custom_operators.get(node.record.name) if node.record.custom else None
         if custom is not None:
             found = TfliteHandler(name=node.record.name, version=node.record.version, custom=True, lower=custom, folds=False)
-        self._check(node, found)
+        check_node(self.module, node, found)
         assert found is not None
         inputs = [None if v is None else self.tensor(v) for v in node.inputs]
         call = TfliteCall(self, node, inputs)
@@ -340,27 +282,6 @@ class TfliteLowering:
 
     def _is_control(self, node: TfliteNode) -> bool:
         return node.record.name in CONTROL and not node.record.custom
-
-    def _check(self, node: TfliteNode, found: TfliteHandler | None) -> None:
-        record = node.record
-        if found is None:
-            hint = ""
-            if record.custom:
-                flex = record.name.startswith("Flex")
-                hint = "; it is an operator of TensorFlow" if flex else "; custom_operators can give it a function"
-            raise self.module.refusal(node, f"the operator is not known{hint}")
-        if record.version > found.version:
-            raise self.module.refusal(node, f"versions up to {found.version} are supported")
-        for value in (*node.inputs, *node.outputs):
-            if value is None:
-                continue
-            dtype, kind = value.record.dtype, value.record.type_name
-            if dtype is None and kind != "resource":
-                raise self.module.refusal(node, f"tensor {value.record.index} ('{value.name}') has the type {kind}")
-            if dtype is not None and dtype == np.dtype(np.float64) and not found.doubles:
-                raise self.module.refusal(node, f"tensor {value.record.index} ('{value.name}') has the type float64")
-            if dtype is not None and dtype != COMPLEX64 and dtype not in HELD:
-                raise self.module.refusal(node, f"tensor {value.record.index} ('{value.name}') has the type {kind}")
 
     def _take(self, call: TfliteCall, result: Result) -> None:
         results: list[MLOperand | TfliteTensor | None]

@@ -20,13 +20,16 @@ from ..description import Placed, Placement, ValueInfo
 from ..dims import sidecar
 from ..timing import span, watched
 from ..tuning import with_file_beside
+from .call import NodeFacts
+from .checking import check_graph
 from .contents import SignatureRecord, TensorRecord, TfliteFile
-from .lowering import Feed
 from .module import FALLBACKS, CustomLowering, TfliteModule
 from .packed import archive_of
 from .program import TfliteProgram
 from .reading import read
+from .stages import Feed
 from .state import Variables
+from .tensors import TfliteNode
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +75,7 @@ class TfliteModel(LoadedModel):
         entry = entry_of(file, signature)
         self.signature = entry.key
         graph = self._module.graph(entry.subgraph)
+        check_graph(self._module, graph)
         self._program = TfliteProgram(self._module, context, self.variables, graph, cache_size)
         self._given = {name: graph.values[number] for name, number in entry.inputs.items()}
         self._results = {name: graph.values[number] for name, number in entry.outputs.items()}
@@ -110,14 +114,7 @@ class TfliteModel(LoadedModel):
         if self._initialized:
             return
         self._initialized = True
-        for node in self._program.nodes:
-            if node.record.name == "CALL_ONCE" and not node.record.custom:
-                options = node.record.options
-                index = int(options.InitSubgraphIndex()) if hasattr(options, "InitSubgraphIndex") else 0
-                program = TfliteProgram(self._module, self.context, self.variables, self._module.graph(index))
-                with span("lower", "initialization"):
-                    program.run({})
-                program.destroy()
+        run_initializers(self._module, self.context, self.variables, self._program.nodes)
 
     def reset_variables(self) -> None:
         """Give all variables their elements from before the first run."""
@@ -208,6 +205,21 @@ def load_model(
         loaded = TfliteModel(file, opened(), override_dims=dims, tuning=with_file_beside(tuning, source), **options)
     loaded.loading = tuple(watch.spans)
     return loaded
+
+
+def run_initializers(module: TfliteModule, context: MLContext, variables: Variables, nodes: Sequence[TfliteNode]) -> None:
+    """Run the subgraphs that nodes want to be run once, before everything else."""
+    for index in initializers_of(module, nodes):
+        program = TfliteProgram(module, context, variables, module.graph(index))
+        with span("lower", "initialization"):
+            program.run({})
+        program.destroy()
+
+
+def initializers_of(module: TfliteModule, nodes: Sequence[TfliteNode]) -> list[int]:
+    """Return the subgraphs that nodes want to be run once, before everything else."""
+    once = [n for n in nodes if n.record.name == "CALL_ONCE" and not n.record.custom]
+    return [int(NodeFacts(module, n).option("InitSubgraphIndex")) for n in once]
 
 
 MOST_PACKED = 1 << 26

@@ -20,11 +20,13 @@ from ..common.held import Array, DType
 from ..description import Placed
 from ..timing import compute, span
 from .call import NodeFacts
-from .lowering import CONTROL, Feed, Lowered, TfliteLowering, resolve
+from .lowering import CONTROL, TfliteLowering
 from .module import TfliteModule
 from .operators import handler
+from .stages import Feed, Lowered, resolve
 from .state import Variables
 from .tensors import (
+    Shape,
     TfliteGraph,
     TfliteNode,
     TfliteTensor,
@@ -52,6 +54,7 @@ class StageOfProgram:
     outputs: list[tuple[str, TfliteValue, DType]]
     writes: list[tuple[str, VariableKey, TfliteTensor]]
     then: Remaining | None
+    shapes: dict[TfliteValue, Shape]
     tensors: dict[str, MLTensor] = field(default_factory=dict[str, MLTensor])
 
 
@@ -202,6 +205,7 @@ class TfliteProgram:
             outputs=[(name, value, t.dtype) for name, (value, t) in lowered.outputs.items()],
             writes=[(name, key, t) for name, (key, t) in lowered.writes.items()],
             then=self._remaining(state, lowered),
+            shapes={value: t.shape for value, t in lowered.outputs.values()},
         )
         if lowered.reads or stage.writes:
             for name, value in lowered.inputs.items():
@@ -351,6 +355,20 @@ class TfliteProgram:
             state.stages[key] = [self._compile(state, {v: given[v] for v in state.reads}, progress)]
         except ValueNeeded:
             return
+
+    def output_shapes(self) -> dict[int, Shape]:
+        """Return the shapes of the outputs that the first stage, compiled last, computes; by position."""
+        stage = next(self._latest(), None)
+        if stage is None:
+            return {}
+        found: dict[int, Shape] = {}
+        for index, output in enumerate(self.outputs):
+            value = resolve(output, stage.lowered.aliases)
+            if value in stage.shapes:
+                found[index] = stage.shapes[value]
+            elif value in stage.lowered.known:
+                found[index] = stage.lowered.known[value].shape
+        return found
 
     def graphs(self) -> list[MLGraph]:
         """Return the WebNN graphs of the stages compiled last."""

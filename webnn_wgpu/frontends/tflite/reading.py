@@ -11,7 +11,7 @@ import os
 import struct
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -74,7 +74,7 @@ TYPES: dict[int, tuple[str, DType | None]] = {
 
 def _names(enumeration: Any) -> dict[int, str]:
     """Return the names of an enumeration of the package `tflite` by number."""
-    members: dict[str, Any] = dict(vars(enumeration))
+    members = cast("dict[str, Any]", vars(enumeration))
     return {number: name for name, number in members.items() if type(number) is int}
 
 

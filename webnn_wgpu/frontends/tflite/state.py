@@ -25,11 +25,16 @@ class Variables:
     def __init__(self, context: MLContext) -> None:
         self._context = context
         self._tensors: dict[VariableKey, tuple[MLTensor, Shape, DType]] = {}
+        self._declared: dict[VariableKey, tuple[Shape, DType]] = {}
         self._spare: dict[VariableKey, MLTensor] = {}
 
     def types(self) -> Mapping[VariableKey, tuple[Shape, DType]]:
-        """Return the shapes and types of the variables that have elements."""
-        return {key: (shape, dtype) for key, (_, shape, dtype) in self._tensors.items()}
+        """Return the shapes and types of the variables that have elements, and of those that are declared."""
+        return self._declared | {key: (shape, dtype) for key, (_, shape, dtype) in self._tensors.items()}
+
+    def declare(self, key: VariableKey, shape: Shape, dtype: DType) -> None:
+        """Give a variable a shape and a type without elements, for lowerings that are never run."""
+        self._declared[key] = (shape, dtype)
 
     def __contains__(self, key: VariableKey) -> bool:
         return key in self._tensors

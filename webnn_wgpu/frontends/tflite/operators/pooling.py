@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
-
-import numpy as np
 
 from webnn_wgpu import MLOperand
 
@@ -55,7 +54,7 @@ def average_pool(call: TfliteCall) -> Result:
     tensor = call.tensor(0)
     if not (tensor.is_quantized and call.same(0)):
         return call.activated(call.build.average_pool2d(call.real(0), **options))
-    count = int(np.prod(options["window_dimensions"]))
+    count = math.prod(options["window_dimensions"])
     means: MLOperand = call.build.average_pool2d(call.cast(call.operand(0), "float32"), **options)
     record = call.output()
     assert record.dtype is not None

@@ -1,0 +1,176 @@
+"""Models of several operators: shapes that are open, variables, custom operators, quantized sums, control flow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import tflite
+
+import webnn_wgpu as wn
+from tests.tflite.models import Graph, Op, Tensor, model, single
+from webnn_wgpu.frontends.tflite import TfliteCall, analyze, load_model
+
+
+def test_open_sizes_compile_once_for_each_shape(context: wn.MLContext) -> None:
+    tensors = [Tensor(name="x", shape=[1, 3], signature=[-1, 3]), Tensor(name="y", shape=[1, 3])]
+    with load_model(single("NEG", tensors, 1), lambda: context) as loaded:
+        assert loaded.compiled == 0
+        for rows in (2, 5, 2):
+            x = np.random.default_rng(rows).standard_normal((rows, 3)).astype(np.float32)
+            assert np.array_equal(loaded.run({"x": x})["y"], -x)
+        assert loaded.compiled == 2
+
+
+def test_wrong_feeds_are_refused(context: wn.MLContext) -> None:
+    with load_model(single("NEG", [Tensor(name="x", shape=[3]), Tensor(name="y", shape=[3])], 1), lambda: context) as loaded:
+        for feeds in ({}, {"z": np.zeros(3, np.float32)}, {"x": np.zeros(4, np.float32)}, {"x": np.zeros(3, np.int32)}):
+            with pytest.raises(wn.MLTypeError):
+                loaded.run(feeds)
+
+
+def shape_program() -> bytes:
+    """Return a model that reshapes its input by sizes that are its other input, after their sum was computed."""
+    return model(
+        Graph(
+            tensors=[
+                Tensor(name="x", shape=[6]),
+                Tensor(name="sizes", shape=[2], dtype="int32"),
+                Tensor(name="more", shape=[2], dtype="int32"),
+                Tensor(name="total", shape=[2], dtype="int32"),
+                Tensor(name="y", shape=[1, 1], signature=[-1, -1]),
+            ],
+            ops=[Op(name="ADD", inputs=[1, 2], outputs=[3]), Op(name="RESHAPE", inputs=[0, 3], outputs=[4])],
+            inputs=[0, 1, 2],
+            outputs=[4],
+        )
+    )
+
+
+def test_shapes_that_the_device_computes_are_read_back(context: wn.MLContext) -> None:
+    x = np.arange(6, dtype=np.float32)
+    with load_model(shape_program(), lambda: context, fallback="host") as loaded:
+        for a, b in (([1, 2], [1, 1]), ([2, 1], [1, 1])):
+            feeds = {"x": x, "sizes": np.int32(a), "more": np.int32(b)}
+            assert np.array_equal(loaded.run(feeds)["y"], x.reshape(np.add(a, b)))
+    with pytest.raises(wn.NotSupportedError, match="it needs the elements of a value that the device computes"):
+        load_model(shape_program(), lambda: context, fallback="error")
+
+
+def test_a_cell_keeps_its_state_from_run_to_run(context: wn.MLContext) -> None:
+    def options(b: Any) -> int:
+        tflite.RNNOptionsStart(b)
+        tflite.RNNOptionsAddFusedActivationFunction(b, 0)
+        return tflite.RNNOptionsEnd(b)
+
+    tensors = [
+        Tensor(name="x", shape=[1, 2]),
+        Tensor(name="w", shape=[2, 2], data=np.eye(2)),
+        Tensor(name="r", shape=[2, 2], data=np.eye(2)),
+        Tensor(name="b", shape=[2], data=np.zeros(2)),
+        Tensor(name="state", shape=[1, 2], variable=True),
+        Tensor(name="y", shape=[1, 2]),
+    ]
+    data = single("RNN", tensors, 1, options=options, options_type=tflite.BuiltinOptions.RNNOptions)
+    with load_model(data, lambda: context) as loaded:
+        assert [loaded.run({"x": np.float32([[1, 2]])})["y"].tolist() for _ in range(3)] == [[[1, 2]], [[2, 4]], [[3, 6]]]
+        loaded.reset_variables()
+        assert loaded.run({"x": np.float32([[1, 2]])})["y"].tolist() == [[1, 2]]
+
+
+def test_a_custom_operator_is_built_by_the_users_function(context: wn.MLContext) -> None:
+    data = single("Twice", [Tensor(name="x", shape=[3]), Tensor(name="y", shape=[3])], 1, custom=True)
+
+    def twice(call: TfliteCall) -> wn.MLOperand:
+        return call.build.add(call.operand(0), call.operand(0))
+
+    with load_model(data, lambda: context, custom_operators={"Twice": twice}) as loaded:
+        assert loaded.run({"x": np.float32([1, 2, 3])})["y"].tolist() == [2, 4, 6]
+    with pytest.raises(wn.NotSupportedError, match="custom operator Twice, version 1"):
+        load_model(data, lambda: context)
+
+
+@pytest.mark.parametrize("depth", [8, 200, 1500])
+def test_quantized_sums_are_exact(depth: int, context: wn.MLContext) -> None:
+    rng = np.random.default_rng(depth)
+    x, w = rng.integers(-128, 128, (5, depth)), rng.integers(-127, 128, (7, depth))
+    bias = rng.integers(-1000, 1000, 7)
+    scales = np.float32(0.02), np.float32(0.013), np.float32(0.02 * 0.013 * depth)
+    tensors = [
+        Tensor(name="x", shape=x.shape, dtype="int8", scale=float(scales[0]), zero_point=-7),
+        Tensor(name="w", shape=w.shape, dtype="int8", data=w, scale=float(scales[1])),
+        Tensor(name="b", shape=[7], dtype="int32", data=bias, scale=float(scales[0] * scales[1])),
+        Tensor(name="y", shape=[5, 7], dtype="int8", scale=float(scales[2]), zero_point=3),
+    ]
+    with load_model(single("FULLY_CONNECTED", tensors, 1), lambda: context) as loaded:
+        found = loaded.run({"x": x.astype(np.int8)})["y"]
+    multiplier = (scales[0] * scales[1]) / scales[2]
+    sums = ((x + 7) @ w.T + bias).astype(np.float32)
+    assert np.array_equal(found, np.clip(np.rint(sums * multiplier) + 3, -128, 127).astype(np.int8))
+
+
+def loop(limit_known: bool) -> bytes:
+    """Return a model that doubles a value as long as a counter is below a limit."""
+
+    def options(b: Any) -> int:
+        tflite.WhileOptionsStart(b)
+        tflite.WhileOptionsAddCondSubgraphIndex(b, 1)
+        tflite.WhileOptionsAddBodySubgraphIndex(b, 2)
+        return tflite.WhileOptionsEnd(b)
+
+    counters = [Tensor(name="i", shape=[], dtype="int32", data=0 if limit_known else None), Tensor(name="x", shape=[2])]
+    main = Graph(
+        tensors=[*counters, Tensor(name="last", shape=[], dtype="int32"), Tensor(name="y", shape=[2])],
+        ops=[
+            Op(
+                name="WHILE",
+                inputs=[0, 1],
+                outputs=[2, 3],
+                options=options,
+                options_type=tflite.BuiltinOptions.WhileOptions,
+            )
+        ],
+        inputs=[1] if limit_known else [0, 1],
+        outputs=[3],
+    )
+    inner = [Tensor(name="i", shape=[], dtype="int32"), Tensor(name="x", shape=[2])]
+    condition = Graph(
+        tensors=[*inner, Tensor(name="limit", shape=[], dtype="int32", data=3), Tensor(name="less", shape=[], dtype="bool")],
+        ops=[Op(name="LESS", inputs=[0, 2], outputs=[3])],
+        inputs=[0, 1],
+        outputs=[3],
+    )
+    body = Graph(
+        tensors=[
+            *inner,
+            Tensor(name="one", shape=[], dtype="int32", data=1),
+            Tensor(name="next", shape=[], dtype="int32"),
+            Tensor(name="twice", shape=[2]),
+        ],
+        ops=[Op(name="ADD", inputs=[0, 2], outputs=[3]), Op(name="ADD", inputs=[1, 1], outputs=[4])],
+        inputs=[0, 1],
+        outputs=[3, 4],
+    )
+    return model(main, condition, body)
+
+
+def test_a_loop_of_known_length_is_unrolled_on_the_device(context: wn.MLContext) -> None:
+    with load_model(loop(limit_known=True), lambda: context, fallback="error") as loaded:
+        assert loaded.run({"x": np.float32([1, 3])})["y"].tolist() == [8, 24]
+        assert not loaded.placement.on("host")
+
+
+def test_the_host_counts_other_loops(context: wn.MLContext) -> None:
+    with load_model(loop(limit_known=False), lambda: context, fallback="host") as loaded:
+        for start, expected in ((0, [8, 24]), (2, [2, 6]), (7, [1, 3])):
+            assert loaded.run({"i": np.int32(start), "x": np.float32([1, 3])})["y"].tolist() == expected
+        assert [placed.op for placed in loaded.placement.on("host")] == ["WHILE"]
+
+
+def test_analyze_counts_operators_and_bytes(context: wn.MLContext) -> None:
+    tensors = [Tensor(name="x", shape=[4]), Tensor(name="c", shape=[4], data=np.ones(4)), Tensor(name="y", shape=[4])]
+    found = analyze(single("ADD", tensors, 1), context)
+    assert (dict(found.operators), found.parameters, found.parameter_bytes) == ({"ADD": 1}, 4, 16)
+    assert found.placement.summary() == "1 nodes on the device, 0 on the host, 0 evaluated beforehand"
+    assert analyze(loop(limit_known=False), context).placement.on("host")

@@ -1,0 +1,21 @@
+"""LiteRT's names for TFLite models on WebGPU: `import webnn_wgpu.tflite as tflite`.
+
+Example:
+    >>> import webnn_wgpu.tflite as tflite
+    >>> tflite.Interpreter("missing.tflite")
+    Traceback (most recent call last):
+    webnn_wgpu.frontends.tflite.details.InterpreterValueError: Could not open 'missing.tflite'.
+"""
+
+from __future__ import annotations
+
+try:
+    from .frontends.tflite.interpreter import Interpreter, OpResolverType, SignatureRunner
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith("webnn_wgpu"):
+        raise
+    raise ModuleNotFoundError(
+        f"webnn_wgpu.tflite needs the package '{error.name}': pip install 'webnn-wgpu[tflite]'", name=error.name
+    ) from error
+
+__all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
