@@ -1,13 +1,16 @@
-"""Small ONNX models with seeded weights, made with `onnx.helper`: what the ONNX examples run.
+"""Small ONNX models with seeded weights, made with `onnx.helper`, and a TFLite model: what the examples run.
 
     python examples/models.py DIR
 
-writes them all to a folder. Their architectures are those of the models people run, only narrower; their weights are random.
+writes the ONNX models to a folder. Their architectures are those of the models people run, only narrower; their weights are random.
 """
 
 from __future__ import annotations
 
+import base64
 import sys
+import tempfile
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -314,6 +317,27 @@ MODELS = {
     "quantized_8bit": quantized,
     "quantized_4bit": lambda: quantized(4),
 }
+
+
+_TFLITE_CLASSIFIER = (
+    "eNp9U7FOAkEQnb07EM4LEEL0MBSYWFgYYyKFnSYmNlhQWFhYeOgGLznAcBgpLS0s/Bg/Qmst+QA/wMpCfDs3wInR27zszOzbeTuzez4RnRwd7x"
+    "IVqEIlypGHiAOP4BHVgE3AFlwDexI3/j0QAWeAAh6Bz6/JxMFsMqW/8iSJb7B3d/Bz9bfvkBlE79hXTYLVD9j5xM57UFhm02EtlcSVJ5WYqCd1"
+    "VABftA0vM+dzHU/ACNgBssAzFh+Ac2ALcIAxswu0xvmNdtKnmpzHzHXAYjfLJ8gmteynNR2OuZzDcFzpVUnWpxxbbEtso73CvLl2PdHOmHM3hO"
+    "PT6iy34eQWYNKqlJb5GuhrTs5gSdyWXsQX/YGOiU7/4UT9TjgEZwyOJTpeimPqaYdBTBwv8fr0fpTwS6laDZaAWx12rpD4TbR9yZU+vy297eqg"
+    "F3N+T3qcvObFfdM+TPeF3aCjMbeatlORfqxT+eW1XIRV5LtChUFbR/H2cDQc6Eu3M9C657ajG+22msqq2H9vnD1o5dnpNK1mhl+HwjC/1CHf8T"
+    "dPQ1Cu"
+)
+
+
+def tflite_classifier() -> str:
+    """Write a TFLite model that names the color of a picture [1, 8, 8, 3] of numbers from 0 to 1, and return its path.
+
+    A mean, a matrix product and softmax; the labels are packed into the file.
+    """
+    path = Path(tempfile.mkdtemp()) / "colors.tflite"
+    path.write_bytes(zlib.decompress(base64.b64decode(_TFLITE_CLASSIFIER)))
+    return str(path)
+
 
 if __name__ == "__main__":
     folder = Path(sys.argv[1])

@@ -18,6 +18,7 @@ from webnn_wgpu import MLGraphBuilder
 from webnn_wgpu.api.operators.ext import Extensions
 from webnn_wgpu.cli.op import attribute_text, operand_text, places, tolerance_text
 from webnn_wgpu.core.errors import SPEC_URL
+from webnn_wgpu.frontends.tflite.operators import handlers
 from webnn_wgpu.ops import OPS
 from webnn_wgpu.passes.pipeline import PASSES
 from webnn_wgpu.plan.forced import forceable
@@ -162,7 +163,28 @@ def passes() -> None:
     write("how-it-works/passes.md", lines)
 
 
+def tflite_operators() -> None:
+    """Write the table of TFLite's operators."""
+    lines = [
+        "# TFLite operators",
+        "",
+        "A newer version of an operator than the newest one of this table is refused.",
+        "",
+        "| Operator | Newest version | Place | Result | Note |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for each in handlers():
+        function = each.lower or each.host
+        assert function is not None
+        place = "host" if each.lower is None else "device"
+        name = f"`{each.name}`" + (" (custom)" if each.custom else "")
+        cells = (name, str(each.version), place, inspect.getdoc(function) or "", each.note)
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    write("reference/tflite-operators.md", lines)
+
+
 for source, target in ROOT_FILES.items():
     root_page(source, target)
 operators()
+tflite_operators()
 passes()

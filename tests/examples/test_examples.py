@@ -49,6 +49,10 @@ EXPECTED = {
     "onnx_quantized.py": (
         r"8 bits: \d+ parameters in \d+ bytes, y float32 \(4, 8\)\n4 bits: \d+ parameters in \d+ bytes, y float32 \(4, 8\)\n"
     ),
+    "tflite_image_classification.py": (
+        r"3 nodes on the device, 0 on the host, 0 evaluated beforehand\n"
+        r"green: 0\.\d+\nblue: 0\.\d+\nred: 0\.\d+\nthe interpreter's results are equal: True\n"
+    ),
     "text_generation.py": (
         r"input_ids: int64\[batch, sequence\]\nattention_mask: int64\[batch, past \+ sequence\]\nState\(54 of 64 rows\)\n"
         r"compiled: 2 graphs, .*\nfirst answer: (?P<answer>.+)\nwithout caches: (?P=answer)\n"
