@@ -95,6 +95,9 @@ LARGER = (
     ("x.attention", _attention(12, 512, 512, 64, "float16", mask=t("float16[12, 512, 512]"))),
     ("x.attention", _attention(8, 1024, 1024, 96)),
     ("x.attention", _attention(32, 1, 2048, 128, "float16", kv_heads=8)),  # Llama
+    ("x.quantization_parameters", {"input": t("float32[300000]")}),
+    ("matmul", {"a": t("float32[128, 384]"), "b": t("float32[384, 384]")}),  # MiniLM
+    ("matmul", {"a": t("float32[16, 2048, 512]"), "b": t("float32[16, 512, 64]")}),
 )
 """Calls on tensors as large as those of models, for which devices get other kernels than for small ones."""
 
@@ -136,6 +139,15 @@ NETWORKS = (
 )
 """Recurrent networks as large as models have them: GPUs get other forms of the kernels for them than for small ones."""
 
+WINOGRAD: Mapping[str, Any] = {
+    "values": [
+        {"name": "0", "type": "float32", "shape": [1, 256, 32, 32]},
+        {"type": "float32", "shape": [256, 256, 3, 3], "normal": 1},
+    ],
+    "nodes": [{"op": "conv2d", "inputs": [0, 1, None], "attrs": {"padding": [1, 1, 1, 1]}, "label": "many-channels"}],
+}
+"""A convolution with so many channels that GPUs compute it by Winograd's algorithm."""
+
 
 @cache
 def graphs() -> Mapping[str, Sequence[Mapping[str, Any]]]:
@@ -145,6 +157,7 @@ def graphs() -> Mapping[str, Sequence[Mapping[str, Any]]]:
         found[ALIASES.get(name, name)].append({"method": snake_case(name), "arguments": _data(arguments)})
     for call in (*calls(), *NETWORKS):
         found[call.name].append(_graph(call))
+    found["conv2d"].append(WINOGRAD)
     return found
 
 

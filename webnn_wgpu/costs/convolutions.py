@@ -22,8 +22,6 @@ class ConvolutionCosts(ABC):
 
     Attributes:
         products: the costs of the matrix products in convolutions.
-        winograd_channels: input and output channels from which on Winograd's transforms are worth their memory traffic.
-        winograd_patches: patches of 2 x 2 output pixels from which on its products are large enough to be fast.
         winograd_part_bytes: the minimum size of the intermediate results of a part in bytes, if Winograd's algorithm processes
             the patches in several parts.
         most_winograd_parts: parts at most.
@@ -37,8 +35,6 @@ class ConvolutionCosts(ABC):
     """
 
     products: ProductCosts
-    winograd_channels: int
-    winograd_patches: int
     winograd_part_bytes: int
     most_winograd_parts: int
     written_taps: int
@@ -57,10 +53,9 @@ class ConvolutionCosts(ABC):
             return Choice("winograd", f"3 x 3 with {size.depth} and {size.columns} channels: fewer multiplications")
         return self._choose(size, possible)
 
+    @abstractmethod
     def _winograd_pays(self, size: ConvolutionSize, possible: Collection[str]) -> bool:
         """Return whether Winograd's transforms take less time than they save."""
-        few = min(size.depth, size.columns) < self.winograd_channels
-        return not few and size.images * math.prod(size.patches) >= self.winograd_patches
 
     @abstractmethod
     def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:

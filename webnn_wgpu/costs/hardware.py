@@ -33,6 +33,7 @@ _PASSES = PassCosts(
     most_products=4,
     most_folded_growth_bytes=64 << 20,
     most_fused_steps=32,
+    most_repeated_steps=4,
 )
 
 # Estimated: more workgroups hide latency. Half of a tile is to be used along each side.
@@ -85,9 +86,37 @@ _TILED_CHANNELS = 8
 """Output channels of a group up to which tiles of 32 columns would be mostly empty. Estimated."""
 
 
+_CORE_MULTIPLY_ADDS_PER_NS = 115.0
+"""Multiply-adds of float32 per ns of one core: 64 per clock, as a compute unit of RDNA makes, at 1.8 GHz."""
+
+_WORTHWHILE_SHARE = 0.75
+"""The share of a convolution's time that Winograd's algorithm may take by its estimate, which errs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class HardwareConvolutions(ConvolutionCosts):
-    """Costs of convolutions on a GPU."""
+    """Costs of convolutions on a GPU.
+
+    Attributes:
+        cores: cores of the GPU.
+    """
+
+    cores: int
+
+    def _winograd_pays(self, size: ConvolutionSize, possible: Collection[str]) -> bool:
+        """Return whether Winograd's algorithm takes three quarters of the time at most.
+
+        It makes 16 multiply-adds where the convolution makes 36. The price is two dispatches, which wait for each other, and
+        two transformed tensors, 4 times as large as input and output, that are written and read. With 40 cores it pays from 900
+        pixels on if there are 256 channels, and from 12,000 on if there are 128. With 64 channels it never does.
+        """
+        per_ns = self.cores * _CORE_MULTIPLY_ADDS_PER_NS
+        bytes_per_ns = self.cores / _CORES["Unknown"] * _DEVICE_BYTES_PER_NS
+        product, transformed = size.product, size.winograd_product
+        direct_ns = product.M * product.N * product.K / per_ns
+        moved_bytes = 2 * 4 * transformed.matrices * transformed.M * (transformed.N + transformed.K)
+        products_ns = transformed.matrices * transformed.M * transformed.N * transformed.K / per_ns
+        return products_ns + moved_bytes / bytes_per_ns + 2 * _DEPENDENT_DISPATCH_NS <= _WORTHWHILE_SHARE * direct_ns
 
     def _choose(self, size: ConvolutionSize, possible: Collection[str]) -> Choice:
         if size.columns <= _TILED_CHANNELS:
@@ -246,9 +275,7 @@ def costs_of(caps: Caps) -> Costs:
         products=products,
         convolutions=HardwareConvolutions(
             products=products,
-            # Assumed: these two.
-            winograd_channels=32,
-            winograd_patches=64,
+            cores=cores,
             # Estimated: a part is to have work for all cores, and to stay in the cache that they share.
             winograd_part_bytes=1 << 24,
             most_winograd_parts=UNLIMITED,
@@ -261,8 +288,16 @@ def costs_of(caps: Caps) -> Costs:
             depthwise_shared_items=160 * 32,
             taps_in_texture=False,
         ),
-        # Assumed, but for `few_elements` and `many_results`, which are estimated: a GPU has more invocations to keep busy.
-        rows=HardwareRows(short_row=32, many_rows=64, combines_by_subgroups=True, few_elements=1 << 12),
+        # Assumed, but for these three. `few_elements`: one core reads 287,500 elements of 4 bytes in the time of a dispatch
+        # that combines the results of others. `range_loads`: 512 invocations keep 32 KiB under way, and a core needs 23.
+        # `many_results` is estimated: a GPU has more invocations to keep busy.
+        rows=HardwareRows(
+            short_row=32,
+            many_rows=64,
+            combines_by_subgroups=True,
+            few_elements=int(_CORE_BYTES_PER_NS * _DEPENDENT_DISPATCH_NS / 4),
+            range_loads=4,
+        ),
         pooling=HardwarePooling(many_results=4 * 16384, shared_window=32, most_written=9),
         attention=HardwareAttention(
             # Estimated: two subgroups of 32 on each SIMD of 40 compute units.

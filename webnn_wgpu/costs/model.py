@@ -36,6 +36,8 @@ class PassCosts:
         most_products: products that a product whose columns are cut may become. More of them have too little work each.
         most_folded_growth_bytes: bytes by which a folded constant may exceed its operands. Beyond that the device computes it.
         most_fused_steps: the maximum number of operators in one kernel. The compile time of longer shaders exceeds the gain.
+        most_repeated_steps: the maximum number of operators on single elements that every invocation of a consumer repeats, so
+            that no dispatch has to compute them before. 0 if a dispatch takes less time.
     """
 
     channels_last_product_ns: float
@@ -46,6 +48,7 @@ class PassCosts:
     most_products: int
     most_folded_growth_bytes: int
     most_fused_steps: int
+    most_repeated_steps: int
 
     def channels_last_gain_ns(self, results: int, products: int) -> float:
         """Return the time that a convolution saves if channels come last.

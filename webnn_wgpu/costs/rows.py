@@ -23,12 +23,15 @@ class RowCosts(ABC):
             before they do it in workgroup memory. That saves barriers.
         few_elements: the maximum number of elements whose range a single workgroup computes. For more elements, a kernel of
             many workgroups runs before.
+        range_loads: items that each invocation of that workgroup reads at once. 0 stands for a workgroup of few invocations,
+            which read one element after the other.
     """
 
     short_row: int
     many_rows: int
     combines_by_subgroups: bool
     few_elements: int
+    range_loads: int
 
     def choose(self, variants: Collection[str], rows: int, length: int, *, columns: bool) -> Choice:
         """Return the variant for rows.

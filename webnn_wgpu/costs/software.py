@@ -31,6 +31,7 @@ _PASSES = PassCosts(
     most_products=4,
     most_folded_growth_bytes=64 << 20,
     most_fused_steps=32,
+    most_repeated_steps=0,
 )
 
 # A workgroup takes 0.1 us to start. With eight quads per invocation a copy of a large tensor runs at 10.6 instead of 8.9 GB/s.
@@ -84,12 +85,21 @@ _WORTH_ROUNDING = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class SoftwareConvolutions(ConvolutionCosts):
-    """Costs of convolutions on a software adapter."""
+    """Costs of convolutions on a software adapter.
+
+    Attributes:
+        winograd_channels: input and output channels from which on Winograd's transforms are worth their memory traffic, if the
+            products are not in subgroups.
+        winograd_patches: patches of 2 x 2 output pixels from which on its products are large enough to be fast, likewise.
+    """
+
+    winograd_channels: int
+    winograd_patches: int
 
     def _winograd_pays(self, size: ConvolutionSize, possible: Collection[str]) -> bool:
-        if "implicit" not in possible:
-            return super()._winograd_pays(size, possible)
         patches = size.images * math.prod(size.patches)
+        if "implicit" not in possible:
+            return min(size.depth, size.columns) >= self.winograd_channels and patches >= self.winograd_patches
         products = self.products.subgroup_nanoseconds(size.winograd_product, texture=True)
         transforms = _TRANSFORMED_NS * 16 * patches * (size.depth + size.columns)
         return products + transforms < _WORTH_ROUNDING * self.products.subgroup_nanoseconds(size.product, texture=True)
@@ -245,7 +255,7 @@ def costs_of(caps: Caps) -> Costs:
             taps_in_texture=True,
         ),
         # For a second kernel the range of elements takes as long as some ten thousand loads.
-        rows=SoftwareRows(short_row=32, many_rows=64, combines_by_subgroups=False, few_elements=1 << 16),
+        rows=SoftwareRows(short_row=32, many_rows=64, combines_by_subgroups=False, few_elements=1 << 16, range_loads=0),
         pooling=SoftwarePooling(many_results=4 * 256, shared_window=32, most_written=9),
         attention=SoftwareAttention(
             lanes=caps.subgroup_size,

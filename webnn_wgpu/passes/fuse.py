@@ -44,7 +44,7 @@ def fuse_transposes(graph: Graph) -> Graph:
             kept.remove(transpose)
             body = node.attrs.get("body")
             fused = body if isinstance(body, Graph) else graph.with_nodes((node,))
-            kept.append(_fused(graph, [transpose, *fused.nodes], fused.values))
+            kept.append(fused_node(graph, [transpose, *fused.nodes], fused.values))
         else:
             kept.append(node)
     return graph if len(kept) == len(graph.nodes) else graph.with_nodes(tuple(kept))
@@ -96,7 +96,7 @@ def _fuse(
             kept.append(node)
         elif node is group[-1]:
             # The group runs where its last member stood: by then everything it reads has been made.
-            kept.append(_fused(graph, sorted(group, key=lambda member: position[member.id])))
+            kept.append(fused_node(graph, sorted(group, key=lambda member: position[member.id])))
     return graph.with_nodes(tuple(kept))
 
 
@@ -132,7 +132,8 @@ def _all_fit(
     return all(fits(graph, [*group, *followers[:i]], follower) for i, follower in enumerate(followers))
 
 
-def _reads(group: Sequence[Node]) -> list[int]:
+def reads_of(group: Sequence[Node]) -> list[int]:
+    """Return the values that a group of nodes reads and does not compute."""
     made = {o for node in group for o in node.outputs}
     return list(dict.fromkeys(v for node in group for v in node.operands if v not in made))
 
@@ -140,7 +141,7 @@ def _reads(group: Sequence[Node]) -> list[int]:
 def _fits_chain(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     # A result that the follower would broadcast must not be computed again for every element it is repeated over.
     same_shape = graph.type(follower.outputs[0]).shape == graph.type(group[-1].outputs[0]).shape
-    return same_shape and len(_reads([*group, follower])) <= MAX_INPUTS
+    return same_shape and len(reads_of([*group, follower])) <= MAX_INPUTS
 
 
 def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
@@ -153,7 +154,7 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     vectors: list[tuple[int, ...]] = [(output.shape[axis],) + (1,) * (-1 - axis)]
     if epilogue.vectors(graph, group[0]):
         vectors.append((*output.shape[:-2], 1, output.shape[-1]))
-    extra = [v for v in _reads([*group, follower]) if v not in group[0].operands]
+    extra = [v for v in reads_of([*group, follower]) if v not in group[0].operands]
     if len(extra) + len(group[0].operands) > MAX_INPUTS:
         return False
     made = {node.outputs[0] for node in group}
@@ -168,9 +169,9 @@ def _fits_epilogue(graph: Graph, group: Sequence[Node], follower: Node) -> bool:
     return True
 
 
-def _fused(graph: Graph, group: Sequence[Node], inner: Mapping[int, Value] = MappingProxyType({})) -> Node:
+def fused_node(graph: Graph, group: Sequence[Node], inner: Mapping[int, Value] = MappingProxyType({})) -> Node:
     """Return the fused node of a group. `inner` are values of an earlier group, which the graph no longer has."""
-    reads = _reads(group)
+    reads = reads_of(group)
     known = {**graph.values, **inner}
     values = {v: known[v] for node in group for v in (*node.operands, *node.outputs)}
     last = group[-1]

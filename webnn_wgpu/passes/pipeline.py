@@ -20,6 +20,7 @@ from .layout import keep_channels_last
 from .movement import merge_movement
 from .products import merge_products
 from .rules import Rule
+from .scalars import repeat_scalars
 from .widen import widen_float16
 
 
@@ -208,6 +209,12 @@ PASSES = (
         name="fuse_elementwise",
         run=fuse_elementwise,
         reason="one kernel computes element-wise operators of one shape, and reads and writes memory once",
+        by_cost=True,
+    ),
+    Pass(
+        name="repeat_scalars",
+        run=repeat_scalars,
+        reason="operators on single elements run in the kernels that read their results, and need none of their own",
         by_cost=True,
     ),
 )
