@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,23 @@ HALVE = """
 @group(0) @binding(0) var<storage, read_write> y: array<f32>;
 @compute @workgroup_size(64)
 fn main(@builtin(global_invocation_id) at: vec3<u32>) { y[at.x] = 0.5 * y[at.x]; }
+"""
+
+SUMS = """@group(0) @binding(0) var<storage, read_write> y: array<f32>;
+var<workgroup> t: array<f32, 128>;
+@compute @workgroup_size(128)
+fn main(@builtin(local_invocation_index) lane: u32) {
+    var s = 0.0;
+    for (var i = 0u; i < arrayLength(&y); i += 128u) {
+        t[lane] = y[i + lane];
+        workgroupBarrier();
+        for (var j = 0u; j < 128u; j += 1u) {
+            s = fma(t[j], t[(j + lane) % 128u], s);
+        }
+        workgroupBarrier();
+    }
+    y[lane] = s;
+}
 """
 
 
@@ -41,6 +59,15 @@ def test_amd_instructions_begin_with_their_statistics() -> None:
     assert first == "; navi21 (RDNA 2)"
     assert "; spilled registers: 0" in facts
     assert "s_endpgm" in instructions
+
+
+def test_amd_instructions_name_the_lines_of_their_loops() -> None:
+    lines = translated("amd:navi21", SUMS).splitlines()
+    outer, inner = (line for line in lines if line.lstrip("; ").startswith("loop at"))
+    assert re.match(r"; loop at BB\d+, lines 6-12 of the WGSL: multiply-adds 1, .* barriers [12]$", outer)
+    found = re.match(r";   loop at (BB\d+), lines 9-10 of the WGSL: multiply-adds 1, .*, local bytes 8, .* barriers 0$", inner)
+    assert found
+    assert lines[lines.index(f"{found[1]}:") - 1] == "; lines 9-10 of the WGSL: for (var j = 0u; j < 128u; j += 1u) {"
 
 
 def test_a_shader_that_is_refused_is_an_error() -> None:

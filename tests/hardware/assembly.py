@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 # Multiply-adds of one invocation, by mnemonic. A matrix instruction of 16 x 16 x 16 by 32 invocations makes 128 for each.
 _MULTIPLY_ADDS = (
@@ -26,7 +30,7 @@ _LABEL = re.compile(r"(BB\d+):")
 
 @dataclass(frozen=True, kw_only=True)
 class Loop:
-    """An innermost loop of a kernel. Counts are those of one invocation in one iteration, as if every branch were taken.
+    """A loop of a kernel. Counts are those of one invocation in one iteration, as if every branch were taken.
 
     Attributes:
         label: the listing's name of its first block.
@@ -66,25 +70,50 @@ class Loop:
         return min(self.share, 1 / self.local_bytes_each) if self.local_bytes else self.share
 
 
-def loops(text: str) -> list[Loop]:
-    """Return the innermost loops of a kernel, in the order of its text.
+@dataclass(frozen=True)
+class LoopTree:
+    """A loop with the loops in it. The counts of an outer loop include one iteration of each inner one."""
+
+    loop: Loop
+    inner: tuple[LoopTree, ...]
+
+
+def loop_trees(text: str) -> list[LoopTree]:
+    """Return the outermost loops of a kernel, in the order of its text.
 
     Args:
         text: what RADV prints of a pipeline. A loop is a run of blocks that ends with a branch to its first.
     """
     blocks = _blocks(assembly(text))
     number = {name: i for i, (name, _) in enumerate(blocks)}
-    spans: set[tuple[int, int]] = set()
+    last: dict[int, int] = {}
     for i, (_, lines) in enumerate(blocks):
         for line in lines:
             branch = _BRANCH.match(line)
             if branch and number.get(branch[1], i + 1) <= i:
-                spans.add((number[branch[1]], i))
-    inner = [s for s in spans if not any(o != s and s[0] <= o[0] and o[1] <= s[1] for o in spans)]
-    return [
-        _count(blocks[first][0], [line for _, lines in blocks[first : last + 1] for line in lines])
-        for first, last in sorted(inner)
-    ]
+                last[number[branch[1]]] = i
+
+    def trees(spans: list[tuple[int, int]]) -> list[LoopTree]:
+        outer = [s for s in spans if not any(o != s and o[0] <= s[0] and s[1] <= o[1] for o in spans)]
+        return [
+            LoopTree(
+                _count(blocks[first][0], [line for _, lines in blocks[first : end + 1] for line in lines]),
+                tuple(trees([s for s in spans if s != (first, end) and first <= s[0] and s[1] <= end])),
+            )
+            for first, end in outer
+        ]
+
+    return trees(sorted(last.items()))
+
+
+def loops(text: str) -> list[Loop]:
+    """Return the innermost loops of a kernel, in the order of its text."""
+
+    def innermost(trees: Iterable[LoopTree]) -> Iterator[Loop]:
+        for tree in trees:
+            yield from innermost(tree.inner) if tree.inner else [tree.loop]
+
+    return list(innermost(loop_trees(text)))
 
 
 def assembly(text: str) -> str:

@@ -10,11 +10,12 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tests.hardware.assembly import assembly, loops
+from tests.hardware.assembly import assembly, loop_trees
 from tests.hardware.compiler import CompileError, Compiler
 from tests.hardware.families import FAMILIES
 
 if TYPE_CHECKING:
+    from tests.hardware.assembly import LoopTree
     from tests.hardware.compiler import Compiled
 
 
@@ -44,18 +45,20 @@ def listed(compiled: Compiled) -> dict[str, Any]:
         "subgroup": f"{compiled.subgroup} invocations",
         "subgroups per SIMD": compiled.waves,
     }
-    found = [
-        {
-            "label": loop.label,
-            "multiply-adds": loop.multiply_adds,
-            "issue slots": loop.slots,
-            "local bytes": loop.local_bytes,
-            "global bytes": loop.global_bytes,
-            "barriers": loop.barriers,
-        }
-        for loop in loops(compiled.text)
-    ]
-    return {"facts": facts, "loops": found, "instructions": assembly(compiled.text)}
+    return {"facts": facts, "loops": [*map(_loop, loop_trees(compiled.text))], "instructions": assembly(compiled.text)}
+
+
+def _loop(tree: LoopTree) -> dict[str, Any]:
+    """Return the figures of a loop and of those in it. The counts of an outer loop include one iteration of each inner one."""
+    loop = tree.loop
+    figures = {
+        "multiply-adds": loop.multiply_adds,
+        "issue slots": loop.slots,
+        "local bytes": loop.local_bytes,
+        "global bytes": loop.global_bytes,
+        "barriers": loop.barriers,
+    }
+    return {"label": loop.label, "figures": figures, "inner": [*map(_loop, tree.inner)]}
 
 
 def _write(answer: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.hardware.assembly import hot_loop, loops
+from tests.hardware.assembly import hot_loop, loop_trees, loops
 
 RDNA_2 = """
 ==== Assembly
@@ -69,6 +69,18 @@ def test_two_instructions_in_one_slot() -> None:
 def test_only_innermost_loops_count() -> None:
     (loop,) = loops(NESTED)
     assert (loop.multiply_adds, loop.slots) == (1, 1)
+
+
+def test_outer_loops_count_one_iteration_of_inner_ones() -> None:
+    (outer,) = loop_trees(NESTED)
+    (inner,) = outer.inner
+    assert [(tree.loop.label, tree.loop.multiply_adds) for tree in (outer, inner)] == [("BB1", 2), ("BB2", 1)]
+
+
+def test_a_loop_ends_with_the_last_branch_to_its_start() -> None:
+    # `continue` is a branch of its own.
+    (outer,) = loop_trees(NESTED.replace("\tv_mov_b32_e32 v1, 0\n", "\ts_cbranch_scc0 BB1\n"))
+    assert (outer.loop.multiply_adds, len(outer.inner)) == (2, 1)
 
 
 def test_a_kernel_without_multiply_adds_has_no_hot_loop() -> None:

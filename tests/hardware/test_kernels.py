@@ -13,8 +13,10 @@ from tests.conftest import REPOSITORY
 from tests.hardware.collecting import caps_of, dispatches, golden_models
 from tests.hardware.compiler import CompileError, Compiler
 from tests.hardware.families import FAMILIES
+from tests.hardware.listing import listed
 from tests.hardware.report import compile_all, exceeded
 from tests.rotation import share_of_today
+from webnn_wgpu.debug.translation.loops import lines_of_loops, source_loops
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +50,18 @@ def test_kernels_stay_within_their_budgets(compiler: Compiler) -> None:
     rows = compile_all(compiler, dispatches(golden_models(), caps))
     assert len({row.dispatch.wgsl for row in rows}) > 300
     assert exceeded(compiler.family, rows) == []
+
+
+def test_hot_loops_have_lines_of_wgsl(compiler: Compiler) -> None:
+    if not compiler.family.listed:
+        pytest.skip("this driver lists no instructions")
+    caps = caps_of(compiler.adapter, compiler.family.subgroup)
+    rows = compile_all(compiler, dispatches(["example/gpt", "example/quantized_4bit"], caps))
+    hot = [(row.dispatch.wgsl, row.compiled) for row in rows if row.compiled and row.compiled.loop]
+    assert len(hot) > 10
+    for wgsl, compiled in hot:
+        assert compiled.loop
+        assert compiled.loop.label in lines_of_loops(listed(compiled)["loops"], source_loops(wgsl))
 
 
 def test_a_kernel_over_its_budget_is_named(compiler: Compiler) -> None:

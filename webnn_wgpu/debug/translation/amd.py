@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from ...core.errors import NotSupportedError, OperationError
+from .loops import SourceLoop, lines_of_loops, source_loops
 from .programs import LineProgram
 
 _REPOSITORY = Path(__file__).resolve().parents[3]
@@ -40,7 +41,7 @@ class AmdCompiler:
         self.architecture: str = self._program.greeting["architecture"]
 
     def instructions(self, wgsl: str) -> str:
-        """Return the statistics of a kernel and its instructions.
+        """Return the statistics of a kernel and of its loops, with the lines of WGSL of each loop, and the instructions.
 
         Raises:
             OperationError: the compiler, or wgpu before it, refuses the kernel.
@@ -48,8 +49,10 @@ class AmdCompiler:
         answer = self._program.ask({"wgsl": wgsl})
         if "error" in answer:
             raise OperationError("AMD's compiler refuses the kernel", got=str(answer["error"]))
+        lines = lines_of_loops(answer["loops"], source_loops(wgsl))
         facts = [f"; {name}: {value}" for name, value in answer["facts"].items()]
-        return "\n".join([f"; {self.architecture}", *facts, *map(_loop, answer["loops"]), answer["instructions"]])
+        head = [f"; {self.architecture}", *facts, *_loops(answer["loops"], lines)]
+        return "\n".join([*head, *_marked(answer["instructions"], wgsl, lines)])
 
     def close(self) -> None:
         """End the process."""
@@ -62,5 +65,20 @@ class AmdCompiler:
         self.close()
 
 
-def _loop(figures: Mapping[str, Any]) -> str:
-    return f"; loop at {figures['label']}: " + ", ".join(f"{k} {v}" for k, v in figures.items() if k != "label")
+def _loops(loops: Sequence[Mapping[str, Any]], lines: Mapping[str, SourceLoop], depth: int = 1) -> Iterator[str]:
+    """Yield a line of figures for each loop, inner ones indented."""
+    for loop in loops:
+        label = loop["label"]
+        place = f"{label}, {lines[label]} of the WGSL" if label in lines else label
+        yield f";{' ' * depth}loop at {place}: " + ", ".join(f"{name} {value}" for name, value in loop["figures"].items())
+        yield from _loops(loop["inner"], lines, depth + 2)
+
+
+def _marked(instructions: str, wgsl: str, lines: Mapping[str, SourceLoop]) -> Iterator[str]:
+    """Yield the instructions. Before each loop stands the line of WGSL with which the loop begins."""
+    source = wgsl.splitlines()
+    for instruction in instructions.splitlines():
+        loop = lines.get(instruction.removesuffix(":"))
+        if loop:
+            yield f"; {loop} of the WGSL: {source[loop.first - 1].strip()}"
+        yield instruction
