@@ -83,9 +83,13 @@ BLOCK_TILES = (
     BlockTile(rows=32, columns=64, own_rows=4, own_columns=4, step=16),
     BlockTile(rows=64, columns=32, own_rows=4, own_columns=4, step=16),
     BlockTile(rows=32, columns=32, own_rows=4, own_columns=4, step=8),
+    BlockTile(rows=64, columns=64, own_rows=8, own_columns=8, step=4, splits=4),
     BlockTile(rows=64, columns=64, own_rows=4, own_columns=8, step=8, splits=2),
+    BlockTile(rows=32, columns=64, own_rows=4, own_columns=8, step=4, splits=4),
     BlockTile(rows=32, columns=32, own_rows=4, own_columns=4, step=8, splits=4),
-    BlockTile(rows=16, columns=32, own_rows=4, own_columns=4, step=4, splits=8),
+    BlockTile(rows=16, columns=32, own_rows=4, own_columns=4, step=8, splits=4),
+    BlockTile(rows=16, columns=16, own_rows=4, own_columns=4, step=8, splits=8),
+    BlockTile(rows=16, columns=16, own_rows=4, own_columns=4, step=4, splits=16),
 )
 """The tiles of the tiled kernel, larger ones first. Each fits WebGPU's default limits.
 

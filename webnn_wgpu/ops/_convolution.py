@@ -33,6 +33,7 @@ from ._large_convolution import (
     tile_work,
 )
 from ._partial_sums import PartialSums, most_parts, operands_fit
+from ._patches import TapRows, walk_uniforms
 from ._phases import Phases, phases_of
 from ._product import FORCED, HIGHEST_TILE, most_rows, product_calls
 from ._product import TEMPLATES as PRODUCTS
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 _OWN_PARAMS = {
     "implicit": ("lanes", "rows", "quads", "b_texture", "rest", "short", "one_row", "block"),
-    "tiled": ("tile", "parted", "phased", "rest", "taps", "depth", "width", "block"),
+    "tiled": ("tile", "parted", "phased", "planes", "rest", "taps", "depth", "width", "block"),
     "plain": ("rows", "block"),
     "depthwise": ("height", "width", "rows", "columns", "step", "multiplied", "b_texture"),
 }
@@ -206,8 +207,11 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
             source = low.channels_first
         into = None if last else sums[number % 2]
         for block in blocks_of_columns(own, element_bytes, low.caps):
-            weights, packing = _part_of_filter(low, size, choice, part, block, calls)
-            kernel, *adds = _product_call(low, own, choice, source, weights, packing, block, addend, into, lowest)
+            whole = own.product == size.product and block == (0, size.columns)
+            rows = TapRows.of(own, nhwc=size.nhwc and source != low.channels_first) if choice.variant == "tiled" and whole else None
+            order = rows.filter_order if rows else "ghwio"
+            weights, packing = _part_of_filter(low, size, choice, part, block, order, calls)
+            kernel, *adds = _product_call(low, own, choice, source, weights, packing, block, addend, into, lowest, rows)
             if packing and not choice.tile:
                 tile, held = low.target.costs.products.tile_of(choice, size.product, texture=True), size.groups * size.taps
                 tiling = Tiling(tile=tile, size=size.product, depth=size.depth, held=held, convolution=True)
@@ -219,13 +223,22 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
 
 
 def _part_of_filter(
-    low: Lowering, size: ConvolutionSize, choice: Choice, part: PartialSum, block: tuple[int, int], calls: list[KernelCall]
+    low: Lowering,
+    size: ConvolutionSize,
+    choice: Choice,
+    part: PartialSum,
+    block: tuple[int, int],
+    whole_order: str,
+    calls: list[KernelCall],
 ) -> tuple[KernelOperand, PanelTexture | None]:
-    """Return a part of the filter in the order of its steps, and how it is packed into a texture if it is."""
+    """Return a part of the filter in the order of its steps, and how it is packed into a texture if it is.
+
+    The whole filter is in `whole_order`, which `filter_in` describes.
+    """
     own = part.of(size)
     columns = block[1] - block[0]
     if own.product == size.product and columns == size.columns:
-        weights = filter_in(low, size, "ghwio", calls)
+        weights = filter_in(low, size, whole_order, calls)
         packing = _panel_texture(low, size, choice) if choice.variant == "implicit" else None
         if packing:
             assert isinstance(weights, Packed)
@@ -256,16 +269,19 @@ def _product_call(
     addend: Addend | None,
     into: Temp | None,
     lowest: bool,
+    rows_of_taps: TapRows | None,
 ) -> list[KernelCall]:
     """Return the calls that compute a block of output channels of each group, in the `lowest` tiles if need be.
 
-    There is one, or a second one that adds parts of the sums.
+    There is one, or a second one that adds parts of the sums. `rows_of_taps` tells the kernel of tiles in workgroup memory to
+    take them for taps.
     """
     first, end = block
     product, reason = replace(size.product, N=end - first), choice.reason
     M, N, K = product.M, product.N, product.K
     whole = N == size.columns
     own: dict[str, Hashable] = {}
+    walk: dict[str, int] = {}
     partial: PartialSums | None = None
     patches = size
     costs = low.target.costs.products
@@ -281,13 +297,14 @@ def _product_call(
         if size.depth % QUAD and size.nhwc and source != low.channels_first:
             patches = _runs_of_channels(size)
         most = most_parts(low, product) if whole else 1
-        own, tile, partial = _workgroup_tile(low, size, patches, choice, product, most)
+        own, walk, tile, partial = _workgroup_tile(low, size, patches, choice, product, most, rows_of_taps)
     else:
         rows = 1 if lowest else int(choice.tile[0]) if choice.tile else costs.plain_rows(product)
         tile = (8 * rows, 8 * QUAD)
         own = {"rows": rows}
-    kernel = start_kernel(low, size, source, weights, packing is not None, N % QUAD == 0, patches)
+    kernel = start_kernel(low, size, source, weights, packing is not None, N % QUAD == 0, patches, rows_of_taps)
     kernel.params |= own
+    kernel.uniforms(**walk)
     if choice.variant == "implicit":
         kernel.features.append("subgroup")
     tiles = tile_uniforms(replace(product, matrices=product.matrices * (partial.count if partial else 1)), *tile)
@@ -315,9 +332,17 @@ def _product_call(
 
 
 def _workgroup_tile(
-    low: Lowering, size: ConvolutionSize, patches: ConvolutionSize, choice: Choice, product: ProductSize, most: int
-) -> tuple[dict[str, Hashable], tuple[int, int], PartialSums | None]:
-    """Return the parameters of the kernel of tiles in workgroup memory, the sides of its tiles, and the parts of its sums.
+    low: Lowering,
+    size: ConvolutionSize,
+    patches: ConvolutionSize,
+    choice: Choice,
+    product: ProductSize,
+    most: int,
+    rows_of_taps: TapRows | None = None,
+) -> tuple[dict[str, Hashable], dict[str, int], tuple[int, int], PartialSums | None]:
+    """Return what the kernel of tiles in workgroup memory needs to know.
+
+    These are its parameters, the uniforms by which it moves along the sum, the sides of its tiles, and the parts of its sums.
 
     Args:
         low: the node.
@@ -326,17 +351,20 @@ def _workgroup_tile(
         choice: the variant, and the tile that it may name.
         product: sizes of the product.
         most: parts that the sums may have.
+        rows_of_taps: the rows of taps that count as taps, if they do.
     """
     output_bytes = max(DATA_TYPES[low.output().data_type].size_bytes, element_bytes_of(low))
     rows = most_rows(lambda rows: Images(size).fit(element_bytes_of(low), output_bytes, rows, low.caps))
     tile, count = low.target.costs.products.tile_and_parts(choice, product, most_rows=rows, most_parts=most)
     partial = PartialSums.of(product, tile, count)
-    long = "long" if size.depth % tile.depth else "even"
-    taps = "cut" if size.depth % QUAD else long if size.depth >= tile.depth else "whole"
+    found, steps = (rows_of_taps.size, rows_of_taps.depth) if rows_of_taps else (size, size.depth)
+    taps = "cut" if steps % QUAD else "own" if steps % tile.depth else "even"
     depth, width = (patches.depth, patches.kernel[1]) if taps == "cut" else (0, 0)
     params: dict[str, Hashable] = {"tile": tile, "parted": partial is not None, "phased": False, "taps": taps}
-    params |= {"rest": product.K % (2 * tile.depth) > 0, "depth": depth, "width": width}
-    return params, (tile.rows, tile.columns), partial
+    params |= {"rest": product.K % tile.depth > 0, "depth": depth, "width": width}
+    params["planes"] = rows_of_taps is not None and rows_of_taps.planes
+    walk = walk_uniforms(found, steps, tile.depth) if taps == "own" else {}
+    return params, walk, (tile.rows, tile.columns), partial
 
 
 def _phases_fit(low: Lowering, phases: Phases) -> bool:
@@ -354,10 +382,10 @@ def _phased_call(low: Lowering, phases: Phases, choice: Choice) -> KernelCall:
     weights = Packed(low.value(1), Chain(filter_order, phases.packing))
     whole = product.N % QUAD == 0
     kernel = start_kernel(low, size, source, weights, False, whole)
-    params, tile, _ = _workgroup_tile(low, size, size, choice, product, most=1)
+    params, walk, tile, _ = _workgroup_tile(low, size, size, choice, product, most=1)
     kernel.params |= params | {"phased": True, "block": False, "form": "nhwc"}
     tiles = tile_uniforms(product, *tile)
-    kernel.uniforms(M=product.M, N=product.N, K=product.K, **tiles, **phases.uniforms)
+    kernel.uniforms(M=product.M, N=product.N, K=product.K, **tiles, **walk, **phases.uniforms)
     finish(kernel, low, whole, read_at(phases.size, "columns"), bias_of(low), row=size.channels)
     reason = f"{choice.reason}, {phases.count} phases of pixels with taps of their own"
     return kernel.call(_TEMPLATES["tiled"], grid_1d(tiles["tiles"], low.caps), reason)

@@ -12,7 +12,7 @@ from ..kernels.packing import Permuted
 from ..kernels.spec import Binding, KernelCall, Packed, Temp
 from ..kernels.spec import Operand as KernelOperand
 from ._convolution_options import sizes_of
-from ._patches import patch_uniforms
+from ._patches import TapRows, patch_uniforms
 from ._product_kernel import Addend, ProductKernel, Read
 from ._shapes import strides_of
 from .strided import strided_call
@@ -99,13 +99,14 @@ def start_kernel(
     texture: bool,
     quad: bool,
     patches: ConvolutionSize | None = None,
+    rows: TapRows | None = None,
 ) -> ProductKernel:
-    """Return a kernel that reads the input and the filter and knows where patches are: those of `patches`, if given."""
+    """Return a kernel that reads the input and the filter and knows where patches are: by `patches` or `rows`, if given."""
     data_type, weights_type = (low.input(i).data_type for i in range(2))
     kernel = ProductKernel()
     nhwc = size.nhwc and source != low.channels_first
     # A quad of channels is contiguous, and all its channels are in one group.
-    kernel.bind(Binding(name="input", access="read", element=data_type, quad=nhwc and size.depth % QUAD == 0), source)
+    kernel.bind(Binding(name="input", access="read", element=data_type, quad=bool(rows) or (nhwc and size.depth % QUAD == 0)), source)
     kernel.bind(
         Binding(name="weights", access="texture")
         if texture
@@ -113,5 +114,8 @@ def start_kernel(
         weights,
     )
     kernel.params["transposed"] = size.transposed
-    patch_uniforms(kernel, patches or size, nhwc=nhwc)
+    if rows:
+        patch_uniforms(kernel, rows.size, nhwc=True, depth=rows.depth)
+    else:
+        patch_uniforms(kernel, patches or size, nhwc=nhwc)
     return kernel

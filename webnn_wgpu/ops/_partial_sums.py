@@ -45,9 +45,8 @@ class PartialSums:
 
     @classmethod
     def of(cls, size: ProductSize, tile: BlockTile, parts: int) -> PartialSums | None:
-        """Return about `parts` parts, each of whole iterations of the kernel's loop, or None for a single part."""
-        iteration = 2 * tile.depth
-        steps = -(-size.K // (parts * iteration)) * iteration
+        """Return about `parts` parts, each of whole slices of the kernel's loop, or None for a single part."""
+        steps = -(-size.K // (parts * tile.depth)) * tile.depth
         count = -(-size.K // steps)
         return cls(size=size, count=count, steps=steps) if count > 1 else None
 

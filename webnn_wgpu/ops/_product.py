@@ -236,7 +236,7 @@ def _tile(
         rows = most_rows(lambda rows: _rows_fit(low, a, replace(size, N=width), rows))
         tile, count = low.target.costs.products.tile_and_parts(choice, size, most_rows=rows, most_parts=most)
         parts = PartialSums.of(size, tile, count)
-        kernel.params |= {"tile": tile, "parted": parts is not None, "rest": size.K % (2 * tile.depth) > 0}
+        kernel.params |= {"tile": tile, "parted": parts is not None, "rest": size.K % tile.depth > 0}
         return (tile.rows, tile.columns), parts
     if choice.variant == "gemv":
         most = next(rows for rows in (MOST_ROWS, 4, 2, 1) if rows == 1 or _rows_fit(low, a, replace(size, N=width), rows))
