@@ -331,6 +331,15 @@ def _product_call(
     return [kernel.call(template, grid, reason, tile_work(kernel, size, tile[0], low.caps))]
 
 
+def _taps(steps: int, depth: int) -> str:
+    """Return how slices of `depth` steps of the sum follow from taps of so many steps: see `conv2d.tiled`."""
+    if steps % QUAD:
+        return "cut"
+    if steps % depth == 0:
+        return "even"
+    return "whole" if depth % steps == 0 else "own"
+
+
 def _workgroup_tile(
     low: Lowering,
     size: ConvolutionSize,
@@ -355,15 +364,17 @@ def _workgroup_tile(
     """
     output_bytes = max(DATA_TYPES[low.output().data_type].size_bytes, element_bytes_of(low))
     rows = most_rows(lambda rows: Images(size).fit(element_bytes_of(low), output_bytes, rows, low.caps))
-    tile, count = low.target.costs.products.tile_and_parts(choice, product, most_rows=rows, most_parts=most)
+    tile, count = low.target.costs.products.tile_and_parts(
+        choice, product, most_rows=rows, most_parts=most, patches=True
+    )
     partial = PartialSums.of(product, tile, count)
     found, steps = (rows_of_taps.size, rows_of_taps.depth) if rows_of_taps else (size, size.depth)
-    taps = "cut" if steps % QUAD else "own" if steps % tile.depth else "even"
+    taps = _taps(steps, tile.depth)
     depth, width = (patches.depth, patches.kernel[1]) if taps == "cut" else (0, 0)
     params: dict[str, Hashable] = {"tile": tile, "parted": partial is not None, "phased": False, "taps": taps}
     params |= {"rest": product.K % tile.depth > 0, "depth": depth, "width": width}
     params["planes"] = rows_of_taps is not None and rows_of_taps.planes
-    walk = walk_uniforms(found, steps, tile.depth) if taps == "own" else {}
+    walk = walk_uniforms(found, steps, tile.depth) if taps in ("whole", "own") else {}
     return params, walk, (tile.rows, tile.columns), partial
 
 
