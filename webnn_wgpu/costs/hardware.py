@@ -168,8 +168,11 @@ class HardwareAttention(AttentionCosts):
         return 1
 
 
-_CORE_BYTES_PER_NS = 115.0
-"""Bytes per ns that one core reads from the cache that cores share: 64 per clock, as AMD and NVIDIA state, at 1.8 GHz."""
+_CYCLES_PER_NS = 1.8
+"""Clock cycles of a core per ns. Assumed."""
+
+_CORE_BYTES_PER_NS = 64 * _CYCLES_PER_NS
+"""Bytes per ns that one core reads from the cache that cores share: 64 per clock, as AMD and NVIDIA state."""
 
 _DEVICE_BYTES_PER_NS = 1000.0
 """Bytes that all cores together read per ns from that cache. Assumed."""
@@ -256,15 +259,16 @@ def costs_of(caps: Caps) -> Costs:
     """Return the costs of a GPU. `architectures.py` has the figures in which architectures differ."""
     architecture = architecture_of(caps)
     cores = _CORES.get(caps.adapter_type, _CORES["Unknown"])
+    multiply_adds_per_ns = cores * architecture.multiply_adds * _CYCLES_PER_NS
     products = HardwareProducts(
         lanes=caps.subgroup_size,
         subgroup=_SUBGROUP_TIMES,
         busy_invocations=cores * architecture.busy_invocations,
         free_local_bytes=architecture.free_local_bytes,
         most_results=architecture.most_results,
-        # Assumed: 5 us at 10 Tera multiply-adds per second, and 1 TB/s of a cache.
-        part_work=5e7,
-        part_result_work=80,
+        part_work=_DEPENDENT_DISPATCH_NS * multiply_adds_per_ns,
+        # Four bytes are stored, and read again.
+        part_result_work=8 / _DEVICE_BYTES_PER_NS * multiply_adds_per_ns,
         gemv_rows=MOST_ROWS,  # Assumed. A tile would compute 32 rows to keep these.
         integer_rows=MOST_ROWS,  # assumed
         kind="unknown adapter, taken for hardware" if caps.adapter_type == "Unknown" else "hardware GPU",
