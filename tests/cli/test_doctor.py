@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from webnn_wgpu.cli import doctor
 from webnn_wgpu.cli.app import app
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
+from webnn_wgpu.costs.architectures import summary_of
 from webnn_wgpu.demos import sentence_encoder
 from webnn_wgpu.kernels.templates import shader_root
 from webnn_wgpu.runtime import device as devices
@@ -40,6 +41,7 @@ def test_the_report_is_about_the_device_that_contexts_get(device: devices.Device
     assert list(found) == KEYS
     assert found["device"]["description"] == device.description
     assert found["device"]["subgroup_size"] == device.caps.subgroup_size
+    assert found["device"]["architecture"] == summary_of(device.caps)
     assert found["device"]["limits"] == {name: device.caps.limit(name) for name in DEFAULT_LIMITS}
     assert {name for name, there in found["device"]["features"].items() if there} == {
         name for name in devices.WANTED_FEATURES if name in device.caps.features

@@ -6,7 +6,7 @@ import pytest
 
 from tests.golden.records import record
 from webnn_wgpu.core.caps import Caps
-from webnn_wgpu.costs.architectures import ARCHITECTURES, UNKNOWN, architecture_of
+from webnn_wgpu.costs.architectures import ARCHITECTURES, UNKNOWN, architecture_of, summary_of
 
 NAMES = {
     "AMD Radeon RX 580 (RADV POLARIS10)": "AMD GCN",
@@ -44,6 +44,12 @@ def test_an_unknown_adapter_is_in_the_middle() -> None:
     for figure in ("free_local_bytes", "most_results", "busy_invocations", "register_bytes", "local_bytes"):
         values = [getattr(each, figure) for each in ARCHITECTURES]
         assert min(values) <= getattr(UNKNOWN, figure) <= max(values)
+
+
+def test_the_summary_is_that_of_the_device() -> None:
+    found = summary_of(Caps(device="AMD Radeon RX 6800 XT"))
+    assert found.startswith("AMD RDNA: subgroups of 32 or 64; per core and clock 128 multiply-adds, 2 times as many of float16")
+    assert summary_of(Caps(adapter_type="CPU", device="AMD Radeon RX 6800 XT")) == "a processor"
 
 
 def test_patterns_are_in_lower_case_as_names_are_compared() -> None:

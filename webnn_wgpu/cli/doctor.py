@@ -20,6 +20,7 @@ from webnn_wgpu.core.cache import cache_folder
 from webnn_wgpu.core.caps import DEFAULT_LIMITS
 from webnn_wgpu.core.data_types import DATA_TYPES
 from webnn_wgpu.core.settings import cache_enabled, forced_target, forced_variants
+from webnn_wgpu.costs.architectures import summary_of
 from webnn_wgpu.demos.sentence_encoder import SentenceEncoder
 from webnn_wgpu.kernels.templates import shader_root
 from webnn_wgpu.runtime import device as devices
@@ -62,6 +63,7 @@ class DeviceReport:
     features: dict[str, bool]
     limits: dict[str, int]
     subgroup_size: int
+    architecture: str
     native_data_types: list[str]
 
 
@@ -178,6 +180,7 @@ def _describe(device: devices.Device) -> DeviceReport:
         features={name: name in caps.features for name in devices.WANTED_FEATURES},
         limits={name: caps.limit(name) for name in DEFAULT_LIMITS},
         subgroup_size=caps.subgroup_size,
+        architecture=summary_of(caps),
         native_data_types=[name for name in DATA_TYPES if caps.has_native(name)],
     )
 
@@ -273,6 +276,7 @@ def _write(report: Report) -> None:
                 ("features", ", ".join(name for name, present in device.features.items() if present) or "none"),
                 ("not there", ", ".join(name for name, present in device.features.items() if not present) or "none"),
                 ("subgroup size", str(device.subgroup_size) if device.subgroup_size else "no subgroups"),
+                ("architecture", device.architecture),
                 ("native data types", ", ".join(device.native_data_types)),
             ],
         )

@@ -4,9 +4,13 @@ Figures are those of one core: a compute unit of AMD, a streaming multiprocessor
 GPU core of Apple and a shader processor of Qualcomm. Sources:
 
 * AMD: the architecture white papers and instruction set guides of Vega, RDNA 2 and RDNA 3, and the occupancy by Mesa's RADV
+* Apple, and a comparison of all: github.com/philipturner/metal-benchmarks, layout of a core
 * NVIDIA: CUDA C++ Programming Guide, tables of technical specifications and arithmetic throughput by compute capability
 * Intel: oneAPI GPU Optimization Guide, chapter on the Xe architecture, and Intel Processor Graphics Gen11 Architecture
-* assumed: all figures of Apple and Qualcomm, and `latency_subgroups` everywhere. No device has been measured.
+* assumed: all figures of Qualcomm, and `latency_subgroups` everywhere. No device has been measured.
+
+Kernels work for subgroups of any size, and compute in float32. Two of their workgroups fit any of these memories. So only the
+summary for people has `subgroup_sizes`, `half_rate`, `dot_rate` and `local_bytes`.
 """
 
 from __future__ import annotations
@@ -28,7 +32,7 @@ class Architecture:
         pattern: a regular expression that finds it in an adapter's vendor and device.
         subgroup_sizes: sizes that the driver may choose for a kernel.
         multiply_adds: float32 multiply-adds.
-        half_rate: float16 multiply-adds, relative to those of float32.
+        half_rate: float16 multiply-adds, relative to those of float32: the least of the architecture's devices.
         dot_rate: multiply-adds of 8-bit integers (`dot4I8Packed`), relative to those of float32. 1 without an instruction for
             them.
         register_bytes: bytes of the vector registers.
@@ -47,6 +51,16 @@ class Architecture:
     local_bytes: int
     local_rate_bytes: int
     latency_subgroups: int
+
+    @property
+    def summary(self) -> str:
+        """The figures for people."""
+        sizes = " or ".join(map(str, self.subgroup_sizes))
+        return (
+            f"{self.name}: subgroups of {sizes}; per core and clock {self.multiply_adds} multiply-adds,"
+            f" {self.half_rate:.3g} times as many of float16, {self.dot_rate:.3g} times as many of 8-bit integers;"
+            f" {self.register_bytes >> 10} KiB of registers and {self.local_bytes >> 10} KiB of workgroup memory per core"
+        )
 
     @property
     def busy_invocations(self) -> int:
@@ -88,8 +102,8 @@ ARCHITECTURES = (
         subgroup_sizes=(32, 64),
         multiply_adds=128,  # RDNA 3, two in one instruction. RDNA 1 and 2 make 64.
         half_rate=2,
-        dot_rate=4,
-        register_bytes=256 << 10,
+        dot_rate=4,  # from RDNA 2 on
+        register_bytes=256 << 10,  # 384 KiB in RDNA 3
         local_bytes=64 << 10,
         local_rate_bytes=128,
         latency_subgroups=12,
@@ -98,7 +112,7 @@ ARCHITECTURES = (
         name="NVIDIA Turing or later",
         pattern=r"(?=.*(?:nvidia|geforce)).*(?:\brtx\b|gtx 16\d\d|\bt4\b|\b[ahl]\d{1,3}\b|\bgb?\d{3}\b)",
         subgroup_sizes=(32,),
-        multiply_adds=128,
+        multiply_adds=128,  # Turing makes 64, and twice as many of float16.
         half_rate=1,
         dot_rate=4,
         register_bytes=256 << 10,
@@ -198,3 +212,14 @@ def architecture_of(caps: Caps) -> Architecture:
     """
     names = f"{caps.vendor} {caps.device}".lower()
     return next((known for known in ARCHITECTURES if re.search(known.pattern, names)), UNKNOWN)
+
+
+def summary_of(caps: Caps) -> str:
+    """Return what the costs take a device for, for people.
+
+    Example:
+        >>> from webnn_wgpu.core.caps import Caps
+        >>> summary_of(Caps(adapter_type="CPU"))
+        'a processor'
+    """
+    return "a processor" if caps.adapter_type == "CPU" else architecture_of(caps).summary

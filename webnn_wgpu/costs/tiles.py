@@ -20,8 +20,8 @@ class BlockTile:
 
     Example:
         >>> tile = BlockTile(rows=128, columns=128, own_rows=8, own_columns=8, step=8)
-        >>> tile.invocations, tile.local_bytes(4), str(tile)
-        (256, 16384, '128x128')
+        >>> tile.invocations, tile.local_bytes_per_multiply_add, str(tile)
+        (256, 1.0, '128x128')
     """
 
     rows: int
@@ -65,11 +65,6 @@ class BlockTile:
     def local_bytes_per_multiply_add(self) -> float:
         """Bytes of float32 that an invocation reads from workgroup memory for each of its multiply-adds."""
         return 4 * (self.own_rows + self.own_columns) / self.results
-
-    def local_bytes(self, element_bytes: int) -> int:
-        """Return the bytes of workgroup memory that two slices of both factors take, and float32 sums beside float16."""
-        sums = 2 * self.depth * self.columns * 4 if self.splits > 1 and element_bytes < 4 else 0
-        return 2 * self.depth * (self.rows + self.columns) * element_bytes + sums
 
     def __str__(self) -> str:
         return "x".join(map(str, self.sides))

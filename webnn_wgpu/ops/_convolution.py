@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError
-from ..costs import Choice, ConvolutionSize, ProductSize
+from ..costs import Choice, ConvolutionSize
 from ..kernels import select
 from ..kernels.element import QUAD, padded_bytes
 from ..kernels.packing import Chain, Columns, PanelTexture
@@ -19,6 +19,7 @@ from ..kernels.spec import Operand as KernelOperand
 from ..kernels.tiles import texture_uniforms, tile_uniforms
 from ._convolution_operands import FilterOrder, bias_of, element_bytes_of, filter_in, read_at, start_kernel
 from ._convolution_options import sizes_of
+from ._convolution_tile import WorkgroupTile
 from ._factors import Factor
 from ._large_convolution import (
     Images,
@@ -33,9 +34,9 @@ from ._large_convolution import (
     tile_work,
 )
 from ._partial_sums import PartialSums, most_parts, operands_fit
-from ._patches import TapRows, walk_uniforms
+from ._patches import Patches
 from ._phases import Phases, phases_of
-from ._product import FORCED, HIGHEST_TILE, most_rows, product_calls
+from ._product import FORCED, HIGHEST_TILE, product_calls
 from ._product import TEMPLATES as PRODUCTS
 from ._product_kernel import Addend, finish
 from ._winograd import TEMPLATES as WINOGRAD
@@ -151,28 +152,6 @@ def _pointwise_calls(low: Lowering, size: ConvolutionSize, calls: list[KernelCal
     return calls + [replace(call, reason=f"{reason}, {call.reason}") for call in products]
 
 
-def _runs_of_channels(size: ConvolutionSize) -> ConvolutionSize:
-    """Return the same convolution with one channel, if the channels under a row of taps are neighbors in an nhwc input.
-
-    The channels of an image's row then count as its pixels. Kernels that process the steps of the sum one by one then compute
-    one coordinate less for each step.
-    """
-    if size.transposed or size.groups > 1 or (size.dilations[1] > 1 and size.kernel[1] > 1):
-        return size
-
-    def widened(pair: tuple[int, int]) -> tuple[int, int]:
-        return pair[0], pair[1] * size.depth
-
-    return replace(
-        size,
-        depth=1,
-        input=widened(size.input),
-        kernel=widened(size.kernel),
-        strides=widened(size.strides),
-        padding=widened(size.padding),
-    )
-
-
 def _whole_bound(low: Lowering) -> bool:
     """Return whether the input fits a binding, so that kernels never see a part of it."""
     return padded_bytes(low.input().size_bytes) <= low.caps.limit("max-storage-buffer-binding-size")
@@ -207,11 +186,11 @@ def _product_calls(low: Lowering, size: ConvolutionSize, choice: Choice, output:
             source = low.channels_first
         into = None if last else sums[number % 2]
         for block in blocks_of_columns(own, element_bytes, low.caps):
-            whole = own.product == size.product and block == (0, size.columns)
-            rows = TapRows.of(own, nhwc=size.nhwc and source != low.channels_first) if choice.variant == "tiled" and whole else None
-            order = rows.filter_order if rows else "ghwio"
-            weights, packing = _part_of_filter(low, size, choice, part, block, order, calls)
-            kernel, *adds = _product_call(low, own, choice, source, weights, packing, block, addend, into, lowest, rows)
+            patches = Patches.of(own, nhwc=size.nhwc and source != low.channels_first)
+            if choice.variant == "tiled" and own.product == size.product and block == (0, size.columns):
+                patches = patches.of_rows() or patches
+            weights, packing = _part_of_filter(low, size, choice, part, block, patches.filter_order, calls)
+            kernel, *adds = _product_call(low, own, choice, source, weights, packing, block, addend, into, lowest, patches)
             if packing and not choice.tile:
                 tile, held = low.target.costs.products.tile_of(choice, size.product, texture=True), size.groups * size.taps
                 tiling = Tiling(tile=tile, size=size.product, depth=size.depth, held=held, convolution=True)
@@ -269,21 +248,19 @@ def _product_call(
     addend: Addend | None,
     into: Temp | None,
     lowest: bool,
-    rows_of_taps: TapRows | None,
+    patches: Patches,
 ) -> list[KernelCall]:
     """Return the calls that compute a block of output channels of each group, in the `lowest` tiles if need be.
 
-    There is one, or a second one that adds parts of the sums. `rows_of_taps` tells the kernel of tiles in workgroup memory to
-    take them for taps.
+    There is one, or a second one that adds parts of the sums.
     """
     first, end = block
     product, reason = replace(size.product, N=end - first), choice.reason
     M, N, K = product.M, product.N, product.K
     whole = N == size.columns
     own: dict[str, Hashable] = {}
-    walk: dict[str, int] = {}
+    found: WorkgroupTile | None = None
     partial: PartialSums | None = None
-    patches = size
     costs = low.target.costs.products
     if choice.variant == "implicit":
         lanes = low.caps.subgroup_size
@@ -294,17 +271,16 @@ def _product_call(
         one_row = packing is not None and packing.wraps(size.depth) == 1
         own |= {"rest": size.depth % QUAD, "short": size.depth < QUAD, "one_row": one_row}
     elif choice.variant == "tiled":
-        if size.depth % QUAD and size.nhwc and source != low.channels_first:
-            patches = _runs_of_channels(size)
-        most = most_parts(low, product) if whole else 1
-        own, walk, tile, partial = _workgroup_tile(low, size, patches, choice, product, most, rows_of_taps)
+        found = WorkgroupTile.of(low, size, patches.of_runs(), choice, product, most=most_parts(low, product) if whole else 1)
+        patches, tile, partial = found.patches, found.sides, found.partial
     else:
         rows = 1 if lowest else int(choice.tile[0]) if choice.tile else costs.plain_rows(product)
         tile = (8 * rows, 8 * QUAD)
         own = {"rows": rows}
-    kernel = start_kernel(low, size, source, weights, packing is not None, N % QUAD == 0, patches, rows_of_taps)
+    kernel = start_kernel(low, size, source, weights, packing is not None, N % QUAD == 0, patches)
     kernel.params |= own
-    kernel.uniforms(**walk)
+    if found:
+        found.declare(kernel)
     if choice.variant == "implicit":
         kernel.features.append("subgroup")
     tiles = tile_uniforms(replace(product, matrices=product.matrices * (partial.count if partial else 1)), *tile)
@@ -331,53 +307,6 @@ def _product_call(
     return [kernel.call(template, grid, reason, tile_work(kernel, size, tile[0], low.caps))]
 
 
-def _taps(steps: int, depth: int) -> str:
-    """Return how slices of `depth` steps of the sum follow from taps of so many steps: see `conv2d.tiled`."""
-    if steps % QUAD:
-        return "cut"
-    if steps % depth == 0:
-        return "even"
-    return "whole" if depth % steps == 0 else "own"
-
-
-def _workgroup_tile(
-    low: Lowering,
-    size: ConvolutionSize,
-    patches: ConvolutionSize,
-    choice: Choice,
-    product: ProductSize,
-    most: int,
-    rows_of_taps: TapRows | None = None,
-) -> tuple[dict[str, Hashable], dict[str, int], tuple[int, int], PartialSums | None]:
-    """Return what the kernel of tiles in workgroup memory needs to know.
-
-    These are its parameters, the uniforms by which it moves along the sum, the sides of its tiles, and the parts of its sums.
-
-    Args:
-        low: the node.
-        size: its sizes.
-        patches: the sizes by which the kernel finds input pixels.
-        choice: the variant, and the tile that it may name.
-        product: sizes of the product.
-        most: parts that the sums may have.
-        rows_of_taps: the rows of taps that count as taps, if they do.
-    """
-    output_bytes = max(DATA_TYPES[low.output().data_type].size_bytes, element_bytes_of(low))
-    rows = most_rows(lambda rows: Images(size).fit(element_bytes_of(low), output_bytes, rows, low.caps))
-    tile, count = low.target.costs.products.tile_and_parts(
-        choice, product, most_rows=rows, most_parts=most, patches=True
-    )
-    partial = PartialSums.of(product, tile, count)
-    found, steps = (rows_of_taps.size, rows_of_taps.depth) if rows_of_taps else (size, size.depth)
-    taps = _taps(steps, tile.depth)
-    depth, width = (patches.depth, patches.kernel[1]) if taps == "cut" else (0, 0)
-    params: dict[str, Hashable] = {"tile": tile, "parted": partial is not None, "phased": False, "taps": taps}
-    params |= {"rest": product.K % tile.depth > 0, "depth": depth, "width": width}
-    params["planes"] = rows_of_taps is not None and rows_of_taps.planes
-    walk = walk_uniforms(found, steps, tile.depth) if taps in ("whole", "own") else {}
-    return params, walk, (tile.rows, tile.columns), partial
-
-
 def _phases_fit(low: Lowering, phases: Phases) -> bool:
     """Return whether a binding holds each operand of a convolution in phases."""
     size = phases.product
@@ -392,11 +321,13 @@ def _phased_call(low: Lowering, phases: Phases, choice: Choice) -> KernelCall:
     source = low.value(0) if low.channels_first is None else low.channels_first
     weights = Packed(low.value(1), Chain(filter_order, phases.packing))
     whole = product.N % QUAD == 0
-    kernel = start_kernel(low, size, source, weights, False, whole)
-    params, walk, tile, _ = _workgroup_tile(low, size, size, choice, product, most=1)
-    kernel.params |= params | {"phased": True, "block": False, "form": "nhwc"}
-    tiles = tile_uniforms(product, *tile)
-    kernel.uniforms(M=product.M, N=product.N, K=product.K, **tiles, **walk, **phases.uniforms)
+    patches = Patches.of(size, nhwc=low.channels_first is None)
+    kernel = start_kernel(low, size, source, weights, False, whole, patches)
+    found = WorkgroupTile.of(low, size, patches, choice, product, most=1)
+    found.declare(kernel)
+    kernel.params |= {"phased": True, "block": False, "form": "nhwc"}
+    tiles = tile_uniforms(product, *found.sides)
+    kernel.uniforms(M=product.M, N=product.N, K=product.K, **tiles, **phases.uniforms)
     finish(kernel, low, whole, read_at(phases.size, "columns"), bias_of(low), row=size.channels)
     reason = f"{choice.reason}, {phases.count} phases of pixels with taps of their own"
     return kernel.call(_TEMPLATES["tiled"], grid_1d(tiles["tiles"], low.caps), reason)

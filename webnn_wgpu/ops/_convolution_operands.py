@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..core.data_types import DATA_TYPES
-from ..kernels.element import QUAD
 from ..kernels.packing import Permuted
 from ..kernels.spec import Binding, KernelCall, Packed, Temp
 from ..kernels.spec import Operand as KernelOperand
 from ._convolution_options import sizes_of
-from ._patches import TapRows, patch_uniforms
+from ._patches import Patches, patch_uniforms
 from ._product_kernel import Addend, ProductKernel, Read
 from ._shapes import strides_of
 from .strided import strided_call
@@ -98,15 +97,13 @@ def start_kernel(
     weights: KernelOperand,
     texture: bool,
     quad: bool,
-    patches: ConvolutionSize | None = None,
-    rows: TapRows | None = None,
+    patches: Patches | None = None,
 ) -> ProductKernel:
-    """Return a kernel that reads the input and the filter and knows where patches are: by `patches` or `rows`, if given."""
+    """Return a kernel that reads the input and the filter, and knows where the elements of patches are."""
     data_type, weights_type = (low.input(i).data_type for i in range(2))
     kernel = ProductKernel()
-    nhwc = size.nhwc and source != low.channels_first
-    # A quad of channels is contiguous, and all its channels are in one group.
-    kernel.bind(Binding(name="input", access="read", element=data_type, quad=bool(rows) or (nhwc and size.depth % QUAD == 0)), source)
+    patches = patches or Patches.of(size, nhwc=size.nhwc and source != low.channels_first)
+    kernel.bind(Binding(name="input", access="read", element=data_type, quad=patches.quads), source)
     kernel.bind(
         Binding(name="weights", access="texture")
         if texture
@@ -114,8 +111,5 @@ def start_kernel(
         weights,
     )
     kernel.params["transposed"] = size.transposed
-    if rows:
-        patch_uniforms(kernel, rows.size, nhwc=True, depth=rows.depth)
-    else:
-        patch_uniforms(kernel, patches or size, nhwc=nhwc)
+    patch_uniforms(kernel, patches)
     return kernel

@@ -1,4 +1,4 @@
-"""The uniforms by which the kernels of convolutions find their input pixels."""
+"""Where the kernels of convolutions find the elements of the patches under their taps."""
 
 from __future__ import annotations
 
@@ -14,75 +14,90 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TapRows:
-    """A convolution whose rows of taps count as one tap each: the elements under them are neighbors in the input.
-
-    Patches of an image often come without padding, with strides of whole quads and with few channels. A kernel then reads the
-    elements under a row of taps in quads, where it would otherwise read them one by one.
+class Patches:
+    """How a kernel finds the input pixels under taps. A step of the sum is a tap and one of its elements.
 
     Attributes:
-        size: the sizes by which the kernel finds the elements. Those of an nchw input are its planes: channels count as rows,
-            rows as columns, and the elements of a row as channels.
-        depth: elements under a row of taps.
-        planes: whether the input is nchw.
+        size: the sizes by which it finds them: those of the convolution, or of another one with the same patches.
+        nhwc: whether the elements under a tap are neighbors in the input.
+        depth: the elements under a tap: in most cases, those of the input channels of a group.
+        quads: whether it reads the input in quads of elements under a tap.
+        planes: whether the rows of an nchw input are its pixels: channels count as rows, and rows as columns.
     """
 
     size: ConvolutionSize
+    nhwc: bool
     depth: int
-    planes: bool
+    quads: bool
+    planes: bool = False
+
+    @classmethod
+    def of(cls, size: ConvolutionSize, *, nhwc: bool) -> Patches:
+        """Return the patches of a convolution, whose input has some layout."""
+        # A quad of channels is contiguous, and all its channels are in one group.
+        return cls(size=size, nhwc=nhwc, depth=size.depth, quads=nhwc and size.depth % QUAD == 0)
 
     @property
     def filter_order(self) -> str:
         """The filter's dimensions in the order of the steps, as `filter_in` names them."""
         return "gihwo" if self.planes else "ghwio"
 
-    @classmethod
-    def of(cls, size: ConvolutionSize, *, nhwc: bool) -> TapRows | None:
-        """Return the rows of taps of a convolution, or None if a kernel cannot read their elements in quads."""
+    def of_rows(self) -> Patches | None:
+        """Return the same patches with each row of taps as one tap, or None if these are not read in quads.
+
+        Patches of an image often come without padding, with strides of whole quads and with few channels. A kernel then reads
+        the elements under a row of taps in quads, where it would otherwise read them one by one.
+        """
+        size = self.size
         (height, width), (rows, columns) = size.input, size.kernel
-        channels = size.depth if nhwc else 1
+        channels = size.depth if self.nhwc else 1
         inside = size.padding[1] == 0 and (size.output[1] - 1) * size.strides[1] + columns <= width
         near = not size.transposed and size.groups == 1 and (size.dilations[1] == 1 or columns == 1)
         whole = all(n * channels % QUAD == 0 for n in (columns, size.strides[1], width))
-        if not (inside and near and whole) or channels % QUAD == 0:
+        if self.quads or not (inside and near and whole):
             return None
-        if nhwc:
-            return cls(size=replace(size, kernel=(rows, 1)), depth=columns * channels, planes=False)
-        planes = replace(
+        if self.nhwc:
+            return replace(self, size=replace(size, kernel=(rows, 1)), depth=columns * channels, quads=True)
+        kernel, dilations = (size.depth, rows), (1, size.dilations[0])
+        planes = replace(size, depth=width, input=(size.depth, height), kernel=kernel, dilations=dilations)
+        return Patches(size=planes, nhwc=True, depth=columns, quads=True, planes=True)
+
+    def of_runs(self) -> Patches:
+        """Return the same patches with the elements of an input row as pixels, if they are read one by one.
+
+        A kernel then computes one coordinate less for each step.
+        """
+        size = self.size
+        near = not size.transposed and size.groups == 1 and (size.dilations[1] == 1 or size.kernel[1] == 1)
+        if self.quads or not (self.nhwc and near):
+            return self
+
+        def widened(pair: tuple[int, int]) -> tuple[int, int]:
+            return pair[0], pair[1] * size.depth
+
+        runs = replace(
             size,
-            depth=width,
-            input=(size.depth, height),
-            kernel=(size.depth, rows),
-            dilations=(1, size.dilations[0]),
+            depth=1,
+            input=widened(size.input),
+            kernel=widened(size.kernel),
+            strides=widened(size.strides),
+            padding=widened(size.padding),
         )
-        return cls(size=planes, depth=columns, planes=True)
+        return replace(self, size=runs, depth=1)
+
+    def walk(self, steps: int) -> dict[str, int]:
+        """Return the uniforms by which a kernel moves so many steps on: elements of a tap, and taps to the right and down."""
+        down, right = divmod(steps // self.depth, self.size.kernel[1])
+        return {
+            "walk_channel": steps % self.depth,
+            "walk_right": right * self.size.dilations[1] % 2**32,
+            "walk_down": down * self.size.dilations[0] % 2**32,
+        }
 
 
-def walk_uniforms(size: ConvolutionSize, depth: int, steps: int) -> dict[str, int]:
-    """Return the uniforms by which a kernel moves so many steps of the sum on: channels, and taps to the right and down.
-
-    Args:
-        size: the sizes by which the kernel finds input pixels.
-        depth: steps of a tap.
-        steps: the number of steps to move on.
-    """
-    down, right = divmod(steps // depth, size.kernel[1])
-    return {
-        "walk_channel": steps % depth,
-        "walk_right": right * size.dilations[1] % 2**32,
-        "walk_down": down * size.dilations[0] % 2**32,
-    }
-
-
-def patch_uniforms(kernel: ProductKernel, size: ConvolutionSize, *, nhwc: bool, depth: int | None = None) -> None:
-    """Add the uniforms by which `shaders/lib/patches.wgsl.j2` finds input pixels, and the filter's sizes.
-
-    Args:
-        kernel: the kernel.
-        size: the sizes of the convolution.
-        nhwc: the layout of the input.
-        depth: steps of a tap, if not the input channels.
-    """
+def patch_uniforms(kernel: ProductKernel, patches: Patches) -> None:
+    """Add the uniforms by which `shaders/lib/patches.wgsl.j2` finds input pixels, and the filter's sizes."""
+    size, nhwc = patches.size, patches.nhwc
     (in_height, in_width), channels = size.input, size.groups * size.depth
     kernel.uniforms(
         pixels=math.prod(size.output),
@@ -103,6 +118,6 @@ def patch_uniforms(kernel: ProductKernel, size: ConvolutionSize, *, nhwc: bool, 
         # Where the first rows of taps are left out it may be negative.
         pad_y=size.padding[0] % 2**32,
         pad_x=size.padding[1] % 2**32,
-        depth=size.depth if depth is None else depth,
+        depth=patches.depth,
         channels=size.channels,
     )

@@ -11,7 +11,7 @@ from ..kernels.element import QUAD
 from ..kernels.packing import Chain, WinogradFilter
 from ..kernels.spec import Binding, KernelCall, KernelTemplate, Packed, Temp, grid_1d
 from ._factors import Factor
-from ._patches import patch_uniforms
+from ._patches import Patches, patch_uniforms
 from ._product import product_calls
 from ._product_kernel import Addend, ProductKernel, Read, finish
 
@@ -88,7 +88,7 @@ def _calls_of_part(
     kernel.bind(Binding(name="input", access="read", element=low.input().data_type, quad=quads), low.value(0))
     kernel.bind(Binding(name="output", access="write", element="float32", quad=True), transformed)
     # The patches are the pixels of a convolution with strides of 2.
-    patch_uniforms(kernel, replace(size, output=size.patches, strides=(2, 2)), nhwc=size.nhwc)
+    patch_uniforms(kernel, Patches.of(replace(size, output=size.patches, strides=(2, 2)), nhwc=size.nhwc))
     items = count * size.depth // QUAD
     kernel.uniforms(items=items, first=start)
     first = kernel.call(_INPUT, grid_1d(-(-items // 64), low.caps), reason)
