@@ -194,7 +194,7 @@ def test_sums_in_parts_change_no_number(device: Device, layout: str, kind: str, 
         check_op(device, "conv2d", inputs, case.attrs(layout), forced={"conv2d": "tiled"})
 
 
-@pytest.mark.parametrize("channels", [6, 8, 16, 36], ids=["taps cut", "taps whole", "taps even", "taps long"])
+@pytest.mark.parametrize("channels", [6, 8, 16, 36], ids=["taps cut", "taps whole", "taps even", "taps of their own"])
 @pytest.mark.parametrize("tile", BLOCK_TILES, ids=str)
 def test_every_tile_of_workgroups(device: Device, tile: BlockTile, channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
     in_tiles(monkeypatch, tile.sides)
@@ -204,6 +204,21 @@ def test_every_tile_of_workgroups(device: Device, tile: BlockTile, channels: int
     graph = op_graph("conv2d", inputs, case.attrs(layout))
     assert make_plan(graph, device.target, {"conv2d": "tiled"}).dispatches[-1].spec.param("tile") == tile
     check_op(device, "conv2d", inputs, case.attrs(layout), forced={"conv2d": "tiled"})
+
+
+@LAYOUT
+@pytest.mark.parametrize("constant", [False, True], ids=["dynamic", "constant"])
+def test_rows_of_taps_are_read_in_quads(device: Device, layout: str, constant: bool) -> None:
+    rng = np.random.default_rng(12)
+    rows = Case(2, 1, 3, 20, (9, 16), (3, 4), {"strides": (2, 4), "padding": (1, 1, 0, 0), "dilations": (2, 1)})
+    others = Case(2, 1, 3, 20, (9, 18), (3, 4), {"strides": (2, 4)})
+    for case, quads in ((rows, True), (others, False)):
+        inputs = case.operands(rng, "conv2d", layout)
+        graph = op_graph("conv2d", inputs, case.attrs(layout), constants={1} if constant else ())
+        spec = make_plan(graph, device.target, {"conv2d": "tiled"}).dispatches[-1].spec
+        assert spec.bindings[0].quad == quads
+        assert spec.param("planes") == (quads and layout == "nchw")
+        check_op(device, "conv2d", inputs, case.attrs(layout), constants={1} if constant else (), forced={"conv2d": "tiled"})
 
 
 def test_more_workgroups_than_one_dimension_holds(device: Device) -> None:

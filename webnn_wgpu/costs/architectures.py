@@ -215,7 +215,7 @@ def architecture_of(caps: Caps) -> Architecture:
 
 
 def summary_of(caps: Caps) -> str:
-    """Return what the costs take a device for, for people.
+    """Return the architecture that the costs take a device for, and its figures, for people.
 
     Example:
         >>> from webnn_wgpu.core.caps import Caps

@@ -1,4 +1,4 @@
-"""The tile that a workgroup computes of a convolution: what the kernel of tiles in workgroup memory needs to know of it."""
+"""The tile that a workgroup computes of a convolution, and how it declares the kernel of tiles in workgroup memory."""
 
 from __future__ import annotations
 
