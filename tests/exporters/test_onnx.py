@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import ml_dtypes
 import numpy as np
@@ -12,14 +13,20 @@ import pytest
 
 import webnn_wgpu as wn
 from examples.models import bert, mobilenet_v2, quantized
+from tests.conformance import sources
 from tests.formats.test_writing import NAMES
 from tests.kernels.operators import Call, calls
+from tests.optional import REPOSITORY
+from tests.rotation import share_of_today
 from tests.support import op_graph
 from webnn_wgpu.exporters.onnx import to_onnx
+from webnn_wgpu.testing import build_case
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from webnn_wgpu.testing import Case
 
 
 @pytest.fixture(scope="module")
@@ -51,11 +58,7 @@ def assert_close(results: list[Any], expected: Mapping[str, Any], rounding: int 
         )
 
 
-WITHOUT = frozenset({"x.bitcast"})
-"""Operators that ONNX does not have."""
-
-
-@pytest.mark.parametrize("call", [c for c in calls() if c.name not in WITHOUT], ids=str)
+@pytest.mark.parametrize("call", calls(), ids=str)
 def test_calls_of_all_operators(call: Call, reference: wn.MLContext) -> None:
     arrays = call.arrays()
     graph = reference._compile(op_graph(call.name, arrays, call.attrs, call.constants), None, (), "test")
@@ -65,12 +68,46 @@ def test_calls_of_all_operators(call: Call, reference: wn.MLContext) -> None:
     assert_close(run(to_onnx(graph), feeds), reference.compute(graph, feeds), rounding)
 
 
+WITHOUT_KERNEL = frozenset({"reduce_max", "reduce_min", "arg_max", "arg_min"})
+"""Operators of uint64 that ONNX has and onnxruntime does not."""
+
+SHARES = 50
+TODAY, _ = share_of_today(REPOSITORY, SHARES)
+CASES = [case for case in sources.all_cases() if crc32(f"{case.operator}: {case.name}".encode()) % SHARES == TODAY - 1]
+"""The share of the conformance cases that has its turn."""
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda c: f"{c.operator}: {c.name}")
+def test_conformance_cases_through_files_and_onnx(case: Case, tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    built = build_case(builder, case)
+    graph = builder.build(built.outputs)
+    expected = reference.compute(graph, built.feeds)
+    for name in ("g.webnn", "g.json"):
+        graph.save(tmp_path / name, weights="inline")
+        with wn.load(tmp_path / name, reference) as model:
+            results = model.run(built.feeds)
+        assert {n: a.tobytes() for n, a in results.items()} == {n: a.tobytes() for n, a in expected.items()}
+    model = to_onnx(graph)
+    if case.operator in WITHOUT_KERNEL and any(tensor.data_type == "uint64" for tensor in case.inputs.values()):
+        onnx.checker.check_model(model, full_check=True)
+        return
+    exported = dict(zip(expected, run(model, built.feeds), strict=True))
+    if case.operator == "sign":  # the Sign of ONNX is NaN for NaN, that of WebNN is 0
+        exported = {name: np.nan_to_num(array, nan=0.0) for name, array in exported.items()}
+    if case.mismatches(exported):
+        assert_close(list(exported.values()), expected)
+
+
 def test_what_onnx_does_not_have_is_refused_by_name(reference: wn.MLContext) -> None:
     builder = wn.MLGraphBuilder(reference)
     x = builder.input("x", {"dataType": "float32", "shape": [2]})
     graph = builder.build({"y": builder.ext.bitcast(x, "int32", label="bits")})
-    with pytest.raises(wn.NotSupportedError, match=r"\('bits'\): x.bitcast has no composition"):
-        to_onnx(graph)
+    assert to_onnx(graph).opset_import[0].version == 26
+    with pytest.raises(
+        wn.NotSupportedError, match=r"\('bits'\): x.bitcast needs a newer .* got opset 21; allowed: at least 26"
+    ):
+        to_onnx(graph, opset=21)
     builder = wn.MLGraphBuilder(reference)
     x = builder.input("x", {"dataType": "float32", "shape": [1, 1, 8, 8]})
     graph = builder.build({"y": builder.average_pool2d(x, window_dimensions=[2, 2], dilations=[2, 2], label="p")})
@@ -79,6 +116,25 @@ def test_what_onnx_does_not_have_is_refused_by_name(reference: wn.MLContext) -> 
         wn.NotSupportedError, match=r"\('p'\): averagePool2d needs a newer .* got opset 18; allowed: at least 19"
     ):
         to_onnx(graph, opset=18)
+
+
+@pytest.mark.parametrize("data_type", ["int64", "uint64"])
+def test_max_pools_of_types_that_onnx_pools_do_not_have(data_type: str, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": data_type, "shape": [1, 2, 7, 6]})
+    y = builder.max_pool2d(x, window_dimensions=[3, 2], padding=[1, 0, 2, 1], strides=[2, 1], dilations=[2, 1], layout="nchw")
+    last = builder.max_pool2d(x, window_dimensions=[2, 2], layout="nhwc")
+    graph = builder.build({"y": y, "last": last})
+    info = np.iinfo(data_type)
+    values = np.random.default_rng(0).integers(info.min, info.max, (1, 2, 7, 6), data_type, endpoint=True)
+    assert_close(run(to_onnx(graph), {"x": values}), reference.compute(graph, {"x": values}))
+
+
+def test_a_transpose_of_a_scalar(reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": []})
+    graph = builder.build({"y": builder.transpose(x)})
+    assert_close(run(to_onnx(graph), {"x": np.array(3, np.float32)}), {"y": np.array(3, np.float32)})
 
 
 @pytest.mark.parametrize("model", [mobilenet_v2, bert, quantized], ids=lambda m: m.__name__)

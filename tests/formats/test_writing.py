@@ -12,6 +12,9 @@ import pytest
 import webnn_wgpu as wn
 from tests.kernels.operators import Call, calls
 from tests.support import op_graph
+from webnn_wgpu.api.signatures import call_form, operator_names
+from webnn_wgpu.formats.document import LIST_OPERATORS
+from webnn_wgpu.formats.weights import opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,8 +48,10 @@ def check(graph: wn.MLGraph, folder: Path, context: wn.MLContext, **options: Any
         first = {path.name: path.read_bytes() for path in folder.iterdir()}
         loaded = wn.MLGraph.load(folder / name, context=context)
         assert content(loaded.source) == content(graph.source)
-        loaded.save(folder / name, **options)
-        assert {path.name: path.read_bytes() for path in folder.iterdir()} == first
+        loaded.save(folder / "g.webnn", **options)
+        loaded.save(folder / "g.json", **options)
+        again = {path.name: path.read_bytes() for path in folder.iterdir()}
+        assert {path: again[path] for path in first} == first
 
 
 @pytest.mark.parametrize("call", calls(), ids=str)
@@ -54,6 +59,11 @@ def test_calls_of_all_operators(call: Call, tmp_path: Path, reference: wn.MLCont
     source = op_graph(call.name, call.arrays(), call.attrs, call.constants)
     graph = reference._compile(source, None, (), "test")
     check(graph, tmp_path, reference, weights="inline", extensions="keep")
+
+
+def test_the_operators_that_return_lists_are_known() -> None:
+    standard = [name for name in operator_names() if not name.startswith("x.")]
+    assert {name for name in standard if call_form(name).returns.startswith("list")} == LIST_OPERATORS
 
 
 @pytest.mark.parametrize("weights", ["auto", "weights", "safetensors", "inline"])
@@ -81,6 +91,30 @@ def test_weights_in_files(weights: str, tmp_path: Path, reference: wn.MLContext)
     assert {path.name for path in tmp_path.iterdir()} == {"g.webnn", "g.json"} | beside[weights]
     assert "sum = add(" not in (tmp_path / "g.webnn").read_text()  # the output's name comes first
     assert 'label="sum"' in (tmp_path / "g.webnn").read_text()
+
+
+def test_constants_keep_their_names(tmp_path: Path, reference: wn.MLContext) -> None:
+    """Else files of two kinds with one file of weights would take each other's tensors."""
+    (tmp_path / "g.webnn").write_text(
+        """webnn_graph "g" v1 {
+          inputs { x: f32[2]; }
+          consts { b: f32[2] @bytes([0, 0, 0, 0, 0, 0, 128, 63]); a.x: f32[2] @bytes([0, 0, 128, 63, 0, 0, 0, 0]); }
+          nodes { h = sub(b, x); y = mul(h, a.x, label="b"); z = exp(y); }
+          outputs { z; }
+        }"""
+    )
+    feeds = {"x": np.float32([2, 4])}
+    expected = wn.load(tmp_path / "g.webnn", reference).run(feeds)["z"].tobytes()
+    for source, target in (("g.webnn", "g.json"), ("g.json", "h.webnn"), ("h.webnn", "h.onnx"), ("h.onnx", "g.webnn")):
+        wn.convert(tmp_path / source, tmp_path / target, **({} if target.endswith("onnx") else {"weights": "weights"}))
+        assert wn.load(tmp_path / target, reference).run(feeds)["z"].tobytes() == expected
+        if not target.endswith("onnx"):
+            tensors = opened(tmp_path / f"{target[0]}.weights").tensors
+            assert {key: tensor.data.tobytes() for key, tensor in tensors.items()} == {
+                "a.x": np.float32([1, 0]).tobytes(),
+                "b": np.float32([0, 1]).tobytes(),
+            }
+    assert wn.load(tmp_path / "g.json", reference).run(feeds)["z"].tobytes() == expected
 
 
 NAMES = [

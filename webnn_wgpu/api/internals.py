@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..core.data_types import Array
@@ -17,6 +17,7 @@ from .backend import Backend, Executable
 from .builder import MLGraphBuilder
 from .context import MLContext
 from .graph import MLGraph
+from .operand import MLOperand
 from .progress import Progress
 
 
@@ -79,6 +80,12 @@ def check_operators(graph: MLGraph, operator: str) -> None:
 def set_place(builder: MLGraphBuilder, place: str) -> None:
     """Set the place of the operators that a builder makes from now on, such as a line of a file."""
     builder._place = place
+
+
+def name_constant(operand: MLOperand, name: str) -> None:
+    """Set the name of a constant, which exporters write."""
+    values = operand.builder._values
+    values[operand.value] = replace(values[operand.value], name=name)
 
 
 def executable_of(graph: MLGraph) -> Executable:

@@ -9,7 +9,7 @@ from webnn_wgpu.api.activation import MLActivation
 from webnn_wgpu.api.builder import PASSES, MLGraphBuilder
 from webnn_wgpu.api.context import MLContext
 from webnn_wgpu.api.graph import MLGraph
-from webnn_wgpu.api.internals import check_operators
+from webnn_wgpu.api.internals import check_operators, name_constant
 from webnn_wgpu.api.operand import MLOperand
 from webnn_wgpu.api.signatures import call_form, operator_names
 from webnn_wgpu.core.errors import NotSupportedError
@@ -65,6 +65,7 @@ def standard(graph: MLGraph, context: MLContext, keep: Container[str] = (), comp
         type_ = source.type(value)
         descriptor = {"dataType": type_.data_type, "shape": list(type_.shape)}
         operands[value] = builder.constant(descriptor, array)
+        name_constant(operands[value], source.values[value].name)
     for node in source.nodes:
         given = [None if i is None else operands[i] for i in node.inputs]
         if needs_composition(node, keep, compose):

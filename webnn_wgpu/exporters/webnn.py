@@ -30,6 +30,7 @@ from webnn_wgpu.formats.document import (
     TensorDeclaration,
     WeightsKey,
 )
+from webnn_wgpu.formats.names import identifier
 from webnn_wgpu.formats.weights import MAGIC, MANIFEST_FORMATS, PACKED_MARK, SAFETENSORS_TYPES
 from webnn_wgpu.formats.writing import to_json, to_text
 
@@ -181,6 +182,9 @@ class _Exporter:
         for own, value in source.outputs.items():
             if value not in self.names and value not in source.constants and own not in self.taken:
                 self.name(value, own)
+        for value in source.constants:
+            if source.values[value].name:
+                self.name(value, identifier(source.values[value].name))
         for number, node in enumerate(source.nodes):
             first = node.outputs[0]
             if first not in self.names:
@@ -215,7 +219,8 @@ class _Exporter:
         )
 
     def constant(self, value: int, name: str) -> Constant:
-        self.name(value, name)
+        if value not in self.names:
+            self.name(value, name)
         return Constant(self.declaration(value), self.init(self.names[value], self.source.constants[value]))
 
     def init(self, name: str, array: Array) -> Init:

@@ -242,6 +242,9 @@ class Document:
     outputs: tuple[Output, ...] = field(default=())
 
 
+LIST_OPERATORS = frozenset({"gru", "lstm", "lstmCell", "split"})
+"""Operators that return a list, also of one result. The JSON form does not say it of a statement."""
+
 SHORT_TYPES: Mapping[str, str] = {
     "f32": "float32",
     "f16": "float16",

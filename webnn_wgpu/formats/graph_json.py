@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from ..core.errors import quoted
 from .document import (
+    LIST_OPERATORS,
     SHORT_TYPES,
     Constant,
     Document,
@@ -218,14 +219,15 @@ def _statement(value: Any, location: Location) -> Statement:
     results = [identity] if outputs is None else _list(outputs, location.at("outputs"))
     options = _object(node.get("options") or {}, location.at("options"))
     inputs = _list(node.get("inputs") or [], location.at("inputs"))
+    operator = _text(_required(node, "op", location), location.at("op"))
     return Statement(
-        operator=_text(_required(node, "op", location), location.at("op")),
+        operator=operator,
         arguments=tuple(
             OperandReference(_text(v, location.at("inputs").at(i)), location.at("inputs").at(i)) for i, v in enumerate(inputs)
         ),
         options={name: _value(v) for name, v in options.items()},
         results=tuple(_text(v, location.at("outputs").at(i)) for i, v in enumerate(results)),
-        bracketed=len(results) != 1,
+        bracketed=len(results) != 1 or operator in LIST_OPERATORS,
         location=location,
     )
 

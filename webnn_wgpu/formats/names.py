@@ -10,6 +10,13 @@ REMARK = re.compile(r'^#@name (\S+) (".*")$', re.MULTILINE)
 """A remark before the header: an identifier, and the name of the input or output that it stands for, as JSON."""
 
 
+def identifier(name: str) -> str:
+    """Return an identifier for a name. Other characters become underscores."""
+    plain = re.sub(r"[^A-Za-z0-9_./$]", "_", name) or "_"
+    plain = plain[0] + plain[1:].replace("$", "_")
+    return plain if IDENTIFIER.fullmatch(plain) else f"_{plain}"
+
+
 class Identifiers:
     """Makes identifiers of names, each another one."""
 
@@ -23,10 +30,7 @@ class Identifiers:
         >>> [names.of(n) for n in ("x:0", "x:0", "1st", "a.b/c", "")]
         ['x_0', 'x_0_2', '_1st', 'a.b/c', '_']
         """
-        plain = re.sub(r"[^A-Za-z0-9_./$]", "_", name) or "_"
-        plain = plain[0] + plain[1:].replace("$", "_")
-        if not IDENTIFIER.fullmatch(plain):
-            plain = f"_{plain}"
+        plain = identifier(name)
         found, number = plain, 1
         while found in self._taken:
             number += 1

@@ -46,11 +46,13 @@ class Value:
         id: number, unique within the graph and its rewritten forms.
         type: data type and shape, as the specification sees it.
         origins: operators of the source graph that this value stands for.
+        name: the name of a constant in the file that it comes from; "" without one.
     """
 
     id: int
     type: TensorType
     origins: tuple[Origin, ...] = ()
+    name: str = field(default="", compare=False, repr=False)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -15,6 +15,9 @@ from webnn_wgpu.core.errors import NotSupportedError
 Array: TypeAlias = NDArray[Any]
 Shape: TypeAlias = tuple[int, ...]
 
+BITCAST_OPSET = 26
+"""The version of the operator set that added BitCast."""
+
 ELEMENT_TYPES: Mapping[str, int] = {
     "float32": onnx.TensorProto.FLOAT,
     "float16": onnx.TensorProto.FLOAT16,

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from .call import ELEMENT_TYPES, WRITERS, OnnxCall, OnnxValue, writes
+from .call import BITCAST_OPSET, ELEMENT_TYPES, WRITERS, OnnxCall, OnnxValue, writes
 
 UNARY = {
     "abs": "Abs",
@@ -167,6 +167,12 @@ def _round_float8(call: OnnxCall) -> OnnxValue:
     operand, kind = call.given[0], f"float8_{call.attrs['format']}"
     rounded = call.node("Cast", operand, data_type=kind, to=ELEMENT_TYPES[kind], saturate=int(call.attrs["saturate"]))
     return call.cast(rounded, operand.data_type)
+
+
+@writes("x.bitcast")
+def _bitcast(call: OnnxCall) -> OnnxValue:
+    call.need(BITCAST_OPSET, "BitCast")
+    return call.node("BitCast", call.given[0], data_type=call.data_type, to=ELEMENT_TYPES[call.data_type])
 
 
 @writes("clamp")

@@ -19,13 +19,13 @@ from webnn_wgpu.core.errors import NotSupportedError
 from ..files import replace_files
 from ..standard import standard
 from . import elementwise, movement, quantization, recurrent, rows, windows
-from .call import ELEMENT_TYPES, WRITERS, Array, OnnxCall, OnnxValue, Shape
+from .call import BITCAST_OPSET, ELEMENT_TYPES, WRITERS, Array, OnnxCall, OnnxValue, Shape
 from .dynamic import with_dynamic
 
 LOW, HIGH = 18, 21
-"""Versions of the operator set: the lower one is taken if it is enough."""
+"""Versions of the operator set: the lower one is taken if it is enough. Only bit casts need a higher one."""
 
-IR_VERSIONS = ((23, 11), (21, 10), (19, 9), (0, 8))
+IR_VERSIONS = ((25, 13), (24, 12), (23, 11), (21, 10), (19, 9), (0, 8))
 """Least version of the operator set, and version of the file format that goes with it."""
 
 INLINE_LIMIT = 1 << 30
@@ -45,7 +45,7 @@ def to_onnx(graph: MLGraph, *, opset: int | None = None) -> onnx.ModelProto:
 
     Args:
         graph: the graph.
-        opset: the version of ONNX's operator set; by default the lower one of 18 and 21 that has all operators.
+        opset: the version of ONNX's operator set; by default the lowest one of 18, 21 and 26 that has all operators.
 
     Returns:
         The model, with all constants in it.
@@ -128,7 +128,9 @@ def _moved_out(model: onnx.ModelProto, name: str) -> list[bytes]:
 
 
 def needed_opset(source: Graph) -> int:
-    """Return the lower of two versions of the operator set that has everything that a graph needs."""
+    """Return the lowest of three versions of the operator set that has everything that a graph needs."""
+    if any(node.op == "x.bitcast" for node in source.nodes):
+        return BITCAST_OPSET
     for node in source.nodes:
         types = tuple(source.type(v).data_type for v in (*node.operands, *node.outputs))
         if any(t.endswith("int4") for t in types) or node.op in ("x.grid_sample", "x.round_float8"):
@@ -172,7 +174,7 @@ class _Model:
         for name, number in source.inputs.items():
             self.value(number, name)
         for i, (number, array) in enumerate(source.constants.items()):
-            found = self.value(number, self.new_name(f"constant_{i}"), array)
+            found = self.value(number, self.new_name(source.values[number].name or f"constant_{i}"), array)
             self.constants[found.name] = array
         ends: dict[int, str] = {}
         for name, number in self.outputs.items():

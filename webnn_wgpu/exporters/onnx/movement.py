@@ -22,7 +22,7 @@ def _expand(call: OnnxCall) -> OnnxValue:
 
 @writes("transpose")
 def _transpose(call: OnnxCall) -> OnnxValue:
-    return call.node("Transpose", call.given[0], shape=call.shape, perm=list(call.attrs["permutation"]))
+    return call.node("Transpose", call.given[0], shape=call.shape, perm=list(call.attrs["permutation"]) or None)
 
 
 @writes("slice")

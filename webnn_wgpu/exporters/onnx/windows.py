@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .call import OnnxCall, OnnxValue, writes
 
 TO_CHANNELS_FIRST, TO_CHANNELS_LAST = (0, 3, 1, 2), (0, 2, 3, 1)
@@ -68,6 +70,31 @@ EXACT_POOLS = {"int32": "float64", "uint32": "float64"}
 """Types without a kernel in onnxruntime, and a type that has one and holds all their values."""
 
 
+COMPOSED_POOLS = ("int64", "uint64")
+"""Types that ONNX's MaxPool does not have."""
+
+
+def _largest(call: OnnxCall, operand: OnnxValue, shape: tuple[int, ...], padding: Sequence[int]) -> OnnxValue:
+    """Return a max pool as the maximum of slices, one for each position in the window."""
+    attrs = call.attrs
+    sides, strides, dilations = (tuple(attrs[n]) for n in ("window_dimensions", "strides", "dilations"))
+    top, bottom, left, right = padding
+    if any(padding):
+        lowest = call.scalar(np.iinfo(operand.data_type).min, operand, "lowest")
+        padded = (*operand.shape[:2], operand.shape[2] + top + bottom, operand.shape[3] + left + right)
+        amounts = call.ints([0, 0, top, left, 0, 0, bottom, right], "pads")
+        operand = call.node("Pad", operand, amounts, lowest, shape=padded, mode="constant")
+    axes, steps = call.ints((2, 3), "axes"), call.ints(strides, "steps")
+    parts: list[OnnxValue] = []
+    for position in np.ndindex(*sides):
+        starts = [n * d for n, d in zip(position, dilations, strict=True)]
+        ends = [start + (n - 1) * step + 1 for start, n, step in zip(starts, shape[2:], strides, strict=True)]
+        parts.append(
+            call.node("Slice", operand, call.ints(starts, "starts"), call.ints(ends, "ends"), axes, steps, shape=shape)
+        )
+    return call.node("Max", *parts, shape=shape)
+
+
 @writes(*POOLS)
 def _pool(call: OnnxCall) -> OnnxValue:
     operand, attrs = call.given[0], call.attrs
@@ -79,6 +106,9 @@ def _pool(call: OnnxCall) -> OnnxValue:
     for i in range(2):
         reach = (shape[2 + i] - 1) * attrs["strides"][i] + (attrs["window_dimensions"][i] - 1) * dilations[i] + 1
         padding[2 * i + 1] = max(padding[2 * i + 1], reach - operand.shape[2 + i] - padding[2 * i])
+    if operand.data_type in COMPOSED_POOLS:
+        found = _largest(call, operand, shape, padding)
+        return call.transpose(found, TO_CHANNELS_LAST) if last else found
     if call.operator == "averagePool2d" and dilations != [1, 1]:
         call.need(19, "dilations of average pools")
     kind = EXACT_POOLS.get(operand.data_type, operand.data_type)

@@ -16,6 +16,7 @@ import numpy as np
 import onnx_ir
 
 from webnn_wgpu import MLContext, MLGraphBuilder, MLOperand, MLTypeError, NotSupportedError
+from webnn_wgpu.api.internals import name_constant
 from webnn_wgpu.api.progress import READING, Progress
 
 from ..description import Placed
@@ -260,7 +261,7 @@ class StageLowering:
         """Return the tensor of a value."""
         value = self.resolve(value)
         if value not in self._tensors:
-            self._tensors[value] = OnnxTensor.known(self.module.initializer(value))
+            self._tensors[value] = OnnxTensor.known(self.module.initializer(value), value.name or "")
         return self._tensors[value]
 
     def found(self, value: onnx_ir.Value) -> OnnxTensor | None:
@@ -391,7 +392,7 @@ class StageLowering:
             if not tensor.size:
                 raise OnHost("an input has no elements")
             if tensor.array is not None:
-                tensor.operand = self.constant(encode(tensor.array))
+                tensor.operand = self.constant(encode(tensor.array), tensor.name)
             else:
                 assert tensor.feed is not None
                 name = tensor.feed.name or f"input_{len(self.result.inputs)}"
@@ -402,14 +403,15 @@ class StageLowering:
                 self._leaves.add(tensor.operand)
         return tensor.operand
 
-    def constant(self, array: Array) -> MLOperand:
-        """Return a constant operand, one for each array."""
+    def constant(self, array: Array, name: str = "") -> MLOperand:
+        """Return a constant operand, one for each array. The name is that of an initializer."""
         if id(array) not in self._constants:
             if not array.size:
                 raise OnHost("an input has no elements")
             fixed = np.ascontiguousarray(array).reshape(array.shape)
             fixed.flags.writeable = False
             operand = self.builder.constant(fixed)
+            name_constant(operand, name)
             self._leaves.add(operand)
             self._constants[id(array)] = (array, operand)
         return self._constants[id(array)][1]

@@ -26,6 +26,7 @@ class OnnxTensor:
         array: the elements, if they are known without a run.
         operand: its operand on the device, after the first request of an operator.
         feed: the value that the graph receives at run time, if the tensor is a graph input.
+        name: the name of an initializer; "" of other tensors.
     """
 
     shape: Shape
@@ -33,11 +34,12 @@ class OnnxTensor:
     array: Array | None = None
     operand: MLOperand | None = None
     feed: onnx_ir.Value | None = None
+    name: str = ""
 
     @classmethod
-    def known(cls, array: Array) -> OnnxTensor:
+    def known(cls, array: Array, name: str = "") -> OnnxTensor:
         """Return the tensor of an array."""
-        return cls(shape=array.shape, dtype=array.dtype, array=array)
+        return cls(shape=array.shape, dtype=array.dtype, array=array, name=name)
 
     @property
     def rank(self) -> int:

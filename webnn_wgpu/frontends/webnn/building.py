@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 from webnn_wgpu import MLContext, MLGraph, MLGraphBuilder, MLOperand, NotSupportedError, WebNNError
-from webnn_wgpu.api.internals import set_place
+from webnn_wgpu.api.internals import name_constant, set_place
 from webnn_wgpu.api.signatures import CallForm, camel, find, nearest, operator_names
 from webnn_wgpu.formats.document import (
     SHORT_TYPES,
@@ -162,9 +162,11 @@ class _Building:
             array = array.astype(data_type)
             descriptor["dataType"] = data_type
         try:
-            return self.builder.constant(descriptor, array)
+            operand = self.builder.constant(descriptor, array)
         except WebNNError as error:
             raise _at(declaration.location, error) from error
+        name_constant(operand, declaration.name)
+        return operand
 
     def operand(self, reference: OperandReference) -> MLOperand:
         """Return the operand of a name. A constant is made when it is first used."""
