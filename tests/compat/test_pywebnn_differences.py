@@ -55,6 +55,33 @@ def test_data_types_are_not_converted(context: webnn.MLContext) -> None:
     assert builder.constant(5).data_type == "float32"
 
 
+def test_the_module_pywebnn_has_the_rules_of_pywebnn() -> None:
+    import webnn_wgpu.pywebnn as rules
+
+    with rules.ML().create_context(backend="reference") as context:
+        builder = context.create_graph_builder()
+        x, other = (builder.input(name, [2, 3], "float32") for name in ("x", "other"))
+        scale, point = builder.constant(np.array(0.5, np.float32)), builder.constant(np.array(0, np.int8))
+        results = {
+            "largest": builder.arg_max(x, axis=0),
+            "least": builder.arg_min(x, axis=1, output_data_type="int32"),
+            "both": builder.logical_and(x, other),
+            "not": builder.logical_not(x),
+            "quantized": builder.dequantize_linear(builder.quantize_linear(x, scale, point), scale, point),
+        }
+        feeds = {"x": X, "other": np.float32([[0, 1, 1], [1, 0, 1]])}
+        computed = context.compute(builder.build(results), feeds)
+        assert computed["largest"].dtype == np.int64
+        assert computed["least"].dtype == np.int32
+        assert computed["both"].tolist() == [[0, 1, 0], [1, 0, 1]]
+        assert computed["not"].tolist() == [[0, 0, 1], [0, 0, 0]]
+        np.testing.assert_array_equal(computed["quantized"], X)
+        graph = builder.build({"y": builder.relu(x)})  # a second graph
+        assert context.compute(graph, {"x": X})["y"].min() == 0
+        assert rules.MLGraph is webnn.MLGraph
+        assert rules.MLGraphBuilder(context).constant([0.0]).shape == [1]
+
+
 def test_names_and_outputs(context: webnn.MLContext) -> None:
     builder = context.create_graph_builder()
     x = builder.input("x", [2], "float32")

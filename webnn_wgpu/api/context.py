@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
@@ -59,6 +59,9 @@ class MLContext(Tensors, Interop, Textures, Recovery):
 
     Spec: https://www.w3.org/TR/webnn/#api-mlcontext
     """
+
+    _builder_type: Callable[[MLContext], MLGraphBuilder] | None = None
+    """What makes the context's builders, if not `MLGraphBuilder`."""
 
     # what it is ---------------------------------------------------------------------------------------------------
 
@@ -237,6 +240,8 @@ class MLContext(Tensors, Interop, Textures, Recovery):
         """
         from .builder import MLGraphBuilder
 
+        if self._builder_type is not None:
+            return self._builder_type(self)
         return MLGraphBuilder(self, profile=profile)
 
     # arrays in, arrays out ----------------------------------------------------------------------------------------
