@@ -136,7 +136,7 @@ def test_export_refuses(options: tuple[str, ...], exit_code: int, says: str, gra
 
 
 def test_convert_for_pywebnn(graph: Path) -> None:
-    assert "c=2" in call("convert", graph, "-", "--to", "webnn", "--operand-options", "indices").stdout
+    assert "c=1" in call("convert", graph, "-", "--to", "webnn", "--operand-options", "indices").stdout
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ import webnn_wgpu as wn
 from tests.kernels.operators import Call, calls
 from tests.support import op_graph
 from webnn_wgpu.api.signatures import call_form, operator_names
+from webnn_wgpu.exporters.weights import move_constants
 from webnn_wgpu.formats.document import LIST_OPERATORS
+from webnn_wgpu.formats.reading import ConstantArrays, read
 from webnn_wgpu.formats.weights import opened
 
 if TYPE_CHECKING:
@@ -115,6 +117,39 @@ def test_constants_keep_their_names(tmp_path: Path, reference: wn.MLContext) -> 
                 "b": np.float32([0, 1]).tobytes(),
             }
     assert wn.load(tmp_path / "g.json", reference).run(feeds)["z"].tobytes() == expected
+
+
+DIALECT = """#@name x_0 "x:0"
+#@name y "the sum"
+webnn_graph "g" v1 {
+  inputs { x_0: f32[2, 3]; }
+  consts { w: f32[3, 3] @scalar(0.5); b: f32[3] @bytes([0, 0, 0, 0, 0, 0, 128, 63, 0, 0, 0, 64]); }
+  nodes {
+    g = gemm(x_0, w, c="b", alpha=2);
+    other = g;
+    s = softmax(other, 1);
+    c = concat([s, g], axis=1);
+    [l] = split(c, splits=1, axis=1);
+    q = cast(l, to=f32);
+    x_0 = reshape(q, [6, 2]);
+    y = reduceSum(x_0, axes=[1]);
+  }
+  outputs { y; }
+}
+"""
+"""Arguments by position, another name of an operand, operands as strings, remarks, and a name that is assigned anew."""
+
+
+@pytest.mark.parametrize("kind", ["webnn", "json"])
+def test_constants_of_other_writers_are_moved(kind: str, tmp_path: Path, reference: wn.MLContext) -> None:
+    (tmp_path / "source.webnn").write_text(DIALECT)
+    feeds = {"x:0": np.float32([[1, 2, 3], [-4, 5, -6]])}
+    expected = wn.load(tmp_path / "source.webnn", reference).run(feeds)["the sum"]
+    for place, least, source in (("weights", 0, "source.webnn"), ("inline", 0, f"weights.{kind}")):
+        document = read(tmp_path / source)
+        move_constants(document, ConstantArrays(document), tmp_path / f"{place}.{kind}", place, least)
+        result = wn.load(tmp_path / f"{place}.{kind}", reference).run(feeds)["the sum"]
+        np.testing.assert_array_equal(result, expected)
 
 
 NAMES = [

@@ -21,6 +21,7 @@ from webnn_wgpu.formats.weights import StoredTensor
 from webnn_wgpu.formats.writing import to_json, to_text
 
 from .files import replace_files
+from .references import with_references
 from .webnn import Array, blob_of, safetensors_of, weights_files
 
 Place: TypeAlias = Literal["weights", "safetensors", "inline"]
@@ -42,6 +43,7 @@ def move_constants(document: Document, arrays: ConstantArrays, target: Path, pla
     suffix = target.suffix.lower()
     if suffix not in (".webnn", ".json"):
         raise NotSupportedError("unknown kind of file", operator="weights", got=repr(suffix), allowed=".json, .webnn")
+    document = with_references(document)
     moved: dict[str, Array] = {}
     constants = list(document.constants)
     for i, constant in enumerate(constants):
