@@ -138,6 +138,11 @@ def test_blobs_of_weights_are_read_by_their_manifest(tmp_path: Path, reference: 
         (graph("y = relu(x);", outputs=""), "expected|grammar|no outputs"),
         (graph("y = add(x, c);", consts="c: i8[] @scalar(300);"), "out of the range of int8"),
         (graph("y = add(x, c);", consts="c: f32[2] @bytes([1, 2]);"), "wrong number of bytes; got 2 bytes; allowed: 8 bytes"),
+        (graph("y = add(x, c);", consts="c: u8[2] @bytes([1 2]);"), r"g.webnn:1:\d+: the numbers of @bytes must be separated"),
+        (graph("y = add(x, c);", consts="c: u8[2] @bytes([1,, 2]);"), "the numbers of @bytes must be separated"),
+        (graph("y = add(x, c);", consts="c: u8[2] @bytes([, 1, 2]);"), "the numbers of @bytes must be separated"),
+        (graph("y = add(x, c);", consts="c: u8[2] @bytes([1, 0256]);"), "an item of @bytes is no byte; got '256'"),
+        (graph("y = add(x, c);", consts=f"c: u8[2] @bytes([1, {'9' * 9999}]);"), "an item of @bytes is no byte"),
         (graph("y = concat(x, axis=7);"), r"g.webnn:1:\d+: concat\('y'\): axis must be < rank"),
         (graph("y = gemm(x, x, x, c=y2);"), "no operand 'y2'"),
         (graph('y = conv2d(x, x, bias=x, autoPad="full");'), "unknown autoPad"),
@@ -202,6 +207,11 @@ def test_arguments_of_run_are_checked(tmp_path: Path, reference: wn.MLContext) -
         model.run({"x": x}, ["z"])
     with pytest.raises(wn.NotSupportedError, match="for ONNX models"):
         wn.load(tmp_path / "g.webnn", reference, kv_cache=4)
+
+
+def test_bytes_may_have_leading_zeros_and_remarks(tmp_path: Path, reference: wn.MLContext) -> None:
+    text = graph("y = add(x, c);", inputs="x: u8[3];", consts="c: u8[3] @bytes([007, # seven\n 0, 0255,]);")
+    assert loaded(tmp_path, text, reference).run({"x": np.uint8([1, 1, 0])})["y"].tolist() == [8, 1, 255]
 
 
 def test_a_large_text_takes_no_time_for_each_of_its_bytes(tmp_path: Path, reference: wn.MLContext) -> None:

@@ -61,7 +61,7 @@ class PywebnnML(ML):
     if not TYPE_CHECKING:  # type checkers see the signature of `ML`
 
         def create_context(self, *args: Any, **options: Any) -> MLContext:
-            """Return a context; the arguments are those of `ML.create_context`."""
+            """Return a context. The arguments are those of `ML.create_context`."""
             context = super().create_context(*args, **options)
             context._builder_type = PywebnnBuilder
             return context

@@ -25,7 +25,7 @@ class Composing:
     Attributes:
         builder: the builder of the graph.
         operator: the operator.
-        operands: its operands; None for absent ones.
+        operands: its operands, None for absent ones.
         attrs: its canonical attributes.
         label: its label, which all operators of the composition get.
         arrays: the arrays of operands that are constants.
@@ -87,7 +87,7 @@ ARCTANGENT = (
     -0.0161657367,
     0.0028662257,
 )
-"""Coefficients of the odd powers for arguments up to 1; errors are below 2e-8 (Abramowitz and Stegun, 4.4.49)."""
+"""Coefficients of the odd powers for arguments up to 1, with errors below 2e-8 (Abramowitz and Stegun, 4.4.49)."""
 
 
 def _arctangent(c: Composing, x: MLOperand) -> MLOperand:
@@ -211,7 +211,7 @@ def _cumulative_product(c: Composing) -> list[MLOperand]:
 
 
 def _moved(c: Composing, x: MLOperand, axis: int, step: int) -> MLOperand:
-    """Return elements moved towards the end, with ones before them."""
+    """Return elements moved toward the end, with ones before them."""
     b, shape = c.builder, list(x.shape)
     ones = b.expand(c.number(1, x), [min(step, n) if i == axis else n for i, n in enumerate(shape)])
     if step >= shape[axis]:

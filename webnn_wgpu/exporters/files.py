@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def replace_files(files: Mapping[Path, bytes | Sequence[bytes]]) -> list[Path]:
-    """Write files under temporary names, then rename them, so that each is whole or not there; return their paths."""
+    """Write files under temporary names, rename them, so that each is whole or not there, and return their paths."""
     for file, content in files.items():
         with tempfile.NamedTemporaryFile(dir=file.parent, prefix=f".{file.name[:100]}.", delete=False) as made:
             try:

@@ -101,7 +101,7 @@ def _places(ranks: list[int], lines: list[tuple[int, int]]) -> list[tuple[float,
 
 
 def _operand(source: Graph, value: int) -> list[str]:
-    """Return what the page tells of an operand: its type, and of a constant its range."""
+    """Return the description of an operand: its type, and of a constant its range."""
     type_ = str(source.type(value))
     array = source.constants.get(value)
     if array is None:

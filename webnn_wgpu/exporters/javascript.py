@@ -67,7 +67,7 @@ def to_javascript(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Arra
 
     Args:
         graph: the graph. Extension operators are composed of WebNN's operators.
-        weights: "inline" to put all constants in the module; or a mapping that receives the constants above 1 KiB by key,
+        weights: "inline" to put all constants in the module, or a mapping that receives the constants above 1 KiB by key,
             for a caller that writes `.weights` and manifest.
 
     Raises:

@@ -42,7 +42,7 @@ def to_python(graph: MLGraph, *, weights: Literal["inline"] | dict[str, Array] =
 
     Args:
         graph: the graph.
-        weights: "inline" to put all constants in the program; or a mapping that receives the constants above 1 KiB by key,
+        weights: "inline" to put all constants in the program, or a mapping that receives the constants above 1 KiB by key,
             for a caller that writes them.
         file: name of the safetensors file beside the program that has those constants.
 

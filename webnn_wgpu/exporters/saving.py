@@ -55,11 +55,11 @@ def save(
     Args:
         graph: the graph.
         path: the file.
-        kind: the kind of file, one of `KINDS`; by default the suffix tells it.
-        dynamic: names of dynamic dimensions with their largest sizes, for which `graph` is made; for `.webnn`, `.json` and
+        kind: the kind of file, one of `KINDS`. By default the suffix tells it.
+        dynamic: names of dynamic dimensions with their largest sizes, for which `graph` is made. Only for `.webnn`, `.json` and
             `.onnx` files.
         graph_of_sizes: returns the graph for other sizes of these dimensions.
-        options: those of the kind of file; see `MLGraph.save`. Those of their default value, None, are passed over.
+        options: those of the kind of file, as for `MLGraph.save`. Those of their default value, None, are passed over.
 
     Returns:
         The files that were written.

@@ -69,13 +69,13 @@ def write(
     Args:
         graph: the graph.
         path: the file.
-        weights: where constants are written. "auto": those above 1 KiB to `NAME.weights` and `NAME.manifest.json`; "weights":
-            all but those of equal elements; "safetensors": these to `NAME.safetensors`; "inline": all in the file itself.
+        weights: where constants are written. "auto": those above 1 KiB to `NAME.weights` and `NAME.manifest.json`. "weights":
+            all but those of equal elements. "safetensors": these to `NAME.safetensors`. "inline": all in the file itself.
         quantized: the file's remark that the graph is quantized.
-        extensions: what becomes of operators that WebNN does not have. "standard": they are composed of WebNN's operators,
-            or refused; "keep": they are written as `x.NAME`, which only this package reads; "error": they are refused.
+        extensions: the treatment of operators that WebNN does not have. "standard": they are composed of WebNN's operators,
+            or refused. "keep": they are written as `x.NAME`, which only this package reads. "error": they are refused.
         operand_options: "names", or "indices" to write operands in options as their numbers, for pywebnn 0.5.
-        name: name of the graph; by default that of the file.
+        name: name of the graph. By default that of the file.
         json_form: whether to write the JSON form, not the text.
         dynamic: names of dynamic dimensions with their largest sizes, for which `graph` is made.
         graph_of_sizes: returns the graph for other sizes of these dimensions.

@@ -94,5 +94,5 @@ def _mismatch(declaration: TensorDeclaration, shape: tuple[int, ...], tensor: St
 
 
 def to_bytes(array: Array) -> bytes:
-    """Return an array's elements in row-major order, little-endian; of 4 bits two in a byte."""
+    """Return an array's elements in row-major order, little-endian, with two elements of 4 bits in a byte."""
     return tensor_bytes(np.ascontiguousarray(array)).tobytes()

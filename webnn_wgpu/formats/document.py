@@ -41,7 +41,7 @@ LONGEST_RULE = 400
 
 
 class FileError(MLTypeError, OSError):
-    """A graph file that is wrong. It is an OSError too, which is what pywebnn raises.
+    """A graph file that is wrong. It is an OSError too, as in pywebnn.
 
     Attributes:
         location: the place of the fault.
@@ -83,7 +83,7 @@ class DynamicDimension:
     """A dimension whose size is known when the graph is built.
 
     Attributes:
-        name: its name; equal names have equal sizes.
+        name: its name. Equal names have equal sizes.
         max_size: the largest allowed size.
     """
 
@@ -118,7 +118,7 @@ class TensorDeclaration:
     Attributes:
         name: its name.
         data_type: WebNN's name of the data type.
-        shape: its dimensions; only inputs have dynamic ones.
+        shape: its dimensions. Only inputs have dynamic ones.
         location: the place of the declaration.
         binding: name of an input for users, if it is not the operand's.
     """
@@ -141,7 +141,7 @@ class WeightsKey:
 
     Attributes:
         key: the key.
-        explicit: whether the file names it; else it is the constant's own name.
+        explicit: whether the file names it. Otherwise it is the constant's own name.
     """
 
     key: str
@@ -191,7 +191,7 @@ class Statement:
     """The call of an operator.
 
     Attributes:
-        operator: the operator as the file spells it; "" for another name of an operand.
+        operator: the operator as the file spells it, or "" for another name of an operand.
         arguments: arguments by position: operands are references.
         options: arguments by name.
         results: names of the results.

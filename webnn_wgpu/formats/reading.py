@@ -19,7 +19,7 @@ def read(path: str | os.PathLike[str]) -> Document:
     """Read a graph file, as text or as JSON: JSON begins with a brace.
 
     Raises:
-        FileError: a file that is wrong; the message names the place.
+        FileError: a file that is wrong. The message names the place.
         FileNotFoundError: no such file.
     """
     file = os.fspath(path)
@@ -36,8 +36,8 @@ class ConstantArrays:
 
     Args:
         document: the document.
-        weights: the file of weights; by default it is searched beside the graph file.
-        manifest: the manifest of a blob of weights; by default it is searched too.
+        weights: the file of weights. By default it is searched beside the graph file.
+        manifest: the manifest of a blob of weights. By default it is searched too.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class ConstantArrays:
 
     @cached_property
     def weights(self) -> WeightsFile | None:
-        """The file of weights; None where none is found."""
+        """The file of weights, or None where none is found."""
         if self.explicit is not None:
             return open_weights(self._beside(self.explicit), self.graph, self.manifest)
         path = next((p for p in candidates(self.graph) if p.exists()), None)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from ..core.errors import quoted
 from .document import (
@@ -78,7 +77,9 @@ def _with_own_names(document: Document, names: dict[str, str]) -> Document:
 MOST_BRACKETS = 64
 """Brackets within each other, at most."""
 
-_BRACKETS = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|[\[({]|[\])}]', re.DOTALL)
+_OPENING, _CLOSING = frozenset("[({"), frozenset("])}")
+# The first alternative skips what has no brackets: a search at each of millions of characters takes much longer.
+_BRACKETS = re.compile(r'[^"#\[\](){}]+|"(?:\\.|[^"\\])*"|#[^\n]*|[\[({]|[\])}]', re.DOTALL)
 
 
 def _check_depth(text: str, file: str) -> None:
@@ -86,7 +87,7 @@ def _check_depth(text: str, file: str) -> None:
     depth = 0
     for match in _BRACKETS.finditer(text):
         bracket = match[0]
-        depth += (bracket in "[({") - (bracket in "])}")
+        depth += (bracket in _OPENING) - (bracket in _CLOSING)
         if depth > MOST_BRACKETS:
             line, column = text.count("\n", 0, match.start()) + 1, match.start() - text.rfind("\n", 0, match.start())
             raise FileError(
@@ -233,16 +234,26 @@ class _Reader:
         return InlineBytes(self.bytes(token))
 
     def bytes(self, token: Any) -> bytes:
-        digits = re.sub("#[^\n]*", "", token[token.index("[") + 1 : token.rindex("]")]).strip().rstrip(",")
+        inner = token[token.index("[") + 1 : token.rindex("]")]
+        digits = (re.sub("#[^\n]*", "", inner) if "#" in inner else inner).strip().removesuffix(",")
         if not digits:
             return b""
-        if re.search(r"[0-9]\s+[0-9]|,\s*,|^\s*,", digits):
+        try:
+            # json reads millions of numbers several times faster than numpy.
+            return bytes(json.loads(f"[{digits}]"))
+        except ValueError:
+            return self.odd_bytes(digits, token)
+
+    def odd_bytes(self, digits: str, token: Any) -> bytes:
+        """Return bytes of which some have leading zeros, or raise the error of the first item that is no byte."""
+        items = [item.strip() for item in digits.split(",")]
+        if any(not item.isdigit() for item in items):
             raise FileError(self.at(token), "the numbers of @bytes must be separated by single commas")
-        numbers = np.fromstring(digits, np.float64, sep=",")
-        if numbers.max() > 255:
-            worst = int(numbers[numbers > 255][0])
-            raise FileError(self.at(token), "an item of @bytes is no byte", got=str(worst), allowed="0..255")
-        return numbers.astype(np.uint8).tobytes()
+        numbers = [item.lstrip("0") or "0" for item in items]
+        worst = next((item for item in numbers if len(item) > 3 or int(item) > 255), None)
+        if worst is not None:
+            raise FileError(self.at(token), "an item of @bytes is no byte", got=quoted(worst), allowed="0..255")
+        return bytes(map(int, numbers))
 
     def number(self, token: Any) -> int | float:
         if re.fullmatch("-?[0-9]+", token):

@@ -46,7 +46,7 @@ class StoredTensor:
 
     Attributes:
         data_type: WebNN's name of its type, or "bfloat16".
-        shape: its shape; of packed elements of 4 bits the number of bytes.
+        shape: its shape, or the number of bytes of packed elements of 4 bits.
         data: its bytes, in the memory map.
         packed: whether the file says that bytes hold two elements of 4 bits.
         offset: where the bytes begin in the file.

@@ -25,7 +25,7 @@ _SHORT = {long: short for short, long in SHORT_TYPES.items()}
 
 
 def to_text(document: Document) -> str:
-    """Return a document as a `.webnn` text. Names that are no identifiers are changed; remarks keep those of the ends."""
+    """Return a document as a `.webnn` text. Remarks keep the names of inputs and outputs that are no identifiers."""
     return _TextWriter(document).text()
 
 

@@ -24,7 +24,7 @@ EXACT_INTEGERS = 2**24
 """Integers below this are exact in float32."""
 
 HELD: Mapping[str, str] = {"float32": "fp32", "float16": "fp16"}
-"""Types of MIL; all integers are int32."""
+"""Types of MIL. All integers are int32."""
 
 
 def held(data_type: str) -> str:
@@ -51,7 +51,7 @@ class CoreCall:
         operator: the operator.
         label: its label.
         attrs: its canonical attributes.
-        operands: its operands; None for absent ones.
+        operands: its operands, None for absent ones.
         types: WebNN's data types of the operands.
         arrays: the arrays of operands that are constants.
         results: data types and shapes of its results.

@@ -62,7 +62,7 @@ _register()
 
 @writes("abs", "sign")
 def _through_floats(call: CoreCall) -> Var:
-    """Write operations that MIL has for floats alone; integers go through float32 if it holds them."""
+    """Write operations that MIL has for floats alone. Integers go through float32 if it holds them."""
     operation = getattr(mb, call.operator)
     if call.is_float:
         return operation(x=call.x)
@@ -242,7 +242,7 @@ def _quantize(call: CoreCall) -> Var:
 
 
 def _blocks(value: Var, shape: tuple[int, ...]) -> Var:
-    """Return a scale or zero point that broadcasts to a tensor; blocks are spread."""
+    """Return a scale or zero point that broadcasts to a tensor, with its blocks spread."""
     own = tuple(value.shape)
     if all(n in (1, m) for n, m in zip(own, shape, strict=True)):
         return value

@@ -44,7 +44,7 @@ def to_coreml(graph: MLGraph, *, minimum: Minimum = "iOS17") -> Any:
     """Return a graph as it was built, before any pass, as a `coremltools.models.MLModel`.
 
     Integers of all types are int32, at the boundary and inside. Inputs and outputs of rank 0 have the shape [1]. Names are
-    made identifiers; the metadata `webnn_wgpu.names` and `webnn_wgpu.types` have the original ones.
+    made identifiers. The metadata `webnn_wgpu.names` and `webnn_wgpu.types` have the original ones.
 
     Args:
         graph: the graph.

@@ -81,9 +81,9 @@ class OnnxCall:
     Attributes:
         operator: the operator.
         label: its label.
-        base: what the names of helper values begin with.
+        base: the prefix of the names of helper values.
         attrs: its canonical attributes.
-        operands: its operands; None for absent ones.
+        operands: its operands, None for absent ones.
         results: data types and shapes of its results.
         opset: the version of ONNX's operator set.
         names: makes names.
@@ -191,7 +191,7 @@ class OnnxCall:
         return self.node("Reshape", value, self.ints(shape, "shape"), shape=shape)
 
     def transpose(self, value: OnnxValue, permutation: Sequence[int]) -> OnnxValue:
-        """Return a value with its dimensions in another order; a constant is permuted here."""
+        """Return a value with its dimensions in another order. A constant is permuted here."""
         if list(permutation) == list(range(value.rank)):
             return value
         if value.array is not None:

@@ -45,13 +45,13 @@ def to_onnx(graph: MLGraph, *, opset: int | None = None) -> onnx.ModelProto:
 
     Args:
         graph: the graph.
-        opset: the version of ONNX's operator set; by default the lowest one of 18, 21 and 26 that has all operators.
+        opset: the version of ONNX's operator set. By default the lowest one of 18, 21 and 26 that has all operators.
 
     Returns:
         The model, with all constants in it.
 
     Raises:
-        NotSupportedError: an operator that ONNX does not have, or not in this version; outputs that update inputs in place.
+        NotSupportedError: an operator that ONNX does not have, or not in this version, and outputs that update inputs in place.
 
     Example:
         >>> from webnn_wgpu.exporters.onnx import to_onnx
@@ -81,7 +81,7 @@ def write_onnx(
         graph: the graph.
         path: the file.
         opset: as for `to_onnx`.
-        external_data: whether constants above 1 KiB are written to `NAME.onnx.data`; by default where the model would have
+        external_data: whether constants above 1 KiB are written to `NAME.onnx.data`. By default where the model would have
             more than 1 GiB.
         dynamic: names of dynamic dimensions with their largest sizes, for which `graph` is made.
         graph_of_sizes: returns the graph for other sizes of these dimensions.
@@ -111,7 +111,7 @@ def write_onnx(
 
 
 def _moved_out(model: onnx.ModelProto, name: str) -> list[bytes]:
-    """Take large initializers out of a model; return the parts of the file that holds them."""
+    """Take large initializers out of a model, and return the parts of the file that holds them."""
     parts: list[bytes] = []
     offset = 0
     for tensor in model.graph.initializer:

@@ -14,7 +14,7 @@ BLOCKS, FLOAT16, PACKED = 21, 19, 21
 
 
 def granularity(shape: Shape, scale: Shape) -> tuple[str, int, int]:
-    """Return how a scale covers a tensor: "tensor", "axis" or "block" with axis and size of the block; "other".
+    """Return how a scale covers a tensor: "tensor", "axis" or "block" with axis and size of the block, or "other".
 
     Example:
         >>> granularity((4, 8), (1, 1)), granularity((4, 8), (4, 1)), granularity((4, 8), (4, 2))
@@ -70,7 +70,7 @@ def _quantize(call: OnnxCall) -> OnnxValue:
 
 
 def _parameters(call: OnnxCall, shape: Shape, scale: OnnxValue, zero: OnnxValue) -> tuple[list[OnnxValue], dict[str, Any]]:
-    """Return scale and zero point as ONNX wants them, and attributes; nothing where ONNX has no such granularity."""
+    """Return scale and zero point as ONNX expects them, and attributes. Nothing where ONNX has no such granularity."""
     kind, axis, block = granularity(shape, scale.shape)
     if kind == "tensor":
         return [call.reshape(v, ()) for v in (scale, zero)], {}

@@ -61,7 +61,7 @@ def _reordered(call: OnnxCall, value: OnnxValue, order: Sequence[int], axis: int
 def _biases(
     call: OnnxCall, biases: Sequence[OnnxValue | None], order: Sequence[int], directions: int, size: int
 ) -> OnnxValue | None:
-    """Return both biases side by side, [directions, 2 * size]; None without any."""
+    """Return both biases side by side, [directions, 2 * size], or None without any."""
     if not any(biases):
         return None
     zeros = np.zeros((directions, size), call.data_type)

@@ -1,4 +1,4 @@
-"""ONNX models on WebNN: `load_model`, `analyze` and what they return."""
+"""ONNX models on WebNN: `load_model`, `analyze` and their results."""
 
 from . import quick_import as quick_import  # isort: skip  # first: whatever imports onnx_ir then finds it imported
 from ..description import Analysis, Memory, Placed, Placement, ValueInfo

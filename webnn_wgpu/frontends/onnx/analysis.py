@@ -1,4 +1,4 @@
-"""What a model holds, where its nodes would run and what memory it would take, found without running anything."""
+"""The content of a model, the placement of its nodes and its memory, found without a run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .types import logical
 
 @dataclass(kw_only=True)
 class _Walk:
-    """What the stages of a program add up to."""
+    """The sums over the stages of a program."""
 
     placed: list[Placed] = field(default_factory=list[Placed])
     graphs: int = 0
@@ -47,11 +47,11 @@ def analyze(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     simplify: Simplifier | None = None,
 ) -> Analysis:
-    """Find out what a model holds, where its nodes would run and what memory it would take. Nothing is allocated or run.
+    """Return the content of a model, the placement of its nodes and its memory. Nothing is allocated or run.
 
     Args:
         source: path of a file, the bytes of one, or a parsed model.
-        context: what it would run on; the default context by default.
+        context: the context of the graphs. None is the default context.
         override_dims: sizes of symbolic dimensions, by name. Others get those of `NAME.dims.json` beside the model, else
             defaults for the usual names: 1 for a batch, 128 for a sequence.
         input_shapes: whole shapes, by name of the input.
@@ -108,7 +108,7 @@ def _walk(
     given: Sequence[onnx_ir.Value],
     shapes: Mapping[str, tuple[int, ...]],
 ) -> _Walk:
-    """Lower stage by stage; what the host would compute has the shape that ONNX's shape inference finds."""
+    """Lower stage by stage. Values of the host have the shapes of ONNX's shape inference."""
     for value in given:
         value.shape = onnx_ir.Shape(shapes[value.name or ""])
     # A model that it cannot cope with has fewer shapes, no more: they are guesses here that `run` does not depend on.

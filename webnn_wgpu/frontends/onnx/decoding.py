@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class State:
     """The caches of one conversation: tensors that stay on the device. Made by `Model.state`.
 
-    Its caches are allocated by the first `Model.run` it is given to. It is a context manager; leaving it destroys it.
+    Its caches are allocated by the first `Model.run` it is given to. It is a context manager, whose exit destroys it.
 
     Attributes:
         capacity: most rows of a cache: tokens of prompt and answer together.
@@ -329,7 +329,7 @@ class Decoder:
         return lower_whole(lowering, split.device, [*self.outputs, *(c.present for c in self.caches)]), caches
 
     def _shape(self, cache: Cache, feeds: Mapping[onnx_ir.Value, Array]) -> Shape:
-        """Return a cache's shape, from its declaration and the shapes of other inputs; 0 rows."""
+        """Return a cache's shape, from its declaration and the shapes of other inputs, with 0 rows."""
         sizes = dict(self._dims)
         for value in self.inputs:
             names = (declared_size(value, axis) for axis in range(feeds[value].ndim))

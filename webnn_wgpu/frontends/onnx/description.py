@@ -17,11 +17,11 @@ LARGEST = 2**48
 
 
 def value_info(value: onnx_ir.Value, name: str, declared: bool = True) -> ValueInfo:
-    """Return what a value is called, its shape and type; refuse what is no tensor of numbers.
+    """Return a value's name, shape and type. Values other than tensors of numbers are refused.
 
     Args:
         value: an input or output.
-        name: what messages call the model.
+        name: the model's name in messages.
         declared: whether its type must be.
     """
     if value.type is None and not declared:

@@ -1,9 +1,9 @@
 """Turns ONNX nodes into operators of a WebNN graph, as far as they can be: one stage of a program.
 
-Every shape is known, since a graph is lowered for the shapes of actual inputs. What is known without running anything
-(initialisers, shapes, all that is computed from them) is evaluated at once; what is left becomes operators. A node may ask for
-the elements of a value (`Call.value`): if they follow from what the program was given, they are computed, and the stage holds
-for these elements alone (a guard); otherwise the node waits for a later stage, before which the value is read back.
+Every shape is known, since a graph is lowered for the shapes of actual inputs. Values that are known without a run
+(initializers, shapes and values computed from them) are evaluated at once. The other nodes become operators. A node may ask for
+the elements of a value (`Call.value`). If they follow from the program's inputs, they are computed, and the stage holds for
+these elements alone (a guard). Otherwise the node waits for a later stage, before which the value is read back.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PLAIN = frozenset({None, FLOAT32, INT64, np.dtype(np.int32), BOOL})
 
 @dataclass
 class Feed:
-    """What a program is given: shape and type, and the elements where they are at hand."""
+    """An input of a program: shape and type, and the elements where they are known."""
 
     shape: Shape
     dtype: DType
@@ -50,7 +50,7 @@ class Feed:
 
 @dataclass(kw_only=True)
 class Lowered:
-    """A stage: what `Lowering.run` made of a program's nodes.
+    """A stage: the result of `Lowering.run` for a program's nodes.
 
     Attributes:
         outputs: values that the device computes and their operands, by the names of the graph's outputs.
@@ -87,7 +87,7 @@ def resolve(value: onnx_ir.Value, aliases: Mapping[onnx_ir.Value, onnx_ir.Value]
 
 
 class Evaluator:
-    """Computes values on the host from what a program was given, following their producers."""
+    """Computes values on the host from a program's inputs, following their producers."""
 
     def __init__(
         self, module: OnnxModule, aliases: Mapping[onnx_ir.Value, onnx_ir.Value], known: dict[onnx_ir.Value, Array]
@@ -98,7 +98,7 @@ class Evaluator:
         """Return a value's elements.
 
         Raises:
-            ValueNeeded: they do not follow from what was given by few and small operators.
+            ValueNeeded: few and small operators do not compute them from the inputs.
         """
         value = resolve(value, self._aliases)
         if value in self._known:
@@ -120,14 +120,14 @@ class Evaluator:
 
 
 class StageLowering:
-    """Lowers the nodes of one stage. `run` does it; the rest is for `NodeCall`.
+    """Lowers the nodes of one stage. `run` does it. The rest is for `NodeCall`.
 
     Args:
         module: the model that the nodes belong to.
         context: where the graph will run.
-        feeds: what is given at run time.
+        feeds: the inputs at run time.
         aliases: values that stand for others, from earlier stages.
-        missing: values that nodes read but that are not given; such nodes are left for later stages.
+        missing: values that nodes read but that are not given. Such nodes are left for later stages.
         known: values that are known besides.
         in_place: caches that stay on the device.
     """
@@ -175,7 +175,7 @@ class StageLowering:
 
         Raises:
             NotSupportedError: a node that neither device nor host can run, or, with `fallback="error"`, not the device.
-            ValueNeeded: a node needs elements that the program will be given, but they are not at hand yet.
+            ValueNeeded: a node needs elements of an input that are not known yet.
         """
         work = deque(nodes)
         needed: set[onnx_ir.Value] = set()
@@ -227,7 +227,7 @@ class StageLowering:
         self.result.placed.append(Placed(node.name or node.outputs[0].name or "", op, where, note))
 
     def _collect(self, wanted: Sequence[onnx_ir.Value], needed: set[onnx_ir.Value]) -> None:
-        """Make outputs of what the program returns, the host reads and later stages use."""
+        """Make outputs of the values that the program returns, the host reads and later stages use."""
         ends = [*wanted, *needed]
         for node in (*self.result.host, *self.result.rest):
             ends.extend(self.module.uses(node))
@@ -269,7 +269,7 @@ class StageLowering:
         return None if self._absent(value) else self.tensor(value)
 
     def _lower(self, node: onnx_ir.Node) -> Inline | None:
-        """Lower a node: set its outputs' tensors, or return what stands for it."""
+        """Lower a node: set its outputs' tensors, or return the nodes in its place."""
         if node.op_type in host.RANDOM and not node.domain:
             raise OnHost("its results are random")
         version = self.module.version(node)

@@ -104,16 +104,16 @@ class Model:
         """Run the model.
 
         Args:
-            feeds: an array for each input, by name. Lists and numbers are converted; arrays must have the input's type.
-            outputs: names of the outputs that are wanted; all by default.
-            state: caches of keys and values, which the run adds to; without it a model with `kv_cache` begins with empty ones.
+            feeds: an array for each input, by name. Lists and numbers are converted. Arrays must have the input's type.
+            outputs: names of the wanted outputs. None is all.
+            state: caches of keys and values, which the run adds to. Without it a model with `kv_cache` begins with empty ones.
 
         Returns:
             The outputs by name, in the model's order.
 
         Raises:
             MLTypeError: a missing or unknown input, a wrong type or shape, no room left in the caches, or another model's.
-            NotSupportedError: an operator that cannot run; the message names node, operator, operator set and reason.
+            NotSupportedError: an operator that cannot run. The message names node, operator, operator set and reason.
 
         Example:
             >>> wn.load_onnx(mlp).run({"x": np.zeros((1, 4), np.float32)}).keys()
@@ -156,20 +156,20 @@ class Model:
     def run_async(
         self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None, *, state: State | None = None
     ) -> MLPromise[dict[str, Array]]:
-        """Run the model in the background and return a promise of what `run` returns."""
+        """Run the model in the background and return a promise of the outputs."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs, state=state))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
-        """Run the model once, step by step, and return what each step took, and each kernel.
+        """Run the model once, step by step, and return the time of each step and each kernel.
 
-        Steps that follow each other here may overlap in `run`, which is a little faster. They are timed by the host's clock;
-        kernels by the device's timestamps, for which each graph is run once more: see `MLGraph.profile`.
+        Steps that follow each other here may overlap in `run`, which is a little faster. The host's clock times them. The
+        device's timestamps time the kernels, for which each graph is run once more: see `MLGraph.profile`.
 
         Args:
             feeds: as for `run`.
 
         Returns:
-            The times, with those of the model's loading; `print` shows them as a table. The results are in `outputs`.
+            The times, with those of the model's loading. `print` shows them as a table. The results are in `outputs`.
 
         Raises:
             MLTypeError, NotSupportedError: as `run` does.
@@ -189,9 +189,9 @@ class Model:
         return watch.profile(outputs, wall_ms)
 
     def tune(self, feeds: Mapping[str, Any], *, save: bool = True, progress: Progress | None = None) -> Tuning:
-        """Measure the kernel variants that there are for the model's operators with these inputs; see `MLGraph.tune`.
+        """Measure the kernel variants that there are for the model's operators with these inputs, as `MLGraph.tune` does.
 
-        The model itself stays as it is: load it again to have it compiled with what was found. To ship that with the model,
+        The model itself stays as it is: load it again to have it compiled with the results. To ship that with the model,
         save it as `NAME.tuning.json` beside `NAME.onnx`.
 
         Args:
@@ -286,7 +286,7 @@ class Model:
 
     @property
     def placement(self) -> Placement:
-        """Where each node runs, for the shapes compiled last; empty before the first."""
+        """Where each node runs, for the shapes compiled last. Empty before the first."""
         return Placement(self._reported)
 
     @property
@@ -367,7 +367,7 @@ def load_model(
 def open_model(
     source: str | os.PathLike[str] | bytes | onnx.ModelProto, simplify: Simplifier | None = None
 ) -> tuple[onnx_ir.Model, str]:
-    """Read a model, after simplifying it where that is wanted; return it and what messages call it."""
+    """Read a model, simplify it on request, and return it and its name in messages."""
     if simplify is None:
         return read(source)
     model, name = read(simplified(source, simplify))

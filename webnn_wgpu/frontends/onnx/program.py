@@ -1,7 +1,7 @@
 """Runs an ONNX graph: the main one, or that of a loop.
 
-A program is compiled for the shapes of what it is given, in stages: one WebNN graph, then whatever only the host can do, then
-the next stage, whose shapes may depend on the results so far. Most models are one stage with nothing on the host.
+A program is compiled for the shapes of its inputs, in stages: one WebNN graph, then the nodes that only the host can run.
+The shapes of the next stage may depend on the results so far. Most models are one stage with nothing on the host.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Environment = dict[onnx_ir.Value, Array]
 
 @dataclass
 class CompiledStage:
-    """A compiled stage: run the graph, then the host's nodes; `then` has the nodes that are left."""
+    """A compiled stage: run the graph, then the host's nodes. `then` has the nodes that are left."""
 
     lowered: Lowered
     graph: MLGraph | None
@@ -45,7 +45,7 @@ class CompiledStage:
 
 @dataclass
 class ProgramState:
-    """The nodes that are left of a program, and the stages compiled for them, by what they were compiled for."""
+    """The nodes that are left of a program, and the stages compiled for them, by shapes and elements."""
 
     nodes: Sequence[onnx_ir.Node]
     aliases: Mapping[onnx_ir.Value, onnx_ir.Value]
@@ -60,8 +60,8 @@ class OnnxProgram:
         module: the model.
         context: where it runs.
         nodes: the graph's nodes, in topological order.
-        inputs: what `run` is given, captured values of outer graphs included.
-        outputs: what it returns.
+        inputs: the inputs of `run`, with captured values of outer graphs.
+        outputs: its outputs.
         capacity: number of sets of shapes, for each stage, whose graphs are kept.
     """
 
@@ -120,7 +120,7 @@ class OnnxProgram:
     # stages -------------------------------------------------------------------------------------------------------
 
     def _stage(self, state: ProgramState, environment: Environment, progress: Progress | None) -> CompiledStage:
-        """Return the stage that was compiled for these shapes and elements; compile one if there is none."""
+        """Return the stage that was compiled for these shapes and elements, compiled on first use."""
         key = tuple((environment[v].shape, environment[v].dtype) for v in state.reads)
         found = state.stages.setdefault(key, [])
         state.stages.move_to_end(key)
@@ -177,7 +177,7 @@ class OnnxProgram:
         missing: Iterable[onnx_ir.Value] = (),
         progress: Progress | None = None,
     ) -> Lowered:
-        """Lower nodes for what they are given, without compiling anything; what reads `missing` values is left."""
+        """Lower nodes for given tensors, without compiling anything. Consumers of `missing` values are left."""
         return StageLowering(self.module, self.context, feeds, aliases or {}, missing).run(nodes, self.outputs, progress)
 
     def _reads(self, lowered: Lowered, before: Sequence[onnx_ir.Value]) -> Iterator[onnx_ir.Value]:

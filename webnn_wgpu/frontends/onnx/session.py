@@ -31,7 +31,7 @@ class NodeArg:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelMetadata:
-    """What a model file says of itself."""
+    """The metadata of a model file."""
 
     producer_name: str
     graph_name: str
@@ -47,12 +47,12 @@ class InferenceSession:
 
     Args:
         path_or_bytes: path of a file, or the bytes of one.
-        sess_options: options; see `SessionOptions` for those that count.
+        sess_options: options. `SessionOptions` lists those with an effect.
         providers: names of onnxruntime's execution providers, or pairs of a name and options. They are checked for being
-            names, and no more: a model runs on WebGPU, whatever they say.
+            names, and no more: a model always runs on WebGPU.
         provider_options: passed over.
-        context: where to run; the default context by default.
-        fallback: as for `load_onnx`; "error" where the options ask for that.
+        context: the context of the graphs. None is the default context.
+        fallback: as for `load_onnx`, and "error" where the options ask for that.
         **ignored: further arguments of onnxruntime, passed over.
 
     Raises:
@@ -115,11 +115,11 @@ class InferenceSession:
         return NodeArg(info.name, sizes, type_name(info.dtype))
 
     def get_overridable_initializers(self) -> list[NodeArg]:
-        """Return nothing: initialisers are constants here."""
+        """Return nothing: initializers are constants here."""
         return []
 
     def get_modelmeta(self) -> ModelMetadata:
-        """Return what the file says of itself."""
+        """Return the metadata of the file."""
         model = self._model.source
         return ModelMetadata(
             producer_name=model.producer_name or "",
@@ -160,7 +160,7 @@ class InferenceSession:
         """Run the model.
 
         Args:
-            output_names: the outputs that are wanted, in the order they are wanted in; None or none for all.
+            output_names: the wanted outputs, in order. None or an empty list is all.
             input_feed: an array for each input, by name.
             run_options: passed over.
 
@@ -168,7 +168,7 @@ class InferenceSession:
             The outputs as arrays.
 
         Raises:
-            MLTypeError: as `Model.run` does; it is a ValueError too.
+            MLTypeError: as `Model.run` does. It is a ValueError too.
         """
         feeds = {n: v.numpy() if isinstance(v, OrtValue) else v for n, v in input_feed.items()}
         results = self._model.run(feeds, output_names or None)
@@ -182,7 +182,7 @@ class InferenceSession:
         user_data: Any = None,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Run in the background, then call `callback(results, user_data, error)`; the error is "" after a success."""
+        """Run in the background, then call `callback(results, user_data, error)`. The error is "" after a success."""
 
         def work() -> None:
             try:
@@ -208,7 +208,7 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Run on what is bound."""
+        """Run on the bound values."""
         iobinding.run()
 
 
@@ -228,6 +228,6 @@ def get_device() -> str:
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Set the level of this package's log: 0 verbose, 1 information, 2 warnings, 3 errors, 4 what is fatal."""
+    """Set the level of this package's log: 0 verbose, 1 information, 2 warnings, 3 errors, 4 fatal errors."""
     levels = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
     logging.getLogger("webnn_wgpu").setLevel(levels[severity])

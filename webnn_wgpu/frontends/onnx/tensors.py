@@ -26,7 +26,7 @@ class OnnxTensor:
         array: the elements, if they are known without a run.
         operand: its operand on the device, after the first request of an operator.
         feed: the value that the graph receives at run time, if the tensor is a graph input.
-        name: the name of an initializer; "" of other tensors.
+        name: the name of an initializer, or "" of other tensors.
     """
 
     shape: Shape

@@ -1,4 +1,4 @@
-"""What a graph file contains and what memory it would take, found without running anything."""
+"""The content of a graph file and the memory of its graph, found without a run."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def analyze(
     override_dims: Mapping[str, int] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> Analysis:
-    """Find out what a `.webnn` file, or its JSON form, contains and what memory it would take. Nothing is allocated or run.
+    """Return the content of a `.webnn` file or its JSON form, and the memory of its graph. Nothing is allocated or run.
 
     Args:
         path: the file.
-        context: what it would run on; the default context by default.
-        weights: the file of weights; see `load_webnn`.
+        context: the context of the graph. None is the default context.
+        weights: the file of weights, as for `load_webnn`.
         manifest: the manifest of a blob of weights.
         override_dims: sizes of dynamic dimensions, by name. Others get those of the usual names, at most their largest.
         input_shapes: whole shapes, by name of the input.

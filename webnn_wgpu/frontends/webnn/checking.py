@@ -23,7 +23,7 @@ class Checked:
 
     Attributes:
         name: the graph's name.
-        inputs, outputs, operators, constants: numbers of them; constants that nothing uses are not counted.
+        inputs, outputs, operators, constants: numbers of them, without unused constants.
         constant_bytes: bytes of the constants.
     """
 
@@ -46,7 +46,7 @@ def check(
 
     Args:
         path: the file.
-        weights: the file of weights; see `load_webnn`.
+        weights: the file of weights, as for `load_webnn`.
         manifest: the manifest of a blob of weights.
         override_dims: sizes of dynamic dimensions, by name. Others get their largest size.
 

@@ -63,7 +63,7 @@ def _from_end(index: Any, rank: int) -> Any:
 
 
 def _list(options: Options, name: str) -> list[Any] | None:
-    """Return an option that is a list; None for any other."""
+    """Return an option that is a list, or None for any other."""
     value = options.get(name)
     return cast("list[Any]", value) if isinstance(value, list) else None
 

@@ -42,14 +42,14 @@ def load_webnn(
     """Load a `.webnn` file, or its JSON form.
 
     Args:
-        path: the file. What it contains decides between text and JSON, not its suffix.
-        context: where to run; the default context by default.
+        path: the file. Its content decides between text and JSON, not its suffix.
+        context: the context of the graphs. None is the default context.
         weights: the file of weights: `.safetensors`, or a blob with a manifest. By default it is searched beside the file,
             as `NAME.safetensors`, `NAME.weights`, `model.safetensors` and `model.weights`.
         manifest: the manifest of a blob of weights.
         override_dims: sizes of dynamic dimensions, by name.
         cache_size: number of sets of sizes whose graphs are kept, at least 1.
-        tuning: as for `MLGraphBuilder.build`; a file `NAME.tuning.json` beside the file is used too.
+        tuning: as for `MLGraphBuilder.build`. A file `NAME.tuning.json` beside the file is used too.
         options: further options of `MLGraphBuilder.build`.
 
     Returns:
@@ -80,7 +80,7 @@ class WebNNModel:
         name: the graph's name.
         inputs: the graph's inputs as the file declares them.
         dims: sizes of dynamic dimensions that are fixed.
-        loading: what the model's loading took.
+        loading: the times of the model's loading.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class WebNNModel:
 
         Args:
             feeds: an array for each input, by name. Inputs that no output depends on may be left out.
-            outputs: names of the wanted outputs; all by default.
+            outputs: names of the wanted outputs. None is all.
 
         Returns:
             The outputs by name, in the file's order.
@@ -207,17 +207,17 @@ class WebNNModel:
         return {name: results[name] for name in names if name in wanted}
 
     def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
-        """Run the model in the background and return a promise of what `run` returns."""
+        """Run the model in the background and return a promise of the outputs."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
-        """Run the model once, step by step, and return what each step and each kernel took.
+        """Run the model once, step by step, and return the time of each step and each kernel.
 
         Args:
             feeds: as for `run`.
 
         Returns:
-            The times, with those of the model's loading; `print` shows them as a table. The results are in `outputs`.
+            The times, with those of the model's loading. `print` shows them as a table. The results are in `outputs`.
 
         Raises:
             MLTypeError: as `run` does.
@@ -230,7 +230,7 @@ class WebNNModel:
         return watch.profile(outputs, wall_ms)
 
     def tune(self, feeds: Mapping[str, Any], *, save: bool = True, progress: Progress | None = None) -> Tuning:
-        """Measure the kernel variants for the model's operators with the sizes of these inputs; see `MLGraph.tune`.
+        """Measure the kernel variants for the model's operators with the sizes of these inputs, as `MLGraph.tune` does.
 
         The model itself stays as it is: load it again to have it compiled with the results.
 
