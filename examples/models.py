@@ -2,7 +2,8 @@
 
     python examples/models.py DIR
 
-writes the ONNX models to a folder. Their architectures are those of the models people run, only narrower; their weights are random.
+writes the ONNX models to a folder. Their architectures are those of well-known models, only narrower. Their
+weights are random.
 """
 
 from __future__ import annotations

@@ -44,6 +44,10 @@ EXAMPLES = {
         "webnn-wgpu doctor",
         "webnn-wgpu doctor --json",
     ),
+    "export": (
+        "webnn-wgpu export model.onnx --to web -o page",
+        "webnn-wgpu export model.onnx -o page --record webgpu-f16 -i photo.jpg",
+    ),
     "info": (
         "webnn-wgpu info model.onnx",
         "webnn-wgpu info model.onnx -f sequence=256 --passes",
