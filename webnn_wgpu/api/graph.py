@@ -519,6 +519,7 @@ class MLGraph:
         countUnknownShapesExcludingScalarOps = count_unknown_shapes_excluding_scalar_ops
         debugUnknownShapes = debug_unknown_shapes
         debugUnknownShapesStructured = debug_unknown_shapes_structured
+        planFor = plan_for
     else:
 
         def __getattr__(self, name: str) -> Any:
