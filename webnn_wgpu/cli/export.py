@@ -92,8 +92,9 @@ def export(
 
     with open_context(device) as context, load_model(model, context, made, fallback="error", simplify=simplify) as loaded:
         feeds = made.feeds(loaded.inputs)
-        loaded.run(feeds)  # It compiles a model with symbolic dimensions for these inputs.
-        form = _form(page, made, labels, loaded.graphs[-1])
+        if not loaded.graphs:
+            loaded.run(feeds)  # This compiles a model with symbolic dimensions for these inputs.
+        form = _form(page, made, labels, loaded.graphs[-1]) if loaded.graphs else None
         written = web.write(loaded, output, record=record, name=name, inputs=feeds, page=form)
     for note in made.notes:
         click.echo(f"made up: {note}", err=True)
