@@ -10,7 +10,7 @@ _LIBRARIES = ("click", "rich")
 
 
 def main() -> None:
-    """Run the command line; the entry point of `webnn-wgpu` and of `python -m webnn_wgpu`.
+    """Run the command line. This is the entry point of `webnn-wgpu` and of `python -m webnn_wgpu`.
 
     Exits with 0 on success, 1 when something is missing or fails, 2 when the arguments make no sense or the libraries of
     the extra `cli` are not installed.

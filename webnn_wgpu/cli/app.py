@@ -1,4 +1,4 @@
-"""The command group, and what all commands share."""
+"""The command group, and the parts that all commands share."""
 
 from __future__ import annotations
 

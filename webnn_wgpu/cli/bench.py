@@ -1,4 +1,4 @@
-"""`webnn-wgpu bench`: how long a model takes, with what a reader needs to judge the figures."""
+"""`webnn-wgpu bench`: the times of a model, with the circumstances of the measurement."""
 
 from __future__ import annotations
 
@@ -112,14 +112,14 @@ def _finite(_context: click.Context, parameter: click.Parameter, seconds: float)
 @options(compatible)
 @failing_well
 def bench(**given: Any) -> None:
-    """Measure MODEL; with OUTPUT write the record there, as --json does.
+    """Measure MODEL. With OUTPUT write the record there, as --json does.
 
     With --suite, measure built-in models: networks of common architectures with random weights, which need no file. It prints
     one table. The file of --json has all figures, the device and the versions, and no data of yours: send it with a report
     about speed. -t is the time for each model, 2 seconds by default.
 
     The spellings of onnxruntime_perf_test (-r, -m, -t, -f NAME:SIZE, -I) and TFLite's benchmark_model (--graph=, --num_runs=,
-    --warmup_runs=, --input_layer=, --input_layer_shape=) are taken; those of their options that mean nothing here are passed
+    --warmup_runs=, --input_layer=, --input_layer_shape=) are taken. Those of their options that mean nothing here are passed
     over with a message.
     """
     for name, meaning in IGNORED.items():
@@ -194,10 +194,10 @@ def measure(
     Args:
         path: the model.
         context: where it runs.
-        inputs: what it is given.
+        inputs: its inputs.
         fallback: as for `load`.
         simplify: as for `load`.
-        runs: runs to measure; None measures for `seconds`.
+        runs: runs to measure. None measures for `seconds`.
         seconds: how long.
         warmup: runs before them, the first one not counted.
         delay: seconds between runs.
@@ -291,7 +291,7 @@ def gpu_time(record: Mapping[str, Any]) -> str:
 
 
 def compare(first: Path, second: Path) -> None:
-    """Print two records side by side, and what of their circumstances differs."""
+    """Print two records side by side, and the differences of their circumstances."""
     records: list[dict[str, Any]] = []
     times: list[dict[str, float | None]] = []
     for path in (first, second):
@@ -316,7 +316,7 @@ def compare(first: Path, second: Path) -> None:
 
 
 def _times(record: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return all times of a record by what they are called; None where one was not measured."""
+    """Return all times of a record by name, or None for a time that was not measured."""
     walls = {f"wall {name}": ms for name, ms in record["wall_ms"].items()}
     times = {"load": record["load_ms"], "first run": record["first_run_ms"], **walls}
     times |= {"CPU": record["cpu_ms"], "GPU": record["gpu_ms"]}

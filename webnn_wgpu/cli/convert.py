@@ -80,7 +80,7 @@ extension_option = click.option(
 def convert(
     source: Path, target: str, to: str | None, dims: dict[str, int], dynamic: Sequence[tuple[str, int]], **given: Any
 ) -> None:
-    """Write IN, an ONNX model or a WebNN graph, as OUT. The suffix of OUT tells the kind of file; - prints it.
+    """Write IN, an ONNX model or a WebNN graph, as OUT. The suffix of OUT tells the kind of file. - prints it.
 
     OUT may be .webnn, .json, .onnx, .mlpackage, .mjs, .js, .html, .py or .dot.
     """

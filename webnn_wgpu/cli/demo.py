@@ -39,15 +39,15 @@ LATER_RUNS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class DemoResult:
-    """What a demo run found.
+    """The results of a demo run.
 
     Attributes:
         adapter: Adapter, driver and backend.
         sentences: The sentences.
         embeddings: float32 [n, hidden_size].
         similarity: float32 [n, n].
-        plans: One line for each graph; none on the numpy reference.
-        dispatches: Dispatches of all graphs together; 0 on the numpy reference.
+        plans: One line for each graph, none on the numpy reference.
+        dispatches: Dispatches of all graphs together, 0 on the numpy reference.
         first_run_ms: Milliseconds from tokens to embeddings with building the graphs.
         run_ms: The same with the graphs built, the median of some runs.
     """
@@ -106,12 +106,12 @@ def run_demo(encoder: SentenceEncoder, sentences: Sequence[str], progress: Progr
     """Build the graphs that the sentences need, run them, and run them again for the time.
 
     Args:
-        encoder: The encoder; graphs it has already are not built again.
+        encoder: The encoder. Graphs that it has already are not built again.
         sentences: At least one.
         progress: Called as `MLGraphBuilder.build` says.
 
     Returns:
-        What was found.
+        The results.
     """
     shapes = [batch.shape for batch in encoder.batches(encoder.tokenize(sentences))]
     start = time.perf_counter()

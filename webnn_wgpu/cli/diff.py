@@ -51,7 +51,7 @@ class Difference:
         scaled: the largest difference in terms of the largest expected element.
         cosine: of the angle between the two.
         close: whether every element is within tolerance.
-        note: what else is wrong.
+        note: a further fault.
     """
 
     output: str
@@ -107,7 +107,7 @@ def diff(
 ) -> None:
     """Compare the outputs of MODEL with those of another implementation.
 
-    With --bisect also each kernel with what the numpy reference makes of the operands that it had and, with onnxruntime, each
+    With --bisect also each kernel with the results of the numpy reference for its operands and, with onnxruntime, each
     node. Exits with 0 if all are within tolerance, else with 1.
     """
     given = values(model, rest)
@@ -141,7 +141,7 @@ def diff(
 
 
 def _bisected(model: Any, feeds: Mapping[str, Array], against: str, folder: Path | None) -> list[Any]:
-    """Return what comparing a model's nodes and kernels finds."""
+    """Return the results of the comparison of a model's nodes and kernels."""
     from webnn_wgpu import debug
 
     others = ["onnxruntime"] if against.startswith("onnxruntime") else []
@@ -149,7 +149,7 @@ def _bisected(model: Any, feeds: Mapping[str, Array], against: str, folder: Path
 
 
 def _recorded(wrong: Any) -> dict[str, Any]:
-    """Return what JSON tells of an operator that is wrong."""
+    """Return the JSON form of a wrong operator."""
     names = ("label", "op", "labels", "kernels", "type", "wrong", "max_abs_error", "max_ulp", "repro_path")
     return {name: getattr(wrong, name) for name in names}
 
@@ -158,7 +158,7 @@ Expect = Callable[[Path, Mapping[str, Array]], dict[str, Array]]
 
 
 def other(against: str | None, given: GivenInputs, read: Mapping[str, Any]) -> tuple[str, Expect]:
-    """Return the implementation of a name, and its name; by default onnxruntime where it is installed.
+    """Return the implementation of a name, and its name. By default onnxruntime where it is installed.
 
     Args:
         against: the name.
@@ -200,7 +200,7 @@ def other(against: str | None, given: GivenInputs, read: Mapping[str, Any]) -> t
 
 
 def _as_onnx(model: Path, given: GivenInputs, feeds: Mapping[str, Array]) -> Any:
-    """Return what onnxruntime takes: the path of an ONNX model, or the bytes of the model that a WebNN graph is written as."""
+    """Return a model for onnxruntime: the path of an ONNX model, or the bytes of the model that a WebNN graph is written as."""
     if not is_webnn(model):
         return str(model)
     from webnn_wgpu.exporters.onnx import to_onnx
@@ -211,7 +211,7 @@ def _as_onnx(model: Path, given: GivenInputs, feeds: Mapping[str, Array]) -> Any
 
 
 def difference(name: str, result: Array, expected: Array, rtol: float, atol: float) -> Difference:
-    """Compare two arrays; NaN equals NaN, infinities equal themselves, and integers of one type are compared exactly."""
+    """Compare two arrays: NaN equals NaN, infinities equal themselves, and integers of one type are compared exactly."""
     shapes = (list(result.shape), list(expected.shape))
     if shapes[0] != shapes[1]:
         return Difference(

@@ -1,4 +1,4 @@
-"""`webnn-wgpu doctor`: what is on this machine, and what to do about what is not."""
+"""`webnn-wgpu doctor`: the state of this machine, with advice about missing parts."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _FXC_ADVICE = (
 
 @dataclass(frozen=True, kw_only=True)
 class AdapterReport:
-    """One adapter: who it is, and whether contexts take it."""
+    """One adapter: its identity, and whether contexts take it."""
 
     name: str
     driver: str
@@ -86,7 +86,7 @@ class PlaceReport:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Everything the doctor found. `advice` says what to do, one line for each thing that is missing or wrong."""
+    """Everything the doctor found. `advice` has one line for each missing or wrong part."""
 
     adapters: list[AdapterReport]
     device: DeviceReport | None
@@ -104,7 +104,7 @@ class Report:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_context
 def doctor(context: click.Context, as_json: bool) -> None:
-    """Report adapters, device, versions, caches and what is missing.
+    """Report adapters, device, versions, caches and missing parts.
 
     Exits with 1 when there is no adapter to run on.
     """
@@ -117,7 +117,7 @@ def doctor(context: click.Context, as_json: bool) -> None:
 
 
 def examine() -> Report:
-    """Look at everything; nothing is changed but the cached subgroup size."""
+    """Look at everything. Only the cached subgroup size may change."""
     advice: list[str] = []
     device = _device(advice)
     return Report(

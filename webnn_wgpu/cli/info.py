@@ -1,4 +1,4 @@
-"""`webnn-wgpu info` and `check`: what a model holds, where its nodes would run, what memory it would take."""
+"""`webnn-wgpu info` and `check`: the content of a model, the placement of its nodes and its memory."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BUFFER = "max-buffer-size"
 @click.option("--passes", is_flag=True, help="Tell what each optimisation pass does to the model, and why.")
 @failing_well
 def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) -> None:
-    """Say what MODEL holds and what memory it would take, before anything is allocated."""
+    """Print the content of MODEL and its memory, before anything is allocated."""
     with open_context(device) as context:
         found = _analyzed(model, context, **shaping)
         limits = met_limits(found, context)
@@ -88,7 +88,7 @@ def check(
     """Say for each operator of MODEL where it would run, and why. Nothing is run.
 
     Exits with 0 if everything runs on the device (or, with --fallback host, at all), else with 1. Nodes whose shapes depend on
-    what the host computes ("later") are settled only by a run.
+    values of the host ("later") are settled only by a run.
     """
     with open_context(device) as context:
         found = _analyzed(model, context, **shaping)
@@ -121,7 +121,7 @@ def _analyzed(
     weights: Path | None,
     manifest: Path | None,
 ) -> Analysis:
-    """Analyze a model for what `shape_options` were given."""
+    """Analyze a model for the values of `shape_options`."""
     if is_webnn(model):
         from webnn_wgpu.frontends import webnn
 
@@ -145,7 +145,7 @@ def _analyzed(
 
 
 def _pass_rows(reports: Sequence[PassReport]) -> list[tuple[str, str]]:
-    """Return what each pass did, with its reason in a column of its own."""
+    """Return the effect of each pass, with its reason in a column of its own."""
     counts = [f"{report.nodes_before} -> {report.nodes_after} nodes" for report in reports]
     width = max(map(len, counts), default=0)
     return [(report.name, f"{count:<{width}}  {report.reason}") for report, count in zip(reports, counts, strict=True)]
@@ -190,7 +190,7 @@ def _device(found: Analysis) -> list[tuple[str, str]]:
 
 
 def met_limits(found: Analysis, context: MLContext) -> list[tuple[str, int, int]]:
-    """Return the device's limits on sizes with what the model needs of each: (name, needed, allowed), in bytes."""
+    """Return the device's limits on sizes with the need of the model: (name, needed, allowed), in bytes."""
     if found.memory is None:
         return []
     return [(BUFFER, found.memory.largest, context.caps.limit(BUFFER))]

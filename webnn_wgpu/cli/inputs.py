@@ -1,4 +1,4 @@
-"""What `-i NAME=VALUE` gives a model: arrays from files, pictures, text and numbers; random ones for inputs that have none."""
+"""The values of `-i NAME=VALUE`: arrays from files, pictures, text and numbers, and random ones for other inputs."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ MOST_RANDOM_INTEGER = 10
 
 @dataclass(kw_only=True)
 class GivenInputs:
-    """What a command was told about inputs.
+    """The options of a command about inputs.
 
     Attributes:
         given: the texts of `-i`, by name of the input.
         dims: sizes of symbolic dimensions.
-        beside: those that the file beside the model gives; `dims` win.
+        beside: those that the file beside the model gives. `dims` win.
         shapes: whole shapes, by name of the input.
-        preprocessing: what is done with pictures.
+        preprocessing: the preparation of pictures.
         tokenizer: a `tokenizer.json`, for text.
         seed: of random inputs.
         weights, manifest: files of the weights of a WebNN graph.
-        notes: what was made up, for people.
+        notes: the values that were made up, for people.
     """
 
     given: Mapping[str, str]
@@ -125,7 +125,7 @@ class GivenInputs:
             raise click.BadParameter(f"{array.size} numbers do not fill {info}", param_hint="-i") from None
 
     def _tokens(self, info: ValueInfo, text: str, inputs: Sequence[ValueInfo]) -> dict[str, Array]:
-        """Return the ids of a text's tokens, and what goes with them under the usual names."""
+        """Return the ids of a text's tokens, and their masks and types under the usual names."""
         if info.dtype.kind not in "iu":
             raise click.BadParameter(f"{text!r} is no file, and {info} takes no text", param_hint="-i")
         if self.tokenizer is None:
@@ -156,7 +156,7 @@ class GivenInputs:
 
 
 def array_in(path: Path, name: str) -> Array:
-    """Return the array of a .npy or .npz file; of several the one of a name."""
+    """Return the array of a .npy or .npz file, by name if there are several."""
     try:
         array: Any = np.load(path, allow_pickle=False)
         if not isinstance(array, np.ndarray):  # an archive, whatever it is called
@@ -208,7 +208,7 @@ def converted(array: Array, info: ValueInfo) -> Array:
 
 
 def made_up(info: ValueInfo, shape: tuple[int, ...], random: np.random.Generator) -> Array:
-    """Return random elements for an input; masks are full, and positions count up."""
+    """Return random elements for an input. Masks are full, and positions count up."""
     name = info.name.lower()
     if info.dtype == bool:
         return np.ones(shape, bool) if "mask" in name else random.random(shape) < 0.5
@@ -224,7 +224,7 @@ def made_up(info: ValueInfo, shape: tuple[int, ...], random: np.random.Generator
 
 
 def pairs(what: str, kind: Callable[[str], Any] = str) -> Callable[..., dict[str, Any]]:
-    """Return a callback for options of the form NAME=VALUE, given any number of times; sizes also as NAME:SIZE."""
+    """Return a callback for options of the form NAME=VALUE, given any number of times. Sizes may be NAME:SIZE too."""
 
     def parse(_context: click.Context, parameter: click.Parameter, texts: Sequence[str]) -> dict[str, Any]:
         found: dict[str, Any] = {}

@@ -52,7 +52,7 @@ def interpret(
 ) -> None:
     """Run a kernel of MODEL in an interpreter that finds races and accesses out of bounds.
 
-    The kernels before it run on the device. With --break or --invocation one invocation stops, and a prompt asks what to do.
+    The kernels before it run on the device. With --break or --invocation one invocation stops, and a prompt asks for commands.
     Exits with 1 if something is found.
     """
     from webnn_wgpu.debug import Prompt

@@ -60,7 +60,7 @@ def kernel_lab(
     """Try another source for one kernel of MODEL, whenever it is saved, until it is interrupted.
 
     The kernel's source is written to a file unless that exists. Each time it is saved it is compiled, its results are compared
-    with the original's on the same inputs, and both are timed; what does not compile is told with its line.
+    with the original's on the same inputs, and both are timed. An error of compilation is reported with its line.
     """
     given = values(model, rest)
     with open_context(device) as context, ExitStack() as stack:
@@ -83,7 +83,7 @@ def kernel_lab(
 
 
 def _kernel(loaded: Any, feeds: Mapping[str, Any], wanted: str) -> tuple[MLGraph, str, dict[str, Array]]:
-    """Run a model and return the graph that a kernel belongs to, the kernel's name, and what that graph was given."""
+    """Run a model and return the graph that a kernel belongs to, the kernel's name, and that graph's inputs."""
     from webnn_wgpu.debug.trial import inputs_of
     from webnn_wgpu.frontends.timing import watched
 
@@ -100,7 +100,7 @@ def _kernel(loaded: Any, feeds: Mapping[str, Any], wanted: str) -> tuple[MLGraph
 
 
 def _try(graph: MLGraph, feeds: Mapping[str, Array], name: str, path: Path, where: str) -> bool:
-    """Try a file and print what comes of it; return whether the results are the same."""
+    """Try a file, print the result, and return whether the results are the same."""
     from webnn_wgpu import debug
     from webnn_wgpu.kernels.dbg import dbg_statements
 
@@ -117,7 +117,7 @@ def _try(graph: MLGraph, feeds: Mapping[str, Array], name: str, path: Path, wher
 
 
 def _changed(path: Path, seen: object) -> object:
-    """Wait until a file is another than it was seen, and return what to tell that by."""
+    """Wait until a file is another than it was seen, and return its state for the next call."""
     while True:
         try:
             stat = path.stat()

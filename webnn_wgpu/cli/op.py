@@ -40,7 +40,7 @@ class OperatorPlaces:
     Attributes:
         module: The file that defines it.
         templates: Files of the templates it may use, each with the template's parameters.
-        tests: Files of its tests; none in an installation without them.
+        tests: Files of its tests, none in an installation without them.
     """
 
     module: Path
@@ -61,7 +61,7 @@ def op(name: str) -> None:
 
 
 def find_operator(name: str) -> OpDef | None:
-    """Return the operator of a name, in the specification's spelling or in Python's; None where there is none.
+    """Return the operator of a name, in the specification's spelling or in Python's, or None where there is none.
 
     An extension operator is found as `x.top_k`, `ext.top_k` and, where the specification has no such name, `top_k`.
     """
@@ -70,7 +70,7 @@ def find_operator(name: str) -> OpDef | None:
 
 
 def close_names(name: str) -> list[str]:
-    """Return the specification's names of at most three operators that a misspelt name is close to."""
+    """Return the specification's names of at most three operators that a misspelled name is close to."""
     spellings = {spelling.lower(): op.name for op in OPS.values() for spelling in (op.name, op.python_name)}
     return list(dict.fromkeys(spellings[match] for match in get_close_matches(name.lower(), spellings)))
 

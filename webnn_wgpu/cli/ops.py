@@ -1,4 +1,4 @@
-"""`webnn-wgpu ops`: all operators, and what the present adapter can do with them."""
+"""`webnn-wgpu ops`: all operators, and their support on the present adapter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`webnn-wgpu profile`: what a model's kernels take, and what bounds them."""
+"""`webnn-wgpu profile`: the times of a model's kernels, and their bounds."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def profile(
     simplify: Any,
     **rest: Any,
 ) -> None:
-    """Time each kernel of MODEL on the device, with bytes and operations per second, and what bounds it.
+    """Time each kernel of MODEL on the device, with bytes and operations per second, and its bound.
 
     Of a model with several graphs, between which the host computes, it is the kernels of all.
     """

@@ -13,7 +13,7 @@ from webnn_wgpu.api.progress import MEASURING, READING, UPLOADING, Progress
 
 
 def described(done: int, total: int, what: str) -> tuple[str, str, str]:
-    """Return what is going on, how far it is, and what comes next, for what a `progress` callback is told.
+    """Return the present step, its progress and the next step, for the arguments of a `progress` callback.
 
     Example:
         >>> from webnn_wgpu.cli.progress import described
@@ -36,7 +36,7 @@ def progress_bar(title: str = "Compiling kernels") -> Generator[Progress | None]
     """Show a bar on stderr while nodes are read, kernels are compiled and weights are uploaded, if that is a terminal.
 
     Args:
-        title: what it says before it is told anything.
+        title: its text before the first call.
     """
     console = Console(stderr=True)
     if not console.is_terminal:

@@ -125,7 +125,7 @@ def probabilities(scores: Array) -> Array:
 
 
 def write_arrays(folder: Path, arrays: Mapping[str, Array]) -> list[Path]:
-    """Write arrays as NAME.npy; what a file name cannot hold becomes "_"."""
+    """Write arrays as NAME.npy. Characters that file names cannot have become "_"."""
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for name, array in arrays.items():

@@ -30,10 +30,10 @@ def bench_suite(
 
     Args:
         device: the choice of --device.
-        only: names of the models; empty for all.
+        only: names of the models, empty for all.
         seconds: the time for the runs of each.
         tune: whether to measure the variants of their kernels too.
-        json_path: the file for the record; `-` prints it instead of the table.
+        json_path: the file for the record. `-` prints it instead of the table.
         html: the file for the page.
     """
     if unknown := set(only) - set(MODELS):

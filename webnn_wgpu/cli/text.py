@@ -19,7 +19,7 @@ def write_section(console: Console, title: str, rows: Iterable[tuple[str, str]])
     Args:
         console: Where to.
         title: The heading.
-        rows: Names and values; a row with an empty name goes on with the row before. No rows, no section.
+        rows: Names and values. A row with an empty name continues the row before. No rows, no section.
     """
     rows = list(rows)
     if not rows:

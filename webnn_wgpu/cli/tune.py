@@ -63,7 +63,7 @@ def tune(model: Path | None, output: Path | None, show: bool, fallback: Any, dev
 
 
 def shown(file: Path | None, context: MLContext) -> list[tuple[str, Tuning]]:
-    """Return what a file says; without one, what the files say that are found by themselves on a device."""
+    """Return the results in a file, or without one those in the files that a device finds by itself."""
     if file is not None:
         beside = file if file.suffix == ".json" else file.with_suffix(".tuning.json")
         try:

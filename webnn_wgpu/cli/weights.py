@@ -1,4 +1,4 @@
-"""`webnn-wgpu weights`: files of weights: what they contain, and their conversion."""
+"""`webnn-wgpu weights`: files of weights, their content and their conversion."""
 
 from __future__ import annotations
 
