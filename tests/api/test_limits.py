@@ -18,7 +18,7 @@ def test_keys_and_members_are_those_of_the_specification(context: wn.MLContext) 
     limits = context.op_support_limits()
     fixed = ["preferredInputLayout", "maxTensorByteLength", "input", "constant", "output"]
     assert list(limits)[:5] == fixed
-    reported = {key: list(limits[key]) for key in limits if key not in (*fixed, "extensions")}
+    reported = {key: list(limits[key]) for key in limits if key not in (*fixed, "extensions", "differentiable")}
     assert set(reported) == {op.name for op in OPS.values() if not op.internal and not op.extension}
     assert {f"x.{name}" for name in limits["extensions"]} == {op.name for op in OPS.values() if op.extension}
     known = {key: members for key, members in reported.items() if key in specified}
@@ -53,7 +53,7 @@ def test_operands_lie_between_required_and_allowed(context: wn.MLContext) -> Non
 def test_every_record_is_well_formed(context: wn.MLContext) -> None:
     limits = context.op_support_limits()
     for key, members in (*limits.items(), *limits["extensions"].items()):
-        if key in ("preferredInputLayout", "maxTensorByteLength", "extensions"):
+        if key in ("preferredInputLayout", "maxTensorByteLength", "extensions", "differentiable"):
             continue
         records = [members] if "dataTypes" in members else list(members.values())
         for record in records:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from ..core.call_site import call_site
+from ..core.call_site import CallSite, call_site
 from ..core.errors import InvalidStateError, MLTensorStateError, MLTypeError
 from ..ir.graph import Array, Graph, Node, Origin, Value
 from ..ir.types import TensorType
@@ -15,6 +15,7 @@ from ..passes import PASSES
 from .aliases import check_aliases
 from .arrays import descriptor_or_shape, failing
 from .constants import constant_of
+from .gradients import GradientMethods
 from .graph import MLGraph
 from .operand import MLOperand
 from .operators import Operators
@@ -48,7 +49,7 @@ _INNER = 3
 """Calls from where a node is made up to the method of an operator."""
 
 
-class MLGraphBuilder(WgslOperators, Operators):
+class MLGraphBuilder(GradientMethods, WgslOperators, Operators):
     """A graph under construction: methods add operators, and `build` compiles them.
 
     Each call checks its operands and infers the shapes and data types of its results. A builder builds once. With
@@ -93,7 +94,7 @@ class MLGraphBuilder(WgslOperators, Operators):
         self._constants: dict[int, Array] = {}
         self._constant_tensors: dict[int, MLTensor] = {}
         self._nodes: list[Node] = []
-        self._place: str | None = None
+        self._place: CallSite | None = None
 
     # operands -----------------------------------------------------------------------------------------------------
 
@@ -208,6 +209,9 @@ class MLGraphBuilder(WgslOperators, Operators):
             return self._constant_tensor(args[0])
         self._check_can_build("constant")
         wanted, array = constant_of(args, kwargs, shape_required=self._profile == "2026")
+        return self._add_constant(wanted, array)
+
+    def _add_constant(self, wanted: TensorType, array: Array) -> MLOperand:
         operand = self._new_operand(wanted)
         self._constants[operand.value] = array
         return operand

@@ -108,7 +108,8 @@ class MLContext(Tensors, Interop, Textures, Recovery):
 
         Returns:
             A mapping with the specification's keys, also in snake_case: `preferredInputLayout`, `maxTensorByteLength`,
-            `input`, `constant`, `output`, and per operator its operands, each with `dataTypes` and `rankRange`.
+            `input`, `constant`, `output`, and per operator its operands, each with `dataTypes` and `rankRange`. Two more
+            keys are `extensions`, with the extension operators, and `differentiable`, the list of operators with gradients.
 
         Example:
             >>> context.op_support_limits()["relu"]["input"]["rankRange"]["max"]

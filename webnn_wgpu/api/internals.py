@@ -95,3 +95,8 @@ def executable_of(graph: MLGraph) -> Executable:
         InvalidStateError: the graph is destroyed.
     """
     return graph._executable
+
+
+def graph_of(builder: MLGraphBuilder, outputs: Mapping[str, MLOperand]) -> Graph:
+    """Return the graph that outputs depend on, in the intermediate representation. The builder has built then."""
+    return builder._take_graph(outputs, None, (), False)

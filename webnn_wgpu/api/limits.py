@@ -45,6 +45,8 @@ class MLOpSupportLimits(dict[str, Any]):
 def op_support_limits(caps: Caps) -> MLOpSupportLimits:
     """Return the support limits of a device, one member per operator. Extension operators are under `extensions`.
 
+    `differentiable` lists the operators that `gradients` can lead through, extension operators as `x.name`.
+
     Spec: https://www.w3.org/TR/webnn/#api-mlcontext-opsupportlimits
     """
     limits = MLOpSupportLimits(
@@ -62,6 +64,7 @@ def op_support_limits(caps: Caps) -> MLOpSupportLimits:
             limits[op.name] = _operator(op)
     # Separate from the specification's members, so that names of later drafts do not conflict with them.
     limits["extensions"] = extensions
+    limits["differentiable"] = [op.name for op in OPS.values() if op.gradient is not None]
     return limits
 
 

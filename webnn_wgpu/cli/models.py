@@ -1,4 +1,4 @@
-"""What the commands for model files share: their options, opening a context, and reporting what goes wrong."""
+"""The common parts of the commands for model files: options, contexts and reports of errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Command = Callable[..., Any]
 
 
 class _Written(click.Path):
-    """A file that is written in the end, or `-` where that is printed; what cannot be is said before anything is measured."""
+    """A file that is written in the end, or `-` where that is printed. An impossible path is refused before any measurement."""
 
     def __init__(self, printed: bool = False) -> None:
         super().__init__(dir_okay=False, path_type=Path)
@@ -177,7 +177,7 @@ def options(*groups: Any) -> Callable[[Command], Command]:
 
 
 def values(model: Path, options: dict[str, Any]) -> GivenInputs:
-    """Return what the options of `input_options` and `shape_options` say; they are taken out of `options`."""
+    """Return the values of `input_options` and `shape_options`, and take them out of `options`."""
     from webnn_wgpu.frontends.dims import sidecar
 
     if not is_webnn(model):
@@ -262,7 +262,7 @@ def check_tflite_options(weights: Path | None, manifest: Path | None, simplify: 
 
 
 def failing_well(command: Command) -> Command:
-    """Report what goes wrong in one line, without the place in the code."""
+    """Report errors in one line, without the place in the code."""
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -285,7 +285,7 @@ def failing_well(command: Command) -> Command:
 
 
 def open_context(device: str) -> MLContext:
-    """Return a context for a choice of --device; its warnings go to the log."""
+    """Return a context for a choice of --device. Its warnings go to the log."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", RuntimeWarning)
         context = ml.create_context(**DEVICES[device])

@@ -28,6 +28,7 @@ from .interfaces.documentation import Documentation
 from .interfaces.elementwise import ElementWise
 from .interfaces.epilogue import TakesEpilogue
 from .interfaces.family import Family
+from .interfaces.gradient import GradientRule
 from .interfaces.layout import Layout
 from .interfaces.movement import Movement, Part
 from .interfaces.precision import Precision
@@ -276,7 +277,7 @@ class Epilogue:
 Infer = Callable[[OpCall], tuple[TensorType, ...]]
 Lower = Callable[[Lowering], list[KernelCall]]
 
-Interface = Literal["elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds"]
+Interface = Literal["elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds", "gradient"]
 """The interface fields of `OpDef`. An operator either sets such a field or names it in `without`."""
 
 
@@ -345,7 +346,7 @@ class OpDef(Signature):
         lower: chooses the kernels. None for views, which need no kernel.
         family: the family of the operator.
         templates: the templates that `lower` may use.
-        without: the interfaces among the following seven that the operator does not have.
+        without: the interfaces among the following eight that the operator does not have.
         elementwise: the formula of an element-wise operator, which passes can fuse.
         epilogue: the fusion of element-wise operators as an epilogue, for operators that apply `Lowering.epilogue`.
         movement: the movement of elements, for operators whose kernels compute nothing.
@@ -353,6 +354,7 @@ class OpDef(Signature):
         precision: the treatment of float16 operands among float32 operands. Without it, all of them become float32.
         cost: the arithmetic operations and the memory traffic. Without it, no operations are counted.
         bounds: the maximum permitted error of the results. Without it, the bounds of the operators in `body` apply.
+        gradient: the rule of the gradient, in operators. Without it, no gradient may be asked through the operator.
         outputs: the names of the outputs, for support limits.
         output_types: the data types that the outputs may have, if these are not the first operand's.
         internal: whether only passes create such nodes.
@@ -376,6 +378,7 @@ class OpDef(Signature):
     precision: Precision | None = None
     cost: Cost | None = None
     bounds: Bounds | None = None
+    gradient: GradientRule | None = None
     outputs: tuple[str, ...] = ("output",)
     output_types: tuple[str, ...] = ()
     internal: bool = False

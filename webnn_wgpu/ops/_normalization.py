@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ..core.data_types import cast_number
-from ..ir.graph import Array
+from ..ir.graph import Array, Attrs
+from ..ir.types import TensorType
 from ..kernels.expression import formula
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._def import Lowering, OpCall
@@ -41,14 +42,21 @@ def in_place(parameter: Array | None, axes: Sequence[int], rank: int) -> Array |
 
 
 def normalized(
-    x: Array, axes: Sequence[int], scale: Array | None, bias: Array | None, epsilon: float, *, centered: bool = True
+    x: Array,
+    axes: Sequence[int],
+    scale: Array | None,
+    bias: Array | None,
+    attrs: Attrs,
+    output: TensorType,
+    *,
+    centered: bool = True,
 ) -> Any:
-    """Return the reference in float64. `scale` and `bias` broadcast to `x`, and `epsilon` is cast to its data type."""
+    """Return the reference in float64. `scale` and `bias` broadcast to `x`, and epsilon is cast to the output's data type."""
     with np.errstate(all="ignore"):
         d = wide(x)
         d = d - d.mean(axis=tuple(axes), keepdims=True) if centered else d
         variance = (d * d).mean(axis=tuple(axes), keepdims=True)
-        y = d / np.sqrt(variance + cast_number(epsilon, str(x.dtype)))
+        y = d / np.sqrt(variance + cast_number(attrs["epsilon"], output.data_type))
         y = y if scale is None else y * wide(scale)
         return y if bias is None else y + wide(bias)
 

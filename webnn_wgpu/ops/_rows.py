@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from ..kernels.element import ELEMENTS, PAIRS, element_of
 from ..kernels.expression import ExpressionBuilder, Formula, formula
 from ..kernels.spec import KernelCall, UniformType
 from ._attrs import Attr
-from ._def import Lowering, OpCall, OpDef, Operand
+from ._def import Interface, Lowering, OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._row_documentation import Text, binary_documentation, unary_documentation
 from ._shapes import broadcast
@@ -22,6 +22,7 @@ from .interfaces.bounds import Bounds, ulp
 from .interfaces.cost import PER_RESULT
 from .interfaces.elementwise import ElementWise, in_pairs
 from .interfaces.family import Family
+from .interfaces.gradient import GradientRule
 from .interfaces.layout import BROADCAST
 from .interfaces.precision import Precision
 
@@ -99,6 +100,7 @@ def unary(
     tolerance: float = 0,
     bounds: Bounds | None = None,
     precision: Precision | None = None,
+    gradient: GradientRule | None = None,
 ) -> OpDef:
     """Return the OpDef of a one-operand operator.
 
@@ -117,6 +119,7 @@ def unary(
         tolerance: the permitted error of the kernel against `function` in float32, in ULP.
         bounds: the bounds that replace `tolerance`.
         precision: the treatment of float16, if the operator has a particular one.
+        gradient: the rule of the gradient. None means that the operator has none.
     """
 
     def formula_for(operands: Sequence[str], out: str, values: Attrs) -> Formula:
@@ -127,7 +130,7 @@ def unary(
     def reference(arrays: Sequence[Array | None], values: Attrs, out: tuple[TensorType, ...]) -> list[Array]:
         x = arrays[0]
         assert x is not None
-        scalars = {a.name: cast_number(values[a.name], str(x.dtype)) for a in attrs}
+        scalars = {a.name: cast_number(values[a.name], out[0].data_type) for a in attrs}
         with np.errstate(all="ignore"):
             return [to_type(function(wide(x), **scalars), out[0])]
 
@@ -141,12 +144,13 @@ def unary(
         templates=(ELEMENTWISE,),
         spec=spec,
         family=Family.ELEMENT_WISE,
-        without=("epilogue", "movement") if precision else ("epilogue", "movement", "precision"),
+        without=_without(precision=precision, gradient=gradient),
         elementwise=ElementWise(formula_for, in_pairs(pairs)),
         layout=BROADCAST,
         precision=precision,
         cost=PER_RESULT,
         bounds=bounds or ulp(tolerance),
+        gradient=gradient,
         output_types=(output,) if output else (),
         documentation=unary_documentation(name, text, operand, output),
     )
@@ -167,6 +171,7 @@ def binary(
     tolerance: float = 0,
     bounds: Bounds | None = None,
     commutative: bool = False,
+    gradient: GradientRule | None = None,
 ) -> OpDef:
     """Return the OpDef of an operator of two operands of one data type that broadcast together.
 
@@ -184,6 +189,7 @@ def binary(
         tolerance: the permitted error of the kernel against `function` in float32, in ULP.
         bounds: the bounds that replace `tolerance`.
         commutative: whether the operands may be swapped.
+        gradient: the rule of the gradient. None means that the operator has none.
     """
 
     def formula_for(inputs: Sequence[str], out: str, values: Attrs) -> Formula:
@@ -209,15 +215,22 @@ def binary(
         templates=(ELEMENTWISE,),
         spec=spec,
         family=Family.ELEMENT_WISE,
-        without=("epilogue", "movement", "precision"),
+        without=_without(precision=None, gradient=gradient),
         elementwise=ElementWise(formula_for, in_pairs(pairs)),
         layout=BROADCAST,
         cost=PER_RESULT,
         bounds=bounds or ulp(tolerance),
+        gradient=gradient,
         output_types=(output,) if output else (),
         commutative=commutative,
         documentation=binary_documentation(name, text, operands, output),
     )
+
+
+def _without(**optional: object) -> tuple[Interface, ...]:
+    """Return the interfaces that an element-wise operator does not have, those of the optional ones that are None included."""
+    absent = {name for name, given in optional.items() if given is None}
+    return tuple(name for name in get_args(Interface) if name in {"epilogue", "movement"} | absent)
 
 
 def scalar_uniform(name: str, value: float | int, data_type: str) -> tuple[str, UniformType, int | float]:

@@ -23,6 +23,7 @@ from ._elementwise import ELEMENTWISE
 from ._row_documentation import Text, unary_documentation
 from ._rows import binary, lower_elementwise, to_type, unary
 from .elementwise import SIGNED
+from .gradients import activations as activations_gradients
 from .interfaces.bounds import EPSILON, EXACT, Bounds, ReferenceResults
 from .interfaces.cost import PER_RESULT
 from .interfaces.documentation import PIECEWISE, SMOOTH, Method, Parameter
@@ -177,6 +178,7 @@ OPS = (
                 method=Method(activation=True, pywebnn=("min_value", "max_value")),
             ),
         ),
+        gradient=activations_gradients.CLAMP,
     ),
     unary(
         "elu",
@@ -193,6 +195,7 @@ OPS = (
         attrs=(_alpha(1.0),),
         spec="#api-mlgraphbuilder-elu",
         tolerance=3,
+        gradient=activations_gradients.ELU,
     ),
     unary(
         "gelu",
@@ -206,6 +209,7 @@ OPS = (
         ),
         spec="#api-mlgraphbuilder-gelu-method",
         tolerance=8,
+        gradient=activations_gradients.GELU,
     ),
     unary(
         "hardSigmoid",
@@ -222,6 +226,7 @@ OPS = (
         attrs=(_alpha(0.2), Attr("beta", "float", 0.5)),
         spec="#api-mlgraphbuilder-hard-sigmoid",
         bounds=_LINEAR,
+        gradient=activations_gradients.HARD_SIGMOID,
     ),
     unary(
         "hardSwish",
@@ -250,6 +255,7 @@ OPS = (
         spec="#api-mlgraphbuilder-hard-swish",
         # The options of the method, which adds a hardSigmoid where they are given.
         tolerance=3,
+        gradient=activations_gradients.HARD_SWISH,
     ),
     unary(
         "leakyRelu",
@@ -266,6 +272,7 @@ OPS = (
         attrs=(_alpha(0.01),),
         spec="#api-mlgraphbuilder-leakyrelu",
         tolerance=0,
+        gradient=activations_gradients.LEAKY_RELU,
     ),
     unary(
         "linear",
@@ -282,6 +289,7 @@ OPS = (
         attrs=(_alpha(1.0), Attr("beta", "float", 0.0)),
         spec="#api-mlgraphbuilder-linear",
         bounds=_LINEAR,
+        gradient=activations_gradients.LINEAR,
     ),
     binary(
         "prelu",
@@ -294,6 +302,7 @@ OPS = (
         spec="#api-mlgraphbuilder-prelu",
         tolerance=0,
         pairs="select(a, mul_pair(b, a), is_negative_T(a))",
+        gradient=activations_gradients.PRELU,
     ),
     unary(
         "relu",
@@ -315,6 +324,7 @@ OPS = (
         integer="max(x, T(0))",
         spec="#api-mlgraphbuilder-relu-method",
         pairs="max_T(x, T(0u, 0u))",
+        gradient=activations_gradients.RELU,
     ),
     unary(
         "sigmoid",
@@ -328,6 +338,7 @@ OPS = (
         ),
         spec="#api-mlgraphbuilder-sigmoid-method",
         tolerance=3,
+        gradient=activations_gradients.SIGMOID,
     ),
     unary(
         "softplus",
@@ -345,6 +356,7 @@ OPS = (
         attrs=(Attr("steepness", "float", 1.0),),
         spec="#api-mlgraphbuilder-softplus-method",
         tolerance=3,
+        gradient=activations_gradients.SOFTPLUS,
     ),
     unary(
         "softsign",
@@ -353,6 +365,7 @@ OPS = (
         Text(summary="`x / (1 + |x|)`.", numerics="1 and -1 at the infinities.", group=SMOOTH, method=_ACTIVATION),
         spec="#api-mlgraphbuilder-softsign-method",
         tolerance=2,
+        gradient=activations_gradients.SOFTSIGN,
     ),
     unary(
         "tanh",
@@ -361,5 +374,6 @@ OPS = (
         Text(summary="Hyperbolic tangent of each element.", group=SMOOTH, method=_ACTIVATION),
         spec="#api-mlgraphbuilder-tanh-method",
         tolerance=2,
+        gradient=activations_gradients.TANH,
     ),
 )

@@ -135,7 +135,7 @@ def _arg(name: str, largest: bool) -> OpDef:
         templates=(ARG, STRIDED),
         spec="#api-mlgraphbuilder-argminmax",
         family=Family.REDUCTION,
-        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        without=("elementwise", "epilogue", "movement", "layout", "precision", "gradient"),
         cost=per_element(),
         bounds=EXACT,
         documentation=Documentation(

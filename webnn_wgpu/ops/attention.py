@@ -28,6 +28,7 @@ from ._def import Lowering, OpCall, OpDef, Operand
 from ._product_kernel import ProductKernel
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
+from .gradients import attention as attention_gradients
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import Cost
 from .interfaces.family import Family
@@ -453,5 +454,6 @@ OPS = (
         bounds=CONDITIONED,
         variants=VARIANTS,
         documentation=_documentation.ATTENTION,
+        gradient=attention_gradients.ATTENTION,
     ),
 )

@@ -16,6 +16,7 @@ from ._def import Lowering, OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._normalization import require_shape
 from ._rows import scalar_uniform, to_type, wide
+from .gradients import normalization as normalization_gradients
 from .interfaces.bounds import EPSILON, Bounds, ReferenceResults, sizes
 from .interfaces.cost import per_element
 from .interfaces.documentation import ACTIVATION, NORMALIZATIONS, Documentation, Method
@@ -41,7 +42,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
     assert mean is not None
     assert variance is not None
     with np.errstate(all="ignore"):
-        y = (wide(x) - mean) / np.sqrt(variance + cast_number(attrs["epsilon"], str(x.dtype)))
+        y = (wide(x) - mean) / np.sqrt(variance + cast_number(attrs["epsilon"], outputs[0].data_type))
         y = y if scale is None else y * scale
         y = y if bias is None else y + bias
     return [to_type(y, outputs[0])]
@@ -135,5 +136,6 @@ OPS = (
             """,
             method=Method(parameters=(ACTIVATION,), pywebnn=("scale", "bias", "epsilon", "axis")),
         ),
+        gradient=normalization_gradients.batch,
     ),
 )

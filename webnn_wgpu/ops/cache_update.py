@@ -13,6 +13,7 @@ from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._product_kernel import ProductKernel
 from ._units import WORD_BYTES, units_of
+from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import UPDATED
 from .interfaces.documentation import CACHE_EXTENSIONS, Documentation
@@ -148,5 +149,6 @@ OPS = (
                 [0. 0. 0. 1. 0. 0. 0. 0.]
             """,
         ),
+        gradient=movement_gradients.cache_update,
     ),
 )

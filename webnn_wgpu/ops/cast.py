@@ -15,6 +15,7 @@ from ._attrs import Attr
 from ._def import OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE
 from ._rows import infer_broadcast, lower_elementwise
+from .gradients import elementwise as elementwise_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import PER_RESULT
 from .interfaces.documentation import SELECTION, Documentation, Method
@@ -58,7 +59,7 @@ def _cast_reference(arrays: Sequence[Array | None], attrs: Attrs, out: tuple[Ten
     target = DATA_TYPES[out[0].data_type]
     with np.errstate(all="ignore"):
         if target.kind == "float" or x.dtype.kind != "f":
-            return [x.astype(target.numpy)]
+            return [x.astype(out[0].numpy)]
         # Numbers out of range saturate, and NaN becomes 0. float64 cannot hold the largest 64-bit integers, so both limits are
         # treated separately.
         limits = np.iinfo(target.name)
@@ -120,6 +121,7 @@ CAST = OpDef(
         """,
         method=Method(aliases={"type": "data_type"}),
     ),
+    gradient=elementwise_gradients.CAST,
 )
 
 OPS = (
@@ -161,5 +163,6 @@ OPS = (
             """,
             method=Method(aliases={"input": "true_value", "other": "false_value"}),
         ),
+        gradient=elementwise_gradients.WHERE,
     ),
 )

@@ -16,6 +16,7 @@ from ._def import Lowering, OpCall, OpDef
 from ._def import Operand as OperandDef
 from ._quads import quad_launch, quad_work
 from ._units import WORD_BYTES, units_of
+from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
 from .interfaces.documentation import MOVEMENT, Documentation
@@ -224,6 +225,7 @@ CONCAT = OpDef(
             (4, 3)
         """,
     ),
+    gradient=movement_gradients.concat,
 )
 
 OPS = (CONCAT,)

@@ -24,6 +24,7 @@ from ._convolution_options import (
 )
 from ._def import Lowering, OpCall, OpDef
 from ._rows import to_type, wide
+from .gradients import convolution as convolution_gradients
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
 from .interfaces.documentation import ACTIVATION, CONVOLUTION, Documentation, Method
@@ -163,6 +164,7 @@ CONV2D = OpDef(
             pywebnn=("strides", "dilations", "padding", "groups", "input_layout", "filter_layout", "bias"),
         ),
     ),
+    gradient=convolution_gradients.conv2d,
 )
 
 OPS = (CONV2D,)

@@ -29,6 +29,7 @@ from ._convolution_options import (
 )
 from ._def import Lowering, OpCall, OpDef
 from ._rows import to_type, wide
+from .gradients import convolution as convolution_gradients
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
 from .interfaces.documentation import ACTIVATION, CONVOLUTION, Documentation, Method
@@ -206,6 +207,7 @@ CONV_TRANSPOSE2D = OpDef(
             ),
         ),
     ),
+    gradient=convolution_gradients.conv_transpose2d,
 )
 
 OPS = (CONV_TRANSPOSE2D,)

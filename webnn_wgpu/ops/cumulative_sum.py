@@ -23,6 +23,7 @@ from ._def import Lowering, OpCall, OpDef, Operand
 from ._reduction import VARIANTS, Field, RowView, choose_variant, row_launch, row_work, side_by_side, view_rows
 from ._reduction_functions import arithmetic
 from ._rows import to_type, wide
+from .gradients import reductions as reductions_gradients
 from .interfaces.bounds import CONDITIONED, sums
 from .interfaces.cost import per_element
 from .interfaces.documentation import REDUCTIONS, SORTING_EXTENSIONS, Documentation
@@ -230,6 +231,7 @@ OPS = (
                 (2, 3)
             """,
         ),
+        gradient=reductions_gradients.cumulative_sum,
     ),
     OpDef(
         name="x.cumulative_product",
@@ -260,5 +262,6 @@ OPS = (
                 (2, 3)
             """,
         ),
+        gradient=reductions_gradients.cumulative_product,
     ),
 )

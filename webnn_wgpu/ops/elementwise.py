@@ -16,6 +16,7 @@ from ..ir.graph import Array
 from ._def import OpDef
 from ._row_documentation import Text
 from ._rows import binary, unary
+from .gradients import elementwise as elementwise_gradients
 from .interfaces.bounds import Bounds
 from .interfaces.documentation import COMPARISONS, Method
 from .interfaces.precision import DISCRETE
@@ -110,15 +111,24 @@ UNARY = (
         types=SIGNED,
         integer="abs(x)",
         pairs="abs_T(x)",
+        gradient=elementwise_gradients.ABS,
     ),
     unary("ceil", "ceil(x)", np.ceil, Text(summary="Round each element up to an integer."), precision=DISCRETE),
-    unary("cos", "cos_f32(x)", np.cos, Text(summary="Cosine of each element.", numerics=_ANGLES), tolerance=3),
+    unary(
+        "cos",
+        "cos_f32(x)",
+        np.cos,
+        Text(summary="Cosine of each element.", numerics=_ANGLES),
+        tolerance=3,
+        gradient=elementwise_gradients.COS,
+    ),
     unary(
         "erf",
         "erf_f32(x)",
         erf,
         Text(summary="Gauss error function of each element.", numerics="1 and -1 at the infinities."),
         tolerance=3,
+        gradient=elementwise_gradients.ERF,
     ),
     unary(
         "exp",
@@ -129,6 +139,7 @@ UNARY = (
             numerics="Results above the range of the data type are infinity, those below it 0.",
         ),
         tolerance=2,
+        gradient=elementwise_gradients.EXP,
     ),
     unary("floor", "floor(x)", np.floor, Text(summary="Round each element down to an integer."), precision=DISCRETE),
     unary(
@@ -137,6 +148,7 @@ UNARY = (
         np.log,
         Text(summary="Natural logarithm of each element.", numerics="-infinity for 0, NaN for negative elements."),
         tolerance=1,
+        gradient=elementwise_gradients.LOG,
     ),
     unary(
         "neg",
@@ -148,6 +160,7 @@ UNARY = (
         ),
         types=SIGNED,
         pairs="neg_pair(x)",
+        gradient=elementwise_gradients.NEG,
     ),
     unary(
         "reciprocal",
@@ -155,6 +168,7 @@ UNARY = (
         _reciprocal,
         Text(summary="1 divided by each element.", numerics="For 0 the result is infinity with the sign of the zero."),
         tolerance=2,
+        gradient=elementwise_gradients.RECIPROCAL,
     ),
     unary(
         "roundEven",
@@ -175,15 +189,30 @@ UNARY = (
         integer="sign(x)",
         pairs="sign_T(x)",
     ),
-    unary("sin", "sin_f32(x)", np.sin, Text(summary="Sine of each element.", numerics=_ANGLES), tolerance=3),
+    unary(
+        "sin",
+        "sin_f32(x)",
+        np.sin,
+        Text(summary="Sine of each element.", numerics=_ANGLES),
+        tolerance=3,
+        gradient=elementwise_gradients.SIN,
+    ),
     unary(
         "sqrt",
         "sqrt_f32(x)",
         np.sqrt,
         Text(summary="Square root of each element.", numerics="NaN for negative elements, except that -0 stays -0."),
         tolerance=1,
+        gradient=elementwise_gradients.SQRT,
     ),
-    unary("tan", "tan_f32(x)", np.tan, Text(summary="Tangent of each element.", numerics=_ANGLES), tolerance=4),
+    unary(
+        "tan",
+        "tan_f32(x)",
+        np.tan,
+        Text(summary="Tangent of each element.", numerics=_ANGLES),
+        tolerance=4,
+        gradient=elementwise_gradients.TAN,
+    ),
 )
 
 ADD = binary(
@@ -193,6 +222,7 @@ ADD = binary(
     Text(summary="`a + b`, element by element.", numerics="Integers wrap around."),
     commutative=True,
     pairs="add_pair(a, b)",
+    gradient=elementwise_gradients.ADD,
 )
 SUB = binary(
     "sub",
@@ -200,6 +230,7 @@ SUB = binary(
     np.subtract,
     Text(summary="`a - b`, element by element.", numerics="Integers wrap around."),
     pairs="sub_pair(a, b)",
+    gradient=elementwise_gradients.SUB,
 )
 MUL = binary(
     "mul",
@@ -209,6 +240,7 @@ MUL = binary(
     bounds=Bounds(tolerance=0, contracted=True),
     commutative=True,
     pairs="mul_pair(a, b)",
+    gradient=elementwise_gradients.MUL,
 )
 DIV = binary(
     "div",
@@ -221,6 +253,7 @@ DIV = binary(
     integer="div_T(a, b)",
     tolerance=2,
     pairs="div_T(a, b)",
+    gradient=elementwise_gradients.DIV,
 )
 
 BINARY = (
@@ -236,6 +269,7 @@ BINARY = (
         integer="max(a, b)",
         commutative=True,
         pairs="max_T(a, b)",
+        gradient=elementwise_gradients.MAX,
     ),
     binary(
         "min",
@@ -245,6 +279,7 @@ BINARY = (
         integer="min(a, b)",
         commutative=True,
         pairs="min_T(a, b)",
+        gradient=elementwise_gradients.MIN,
     ),
     binary(
         "pow",
@@ -258,6 +293,7 @@ BINARY = (
         integer="pow_T(a, b)",
         tolerance=3,
         pairs="pow_T(a, b)",
+        gradient=elementwise_gradients.POW,
     ),
 )
 

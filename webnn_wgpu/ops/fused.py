@@ -119,7 +119,7 @@ FUSED = OpDef(
     templates=(ELEMENTWISE, STRIDED),
     family=Family.OTHER,
     # The operators in its body have these interfaces.
-    without=("elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds"),
+    without=("elementwise", "epilogue", "movement", "layout", "precision", "cost", "bounds", "gradient"),
     internal=True,
 )
 

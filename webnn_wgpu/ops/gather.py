@@ -24,6 +24,7 @@ from ._places import (
     places_of_elements,
 )
 from ._quads import quad_launch, quad_work
+from .gradients import indexing as indexing_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
 from .interfaces.documentation import INDEXING, Documentation, Method
@@ -178,6 +179,7 @@ OPS = (
             """,
             method=Method(dictionary="MLGatherOptions", pywebnn=("axis",)),
         ),
+        gradient=indexing_gradients.gather,
     ),
     OpDef(
         name="gatherElements",
@@ -214,6 +216,7 @@ OPS = (
             """,
             method=Method(dictionary="MLGatherOptions"),
         ),
+        gradient=indexing_gradients.gather_elements,
     ),
     OpDef(
         name="gatherND",
@@ -252,5 +255,6 @@ OPS = (
                 (3, 3)
             """,
         ),
+        gradient=indexing_gradients.gather_nd,
     ),
 )

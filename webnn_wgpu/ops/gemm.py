@@ -17,6 +17,7 @@ from ._product import TEMPLATES, product_calls
 from ._product_kernel import Addend
 from ._rows import to_type, wide
 from ._shapes import unidirectional
+from .gradients import products as products_gradients
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
 from .interfaces.documentation import MATRIX, Documentation, Method
@@ -124,6 +125,7 @@ GEMM = OpDef(
         """,
         method=Method(pywebnn=("c", "alpha", "beta", "a_transpose", "b_transpose")),
     ),
+    gradient=products_gradients.gemm,
 )
 
 OPS = (GEMM,)

@@ -166,7 +166,7 @@ OPS = (
         ),
         templates=(GRID_SAMPLE,),
         family=Family.OTHER,
-        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        without=("elementwise", "epilogue", "movement", "layout", "precision", "gradient"),
         cost=SAMPLED,
         bounds=CONDITIONED,
         documentation=Documentation(

@@ -38,6 +38,7 @@ from ._def import Lowering, OpCall, OpDef
 from ._recurrent import TEMPLATES, VARIANTS, recurrent_calls
 from ._recurrent_documentation import GRU, GRU_CELL
 from ._rows import to_type, wide
+from .gradients import recurrent as recurrent_gradients
 from .interfaces.bounds import RECURRENT
 from .interfaces.family import Family
 from .interfaces.precision import Precision
@@ -119,6 +120,7 @@ OPS = (
         bounds=RECURRENT,
         outputs=("output0", "output1"),
         documentation=GRU,
+        gradient=recurrent_gradients.GRU,
     ),
     OpDef(
         name="gruCell",
@@ -142,5 +144,6 @@ OPS = (
         cost=RECURRENCES,
         bounds=RECURRENT,
         documentation=GRU_CELL,
+        gradient=recurrent_gradients.GRU_CELL,
     ),
 )

@@ -14,6 +14,7 @@ from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._normalization import NORMALIZATION, NORMALIZED, normalization_call, normalized, require_shape
 from ._rows import to_type
+from .gradients import normalization as normalization_gradients
 from .interfaces.cost import per_element
 from .interfaces.documentation import NORMALIZATIONS, Documentation, Method
 from .interfaces.family import Family
@@ -35,7 +36,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
     assert x is not None
     axes = _SPATIAL[attrs["layout"]]
     scale, bias = (None if p is None else np.expand_dims(p, (0, *axes)) for p in parameters)
-    return [to_type(normalized(x, axes, scale, bias, attrs["epsilon"]), outputs[0])]
+    return [to_type(normalized(x, axes, scale, bias, attrs, outputs[0]), outputs[0])]
 
 
 def _lower(low: Lowering) -> list[KernelCall]:
@@ -88,5 +89,6 @@ OPS = (
             """,
             method=Method(pywebnn=("scale", "bias", "epsilon", "layout")),
         ),
+        gradient=normalization_gradients.instance,
     ),
 )

@@ -13,6 +13,7 @@ from ._attrs import Attr
 from ._def import OpCall, OpDef, Operand
 from ._normalization import NORMALIZATION, NORMALIZED, in_place, items_call, normalized, require_shape
 from ._rows import to_type
+from .gradients import normalization as normalization_gradients
 from .interfaces.cost import per_element
 from .interfaces.documentation import NORMALIZATIONS, Documentation, Method
 from .interfaces.family import Family
@@ -35,7 +36,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
     assert x is not None
     axes = attrs["axes"]
     scale, bias = in_place(scale, axes, x.ndim), in_place(bias, axes, x.ndim)
-    return [to_type(np.broadcast_to(normalized(x, axes, scale, bias, attrs["epsilon"]), x.shape), outputs[0])]
+    return [to_type(np.broadcast_to(normalized(x, axes, scale, bias, attrs, outputs[0]), x.shape), outputs[0])]
 
 
 def _layout(attrs: Attrs, shape: tuple[int, ...]) -> ChannelsLast | None:
@@ -92,5 +93,6 @@ OPS = (
             """,
             method=Method(pywebnn=("scale", "bias", "epsilon", "axes")),
         ),
+        gradient=normalization_gradients.layer,
     ),
 )

@@ -37,6 +37,7 @@ from ._def import Lowering, OpCall, OpDef
 from ._recurrent import TEMPLATES, VARIANTS, recurrent_calls
 from ._recurrent_documentation import LSTM, LSTM_CELL
 from ._rows import to_type, wide
+from .gradients import recurrent as recurrent_gradients
 from .interfaces.bounds import RECURRENT
 from .interfaces.family import Family
 from .interfaces.precision import Precision
@@ -122,6 +123,7 @@ OPS = (
         bounds=RECURRENT,
         outputs=("output0", "output1", "output2"),
         documentation=LSTM,
+        gradient=recurrent_gradients.LSTM,
     ),
     OpDef(
         name="lstmCell",
@@ -148,5 +150,6 @@ OPS = (
         bounds=RECURRENT,
         outputs=("output0", "output1"),
         documentation=LSTM_CELL,
+        gradient=recurrent_gradients.LSTM_CELL,
     ),
 )

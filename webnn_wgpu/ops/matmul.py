@@ -16,6 +16,7 @@ from ._factors import Factor
 from ._product import TEMPLATES, product_calls
 from ._rows import to_type, wide
 from ._shapes import broadcast
+from .gradients import products as products_gradients
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
 from .interfaces.documentation import MATRIX, Documentation
@@ -100,6 +101,7 @@ MATMUL = OpDef(
             (2, 2)
         """,
     ),
+    gradient=products_gradients.matmul,
 )
 
 OPS = (MATMUL,)

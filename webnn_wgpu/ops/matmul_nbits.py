@@ -24,6 +24,7 @@ from ._nbits import BITS_PARAMETER, NbitsBlocks, NbitsWords, check_bits, unpacke
 from ._product import FORCED, HIGHEST_BLOCK, declare_subgroups
 from ._product_kernel import Addend, ProductKernel, finish
 from ._rows import to_type, wide
+from .gradients import products as products_gradients
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import Cost
 from .interfaces.documentation import QUANTIZED_EXTENSIONS, Documentation, Method
@@ -256,5 +257,6 @@ OPS = (
             """,
             method=Method(parameters=(BITS_PARAMETER,)),
         ),
+        gradient=products_gradients.MATMUL_NBITS,
     ),
 )

@@ -15,6 +15,7 @@ from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._shapes import strides_of
 from ._units import units_of
+from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
 from .interfaces.documentation import MOVEMENT, Documentation, Method, Parameter
@@ -235,6 +236,7 @@ PAD = OpDef(
             through="_pad",
         ),
     ),
+    gradient=movement_gradients.pad,
 )
 
 OPS = (PAD,)

@@ -26,9 +26,11 @@ from ._quads import quad_launch, quad_work
 from ._reduction import LOWEST, VARIANTS, Field, RowShape, row_launch, row_work, variant_of
 from ._reduction_functions import ReductionStep, arithmetic, extremum
 from ._rows import to_type, wide
+from .gradients import pooling as pooling_gradients
 from .interfaces.bounds import EXACT, Bounds, roots, sums
 from .interfaces.cost import Cost
 from .interfaces.family import Family
+from .interfaces.gradient import GradientRule
 from .interfaces.layout import option
 from .reduce import REDUCE, ReduceTensor, reduce_calls
 
@@ -226,6 +228,7 @@ class _Pool:
         prepare: done by numpy to the input.
         finish: done by numpy to the result, which it gets with the numbers of elements.
         bounds: allowed errors.
+        gradient: the rule of its gradient.
         summary: first line of the documentation.
         numerics: results for special values, for the documentation.
         data_types: allowed data types.
@@ -237,6 +240,7 @@ class _Pool:
     prepare: Callable[[Array], Array]
     finish: Callable[[Array, Array], Array]
     bounds: Bounds
+    gradient: GradientRule
     summary: str
     numerics: str
     data_types: tuple[str, ...] = FLOATS
@@ -363,6 +367,7 @@ _POOLS = (
         prepare=lambda x: x,
         finish=lambda total, counts: total / counts,
         bounds=sums(_terms),
+        gradient=pooling_gradients.average,
         summary="Mean of the elements in each window.",
         numerics="Padding does not count: a mean is taken over the elements that lie within the input, "
         "and is 0 if there is none.",
@@ -374,6 +379,7 @@ _POOLS = (
         prepare=np.square,
         finish=lambda total, counts: np.sqrt(total),
         bounds=roots(_terms),
+        gradient=pooling_gradients.l2,
         summary="Square root of the sum of squares of the elements in each window.",
         numerics="The result is 0 if no element of a window lies within the input.",
     ),
@@ -384,6 +390,7 @@ _POOLS = (
         prepare=lambda x: x,
         finish=lambda total, counts: total,
         bounds=EXACT,
+        gradient=pooling_gradients.maximum,
         summary="Greatest element in each window.",
         numerics="NaN if any element of the window is NaN. Without an element within the input, "
         "-infinity or the least integer.",
@@ -415,6 +422,7 @@ OPS = tuple(
         layout=option("layout"),
         cost=Cost(_operations),
         bounds=pool.bounds,
+        gradient=pool.gradient,
         documentation=pooling_documentation(pool.name, pool.summary, pool.numerics),
     )
     for pool in _POOLS

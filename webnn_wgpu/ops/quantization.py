@@ -19,6 +19,7 @@ from ._def import Lowering, OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE, Source, elementwise_call
 from ._rows import lower_elementwise, scalar_uniform, to_type, wide
 from ._shapes import strides_of
+from .gradients import quantization as quantization_gradients
 from .interfaces.bounds import EXACT, ulp
 from .interfaces.cost import PER_RESULT, per_element
 from .interfaces.documentation import QUANTIZATION, Documentation
@@ -220,7 +221,7 @@ QUANTIZE_DEQUANTIZE = OpDef(
     templates=(ELEMENTWISE,),
     elementwise=ElementWise(_round_trip_formula),
     family=Family.QUANTIZATION,
-    without=("epilogue", "movement", "precision"),
+    without=("epilogue", "movement", "precision", "gradient"),
     layout=BROADCAST,
     cost=PER_RESULT,
     bounds=ulp(1),
@@ -244,7 +245,7 @@ QUANTIZE_CENTERED = OpDef(
     templates=(ELEMENTWISE,),
     elementwise=ElementWise(_centered_formula),
     family=Family.QUANTIZATION,
-    without=("epilogue", "movement", "precision"),
+    without=("epilogue", "movement", "precision", "gradient"),
     layout=BROADCAST,
     cost=PER_RESULT,
     bounds=EXACT,
@@ -265,7 +266,7 @@ QUANTIZE_LINEAR = OpDef(
     templates=(ELEMENTWISE,),
     spec="#api-mlgraphbuilder-quantizelinear",
     family=Family.QUANTIZATION,
-    without=("elementwise", "epilogue", "movement"),
+    without=("elementwise", "epilogue", "movement", "gradient"),
     layout=LED_BROADCAST,
     precision=DISCRETE,
     cost=per_element(4),
@@ -351,6 +352,7 @@ DEQUANTIZE_LINEAR = OpDef(
             (2, 3)
         """,
     ),
+    gradient=quantization_gradients.dequantize_linear,
 )
 
 OPS = (QUANTIZE_DEQUANTIZE, QUANTIZE_CENTERED, QUANTIZE_LINEAR, DEQUANTIZE_LINEAR)

@@ -44,9 +44,11 @@ from ._reduction_bounds import LOG_SUM, LOG_SUM_EXP, PRODUCT, ROOT, SUM
 from ._reduction_documentation import reduction_documentation
 from ._reduction_functions import ReductionStep, T, X, arithmetic, extremum
 from ._rows import to_type, wide
+from .gradients import reductions as reductions_gradients
 from .interfaces.bounds import EXACT, Bounds
 from .interfaces.cost import per_element
 from .interfaces.family import Family
+from .interfaces.gradient import GradientRule
 from .interfaces.layout import ChannelsLast, Layout, moved, to_last
 
 REDUCE = KernelTemplate("reduce", ("variant", "form", "rows", "step"), VARIANTS)
@@ -305,6 +307,7 @@ def _reduction(
     *,
     text: str,
     numerics: str = "",
+    gradient: GradientRule,
     shifted: bool = False,
     bounds: Bounds,
 ) -> OpDef:
@@ -317,6 +320,7 @@ def _reduction(
         types: allowed data types.
         text: the quantity that is computed over dimensions, for the documentation.
         numerics: results for special values, for the documentation.
+        gradient: the rule of the gradient.
         shifted: whether the step's functions need the largest element of the row (0 where it is not finite) as `shift`.
         bounds: allowed errors.
     """
@@ -341,6 +345,7 @@ def _reduction(
         layout=Layout(_layout),
         cost=per_element(),
         bounds=bounds,
+        gradient=gradient,
         documentation=reduction_documentation(name, text, numerics),
     )
 
@@ -355,13 +360,16 @@ def _sum(
     *,
     text: str,
     numerics: str = "",
+    gradient: GradientRule,
     shifted: bool = False,
     bounds: Bounds = SUM,
 ) -> OpDef:
     def step(value: str) -> ReductionStep:
         return arithmetic("sum", value, map_item, finish, lib=lib)
 
-    return _reduction(name, step, function, types, text=text, numerics=numerics, shifted=shifted, bounds=bounds)
+    return _reduction(
+        name, step, function, types, text=text, numerics=numerics, gradient=gradient, shifted=shifted, bounds=bounds
+    )
 
 
 def _add(x: Any, axes: tuple[int, ...]) -> Any:
@@ -380,6 +388,7 @@ OPS = (
         lambda x, axes: _add(np.abs(x), axes),
         "abs(x)",
         types=SUMMABLE,
+        gradient=reductions_gradients.L1,
         text="Sum of absolute values",
         numerics="Integers wrap around.",
     ),
@@ -389,6 +398,7 @@ OPS = (
         "x * x",
         "sqrt_f32(t)",
         bounds=ROOT,
+        gradient=reductions_gradients.L2,
         text="Square root of the sum of squares",
     ),
     _sum(
@@ -397,6 +407,7 @@ OPS = (
         "x",
         "log_f32(t)",
         bounds=LOG_SUM,
+        gradient=reductions_gradients.LOG_SUM,
         text="Natural logarithm of the sum",
         numerics="-infinity for a sum of 0, NaN for a negative sum.",
     ),
@@ -408,6 +419,7 @@ OPS = (
         ("finite_or_zero",),
         shifted=True,
         bounds=LOG_SUM_EXP,
+        gradient=reductions_gradients.LOG_SUM_EXP,
         text="Natural logarithm of the sum of exponentials",
         numerics="The result is finite even if an exponential would overflow.",
     ),
@@ -417,16 +429,18 @@ OPS = (
         lambda x, axes: np.max(x, axis=axes),
         ANY,
         bounds=EXACT,
+        gradient=reductions_gradients.EXTREMUM,
         text="Greatest element",
         numerics="NaN if any element is NaN.",
     ),
-    _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", _MEAN, text="Mean"),
+    _sum("reduceMean", lambda x, axes: np.mean(x, axis=axes), "x", _MEAN, gradient=reductions_gradients.MEAN, text="Mean"),
     _reduction(
         "reduceMin",
         lambda value: extremum("min", value),
         lambda x, axes: np.min(x, axis=axes),
         ANY,
         bounds=EXACT,
+        gradient=reductions_gradients.EXTREMUM,
         text="Least element",
         numerics="NaN if any element is NaN.",
     ),
@@ -436,15 +450,17 @@ OPS = (
         lambda x, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
         SUMMABLE,
         bounds=PRODUCT,
+        gradient=reductions_gradients.PRODUCT,
         text="Product",
         numerics="Integers wrap around.",
     ),
-    _sum("reduceSum", _add, types=SUMMABLE, text="Sum", numerics="Integers wrap around."),
+    _sum("reduceSum", _add, types=SUMMABLE, gradient=reductions_gradients.SUM, text="Sum", numerics="Integers wrap around."),
     _sum(
         "reduceSumSquare",
         lambda x, axes: _add(x * x, axes),
         "x * x",
         types=SUMMABLE,
+        gradient=reductions_gradients.SUM_SQUARE,
         text="Sum of squares",
         numerics="Integers wrap around.",
     ),

@@ -15,6 +15,7 @@ from ..ir.graph import Array
 from ._def import OpDef
 from ._row_documentation import Text
 from ._rows import NumpyFunction, binary
+from .gradients import elementwise as elementwise_gradients
 from .interfaces.documentation import REMAINDER_EXTENSIONS
 
 
@@ -42,6 +43,7 @@ def _remainder(name: str, function: NumpyFunction, tolerance: float, summary: st
         pairs=f"{own}_T(a, b)",
         spec="",
         tolerance=tolerance,
+        gradient=elementwise_gradients.REMAINDER,
     )
 
 

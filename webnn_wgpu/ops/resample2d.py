@@ -24,6 +24,7 @@ from ._reduction import Field
 from ._rows import to_type, wide
 from ._shapes import strides_of
 from ._units import units_of
+from .gradients import sampling as sampling_gradients
 from .interfaces.bounds import sums
 from .interfaces.cost import Cost
 from .interfaces.documentation import POOLING, Documentation
@@ -292,5 +293,6 @@ OPS = (
                 (1, 2, 8, 6)
             """,
         ),
+        gradient=sampling_gradients.resample2d,
     ),
 )

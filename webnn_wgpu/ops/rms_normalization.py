@@ -12,6 +12,7 @@ from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._normalization import NORMALIZATION, in_place, items_call, normalized, require_shape
 from ._rows import to_type
+from .gradients import normalization as normalization_gradients
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import per_element
 from .interfaces.documentation import NORMALIZATION_EXTENSIONS, Documentation
@@ -29,7 +30,7 @@ def _reference(arrays: Sequence[Array | None], attrs: Attrs, outputs: tuple[Tens
     x, scale = arrays
     assert x is not None
     axes = attrs["axes"]
-    return [to_type(normalized(x, axes, in_place(scale, axes, x.ndim), None, attrs["epsilon"], centered=False), outputs[0])]
+    return [to_type(normalized(x, axes, in_place(scale, axes, x.ndim), None, attrs, outputs[0], centered=False), outputs[0])]
 
 
 def _lower(low: Lowering) -> list[KernelCall]:
@@ -71,5 +72,6 @@ OPS = (
                 MLOperand(float32[2, 3])
             """,
         ),
+        gradient=normalization_gradients.rms,
     ),
 )

@@ -21,6 +21,7 @@ from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
 from ._shapes import broadcast_strides, unidirectional
 from .attention import HeadsTensor
+from .gradients import attention as attention_gradients
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import per_element
 from .interfaces.documentation import ATTENTION_EXTENSIONS, Documentation
@@ -195,5 +196,6 @@ OPS = (
                 MLOperand(float32[1, 5, 8])
             """,
         ),
+        gradient=attention_gradients.ROTARY_EMBEDDING,
     ),
 )

@@ -20,6 +20,7 @@ from ._def import OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE
 from ._row_documentation import Text
 from ._rows import lower_elementwise, unary
+from .gradients import elementwise as elementwise_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import PER_RESULT
 from .interfaces.documentation import ROUNDING_EXTENSIONS, Documentation
@@ -118,6 +119,7 @@ OPS = (
         ),
         types=("float32",),
         spec="",
+        gradient=elementwise_gradients.SAME,
     ),
     OpDef(
         name="x.round_float8",
@@ -154,6 +156,7 @@ OPS = (
                 MLOperand(float32[2, 3])
             """,
         ),
+        gradient=elementwise_gradients.SAME,
     ),
     OpDef(
         name="x.wrap_integer",
@@ -165,7 +168,7 @@ OPS = (
         templates=(ELEMENTWISE,),
         elementwise=ElementWise(_wrap_formula),
         family=Family.ELEMENT_WISE,
-        without=("epilogue", "movement", "precision"),
+        without=("epilogue", "movement", "precision", "gradient"),
         layout=BROADCAST,
         cost=PER_RESULT,
         bounds=EXACT,

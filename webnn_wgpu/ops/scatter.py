@@ -33,6 +33,7 @@ from ._places import (
 )
 from ._quads import quad_launch, quad_work
 from ._units import WORD_BYTES, Units
+from .gradients import indexing as indexing_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
 from .interfaces.documentation import INDEXING, Documentation, Method
@@ -299,6 +300,7 @@ OPS = (
             """,
             method=Method(dictionary="MLScatterOptions", pywebnn=("axis",)),
         ),
+        gradient=indexing_gradients.SCATTER_ELEMENTS,
     ),
     OpDef(
         name="scatterND",
@@ -343,5 +345,6 @@ OPS = (
                 (2, 3)
             """,
         ),
+        gradient=indexing_gradients.SCATTER_ND,
     ),
 )

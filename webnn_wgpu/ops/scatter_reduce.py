@@ -22,6 +22,7 @@ from ._places import INDEX_TYPES, check_coordinates, clamped_indices, coordinate
 from ._quads import quad_launch
 from ._rows import to_type, wide
 from ._shapes import merge_dimensions, strides_of
+from .gradients import indexing as indexing_gradients
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import per_element
 from .interfaces.documentation import SCATTER_EXTENSIONS, Documentation
@@ -243,6 +244,7 @@ OPS = (
                 (2, 3)
             """,
         ),
+        gradient=indexing_gradients.SCATTER_ELEMENTS,
     ),
     OpDef(
         name="x.scatter_nd",
@@ -285,5 +287,6 @@ OPS = (
                 (2, 3)
             """,
         ),
+        gradient=indexing_gradients.SCATTER_ND,
     ),
 )

@@ -18,6 +18,7 @@ from ._elementwise import ELEMENTWISE
 from ._reduction import VARIANTS, choose_variant, row_call, rows_fit, view_rows
 from ._rows import to_type, wide
 from ._steps import Steps
+from .gradients import reductions as reductions_gradients
 from .interfaces.bounds import EPSILON, SMALLEST, Bounds, ReferenceResults
 from .interfaces.cost import per_element
 from .interfaces.documentation import MATRIX, NORMALIZATION_EXTENSIONS, Documentation, Method
@@ -112,6 +113,7 @@ def _op(name: str, axis: Attr, documentation: Documentation, *, logarithm: bool,
         layout=dimensions(axes=("axis",)),
         cost=per_element(SOFTMAX_OPERATIONS),
         bounds=Bounds(allowed=_logarithm_bounds if logarithm else _bounds),
+        gradient=reductions_gradients.log_softmax if logarithm else reductions_gradients.softmax,
         documentation=documentation,
     )
 

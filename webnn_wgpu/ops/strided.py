@@ -22,6 +22,7 @@ from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._shapes import broadcast_strides, merge_dimensions, strides_of, unidirectional
+from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
 from .interfaces.family import Family
@@ -451,6 +452,7 @@ TRANSPOSE = OpDef(
     cost=MOVED,
     bounds=EXACT,
     documentation=_documentation.TRANSPOSE,
+    gradient=movement_gradients.transpose,
 )
 
 SLICE = OpDef(
@@ -470,6 +472,7 @@ SLICE = OpDef(
     bounds=EXACT,
     copies=True,
     documentation=_documentation.SLICE,
+    gradient=movement_gradients.slice_,
 )
 
 SPLIT = OpDef(
@@ -490,6 +493,7 @@ SPLIT = OpDef(
     outputs=("outputs",),
     copies=True,
     documentation=_documentation.SPLIT,
+    gradient=movement_gradients.split,
 )
 
 EXPAND = OpDef(
@@ -509,6 +513,7 @@ EXPAND = OpDef(
     bounds=EXACT,
     copies=True,
     documentation=_documentation.EXPAND,
+    gradient=movement_gradients.expand,
 )
 
 TILE = OpDef(
@@ -528,6 +533,7 @@ TILE = OpDef(
     bounds=EXACT,
     copies=True,
     documentation=_documentation.TILE,
+    gradient=movement_gradients.tile,
 )
 
 REVERSE = OpDef(
@@ -546,6 +552,7 @@ REVERSE = OpDef(
     cost=MOVED,
     bounds=EXACT,
     documentation=_documentation.REVERSE,
+    gradient=movement_gradients.reverse,
 )
 
 OPS = (TRANSPOSE, SLICE, SPLIT, EXPAND, TILE, REVERSE)

@@ -23,6 +23,7 @@ from ..kernels.spec import Operand as Resource
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import WORKGROUP, quad_launch
+from .gradients import indexing as indexing_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import per_element
 from .interfaces.documentation import SORTING_EXTENSIONS, Documentation
@@ -222,5 +223,6 @@ OPS = (
                 (MLOperand(float32[2, 2]), MLOperand(int64[2, 2]))
             """,
         ),
+        gradient=indexing_gradients.top_k,
     ),
 )

@@ -11,6 +11,7 @@ from ..kernels.spec import Binding, KernelCall, KernelTemplate, UniformType
 from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
+from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
 from .interfaces.documentation import MOVEMENT, Documentation, Method
@@ -111,5 +112,6 @@ OPS = (
             """,
             method=Method(positional=("upper", "diagonal")),
         ),
+        gradient=movement_gradients.triangular,
     ),
 )

@@ -10,6 +10,8 @@ import numpy as np
 from ..core.data_types import ANY, DATA_TYPES, MAX_DIMENSION
 from ._attrs import Attr
 from ._def import OpCall, OpDef, Operand
+from .gradients import elementwise as elementwise_gradients
+from .gradients import movement as movement_gradients
 from .interfaces.bounds import EXACT
 from .interfaces.cost import MOVED
 from .interfaces.documentation import BITWISE_EXTENSIONS, VIEWS, Documentation
@@ -110,6 +112,7 @@ RESHAPE = OpDef(
             (3, 2)
         """,
     ),
+    gradient=movement_gradients.reshape,
 )
 
 IDENTITY = OpDef(
@@ -139,6 +142,7 @@ IDENTITY = OpDef(
             (2, 3)
         """,
     ),
+    gradient=elementwise_gradients.SAME,
 )
 
 BITCAST = OpDef(
@@ -150,7 +154,7 @@ BITCAST = OpDef(
     attrs=(Attr("data_type", "data_type"),),
     output_types=ANY,
     family=Family.MOVEMENT,
-    without=("elementwise", "epilogue", "layout", "precision"),
+    without=("elementwise", "epilogue", "layout", "precision", "gradient"),
     movement=MOVES,
     cost=MOVED,
     bounds=EXACT,

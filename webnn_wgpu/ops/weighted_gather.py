@@ -18,6 +18,7 @@ from ._def import Lowering, OpCall, OpDef, Operand
 from ._places import INDEX_TYPES, clamped_indices, index_binding
 from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
+from .gradients import sampling as sampling_gradients
 from .interfaces.bounds import CONDITIONED
 from .interfaces.cost import PER_TAKEN
 from .interfaces.documentation import SAMPLING_EXTENSIONS, Documentation
@@ -132,5 +133,6 @@ OPS = (
                 (2, 2)
             """,
         ),
+        gradient=sampling_gradients.WEIGHTED_GATHER,
     ),
 )

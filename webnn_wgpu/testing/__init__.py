@@ -13,6 +13,7 @@ from webnn_wgpu.testing.cases import (
     build_case,
     load_cases,
 )
+from webnn_wgpu.testing.gradients import check_gradients
 from webnn_wgpu.testing.kernel_report import CheckedCase, KernelCase, KernelFault, KernelReport
 from webnn_wgpu.testing.kernels import check_kernel
 
@@ -32,6 +33,7 @@ __all__ = [
     "absolute_distance",
     "assert_within",
     "build_case",
+    "check_gradients",
     "check_kernel",
     "compare",
     "load_cases",

@@ -8,5 +8,6 @@
 * `precision`: its treatment of float16 in a graph that asks for float32 between operators
 * `cost`: its arithmetic operations and the bytes that it reads and writes
 * `bounds`: the maximum permitted error of a device's results
+* `gradient`: the rule that adds the operators of its gradient to a graph
 * `documentation`: the text and the signature of the builder's method, which only the generator reads
 """

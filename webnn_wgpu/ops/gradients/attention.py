@@ -1,0 +1,117 @@
+"""Gradients of attention and of rotary embeddings, as compositions of products and softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..interfaces.gradient import GradientCall, GradientTerm, by_parts
+
+_SCORES = "float32"
+_LOWEST = -3e38
+"""The score of keys that a query does not see. It is finite, so that rows without keys have no NaN."""
+
+
+def _split(term: GradientTerm, heads: int, groups: int) -> GradientTerm:
+    """Return [batch, groups, heads / groups, length, size] of a tensor of rank 3 or 4."""
+    if term.rank == 4:
+        batch, _, length, size = term.shape
+        by_head = term
+    else:
+        batch, length, width = term.shape
+        size = width // heads
+        by_head = term.reshaped((batch, length, heads, size)).permuted((0, 2, 1, 3))
+    return by_head.reshaped((batch, groups, heads // groups, length, size)).cast(_SCORES)
+
+
+def _of_groups(mask: GradientTerm, heads: int, groups: int) -> GradientTerm:
+    """Return a mask that broadcasts to [batch, heads, queries, keys] with a dimension of groups."""
+    batch, own, *rest = [*(1 for _ in range(4 - mask.rank)), *mask.shape]
+    return mask.reshaped((batch, *((1, 1) if own == 1 else (groups, heads // groups)), *rest))
+
+
+def _both(a: GradientTerm | None, b: GradientTerm | None) -> GradientTerm | None:
+    return a if b is None else b if a is None else a.apply("logicalAnd", b)
+
+
+def _window(call: GradientCall, length: GradientTerm | None, queries: int, keys: int) -> GradientTerm | None:
+    """Return whether each query sees each key, by the positions of both, or None if all see all."""
+    attrs = call.attrs
+    left, right = attrs["left"], 0 if attrs["causal"] else attrs["right"]
+    positions = np.arange(keys) - np.arange(queries)[:, None]
+    if length is None:
+        distances = positions - attrs["offset"]
+        seen = np.ones_like(distances, bool)
+        seen &= left is None or distances >= -left
+        seen &= right is None or distances <= right
+        return None if seen.all() else call.constant(seen.astype(np.uint8))
+    counts = length.cast("int32").apply("clamp", min_value=0, max_value=keys).reshaped((length.type.num_elements, 1, 1, 1, 1))
+    distances = call.constant(positions.astype(np.int32))
+    if attrs["offset"] is None:
+        distances = distances.apply("sub", counts.apply("sub", counts.number(queries)))
+    else:
+        distances = distances.apply("sub", distances.number(attrs["offset"]))
+    seen = call.constant(np.arange(keys, dtype=np.int32)).apply("lesser", counts)
+    if left is not None:
+        seen = seen.apply("logicalAnd", distances.compared("greaterOrEqual", -left))
+    if right is not None:
+        seen = seen.apply("logicalAnd", distances.compared("lesserOrEqual", right))
+    return seen
+
+
+def _attention(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
+    query, key, value, mask, length = operands
+    assert query is not None
+    assert key is not None
+    assert value is not None
+    attrs = call.attrs
+    heads, groups = attrs["heads"], attrs["kv_heads"]
+    q, k, v = _split(query, heads, groups), _split(key, groups, groups), _split(value, groups, groups)
+    scores = attrs["scale"] * q.apply("matmul", k.permuted((0, 1, 2, 4, 3)))
+    if cap := attrs["softcap"]:
+        scores = cap * (1 / cap * scores).apply("tanh")
+    seen = _window(call, length, q.shape[3], k.shape[3])
+    if mask is not None and mask.type.data_type == "uint8":
+        seen = _both(seen, _of_groups(mask, heads, groups))
+    elif mask is not None:
+        added = _of_groups(mask.cast(_SCORES), heads, groups)
+        finite = added.compared("notEqual", -np.inf)
+        scores, seen = scores + added.where(finite), _both(seen, finite)
+    weights = (scores if seen is None else scores.where(seen, _LOWEST)).apply("softmax", axis=4)
+    weights = weights if seen is None else weights.where(seen)
+    result = weights.apply("matmul", v)
+    batch, _, _, rows, size = result.shape
+    result = result.reshaped((batch, heads, rows, size)).cast(query.type.data_type)
+    return (result if query.rank == 4 else result.permuted((0, 2, 1, 3)).reshaped((batch, rows, heads * size)),)
+
+
+def _rotary_embedding(call: GradientCall, operands: Sequence[GradientTerm | None]) -> Sequence[GradientTerm]:
+    x, cos, sin, positions = operands
+    assert x is not None
+    assert cos is not None
+    assert sin is not None
+    heads, rotary = call.attrs["heads"], call.attrs["rotary_dim"]
+    by_head = x if x.rank == 4 else x.reshaped((*x.shape[:2], heads, x.shape[2] // heads))
+    tables: list[GradientTerm] = []
+    for table in (cos, sin):
+        found = table if positions is None else table.apply("gather", positions, axis=0)
+        batch, length, half = [*(1 for _ in range(3 - found.rank)), *found.shape]
+        tables.append(found.reshaped((batch, 1, length, half) if x.rank == 4 else (batch, length, 1, half)))
+    c, s = tables
+    part, size = by_head.sliced(3, 0, rotary), by_head.shape[3]
+    # Interleaved pairs lie along a last dimension of 2, others along the one before the last.
+    axis = 4 if call.attrs["interleaved"] else 3
+    half = rotary // 2
+    pairs = part.reshaped((*part.shape[:3], *((half, 2) if axis == 4 else (2, half))))
+    a, b = (pairs.sliced(axis, i, 1).reshaped((*part.shape[:3], half)) for i in range(2))
+    shape = (*part.shape[:3], *((half, 1) if axis == 4 else (1, half)))
+    turned = [term.reshaped(shape) for term in (a * c - b * s, a * s + b * c)]
+    result = turned[0].apply("concat", turned[1], axis=axis).reshaped(part.shape)
+    if rotary < size:
+        result = result.apply("concat", by_head.sliced(3, rotary, size - rotary), axis=3)
+    return (result.reshaped(x.shape),)
+
+
+ATTENTION = by_parts(_attention)
+ROTARY_EMBEDDING = by_parts(_rotary_embedding)

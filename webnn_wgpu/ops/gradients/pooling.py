@@ -1,0 +1,160 @@
+"""Gradients of pooling: transposed convolutions with ones, or the place of the largest element of each window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..interfaces.gradient import GradientCall, GradientTerm
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """The windows of a pooling with channels in dimension 1, as pairs for height and width."""
+
+    call: GradientCall
+
+    def first(self, term: GradientTerm) -> GradientTerm:
+        """Return a tensor with channels first."""
+        return term if self.call.attrs["layout"] == "nchw" else term.permuted((0, 3, 1, 2))
+
+    def back(self, term: GradientTerm) -> GradientTerm:
+        """Return a tensor in the layout of the operator."""
+        return term if self.call.attrs["layout"] == "nchw" else term.permuted((0, 2, 3, 1))
+
+    def _pair(self, name: str) -> tuple[int, int]:
+        return self.call.attrs[name]
+
+    def _sizes(self, term: GradientTerm) -> tuple[int, int]:
+        layout: str = self.call.attrs["layout"]
+        return term.shape[layout.index("h")], term.shape[layout.index("w")]
+
+    @property
+    def inputs(self) -> tuple[int, int]:
+        """Height and width of the input."""
+        return self._sizes(self.call.x)
+
+    @property
+    def outputs(self) -> tuple[int, int]:
+        """Height and width of the result."""
+        return self._sizes(self.call.y)
+
+    @property
+    def taps(self) -> tuple[int, int]:
+        """Height and width of a window, in elements."""
+        return self._pair("window_dimensions")
+
+    @property
+    def before(self) -> tuple[int, int]:
+        """The padding before the first element."""
+        top, _, left, _ = self.call.attrs["padding"]
+        return top, left
+
+    @property
+    def reaches(self) -> tuple[int, int]:
+        """The distance from the first element of the first window to the last one of the last window, plus 1."""
+        tall, wide = (
+            (count - 1) * stride + (taps - 1) * dilation + 1
+            for count, stride, taps, dilation in zip(
+                self.outputs, self._pair("strides"), self.taps, self._pair("dilations"), strict=True
+            )
+        )
+        return tall, wide
+
+    @property
+    def whole(self) -> bool:
+        """Whether the only window is the input."""
+        return self.outputs == (1, 1) and self.taps == self.inputs and not any(self.call.attrs["padding"])
+
+    def positions(self, axis: int) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:
+        """Return the indices, which may be negative, of the elements of windows: [windows, elements] along a dimension."""
+        starts = np.arange(self.outputs[axis]) * self._pair("strides")[axis] - self.before[axis]
+        return (starts[:, None] + np.arange(self.taps[axis]) * self._pair("dilations")[axis]).astype(np.int32)
+
+    def spread(self, values: GradientTerm) -> GradientTerm:
+        """Return for each element of the input the sum of the values of its windows."""
+        if self.whole:
+            return values.expanded(self.call.x.shape)
+        channels = self.call.x.shape[self.call.attrs["layout"].index("c")]
+        ones = values.number(1.0).expanded((channels, 1, *self.taps))
+        padding = [
+            pad
+            for before, size, reach in zip(self.before, self.inputs, self.reaches, strict=True)
+            for pad in (before, max(0, reach - before - size))
+        ]
+        return values.apply(
+            "convTranspose2d",
+            ones,
+            padding=padding,
+            strides=self._pair("strides"),
+            dilations=self._pair("dilations"),
+            output_sizes=self.inputs,
+            groups=channels,
+            input_layout=self.call.attrs["layout"],
+        )
+
+
+def average(call: GradientCall) -> Sequence[GradientTerm]:
+    """Return the gradient of an average pooling. Padding does not count."""
+    windows = _Windows(call)
+    rows, columns = (((places := windows.positions(axis)) >= 0) & (places < windows.inputs[axis]) for axis in (0, 1))
+    counts = rows.sum(1)[:, None] * columns.sum(1)
+    shape = (1, 1, *counts.shape) if call.attrs["layout"] == "nchw" else (1, *counts.shape, 1)
+    shares = (1 / np.maximum(counts, 1)).astype(call.x.type.numpy).reshape(shape)
+    return (windows.spread(call.gradient * call.constant(shares)),)
+
+
+def l2(call: GradientCall) -> Sequence[GradientTerm]:
+    """Return the gradient of a pooling by the square root of the sum of squares."""
+    y = call.y
+    # The quotient is multiplied by 0 where the result is 0.
+    return (call.x * _Windows(call).spread(call.gradient / y.where(y.compared("notEqual", 0.0), 1.0)),)
+
+
+def maximum(call: GradientCall) -> Sequence[GradientTerm]:
+    """Return the gradient of a maximum pooling: the first largest element of a window takes it."""
+    windows = _Windows(call)
+    x, y, g = (windows.first(term) for term in (call.x, call.y, call.gradient))
+    images, channels, height, width = x.shape
+    flat = (images, channels, height * width)
+    count = y.shape[2] * y.shape[3]
+    places = _largest_of_all(x.reshaped(flat)) if windows.whole else _largest(windows, x, y).reshaped((images, channels, count))
+    zeros = x.filled(0.0, flat)
+    sums = zeros.apply("x.scatter_elements", places, g.reshaped((images, channels, count)), axis=2, reduction="add")
+    return (windows.back(sums.reshaped(x.shape)),)
+
+
+def _largest_of_all(rows: GradientTerm) -> GradientTerm:
+    return rows.apply("argMax", axis=2, keep_dimensions=True, output_data_type="int32")
+
+
+def _largest(windows: _Windows, x: GradientTerm, y: GradientTerm) -> GradientTerm:
+    """Return the index, in its image, of the first largest element of each window."""
+    attrs, height, width = windows.call.attrs, x.shape[2], x.shape[3]
+    rows, columns = windows.positions(0), windows.positions(1)
+    (top, left), (tall, wide) = windows.before, windows.reaches
+    padded = x.apply(
+        "pad",
+        beginning_padding=(0, 0, top, left),
+        ending_padding=(0, 0, max(0, tall - height - top), max(0, wide - width - left)),
+        value=-np.inf,
+    )
+    chosen: GradientTerm | None = None
+    # From the last element to the first, so that the first one that equals the result remains.
+    for i in reversed(range(windows.taps[0])):
+        for j in reversed(range(windows.taps[1])):
+            places = windows.call.constant(rows[:, i, None] * width + columns[:, j])
+            if chosen is None:
+                chosen = places.expanded(y.shape)
+                continue
+            part = padded.apply(
+                "slice",
+                starts=(0, 0, i * attrs["dilations"][0], j * attrs["dilations"][1]),
+                sizes=(*y.shape[:2], *((n - 1) * s + 1 for n, s in zip(y.shape[2:], attrs["strides"], strict=True))),
+                strides=(1, 1, *attrs["strides"]),
+            )
+            chosen = places.where(part.apply("equal", y), chosen)
+    assert chosen is not None
+    return chosen
