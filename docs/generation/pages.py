@@ -96,6 +96,7 @@ def operator_page(op: OpDef) -> str:
     if formula := formula_of(op):
         lines.append(f"| Formula in WGSL | `{formula.replace('|', chr(92) + '|')}` |")
     lines.append(f"| Tolerance | {tolerance_text(op)} |")
+    lines.append(f"| Gradient | {'`builder.gradients`' if op.gradient else 'none'} |")
     lines.append(
         f"| Kernels | {', '.join(f'`{file.name}`' for file in where.templates) or 'none: the operator needs no kernel'} |"
     )

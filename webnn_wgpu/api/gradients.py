@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
@@ -139,9 +139,9 @@ class _Differentiation:
     ) -> Sequence[GradientTerm]:
         """Return the gradients of operands that results were computed from."""
         # A node follows the values that it reads, and the numbers of its results are greater.
-        nodes, first_result = self._builder._nodes, lambda node: node.outputs[0]
-        start = bisect_right(nodes, min(term.value for term in operands), key=first_result) if operands else len(nodes)
-        end = bisect_right(nodes, max(term.value for term in results), key=first_result)
+        nodes = self._builder._nodes
+        start = bisect_right(nodes, min(term.value for term in operands), key=_first_result) if operands else len(nodes)
+        end = bisect_right(nodes, max(term.value for term in results), key=_first_result)
         path = nodes[start:end]
         reached: dict[int, Node | None] = {term.value: None for term in operands}
         for node in path:
@@ -188,7 +188,7 @@ class _Differentiation:
         sums[value] = sums[value] + gradient if value in sums else gradient
 
     @contextmanager
-    def _labelled(self, node: Node) -> Iterator[None]:
+    def _labelled(self, node: Node) -> Generator[None]:
         """Label the operators of a gradient, and give them the place of the operator itself."""
         if self._label:
             # The node is a part of an operator whose gradient is under way.
@@ -218,6 +218,10 @@ class _Differentiation:
             got=f"the path {' -> '.join(reversed(names))}",
             hint="Ask for gradients of operands behind this operator, or use an operator that has a gradient",
         )
+
+
+def _first_result(node: Node) -> int:
+    return node.outputs[0]
 
 
 def _name(node: Node) -> str:

@@ -82,6 +82,7 @@ def _filter_gradient(call: GradientCall, x: GradientTerm, g: GradientTerm) -> Gr
         groups=groups,
     )
     # Further results belong to elements that the strides leave out.
+    order: str = attrs["filter_layout"]
     for axis, letter in ((2, "h"), (3, "w")):
-        gradient = gradient.sliced(axis, 0, call.given(1).shape[attrs["filter_layout"].index(letter)])
+        gradient = gradient.sliced(axis, 0, call.given(1).shape[order.index(letter)])
     return gradient.permuted((1, 0, 2, 3))

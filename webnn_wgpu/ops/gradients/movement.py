@@ -51,7 +51,8 @@ def split(call: GradientCall) -> Sequence[GradientTerm]:
 
 def concat(call: GradientCall) -> Sequence[GradientTerm]:
     """Return the gradients of a concatenation: its parts."""
-    axis, start = call.attrs["axis"], 0
+    axis: int = call.attrs["axis"]
+    start = 0
     found: list[GradientTerm] = []
     for i in range(len(call.operands)):
         size = call.given(i).shape[axis]
@@ -107,7 +108,8 @@ def triangular(call: GradientCall) -> Sequence[GradientTerm]:
 
 def cache_update(call: GradientCall) -> Sequence[GradientTerm | None]:
     """Return the gradients of a cache, zeros where rows are overwritten, and of the new rows inside the cache."""
-    new, position, axis, g = call.given(1), call.given(2), call.attrs["axis"], call.gradient
+    new, position, g = call.given(1), call.given(2), call.gradient
+    axis: int = call.attrs["axis"]
     cache = g.apply("x.cache_update", new.filled(0.0), position, axis=axis)
     batch = g.shape[0] if axis else 1
     rows, capacity = new.shape[axis], g.shape[axis]

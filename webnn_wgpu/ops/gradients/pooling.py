@@ -77,7 +77,8 @@ class _Windows:
         """Return for each element of the input the sum of the values of its windows."""
         if self.whole:
             return values.expanded(self.call.x.shape)
-        channels = self.call.x.shape[self.call.attrs["layout"].index("c")]
+        layout: str = self.call.attrs["layout"]
+        channels = self.call.x.shape[layout.index("c")]
         ones = values.number(1.0).expanded((channels, 1, *self.taps))
         padding = [
             pad
@@ -92,7 +93,7 @@ class _Windows:
             dilations=self._pair("dilations"),
             output_sizes=self.inputs,
             groups=channels,
-            input_layout=self.call.attrs["layout"],
+            input_layout=layout,
         )
 
 

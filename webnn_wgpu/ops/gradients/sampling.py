@@ -13,7 +13,8 @@ from ..interfaces.gradient import GradientCall, GradientTerm, by_parts
 def resample2d(call: GradientCall) -> Sequence[GradientTerm]:
     """Return the gradient of a resampling."""
     g = call.gradient
-    for axis, size in zip(call.attrs["axes"], call.attrs["sizes"], strict=True):
+    axes: tuple[int, ...] = call.attrs["axes"]
+    for axis, size in zip(axes, call.attrs["sizes"], strict=True):
         matrix = interpolation(call.x.shape[axis], size, call.attrs["mode"])
         shape = (*g.shape[:axis], matrix.shape[1], *g.shape[axis + 1 :])
         transposed = call.constant(np.ascontiguousarray(matrix.T, call.x.type.numpy))
