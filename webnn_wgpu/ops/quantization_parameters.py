@@ -9,12 +9,12 @@ import numpy as np
 
 from ..ir.graph import Array, Attrs
 from ..ir.types import TensorType
-from ..kernels import select
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ..kernels.spec import Operand as Resource
 from ._def import Lowering, OpCall, OpDef, Operand
-from ._reduction import RowShape, view_rows
+from ._quantization_range import FROM_TENSOR, RESULTS, STEPS, call_of_range
+from ._reduction import view_rows
 from ._reduction_functions import extremum
 from .interfaces.bounds import EXACT
 from .interfaces.cost import PER_RESULT
@@ -23,16 +23,6 @@ from .interfaces.family import Family
 from .reduce import REDUCE, ReduceTensor, number_of_parts, parts_needed, totals_of_parts
 
 FROM_EXTREMA = KernelTemplate("quantization_parameters", ("of_parts",))
-FROM_TENSOR = KernelTemplate("quantization_range", ("rows", "loads"))
-
-_RESULTS = (
-    Binding(name="scale", access="write", element="float32"),
-    Binding(name="zero_point", access="write", element="uint8", quad=True),
-)
-_STEPS = 255.0
-
-_MOST_LANES = 512
-"""The maximum number of invocations of the workgroup that reads a whole tensor."""
 
 
 def _infer(call: OpCall) -> tuple[TensorType, ...]:
@@ -57,7 +47,7 @@ def _lower(low: Lowering) -> list[KernelCall]:
     costs = low.target.costs.rows
     if x.num_elements <= costs.few_elements:
         if costs.range_loads:
-            return [_whole(low, x.num_elements, costs.range_loads)]
+            return [call_of_range(low, x.num_elements, costs.range_loads)]
         return [
             _end(
                 low, [(Binding(name="input", access="read", element=x.data_type), low.value(0))], x.num_elements, "few elements"
@@ -76,36 +66,14 @@ def _lower(low: Lowering) -> list[KernelCall]:
     return [*calls, _end(low, resources, -(-x.num_elements // chunk), "of parts")]
 
 
-def _whole(low: Lowering, count: int, loads: int) -> KernelCall:
-    """Return the call that makes scale and zero point of all elements, by a workgroup as large as a core takes."""
-    lanes = min(_MOST_LANES, low.caps.limit("max-compute-invocations-per-workgroup"))
-    by_subgroups = low.target.costs.rows.combines_by_subgroups and select.supports(low.caps, "subgroup")
-    rows = RowShape(lanes=lanes, quads=count % QUAD == 0)
-    bindings = [Binding(name="input", access="read", element="float32", quad=rows.quads), *_RESULTS]
-    spec = FROM_TENSOR.spec(
-        bindings,
-        [("rows", "u32"), ("rounds", "u32"), ("items", "u32"), ("steps", "f32")],
-        features=("subgroup",) if by_subgroups else (),
-        rows=rows,
-        loads=loads,
-    )
-    return KernelCall(
-        spec=spec,
-        operands=(low.value(0), *low.node.outputs),
-        uniforms=(1, 1, count // QUAD if rows.quads else count, _STEPS),
-        grid=(1, 1, 1),
-        reason="one core reads the elements in less time than another dispatch takes",
-    )
-
-
 def _end(low: Lowering, read: Sequence[tuple[Binding, Resource]], count: int, reason: str) -> KernelCall:
     """Return the call that makes scale and zero point of elements, or of the extremes of parts."""
-    bindings = [*(binding for binding, _ in read), *_RESULTS]
+    bindings = [*(binding for binding, _ in read), *RESULTS]
     spec = FROM_EXTREMA.spec(bindings, [("count", "u32"), ("steps", "f32")], of_parts=len(read) == 2)
     return KernelCall(
         spec=spec,
         operands=(*(value for _, value in read), *low.node.outputs),
-        uniforms=(count, _STEPS),
+        uniforms=(count, STEPS),
         grid=(1, 1, 1),
         reason=reason,
     )
