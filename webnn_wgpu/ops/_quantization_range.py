@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..kernels import select
 from ..kernels.element import QUAD
 from ..kernels.spec import Binding, KernelCall, KernelTemplate
 from ._def import Lowering
@@ -26,13 +25,13 @@ _MOST_LANES = 512
 def call_of_range(low: Lowering, count: int, loads: int) -> KernelCall:
     """Return the call that makes scale and zero point of all elements, by a workgroup as large as a core takes."""
     lanes = min(_MOST_LANES, low.caps.limit("max-compute-invocations-per-workgroup"))
-    by_subgroups = low.target.costs.rows.combines_by_subgroups and select.supports(low.caps, "subgroup")
+    has_subgroups = low.caps.subgroup_size > 0 and "subgroup" in low.caps.features
     rows = RowShape(lanes=lanes, quads=count % QUAD == 0)
     bindings = [Binding(name="input", access="read", element="float32", quad=rows.quads), *RESULTS]
     spec = FROM_TENSOR.spec(
         bindings,
         [("rows", "u32"), ("rounds", "u32"), ("items", "u32"), ("steps", "f32")],
-        features=("subgroup",) if by_subgroups else (),
+        features=("subgroup",) if has_subgroups and low.target.costs.rows.combines_by_subgroups else (),
         rows=rows,
         loads=loads,
     )
