@@ -13,7 +13,13 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = (*sorted(DOCS.rglob("*.md")), *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")))
 
-GENERATED = ("contributing/index.md", "contributing/security.md", "how-it-works/passes.md", "reference/changelog.md")
+GENERATED = (
+    "contributing/index.md",
+    "contributing/security.md",
+    "how-it-works/passes.md",
+    "reference/changelog.md",
+    "reference/tflite-operators.md",
+)
 """Pages that `docs/generation/pages.py` writes, besides those of operators."""
 
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.MULTILINE | re.DOTALL)

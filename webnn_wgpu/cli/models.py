@@ -211,7 +211,7 @@ def is_webnn(model: Path) -> bool:
 
 
 def is_tflite(model: Path) -> bool:
-    """Whether a file is a TFLite model by its suffix; all that are no WebNN graphs either are taken for ONNX models."""
+    """Whether a file is a TFLite model by its suffix. All other files that are no WebNN graphs are taken for ONNX models."""
     return model.suffix.lower() == ".tflite"
 
 

@@ -145,7 +145,7 @@ def load(
         simplify: for ONNX models: see `load_onnx`.
         tuning: as for `MLGraphBuilder.build`.
         progress: as for `MLGraphBuilder.build`.
-        signature: for TFLite models, the name of the signature; by default that of the main subgraph.
+        signature: for TFLite models, the name of the signature, by default that of the main subgraph.
         custom_operators: for TFLite models, functions that lower custom operators, by name. A function gets the call and
             returns operands: see `webnn_wgpu.frontends.tflite.TfliteCall`.
 

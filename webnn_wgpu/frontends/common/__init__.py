@@ -1,1 +1,1 @@
-"""What the importers of models share: held data types, calls of operators, and exact sums of integers."""
+"""The shared parts of the importers of models: held data types, calls of operators, and exact sums of integers."""

@@ -28,7 +28,7 @@ class LoadedModel(ABC):
         dims: the sizes of symbolic dimensions that are fixed.
         inputs: its inputs.
         outputs: its outputs.
-        loading: what its loading took.
+        loading: the times of its loading.
     """
 
     inputs: tuple[ValueInfo, ...]
@@ -48,15 +48,15 @@ class LoadedModel(ABC):
         """Run the model.
 
         Args:
-            feeds: an array for each input, by name. Lists and numbers are converted; arrays must have the input's type.
-            outputs: names of the outputs that are wanted; all by default.
+            feeds: an array for each input, by name. Lists and numbers are converted. Arrays must have the input's type.
+            outputs: names of the outputs that are wanted. All by default.
 
         Returns:
             The outputs by name, in the model's order.
 
         Raises:
             MLTypeError: a missing or unknown input, or a wrong type or shape.
-            NotSupportedError: an operator that cannot run; the message names node, operator and reason.
+            NotSupportedError: an operator that cannot run. The message names node, operator and reason.
         """
         arrays = self.checked_feeds(feeds)
         if isinstance(outputs, str):
@@ -77,17 +77,17 @@ class LoadedModel(ABC):
         return {info.name: array for info, array in pairs if wanted is None or info.name in wanted}
 
     def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
-        """Run the model in the background and return a promise of what `run` returns."""
+        """Run the model in the background and return a promise of the results of `run`."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
-        """Run the model once, step by step, and return what each step and each kernel took.
+        """Run the model once, step by step, and return the time of each step and each kernel.
 
         Args:
             feeds: as for `run`.
 
         Returns:
-            The times, with those of the model's loading; `print` shows them as a table. The results are in `outputs`.
+            The times, with those of the model's loading. `print` shows them as a table. The results are in `outputs`.
 
         Raises:
             MLTypeError, NotSupportedError: as `run` does.
@@ -100,7 +100,7 @@ class LoadedModel(ABC):
         return watch.profile(outputs, wall_ms)
 
     def tune(self, feeds: Mapping[str, Any], *, save: bool = True, progress: Progress | None = None) -> Tuning:
-        """Measure the kernel variants that there are for the model's operators with these inputs; see `MLGraph.tune`.
+        """Measure the kernel variants that there are for the model's operators with these inputs. See `MLGraph.tune`.
 
         The model itself stays as it is: load it again to have it compiled with the results.
 

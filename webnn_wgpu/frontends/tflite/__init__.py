@@ -1,4 +1,4 @@
-"""TFLite models on WebNN: `load_model`, `analyze` and what they return."""
+"""TFLite models on WebNN: `load_model`, `analyze` and their results."""
 
 from .analysis import analyze
 from .call import TfliteCall

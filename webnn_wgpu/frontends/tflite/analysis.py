@@ -1,4 +1,4 @@
-"""What a TFLite model holds, where its nodes would run and what memory it would take, found without running anything."""
+"""The analysis of a TFLite model without a run: its contents, the place of each node, and the memory that it needs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def analyze(
     signature: str | None = None,
     custom_operators: Mapping[str, CustomLowering] | None = None,
 ) -> Analysis:
-    """Find out what a model holds, where its nodes would run and what memory it would take. Nothing is allocated or run.
+    """Return the contents of a model, the place of each node and the memory that it needs. Nothing is allocated or run.
 
     Args:
         source: path of a file, or its bytes.
-        context: what it would run on; the default context by default.
+        context: the context that it would run on. The default context by default.
         override_dims: sizes of dimensions, by name.
         input_shapes: whole shapes, by name of the input. Open sizes of others are 1.
-        signature: the signature; the main one by default.
+        signature: the signature. The main one by default.
         custom_operators: as for `load`.
 
     Raises:

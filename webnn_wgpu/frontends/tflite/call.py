@@ -61,7 +61,7 @@ class NodeFacts:
         self.outputs = [v.record for v in node.outputs]
 
     def option(self, name: str, default: Any = 0) -> Any:
-        """Return an option by the name of its accessor, a number, or a list of numbers; the default of a file without options.
+        """Return an option by the name of its accessor, a number or a list of numbers, or the default.
 
         Raises:
             NotSupportedError: the options lie outside the file.
@@ -95,7 +95,7 @@ class NodeFacts:
         return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
 
     def raw_integers(self, count: int) -> list[int]:
-        """Return the options of a custom operator that are a C struct of integers; 0 for those at the end that are missing."""
+        """Return the options of a custom operator that are a C struct of integers, with 0 for missing ones."""
         data = self.node.record.custom_options[: 4 * count]
         found = list(struct.unpack(f"<{len(data) // 4}i", data[: len(data) // 4 * 4]))
         return found + [0] * (count - len(found))
@@ -219,7 +219,7 @@ class TfliteCall(NodeFacts, OperatorCall):
         return self.build.dequantize_linear(integers, scales, zero)
 
     def integers(self, tensor: TfliteTensor) -> MLOperand:
-        """Return the integers of a quantized tensor; constants of 4 bits in packed form."""
+        """Return the integers of a quantized tensor, constants of 4 bits in packed form."""
         if tensor.array is not None and tensor.dtype in PACKED and tensor.size:
             return self.stored(tensor.array)
         return self.lowering.hold(tensor)
@@ -267,7 +267,7 @@ class TfliteCall(NodeFacts, OperatorCall):
         return self.operand(index) if self.same(index) else self.quantized(self.real(index), self.output())
 
     def table(self, function: Callable[[Array], Array], index: int = 0) -> MLOperand | None:
-        """Return a function of a quantized tensor of 8 bits as a table of 256 results; None for other tensors.
+        """Return a function of a quantized tensor of 8 bits as a table of 256 results. None for other tensors.
 
         Args:
             function: returns the results of float64 numbers.

@@ -30,7 +30,7 @@ def check_node(module: TfliteModule, node: TfliteNode, found: TfliteHandler | No
     """Check the operator of a node, its version and the types of its tensors.
 
     Raises:
-        NotSupportedError: the node cannot run, whatever its shapes are.
+        NotSupportedError: the node cannot run with any shapes.
     """
     record = node.record
     if found is None:

@@ -23,8 +23,8 @@ class Quantization:
         scales: float32, one number, or one for each index of `axis`.
         zero_points: int64, as many as scales.
         axis: the dimension of the scales, if there are several.
-        block_scales: the index of the tensor of scales of weights with a scale per block; -1 without blocks.
-        block_zero_points: the index of the tensor of their zero points; -1 if these are 0.
+        block_scales: the index of the tensor of scales of weights with a scale per block. It is -1 without blocks.
+        block_zero_points: the index of the tensor of their zero points. It is -1 if these are 0.
         block_size: the number of elements of a block.
     """
 
@@ -75,7 +75,7 @@ class Sparsity:
     """The storage of a sparse tensor.
 
     Attributes:
-        order: the dimensions in the order of the storage; inner dimensions of blocks count on behind the tensor's own.
+        order: the dimensions in the order of the storage. Inner dimensions of blocks count on behind the tensor's own.
         blocked: for each dimension of the blocks, the tensor's dimension that they divide.
         levels: the levels in the order of the storage.
     """
@@ -94,7 +94,7 @@ class TensorRecord:
         name: its name, which need not be unique.
         type_name: its data type as the format spells it.
         dtype: its data type, None for strings and other types that cannot be held.
-        shape: its sizes; None where the rank is unknown.
+        shape: its sizes. None where the rank is unknown.
         signature: the sizes with -1 for each size that is open.
         buffer: the number of its buffer.
         external: the number of its external buffer, 0 without one.
@@ -130,7 +130,7 @@ class OperatorRecord:
 
     Attributes:
         index: its number in the subgraph.
-        name: the operator's name; that of a custom operator as the file has it.
+        name: the operator's name, for custom operators as the file has it.
         custom: whether it is a custom operator.
         version: the version of the operator.
         inputs: tensor numbers, -1 for absent ones.
@@ -188,7 +188,7 @@ class TfliteFile:
 
     Attributes:
         name: the name in messages, the file's name without suffix.
-        path: the file's path; None for bytes.
+        path: the file's path. None for bytes.
         data: the bytes of the file, mapped.
         description: the file's description of itself.
         subgraphs: the subgraphs, the main one first.

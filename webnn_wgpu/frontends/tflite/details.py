@@ -22,7 +22,7 @@ class InterpreterRuntimeError(WebNNError, RuntimeError):
 
 
 def type_of(record: TensorRecord) -> type[Any]:
-    """Return a tensor's numpy class; that of bytes for strings."""
+    """Return a tensor's numpy class, for strings that of bytes."""
     return np.bytes_ if record.dtype is None else record.dtype.type
 
 

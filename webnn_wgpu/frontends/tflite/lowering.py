@@ -47,7 +47,7 @@ FEW = 64
 """The maximum number of floats that the host computes during compilation."""
 MOST_ELIDED = 1 << 22
 """The maximum number of elements of the inputs of a node with another input of no elements."""
-MOST_INLINED = 1 << 14
+MOST_INLINED = 1 << 12
 """The maximum number of nodes that subgraphs may add to a graph."""
 
 
@@ -61,7 +61,7 @@ class TfliteLowering:
         aliases: values that stand for others, from earlier stages.
         handles: the variables that values of earlier stages refer to.
         variables: the shapes and types of variables that have elements.
-        missing: values that nodes read but that are not given; such nodes are left for later stages.
+        missing: values that nodes read but that are not given. Such nodes are left for later stages.
         known: values that are known besides.
         evaluates: whether the only purpose is the evaluation of a node with known inputs.
     """
@@ -111,7 +111,7 @@ class TfliteLowering:
 
         Raises:
             NotSupportedError: a node that neither device nor host can run, or, with `fallback="error"`, not the device.
-            ValueNeeded: a node needs elements that the program will be given, but they are not at hand yet.
+            ValueNeeded: a node needs elements that the program will be given, but they are not known yet.
         """
         work = deque(nodes)
         needed: dict[TfliteValue, None] = {}

@@ -47,7 +47,7 @@ class TfliteModel(LoadedModel):
         signature: the name of the signature that `run` takes, "" for the main subgraph of a model without signatures.
         inputs: the inputs of the signature.
         outputs: the outputs of the signature.
-        loading: what the model's loading took.
+        loading: the times of the model's loading.
     """
 
     def __init__(
@@ -125,7 +125,7 @@ class TfliteModel(LoadedModel):
 
     @property
     def signatures(self) -> tuple[SignatureRecord, ...]:
-        """The named entries of the file; `load(..., signature=KEY)` chooses one."""
+        """The named entries of the file. `load(..., signature=KEY)` chooses one."""
         return tuple(self.file.signatures)
 
     @property
@@ -170,7 +170,7 @@ class TfliteModel(LoadedModel):
 
     @property
     def placement(self) -> Placement:
-        """Where each node runs, for the shapes compiled last; empty before the first."""
+        """Where each node runs, for the shapes compiled last. Empty before the first."""
         return Placement(self._reported)
 
     @property
@@ -227,7 +227,7 @@ MOST_PACKED = 1 << 26
 
 
 def entry_of(file: TfliteFile, signature: str | None) -> SignatureRecord:
-    """Return the entry of a name; without a name the main subgraph, with the names of its signature if it has one.
+    """Return the entry of a name. Without a name the main subgraph, with the names of its signature if it has one.
 
     Raises:
         NotSupportedError: the file has no such signature.

@@ -66,7 +66,7 @@ class TfliteModule:
 
         Args:
             index: the subgraph.
-            inputs: the values that stand for its inputs; new ones by default.
+            inputs: the values that stand for its inputs. New ones by default.
             variables: the path of uses that leads to this one, a part of the keys of variable tensors.
         """
         if not 0 <= index < len(self.file.subgraphs):

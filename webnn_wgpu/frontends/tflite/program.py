@@ -1,7 +1,7 @@
 """Runs a subgraph of a model: the main one, or that of a loop.
 
-A program is compiled for the shapes of its inputs, in stages: one WebNN graph, then the nodes that only the host can run, then
-the next stage, whose shapes may depend on the results so far. Most models are one stage without nodes on the host.
+A program is compiled for the shapes of its inputs, in stages. A stage is one WebNN graph, followed by the nodes that only the
+host can run. The shapes of the next stage may depend on the results so far. Most models are one stage.
 """
 
 from __future__ import annotations
@@ -42,12 +42,15 @@ from .tensors import (
 MOST_ITERATIONS = 1 << 20
 """The number of iterations from which a loop is refused as endless."""
 
+MOST_STAGES = 64
+"""The maximum number of stages of a program."""
+
 Environment = dict[TfliteValue, Array]
 
 
 @dataclass(kw_only=True)
 class StageOfProgram:
-    """A compiled stage: run the graph, then the host's nodes; `then` has the nodes that are left."""
+    """A compiled stage: run the graph, then the host's nodes. `then` has the nodes that are left."""
 
     lowered: Lowered
     graph: MLGraph | None
@@ -67,6 +70,7 @@ class Remaining:
     handles: Mapping[TfliteValue, VariableKey]
     known: Mapping[TfliteValue, Array]
     reads: tuple[TfliteValue, ...]
+    depth: int = 0
     stages: OrderedDict[tuple[object, ...], list[StageOfProgram]] = field(
         default_factory=OrderedDict[tuple[object, ...], list["StageOfProgram"]]
     )
@@ -160,7 +164,7 @@ class TfliteProgram:
     # stages ---------------------------------------------------------------------------------------------------------
 
     def _stage(self, state: Remaining, environment: Environment, progress: Progress | None) -> StageOfProgram:
-        """Return the stage that was compiled for these shapes and elements; compile one if there is none."""
+        """Return the stage that was compiled for these shapes and elements, or compile one."""
         key = tuple((environment[v].shape, environment[v].dtype) for v in state.reads)
         found = state.stages.setdefault(key, [])
         state.stages.move_to_end(key)
@@ -228,12 +232,15 @@ class TfliteProgram:
     def _remaining(self, state: Remaining, lowered: Lowered) -> Remaining | None:
         if not lowered.rest:
             return None
+        if state.depth >= MOST_STAGES:
+            raise self.module.refusal(lowered.rest[0], f"the model needs more than {MOST_STAGES} readbacks in one run")
         return Remaining(
             nodes=lowered.rest,
             aliases=lowered.aliases,
             handles=lowered.handles,
             known={**state.known, **lowered.known},
             reads=tuple(self._reads(lowered, state.reads)),
+            depth=state.depth + 1,
         )
 
     def lower(
@@ -357,7 +364,7 @@ class TfliteProgram:
             return
 
     def output_shapes(self) -> dict[int, Shape]:
-        """Return the shapes of the outputs that the first stage, compiled last, computes; by position."""
+        """Return the shapes of the outputs that the first stage, compiled last, computes, by position."""
         stage = next(self._latest(), None)
         if stage is None:
             return {}

@@ -1,4 +1,4 @@
-"""The data of a stage: what it is given, and the result of its lowering."""
+"""The data of a stage: its inputs, and the result of its lowering."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .tensors import Shape, TfliteNode, TfliteTensor, TfliteValue, VariableKey
 
 @dataclass
 class Feed:
-    """A value that a program is given: shape and type, and the elements if they are at hand."""
+    """A value that a program is given: shape and type, and the elements if they are known."""
 
     shape: Shape
     dtype: DType

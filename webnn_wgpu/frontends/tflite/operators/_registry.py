@@ -40,7 +40,7 @@ class TfliteHandler:
     """The functions of an operator.
 
     Attributes:
-        name: the operator's name; that of a custom operator as files have it.
+        name: the operator's name, for custom operators as files have it.
         version: the newest supported version.
         custom: whether it is a custom operator.
         lower: builds the operator on the device. None for operators of the host.

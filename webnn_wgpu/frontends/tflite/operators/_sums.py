@@ -54,7 +54,7 @@ def centered(call: TfliteCall, tensor: TfliteTensor, operand: MLOperand | None =
 
 
 def magnitude(tensor: TfliteTensor, axes: Sequence[int]) -> int | None:
-    """Return the maximum sum over axes of the magnitudes of a constant minus its zero point; None for other tensors."""
+    """Return the maximum sum over axes of the magnitudes of a constant minus its zero point. None for other tensors."""
     quantization = tensor.quantization
     if tensor.array is None or quantization is None:
         return None

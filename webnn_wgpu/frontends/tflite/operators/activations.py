@@ -111,7 +111,7 @@ def prelu(call: TfliteCall) -> Result:
 
 @lowers(CAST=9, doubles=True)
 def cast(call: TfliteCall) -> Result:
-    """The elements in another type. Floats are truncated towards 0."""
+    """The elements in another type. Floats are truncated toward 0."""
     source, target = call.tensor(0), call.output().dtype
     assert target is not None
     x = call.operand(0)

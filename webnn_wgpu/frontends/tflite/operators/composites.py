@@ -50,7 +50,7 @@ COMPOSITES: dict[str, Composite] = {
     "odml.rms_norm": _rms_norm,
     "odml.scaled_dot_product_attention": _attention,
 }
-"""Composites that have an operator; of all others the subgraph is taken."""
+"""Composites that have an operator. The subgraphs of all others are taken."""
 
 
 @lowers(STABLEHLO_COMPOSITE=1, folds=False, empty=True, note="an operator where one is known, else its subgraph")

@@ -53,7 +53,7 @@ def intersection_over_union(box: Array, boxes: Array) -> Array:
 
 @hosted(NON_MAX_SUPPRESSION_V4=1, NON_MAX_SUPPRESSION_V5=1)
 def non_max_suppression(facts: NodeFacts, arrays: Arrays) -> list[Array]:
-    """The best boxes that do not overlap; V5 lowers the scores of boxes that do. Zeros fill the outputs."""
+    """The best boxes that do not overlap. V5 lowers the scores of boxes that do. Zeros fill the outputs."""
     boxes, scores = (given(facts, arrays, i).astype(np.float32) for i in (0, 1))
     size = int(given(facts, arrays, 2).reshape(-1)[0])
     overlap, least = (float(given(facts, arrays, i).reshape(-1)[0]) for i in (3, 4))
@@ -81,7 +81,7 @@ def suppressed(
         size: the maximum number of chosen boxes.
         overlap: the overlap above which a box is dropped.
         least: the exclusive minimum of scores.
-        sigma: the width of the Gaussian that lowers the scores of overlapping boxes; 0 for none.
+        sigma: the width of the Gaussian that lowers the scores of overlapping boxes. 0 for none.
     """
     current = scores.astype(np.float64).copy()
     alive = current > least

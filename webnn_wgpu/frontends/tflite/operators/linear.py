@@ -60,7 +60,7 @@ def _integer_product(call: TfliteCall, a: tuple[MLOperand, int], weights: Tflite
 
 @lowers(BATCH_MATMUL=4, note="8 bits: integer sums, one rounding")
 def batch_matmul(call: TfliteCall) -> Result:
-    """Products of the last two dimensions; the others broadcast."""
+    """Products of the last two dimensions. The others broadcast."""
     turned = [bool(call.option(name, False)) for name in ("AdjX", "AdjY")]
 
     def arranged(operand: MLOperand, turn: bool) -> MLOperand:

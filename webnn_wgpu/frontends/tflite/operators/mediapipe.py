@@ -85,7 +85,7 @@ def _entry(call: TfliteCall, matrix: MLOperand, row: int, column: int) -> MLOper
 
 @lowers({"TransformTensorBilinear": 2, "TransformTensor": 2}, custom=True, ranks={0: (4, 4)})
 def transform_tensor(call: TfliteCall) -> Result:
-    """Pixels at positions that a matrix computes, between their neighbors; 0 outside the picture."""
+    """Pixels at positions that a matrix computes, between their neighbors, or 0 outside the picture."""
     n, h, w, c = call.shape(0)
     target = call.output().shape
     if n != 1 or target is None or len(target) != 4 or min(target) < 1 or call.tensor(1).size != 16:
@@ -129,7 +129,7 @@ def transform_tensor(call: TfliteCall) -> Result:
 
 @lowers({"TransformLandmarks": 2}, custom=True, ranks={0: (3, 3)})
 def transform_landmarks(call: TfliteCall) -> Result:
-    """Points [1, n, 2 or 3] moved by a matrix; z stays."""
+    """Points [1, n, 2 or 3] moved by a matrix, without a change of z."""
     shape = call.shape(0)
     if shape[2] not in (2, 3) or call.tensor(1).size != 16:
         call.fail(f"points {list(shape)} and a matrix {list(call.shape(1))}")

@@ -32,7 +32,7 @@ def away_from_zero(call: TfliteCall, x: MLOperand, smallest: float) -> MLOperand
     Args:
         call: the node.
         x: multiples of `smallest`, which float32 may hold inexactly.
-        smallest: the distance of the multiples; a quarter of it is added so that inexact halves count as halves.
+        smallest: the distance of the multiples. A quarter of it is added so that inexact halves count as halves.
     """
     b = call.build
     size = b.floor(b.add(b.abs(x), call.constant(0.5 + smallest / 4, "float32")))

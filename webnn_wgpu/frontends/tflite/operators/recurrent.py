@@ -16,7 +16,7 @@ GATES = ("input", "forget", "cell", "output")
 
 @dataclass(frozen=True, kw_only=True)
 class LstmInputs:
-    """The positions of an LSTM's inputs; gates are in the order input, forget, cell, output.
+    """The positions of an LSTM's inputs. Gates are in the order input, forget, cell, output.
 
     Attributes:
         weights: the first of four matrices for the input.
@@ -191,7 +191,7 @@ def sequence_lstm(call: TfliteCall) -> Result:
 
 @lowers(LSTM=4, ranks={0: (2, 2)}, note="quantized: in floats, states rounded at each step")
 def lstm(call: TfliteCall) -> Result:
-    """One step of an LSTM, whose states are variables; the basic kernel has them as inputs and outputs."""
+    """One step of an LSTM, whose states are variables. The basic kernel has them as inputs and outputs."""
     if int(call.option("KernelType")) == 1:
         return _basic_lstm(call)
     x = call.floats(0)

@@ -167,7 +167,7 @@ def reverse(call: TfliteCall) -> Result:
 
 @lowers(SLICE=8)
 def slice_(call: TfliteCall) -> Result:
-    """A part from `begin` on; a size of -1 reaches to the end."""
+    """A part from `begin` on. A size of -1 reaches to the end."""
     shape = call.shape(0)
     begin = call.ints(1)
     sizes = [d - b if s == -1 else s for d, b, s in zip(shape, begin, call.ints(2), strict=True)]
@@ -370,7 +370,7 @@ def space_and_depth(call: TfliteCall) -> Result:
 
 @lowers(SPACE_TO_BATCH_ND=4, BATCH_TO_SPACE_ND=4)
 def space_and_batch(call: TfliteCall) -> Result:
-    """Blocks of space as batches, after padding; and back, before a crop."""
+    """Blocks of space as batches, after padding, or back, before a crop."""
     blocks = call.ints(1)
     n, space, rest = call.shape(0)[0], list(call.shape(0)[1 : 1 + len(blocks)]), list(call.shape(0)[1 + len(blocks) :])
     m = len(blocks)
