@@ -95,6 +95,9 @@ def test_conformance_cases_through_files_and_onnx(case: Case, tmp_path: Path, re
     exported = dict(zip(expected, run(model, built.feeds), strict=True))
     if case.operator == "sign":  # the Sign of ONNX is NaN for NaN, that of WebNN is 0
         exported = {name: np.nan_to_num(array, nan=0.0) for name, array in exported.items()}
+    if case.name.endswith("minValue as Infinity"):
+        # The Clip of onnxruntime takes the largest number for an infinite bound.
+        exported = {name: np.where(array == np.finfo(array.dtype).max, np.inf, array) for name, array in exported.items()}
     if case.mismatches(exported):
         assert_close(list(exported.values()), expected)
 
