@@ -7,8 +7,8 @@ GPU core of Apple and a shader processor of Qualcomm. Sources:
 * Apple, and a comparison of all: github.com/philipturner/metal-benchmarks, layout of a core
 * NVIDIA: CUDA C++ Programming Guide, tables of technical specifications and arithmetic throughput by compute capability
 * Intel: oneAPI GPU Optimization Guide, chapter on the Xe architecture, and Intel Processor Graphics Gen11 Architecture
-* assumed: all figures of Qualcomm, `register_bytes` of Apple (other sources say 384 KiB), and `latency_subgroups` everywhere. No
-  device has been measured.
+* assumed: all figures of Qualcomm, `register_bytes` of Apple (that comparison says 384 KiB), and `latency_subgroups`
+  everywhere. No device has been measured.
 
 Kernels work for subgroups of any size, and compute in float32. Two of their workgroups fit any of these memories. So only the
 summary for people has `subgroup_sizes`, `half_rate`, `dot_rate` and `local_bytes`.
