@@ -15,7 +15,7 @@ def load(path: str, context: wn.MLContext) -> wn.Model:
 
 def load_any(path: str, context: wn.MLContext) -> list[str]:
     model = wn.load(path, context, override_dims={"batch": 1})
-    assert_type(model, wn.Model | wn.WebNNModel | wn.StoredModel)
+    assert_type(model, wn.Model | wn.TfliteModel | wn.WebNNModel | wn.StoredModel)
     return sorted(model.run({"x": [1.0]}))
 
 
@@ -29,4 +29,4 @@ def run(model: wn.Model, feeds: Mapping[str, object]) -> list[str]:
 
 def program(context: wn.MLContext) -> None:
     with suppress(wn.NotSupportedError):
-        load_any("model.tflite", context)
+        load_any("model.pt", context)

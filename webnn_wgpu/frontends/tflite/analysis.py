@@ -36,7 +36,7 @@ def analyze(
         source: path of a file, or its bytes.
         context: the context that it would run on. The default context by default.
         override_dims: sizes of dimensions, by name.
-        input_shapes: whole shapes, by name of the input. Open sizes of others are 1.
+        input_shapes: whole shapes, by name of the input. Other open sizes get defaults, 1 for a batch.
         signature: the signature. The main one by default.
         custom_operators: as for `load`.
 
@@ -52,7 +52,7 @@ def analyze(
     graph = module.graph(entry.subgraph)
     inputs = {name: graph.values[number] for name, number in entry.inputs.items()}
     outputs = {name: graph.values[number] for name, number in entry.outputs.items()}
-    infos = [info_of(name, value.record) for name, value in inputs.items()]
+    infos = [info_of(name, value.record, is_input=True) for name, value in inputs.items()]
     shapes = {i.name: tuple((input_shapes or {}).get(i.name) or settle(i.shape or (), sizes)) for i in infos}
     program = TfliteProgram(module, context, Variables(context), graph)
     program.outputs = tuple(outputs.values())

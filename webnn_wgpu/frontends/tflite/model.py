@@ -17,7 +17,7 @@ from webnn_wgpu.api.tuning import TuningSource
 from ..common.held import Array
 from ..common.model import LoadedModel
 from ..description import Placed, Placement, ValueInfo
-from ..dims import sidecar
+from ..dims import Dimension, sidecar
 from ..timing import span, watched
 from ..tuning import with_file_beside
 from .call import NodeFacts
@@ -83,7 +83,7 @@ class TfliteModel(LoadedModel):
         for name, value in self._given.items():
             if value.record.dtype is None or value.record.dtype.name in ("float64", "bfloat16"):
                 raise NotSupportedError(f"{file.name}: input '{name}' has the type {value.record.type_name}")
-        self.inputs = tuple(info_of(name, v.record) for name, v in self._given.items())
+        self.inputs = tuple(info_of(name, v.record, is_input=True) for name, v in self._given.items())
         self.outputs = tuple(info_of(name, v.record) for name, v in self._results.items())
         self._initialized = False
         self._reported: tuple[Placed, ...] = ()
@@ -257,8 +257,15 @@ def named(tensors: Sequence[TensorRecord], numbers: Sequence[int], kind: str) ->
     return found
 
 
-def info_of(name: str, record: TensorRecord) -> ValueInfo:
-    """Return a tensor as the description of an input or output. A size that is open is None."""
+def info_of(name: str, record: TensorRecord, is_input: bool = False) -> ValueInfo:
+    """Return a tensor as the description of an input or output.
+
+    Open sizes of inputs get names, since files have none: NAME_batch for the first dimension, NAME_1 for the second. Those of
+    outputs are None.
+    """
     signature = record.signature
-    shape = None if signature is None else tuple(None if d < 0 else d for d in signature)
+    shape: tuple[Dimension, ...] | None = None
+    if signature is not None:
+        names = (f"{name}_{axis or 'batch'}" if is_input else None for axis in range(len(signature)))
+        shape = tuple(d if d >= 0 else symbol for d, symbol in zip(signature, names, strict=True))
     return ValueInfo(name, shape, record.dtype if record.dtype is not None else np.dtype(np.void))
