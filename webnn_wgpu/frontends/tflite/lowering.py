@@ -24,7 +24,7 @@ from .blocks import blockwise
 from .call import TfliteCall
 from .checking import check_node
 from .contents import Quantization
-from .module import TfliteModule
+from .module import DEEPEST, TfliteModule
 from .operators import Inline, Result, TfliteHandler, handler
 from .stages import Feed, Lowered, resolve
 from .tensors import (
@@ -47,6 +47,8 @@ FEW = 64
 """The maximum number of floats that the host computes during compilation."""
 MOST_ELIDED = 1 << 22
 """The maximum number of elements of the inputs of a node with another input of no elements."""
+MOST_COMPUTED = 1 << 29
+"""The maximum number of elements of a result, which fill the largest buffers of usual adapters as float32."""
 MOST_INLINED = 1 << 12
 """The maximum number of nodes that subgraphs may add to a graph."""
 
@@ -64,6 +66,7 @@ class TfliteLowering:
         missing: values that nodes read but that are not given. Such nodes are left for later stages.
         known: values that are known besides.
         evaluates: whether the only purpose is the evaluation of a node with known inputs.
+        depth: the number of conditions whose evaluation this lowering is a part of.
     """
 
     def __init__(
@@ -78,6 +81,7 @@ class TfliteLowering:
         missing: Iterable[TfliteValue] = (),
         known: Mapping[TfliteValue, TfliteTensor] | None = None,
         evaluates: bool = False,
+        depth: int = 0,
     ) -> None:
         self.module = module
         self.builder = MLGraphBuilder(context)
@@ -90,7 +94,7 @@ class TfliteLowering:
         self._constants: dict[int, tuple[Array, MLOperand]] = {}
         self._leaves: set[MLOperand] = set()
         self._missing = set(missing)
-        self._folds = not evaluates
+        self._folds, self._depth = not evaluates, depth
         for value, feed in self._feeds.items():
             empty = np.zeros(feed.shape, feed.dtype) if 0 in feed.shape else None
             self._tensors[value] = TfliteTensor(
@@ -304,6 +308,9 @@ class TfliteLowering:
                 self._tensors[output] = item
             else:
                 self._tensors[output] = call.typed(item, output.record)
+            if self._tensors[output].size > MOST_COMPUTED:
+                shape = list(self._tensors[output].shape)
+                call.fail(f"a result of the shape {shape} has more than {MOST_COMPUTED} elements")
 
     # known values ---------------------------------------------------------------------------------------------------
 
@@ -388,8 +395,17 @@ class TfliteLowering:
             for v in (self.resolve(i) for i in user.inputs if i is not None)
             if (t := self._tensors.get(v)) is not None and t.array is not None and t.size
         }
+        if self._depth >= DEEPEST:
+            return None
         open_ = [self.resolve(v) for v in graph.inputs]
-        inner = TfliteLowering(self.module, self.module.reference, known=known, aliases=self.result.aliases, missing=open_)
+        inner = TfliteLowering(
+            self.module,
+            self.module.reference,
+            known=known,
+            aliases=self.result.aliases,
+            missing=open_,
+            depth=self._depth + 1,
+        )
         wanted = graph.outputs[:1]
         try:
             found = inner.run(graph.nodes, wanted)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 FALLBACKS = ("warn", "host", "error")
-DEEPEST = 32
-"""The maximum depth of subgraphs that use each other."""
+DEEPEST = 8
+"""The maximum depth of subgraphs that run or evaluate each other."""
 
 CustomLowering = Callable[["TfliteCall"], Any]
 

@@ -21,7 +21,7 @@ from ..description import Placed
 from ..timing import compute, span
 from .call import NodeFacts
 from .lowering import CONTROL, TfliteLowering
-from .module import TfliteModule
+from .module import DEEPEST, TfliteModule
 from .operators import handler
 from .stages import Feed, Lowered, resolve
 from .state import Variables
@@ -85,15 +85,22 @@ class TfliteProgram:
         variables: the variables of the model.
         graph: the use of the subgraph.
         capacity: number of sets of shapes, for each stage, whose graphs are kept.
+        depth: the number of programs that run this one.
     """
 
     def __init__(
-        self, module: TfliteModule, context: MLContext, variables: Variables, graph: TfliteGraph, capacity: int = 8
+        self,
+        module: TfliteModule,
+        context: MLContext,
+        variables: Variables,
+        graph: TfliteGraph,
+        capacity: int = 8,
+        depth: int = 0,
     ) -> None:
         self.module, self.context, self.variables = module, context, variables
         self.inputs, self.outputs = tuple(graph.inputs), tuple(graph.outputs)
         self.values = tuple(graph.values)
-        self.capacity = capacity
+        self.capacity, self._depth = capacity, depth
         self.compiled = 0
         """How many WebNN graphs were compiled so far."""
         self.staged = 0
@@ -342,8 +349,10 @@ class TfliteProgram:
         """Return the program of a subgraph that a node uses."""
         key = (facts.node, index)
         if key not in self._bodies:
+            if self._depth >= DEEPEST:
+                facts.fail(f"subgraphs use each other more than {DEEPEST} deep")
             graph = self.module.graph(index)
-            self._bodies[key] = TfliteProgram(self.module, self.context, self.variables, graph, self.capacity)
+            self._bodies[key] = TfliteProgram(self.module, self.context, self.variables, graph, self.capacity, self._depth + 1)
         return self._bodies[key]
 
     def __call__(self, arrays: Sequence[Array]) -> list[Array]:

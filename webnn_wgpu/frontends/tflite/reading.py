@@ -6,6 +6,7 @@ merely states. The number of parsed records is limited by the size of the file, 
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import struct
@@ -40,6 +41,9 @@ CUSTOM = "CUSTOM"
 VERSION = 3
 LARGEST = 2**31
 """The exclusive maximum of sizes and offsets within the FlatBuffer, in bytes."""
+
+MOST_ELEMENTS = 1 << 48
+"""The maximum number of elements of a tensor, sizes of 0 left out."""
 
 BROKEN = (struct.error, ValueError, TypeError, IndexError, OverflowError, AttributeError, KeyError, AssertionError, MemoryError)
 """Exceptions of the package `flatbuffers` for offsets beyond the file."""
@@ -284,6 +288,7 @@ class _Reader:
         shape = self.numbers(record.ShapeAsNumpy())
         signature = self.numbers(record.ShapeSignatureAsNumpy()) or shape
         _require(all(-1 <= d < LARGEST for d in shape), f"{what} has the shape {list(shape)}")
+        _require(math.prod(max(d, 1) for d in shape) <= MOST_ELEMENTS, f"{what} has the shape {list(shape)}")
         _require(len(signature) == len(shape), f"{what} has the shape {list(shape)} and the signature {list(signature)}")
         buffer = int(record.Buffer())
         _require(0 <= buffer < len(self.result.buffers) or not buffer, f"{what} has buffer {buffer}, which is missing")
