@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -154,6 +155,11 @@ def _extensions() -> Iterator[Call]:
         places = np.array([[3, 0, -1]], np.int32)
         yield Call("x.rotary_embedding", f"rank-3-{interleaved}", [(2, 3, 16), (5, 4), (5, 4), places], options)
         yield Call("x.rotary_embedding", f"rank-4-{interleaved}", [(2, 2, 3, 12), (3, 4), (3, 4)], options | {"rotary_dim": 8})
+    for mode, padding in itertools.product(("linear", "cubic", "nearest"), ("zeros", "border", "reflection")):
+        for align in (True, False):
+            options = {"mode": mode, "padding_mode": padding, "align_corners": align}
+            yield Call("x.grid_sample", f"{mode}-{padding}-{align}", [(2, 2, 4, 3), (2, 3, 5, 2)], options)
+    yield Call("x.grid_sample", "volume", [(1, 2, 3, 2, 4), (1, 2, 2, 3, 3)], {"padding_mode": "reflection"})
     query, key = (2, 4, 3, 8), (2, 2, 5, 8)
     length = np.array([2, 5], np.int32)
     mask = (np.random.default_rng(1).random((2, 4, 3, 5)) > 0.4).astype(np.uint8)

@@ -58,8 +58,7 @@ def test_operators_without_a_gradient_give_integers_or_are_steps(name: str) -> N
     integers = op.output_types and not {"float32", "float16"} & set(op.output_types)
     only_integers = not {"float32", "float16"} & set(op.operands[0].data_types)
     steps = {"ceil", "floor", "roundEven", "sign", "argMax", "argMin", "x.bitcast", "x.quantization_parameters"}
-    # Tables of quantized numbers are looked up by models that are not trained; samples move with their grid.
-    assert integers or only_integers or name in steps | {"x.grid_sample"}
+    assert integers or only_integers or name in steps
 
 
 def test_arguments_are_checked(b: wn.MLGraphBuilder, x: wn.MLOperand) -> None:

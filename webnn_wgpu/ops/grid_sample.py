@@ -17,6 +17,7 @@ from ._attrs import Attr
 from ._def import Lowering, OpCall, OpDef, Operand
 from ._quads import quad_launch, quad_work
 from ._rows import to_type, wide
+from .gradients import grids as grids_gradients
 from .interfaces.bounds import CONDITIONED
 from .interfaces.documentation import SAMPLING_EXTENSIONS, Documentation
 from .interfaces.family import Family
@@ -166,7 +167,8 @@ OPS = (
         ),
         templates=(GRID_SAMPLE,),
         family=Family.OTHER,
-        without=("elementwise", "epilogue", "movement", "layout", "precision", "gradient"),
+        without=("elementwise", "epilogue", "movement", "layout", "precision"),
+        gradient=grids_gradients.GRID_SAMPLE,
         cost=SAMPLED,
         bounds=CONDITIONED,
         documentation=Documentation(

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from ..interfaces.gradient import GradientCall, GradientTerm
 
 _FORWARD_OF: Mapping[str, str] = MappingProxyType({"iohw": "oihw", "hwoi": "hwio", "ohwi": "ihwo"})
-"""Layouts of filters of a transposed convolution, and what a convolution calls them: input and output are exchanged."""
+"""Layouts of filters of a transposed convolution, and the same layout for a convolution, whose input is the other's result."""
 
 _TRANSPOSED_OF: Mapping[str, str] = MappingProxyType({forward: other for other, forward in _FORWARD_OF.items()})
 
