@@ -26,6 +26,9 @@ _LARGEST = 20_000
 """Elements of all operands of a call. Larger calls take the reference long, and their options occur in others too."""
 
 
+_MOST_STEPS = 3
+
+
 def _further() -> Iterator[Call]:
     yield Call("cast", "float", [(3, 4)], {"data_type": "float16"})
     yield Call("clamp", "bounds", [(5, 40)], {"min_value": -0.5, "max_value": 0.25})
@@ -43,6 +46,7 @@ def _further() -> Iterator[Call]:
     yield Call("transpose", "cycle", [(3, 4, 2)], {"permutation": [2, 0, 1]})
     for mode in ("edge", "reflection", "symmetric", "constant"):
         yield Call("pad", mode, [(4, 1, 5)], {"beginning_padding": [2, 0, 3], "ending_padding": [3, 0, 1], "mode": mode})
+    yield Call("pad", "repeated", [(2, 3)], {"beginning_padding": [5, 0], "ending_padding": [4, 7], "mode": "symmetric"})
     for upper in (True, False):
         yield Call("triangular", f"upper-{upper}", [(2, 4, 5)], {"upper": upper, "diagonal": 1})
     for axis in (0, 1, 2):

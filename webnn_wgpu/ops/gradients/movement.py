@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -89,16 +89,30 @@ def pad(call: GradientCall) -> Sequence[GradientTerm]:
     for axis, size in enumerate(call.x.shape):
         inner = g.sliced(axis, before[axis], size)
         if mode != "constant":
-            # Elements at the ends repeat themselves, except in reflections.
-            skipped = 1 if mode == "reflection" else 0
-            for count, start, at_end in ((before[axis], 0, False), (after[axis], before[axis] + size, True)):
-                if count:
-                    part = g.sliced(axis, start, count)
-                    part = part.summed((axis,), keep=True) if mode == "edge" else part.apply("reverse", axes=(axis,))
-                    rest = size - part.shape[axis] - skipped
-                    inner = inner + (part.padded(axis, rest, skipped) if at_end else part.padded(axis, skipped, rest))
+            for count, at_end in ((before[axis], False), (after[axis], True)):
+                for repeated in _repeated(g, axis, size, count, mode, at_end=at_end):
+                    inner = inner + repeated
         g = inner
     return (g,)
+
+
+def _repeated(g: GradientTerm, axis: int, size: int, count: int, mode: str, *, at_end: bool) -> Iterator[GradientTerm]:
+    """Yield the gradients of a dimension of `size` elements by one end of its padding, which has `count` elements."""
+    first = g.shape[axis] - count if at_end else 0
+    if mode == "edge" and count:
+        sums = g.sliced(axis, first, count).summed((axis,), keep=True)
+        yield sums.padded(axis, size - 1, 0) if at_end else sums.padded(axis, 0, size - 1)
+        return
+    # Reflections leave out the element at the end.
+    skipped = 1 if mode == "reflection" else 0
+    for turn in range(-(-count // size)):
+        length = min(size, count - turn * size)
+        part = g.sliced(axis, first + turn * size if at_end else count - turn * size - length, length)
+        # Each repetition runs in the direction opposite to the one before, the first one away from the end.
+        backward = turn % 2 == 0
+        part = part.apply("reverse", axes=(axis,)) if backward else part
+        rest = size - length - skipped
+        yield part.padded(axis, rest, skipped) if at_end == backward else part.padded(axis, skipped, rest)
 
 
 def triangular(call: GradientCall) -> Sequence[GradientTerm]:
