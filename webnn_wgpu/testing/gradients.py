@@ -60,7 +60,8 @@ def check_gradients(
         build: called as `build(builder, *operands)`, returns the output or a sequence of outputs.
         inputs: the value of each operand, as arrays. Gradients of float operands are checked.
         tolerance: the permitted difference, relative to the root of the sum of squares of the derivative's terms.
-        step: the distance of the differences, in units of the operands.
+        step: the distance of the differences, in units of the operands. Recurrent networks need 1e-3, because their reference
+            rounds activations to float32.
         constants: positions of the operands that are constants of the graph. The check leaves out their gradients.
         together: whether one direction is taken for all operands, which takes less time and does not tell them apart.
 
