@@ -77,7 +77,10 @@ BAD_DESCRIPTORS = {
         "create_tensor: a descriptor must have a dataType;"
         " allowed: float32, float16, int32, uint32, int64, uint64, int8, uint8",
     ),
-    "no shape": ({"dataType": "float32"}, "create_tensor: a descriptor must have a shape"),
+    "no shape": (
+        {"dataType": "float32"},
+        "create_tensor: a descriptor must have a shape; allowed: a list of sizes, [] for a scalar",
+    ),
     "zero": (
         {"dataType": "float32", "shape": [2, 0]},
         "create_tensor: every dimension must be a valid dimension; got shape=[2, 0]; allowed: 1..2147483647",
@@ -135,17 +138,16 @@ def test_rules_of_reading_and_writing(anywhere: wn.MLContext, fresh: wn.MLContex
     destroyed = tensor(anywhere)
     destroyed.destroy()
     destroyed.destroy()
-    for call, operator in (
-        (anywhere.read_tensor, "read_tensor"),
-        (lambda t: anywhere.write_tensor(t, X), "write_tensor"),
+    for call, operator, access in (
+        (anywhere.read_tensor, "read_tensor", "readable"),
+        (lambda t: anywhere.write_tensor(t, X), "write_tensor", "writable"),
     ):
         for given, rule in (
             (foreign, "the tensor belongs to another context; got MLTensor(shape=[3], dtype=float32, readable, writable)"),
             (destroyed, "the tensor was destroyed; got MLTensor(shape=[3], dtype=float32, readable, writable)"),
             (
                 plain,
-                f"the tensor is not {'readable' if operator == 'read_tensor' else 'writable'};"
-                " got MLTensor(shape=[3], dtype=float32)",
+                f"the tensor is not {access}; got MLTensor(shape=[3], dtype=float32). Create it with {access}=True",
             ),
             (
                 constant,

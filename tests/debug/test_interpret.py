@@ -85,7 +85,7 @@ def test_a_planted_read_out_of_bounds(product: wn.MLGraph) -> None:
     assert finding.invocations[:4] == ((5, 0, 0), (6, 0, 0), (7, 0, 0), (13, 0, 0))
     assert finding.text == "let b1_0 = vec4<f32>(slices_b[0][0u][3][0][column + 3u]);"
     # A load past the end of a buffer: the line is that of the access, the calls lead there.
-    found, lines = faulty(product, "fetch_b(b_from0, 0u", "fetch_b(b_from0 + 940u, 0u")
+    found, lines = faulty(product, "fetch_b(b_from0, 0u", "fetch_b(Column(b_from0.first, b_from0.own + 940u), 0u")
     (finding,) = found.findings
     assert (finding.kind, finding.variable, finding.calls[0]) == ("out of bounds", "b", lines[0])
     assert "b[" in finding.text

@@ -102,6 +102,7 @@ runpy.run_path(example, run_name="__main__")
 """
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("name", sorted(set(EXPECTED) - {"sentence_encoder.py"}))
 def test_example_on_a_device_with_default_limits_and_no_features(name: str, repository: Path, tmp_path: Path) -> None:
     check(name, [sys.executable, "-c", LIMITED, repository / "examples" / name], repository, tmp_path)

@@ -113,6 +113,7 @@ def own_device(request: pytest.FixtureRequest) -> Iterator[Device]:
     device.gpu.destroy()
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("call", calls(), ids=str)
 def test_every_operator(own_device: Device, call: Call) -> None:
     for variant in (None, *forceable().get(call.name, ())):

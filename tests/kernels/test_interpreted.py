@@ -84,6 +84,9 @@ EXTENSIONS = (
     Call("matmul", "long-sums", [(3, 150), (150, 12)]),
 )
 
+PARTS = Call("matmul", "parts", [(16, 8192), (8192, 16)])
+"""A product whose sums GPUs divide between workgroups. Its other variants are those of shorter sums."""
+
 LAST_BITS = 2.0**-20
 """What float32 results may differ by, relative to the largest, where a driver reorders sums or contracts products."""
 
@@ -92,7 +95,8 @@ def cases() -> list[tuple[Call, str]]:
     """Return calls with each of the variants that their operators have, "" for the one that is chosen."""
     known = {str(call): call for call in calls()}
     chosen = [*(known[name] for name in NAMES), *EXTENSIONS]
-    return [(call, variant) for call in chosen for variant in ("", *forceable().get(call.name, ()))]
+    found = [(call, variant) for call in chosen for variant in ("", *forceable().get(call.name, ()))]
+    return [*found, (PARTS, "")]
 
 
 def hardware(subgroup_size: int) -> Caps:
@@ -140,6 +144,7 @@ def assert_alike(found: Array, wanted: Array, exact: bool) -> None:
     np.testing.assert_allclose(found.astype(np.float64), wanted.astype(np.float64), rtol=0, atol=rounding * largest)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize(("call", "variant"), cases(), ids=lambda value: str(value) or "chosen")
 def test_the_interpreter_computes_what_the_device_does(device: Device, call: Call, variant: str) -> None:
     plan = plan_of(device.caps, call, variant)

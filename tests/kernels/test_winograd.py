@@ -99,6 +99,6 @@ def test_parts_take_less_memory_and_touch_as_much() -> None:
 def test_hardware_does_large_images_in_as_many_parts_as_keep_its_cores_busy() -> None:
     s = Sketch()
     image, weights = s.input(np.empty((1, 512, 512, 64), np.float32)), s.constant(np.empty((64, 64, 3, 3), np.float32))
-    plan = make_plan(s.graph(s.apply("conv2d", image, weights, input_layout="nhwc", **SAME)), DEFAULT_TARGET)
+    plan = make_plan(s.graph(s.apply("conv2d", image, weights, input_layout="nhwc", **SAME)), DEFAULT_TARGET, FORCED)
     assert parts(plan) == 16
     assert plan.slot_bytes == 2 * DEFAULT_TARGET.costs.convolutions.winograd_part_bytes

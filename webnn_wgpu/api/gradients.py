@@ -78,7 +78,7 @@ def _checked(builder: MLGraphBuilder, given: MLOperand | Sequence[MLOperand], na
     fail = failing(_NAME)
     found = [given] if isinstance(given, MLOperand) else list(given)
     if not found:
-        raise fail(f"{name} must not be empty")
+        raise fail(f"{name} must not be empty", got=repr(given), allowed="operands of the builder")
     for operand in found:
         if not isinstance(operand, MLOperand):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
             raise fail(f"{name} must be operands", got=type(operand).__name__)

@@ -83,7 +83,9 @@ class EncoderConfig:
                 layer_norm_epsilon=float(values["layer_norm_eps"]),
             )
         except (KeyError, TypeError, ValueError) as error:
-            raise NotSupportedError("config.json must have the numbers of the encoder's shape", got=repr(error)) from error
+            raise NotSupportedError(
+                "config.json must have the numbers of the encoder's shape", got=f"missing or no number: {error}"
+            ) from error
 
 
 @dataclass(frozen=True)
