@@ -95,7 +95,7 @@ class Everywhere:
         def floats(name: str, *shape: int) -> wn.MLOperand:
             return b.input(name, {"dataType": "float32", "shape": shape})
 
-        if "onnx" in request.node.name:
+        if "onnx" in request.node.name or "ImportedModel" in request.node.name:
             from examples.models import gpt, mlp
 
             request.getfixturevalue("doctest_namespace")["mlp"] = mlp()

@@ -27,7 +27,7 @@ from .report import GraphDiff, OperatorDiff, badness
 from .repro import Repro, kernels_repro, new_folder, operator_repro
 
 if TYPE_CHECKING:
-    from webnn_wgpu.frontends.common.model import LoadedModel
+    from webnn_wgpu.frontends.common.model import ImportedModel
     from webnn_wgpu.frontends.onnx.model import Model
     from webnn_wgpu.frontends.webnn import WebNNModel
 
@@ -97,14 +97,13 @@ def diff(
 
 
 def _diff_model(
-    model: Model | LoadedModel | WebNNModel | str | os.PathLike[str],
+    model: ImportedModel | WebNNModel | str | os.PathLike[str],
     feeds: Mapping[str, Any],
     against: Any,
     folder: str | os.PathLike[str] | None,
 ) -> GraphDiff:
     """Compare the graphs of a model, or the nodes of an ONNX model."""
-    from webnn_wgpu import WebNNModel
-    from webnn_wgpu.frontends.common.model import LoadedModel
+    from webnn_wgpu import Model
     from webnn_wgpu.frontends.loading import load_file
 
     if isinstance(model, (str, os.PathLike)):
@@ -114,7 +113,7 @@ def _diff_model(
         from .onnx_nodes import diff_nodes, exported
 
         place = None if folder is None else Path(folder)
-        if not isinstance(model, (WebNNModel, LoadedModel)):
+        if isinstance(model, Model):
             return diff_nodes(model, feeds, place)
         with exported(model, feeds) as other:
             return diff_nodes(other, feeds, place)
@@ -127,7 +126,7 @@ def _diff_model(
     )
 
 
-def graphs_of(model: Model | LoadedModel | WebNNModel, feeds: Mapping[str, Any]) -> dict[MLGraph, Mapping[str, Any]]:
+def graphs_of(model: ImportedModel | WebNNModel, feeds: Mapping[str, Any]) -> dict[MLGraph, Mapping[str, Any]]:
     """Run a model and return the WebNN graphs that it runs, with the inputs of each."""
     from webnn_wgpu.frontends.timing import watched
 

@@ -21,7 +21,7 @@ from .report import GraphDiff, OperatorDiff
 from .repro import Repro, new_folder
 
 if TYPE_CHECKING:
-    from webnn_wgpu.frontends.common.model import LoadedModel
+    from webnn_wgpu.frontends.common.model import ImportedModel
     from webnn_wgpu.frontends.onnx.model import Model
     from webnn_wgpu.frontends.webnn import WebNNModel
 
@@ -70,7 +70,7 @@ def run_onnxruntime(model: Any, feeds: Mapping[str, Array], outputs: Sequence[st
         raise NotSupportedError("onnxruntime must run the model", got=str(error)) from error
 
 
-def exported(model: WebNNModel | LoadedModel, feeds: Mapping[str, Any]) -> Model:
+def exported(model: WebNNModel | ImportedModel, feeds: Mapping[str, Any]) -> Model:
     """Return a WebNN model as an ONNX model on the same context, for the sizes of these inputs."""
     from webnn_wgpu.exporters.onnx import to_onnx
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedError, ml
 from webnn_wgpu.api.optional import needed_by
@@ -182,46 +182,9 @@ def load(
         from .stored import load_stored
 
         return load_stored(path, context, progress)
-    return load_file(
-        path,
-        context,
-        weights=weights,
-        manifest=manifest,
-        fallback=fallback,
-        override_dims=override_dims,
-        cache_size=cache_size,
-        kv_cache=kv_cache,
-        wide_float16=wide_float16,
-        simplify=simplify,
-        tuning=tuning,
-        progress=progress,
-        signature=signature,
-        custom_operators=custom_operators,
-    )
-
-
-def load_file(
-    path: str | os.PathLike[str],
-    context: MLContext | None = None,
-    *,
-    weights: str | os.PathLike[str] | None = None,
-    manifest: str | os.PathLike[str] | None = None,
-    fallback: Fallback = "warn",
-    override_dims: Mapping[str, int] | None = None,
-    cache_size: int = 8,
-    kv_cache: int | None = None,
-    wide_float16: bool | None = None,
-    simplify: Simplifier | None = None,
-    tuning: TuningSource = None,
-    progress: Progress | None = None,
-    signature: str | None = None,
-    custom_operators: Mapping[str, Callable[[TfliteCall], Any]] | None = None,
-) -> Model | TfliteModel | WebNNModel:
-    """Load a model file as `load` does, but no folder."""
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
-        allowed = ", ".join(sorted(SUFFIXES))
-        raise NotSupportedError("models of this kind cannot be read", operator="load", got=repr(suffix), allowed=allowed)
+        raise _unknown_kind(path)
     build: dict[str, Any] = {"wide_float16": wide_float16, "tuning": tuning, "progress": progress}
     if suffix != TFLITE and (signature is not None or custom_operators is not None):
         raise NotSupportedError("signature and custom_operators are for TFLite models", operator="load", got=os.fspath(path))
@@ -258,6 +221,20 @@ def load_file(
         simplify=simplify,
         **build,
     )
+
+
+def load_file(
+    path: str | os.PathLike[str], context: MLContext | None = None, **options: Any
+) -> Model | TfliteModel | WebNNModel:
+    """Load a model file as `load` does, and refuse folders: their graphs have kernels but no operators."""
+    if Path(path).is_dir():
+        raise _unknown_kind(path)
+    return cast("Model | TfliteModel | WebNNModel", load(path, context, **options))
+
+
+def _unknown_kind(path: str | os.PathLike[str]) -> NotSupportedError:
+    suffix, allowed = Path(path).suffix.lower(), ", ".join(sorted(SUFFIXES))
+    return NotSupportedError("models of this kind cannot be read", operator="load", got=repr(suffix), allowed=allowed)
 
 
 def _load_tflite(path: str | os.PathLike[str], context: MLContext | None, **options: Any) -> TfliteModel:

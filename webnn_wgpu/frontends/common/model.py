@@ -1,12 +1,14 @@
-"""`LoadedModel`: the operations of models that do not depend on their format."""
+"""`ImportedModel`: the operations of imported models that do not depend on their format."""
 
 from __future__ import annotations
 
+import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import index
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -14,12 +16,38 @@ from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, NotSupportedE
 from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import Tuning, tune_graphs
 
-from ..description import ValueInfo
+from ..description import Placed, Placement, ValueInfo
 from ..timing import Profile, Span, watched
 from .held import Array
 
 
-class LoadedModel(ABC):
+class ModelProgram(Protocol):
+    """The compiled stages of a model."""
+
+    @property
+    def staged(self) -> int:
+        """The number of stages that were planned so far."""
+        ...
+
+    @property
+    def compiled(self) -> int:
+        """The number of WebNN graphs that were compiled so far."""
+        ...
+
+    def placements(self) -> tuple[Placed, ...]:
+        """Return the places of the nodes, for the shapes compiled last."""
+        ...
+
+    def graphs(self) -> list[MLGraph]:
+        """Return the graphs of the run, or the shapes, compiled last."""
+        ...
+
+    def destroy(self) -> None:
+        """Free the graphs."""
+        ...
+
+
+class ImportedModel(ABC):
     """A model on a context.
 
     Attributes:
@@ -34,11 +62,20 @@ class LoadedModel(ABC):
     inputs: tuple[ValueInfo, ...]
     outputs: tuple[ValueInfo, ...]
 
-    def __init__(self, context: MLContext, name: str, dims: Mapping[str, int]) -> None:
-        self.context, self.name, self.dims = context, name, dict(dims)
+    def __init__(self, context: MLContext, name: str, override_dims: Mapping[str, int] | None, fallback: str) -> None:
+        self.context, self.name = context, name
+        self.dims = {symbol: count_of(size, f"override_dims['{symbol}']", 0) for symbol, size in (override_dims or {}).items()}
         self.loading: tuple[Span, ...] = ()
+        self._fallback = fallback
+        self._reported: tuple[Placed, ...] = ()
+        self._staged = 0
 
     # running --------------------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def _stages(self) -> ModelProgram:
+        """The compiled stages."""
 
     @abstractmethod
     def _run(self, arrays: Sequence[Array]) -> list[Array]:
@@ -58,6 +95,12 @@ class LoadedModel(ABC):
             MLTypeError: a missing or unknown input, or a wrong type or shape.
             NotSupportedError: an operator that cannot run. The message names node, operator and reason.
         """
+        return self._named(feeds, outputs, self._run)
+
+    def _named(
+        self, feeds: Mapping[str, Any], outputs: Iterable[str] | None, compute: Callable[[list[Array]], list[Array]]
+    ) -> dict[str, Array]:
+        """Check the arguments of `run`, and return the wanted outputs by name."""
         arrays = self.checked_feeds(feeds)
         if isinstance(outputs, str):
             # Else its letters would be the names.
@@ -73,7 +116,7 @@ class LoadedModel(ABC):
                 raise MLTypeError(
                     "unknown output", operator="run", got=repr(name), allowed=", ".join(o.name for o in self.outputs)
                 )
-        pairs = zip(self.outputs, self._run(arrays), strict=True)
+        pairs = zip(self.outputs, compute(arrays), strict=True)
         return {info.name: array for info, array in pairs if wanted is None or info.name in wanted}
 
     def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
@@ -83,6 +126,9 @@ class LoadedModel(ABC):
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
         """Run the model once, step by step, and return the time of each step and each kernel.
 
+        Steps that follow each other here may overlap in `run`, which is a little faster. The host's clock times them. The
+        device's timestamps time the kernels, for which each graph is run once more: see `MLGraph.profile`.
+
         Args:
             feeds: as for `run`.
 
@@ -91,6 +137,13 @@ class LoadedModel(ABC):
 
         Raises:
             MLTypeError, NotSupportedError: as `run` does.
+
+        Example:
+            >>> profile = wn.load_onnx(mlp).profile({"x": np.zeros((1, 4), np.float32)})
+            >>> [span.kind for span in profile.spans]
+            ['load', 'lower', 'compile', 'submit', 'run', 'read back']
+            >>> profile.spans[4].kernels[0].labels
+            ('gemm_0', 'relu_1')
         """
         with watched() as watch:
             watch.spans += self.loading
@@ -100,20 +153,30 @@ class LoadedModel(ABC):
         return watch.profile(outputs, wall_ms)
 
     def tune(self, feeds: Mapping[str, Any], *, save: bool = True, progress: Progress | None = None) -> Tuning:
-        """Measure the kernel variants that there are for the model's operators with these inputs. See `MLGraph.tune`.
+        """Measure the kernel variants that there are for the model's operators with these inputs, as `MLGraph.tune` does.
 
-        The model itself stays as it is: load it again to have it compiled with the results.
+        The model itself stays as it is: load it again to have it compiled with the results. To ship that with the model,
+        save it as `NAME.tuning.json` beside the file.
 
         Args:
             feeds: as for `run`.
             save: whether to add the results to the user's cache.
             progress: called as `progress(done, total, what)`, with numbers of operators and the one that is measured next.
 
+        Returns:
+            The measured choices.
+
         Raises:
             MLTypeError, NotSupportedError: as `run` and `MLGraph.tune` do.
+
+        Example:
+            >>> tuning = wn.load_onnx(mlp).tune({"x": np.zeros((1, 4), np.float32)}, save=False)
+            >>> [name.partition(":")[0] for name in tuning.choices]
+            ['gemm', 'gemm']
         """
         with watched() as watch:
             self.run(feeds)
+        # Bodies of loops whose rounds the host counts are only among those that ran.
         ran = [graph for graph in watch.inputs if not graph.destroyed]
         graphs = list(dict.fromkeys([*self.graphs, *ran]))
         if not graphs:
@@ -168,10 +231,31 @@ class LoadedModel(ABC):
         sizes = [self.dims.get(d) if isinstance(d, str) else d for d in info.shape]
         return None if None in sizes else tuple(s for s in sizes if s is not None)
 
+    def _report(self) -> None:
+        """Log where the nodes run, once for each placement, after a compilation."""
+        if self._stages.staged == self._staged:
+            return
+        self._staged = self._stages.staged
+        placed = self._stages.placements()
+        if placed and placed != self._reported:
+            self._reported = placed
+            level = logging.WARNING if self._fallback == "warn" and self.placement.on("host") else logging.INFO
+            logging.getLogger(type(self).__module__).log(level, "%s: %s", self.name, self.placement.summary())
+
     @property
-    @abstractmethod
+    def placement(self) -> Placement:
+        """Where each node runs, for the shapes compiled last. Empty before the first."""
+        return Placement(self._reported)
+
+    @property
+    def compiled(self) -> int:
+        """How many WebNN graphs were compiled so far."""
+        return self._stages.compiled
+
+    @property
     def graphs(self) -> list[MLGraph]:
         """The WebNN graphs of the run, or the shapes, compiled last, in the order in which they run."""
+        return self._stages.graphs()
 
     @property
     def graph(self) -> MLGraph:
@@ -187,9 +271,9 @@ class LoadedModel(ABC):
             )
         return graphs[0]
 
-    @abstractmethod
     def destroy(self) -> None:
         """Free the graphs and the weights that no other graph uses."""
+        self._stages.destroy()
 
     def __enter__(self) -> Self:
         return self
@@ -200,3 +284,18 @@ class LoadedModel(ABC):
     def __repr__(self) -> str:
         inputs, outputs = ", ".join(map(str, self.inputs)), ", ".join(map(str, self.outputs))
         return f"{type(self).__name__}({self.name}: {inputs} -> {outputs})"
+
+
+def count_of(value: Any, what: str, least: int) -> int:
+    """Return a whole number, of numpy's too.
+
+    Raises:
+        MLTypeError: the value is no whole number, or less than `least`.
+    """
+    try:
+        number = index(value)
+    except TypeError:
+        number = least - 1
+    if number < least:
+        raise MLTypeError(f"{what} must be a whole number", operator="load", got=repr(value), allowed=f"{least} and more")
+    return number

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from webnn_wgpu import MLContext, MLGraph, MLTypeError, NotSupportedError
+from webnn_wgpu import MLContext, MLTypeError, NotSupportedError
 from webnn_wgpu.api.progress import Progress
 from webnn_wgpu.api.tuning import TuningSource
 
 from ..common.held import Array
-from ..common.model import LoadedModel
-from ..description import Placed, Placement, ValueInfo
+from ..common.model import ImportedModel, count_of
+from ..description import ValueInfo
 from ..dims import Dimension, sidecar
 from ..timing import span, watched
 from ..tuning import with_file_beside
@@ -34,7 +34,7 @@ from .tensors import TfliteNode
 log = logging.getLogger(__name__)
 
 
-class TfliteModel(LoadedModel):
+class TfliteModel(ImportedModel):
     """A TFLite model on a context. Made by `load`.
 
     A model is compiled for the shapes of its inputs: when it is loaded if they are fixed, else by the first `run` with shapes
@@ -66,7 +66,7 @@ class TfliteModel(LoadedModel):
     ) -> None:
         if fallback not in FALLBACKS:
             raise MLTypeError("unknown fallback", operator="load", got=repr(fallback), allowed=", ".join(FALLBACKS))
-        super().__init__(context, file.name, dict(override_dims or {}))
+        super().__init__(context, file.name, override_dims, fallback)
         self.file = file
         self._progress = progress
         wide = not context.accelerated if wide_float16 is None else wide_float16
@@ -76,7 +76,7 @@ class TfliteModel(LoadedModel):
         self.signature = entry.key
         graph = self._module.graph(entry.subgraph)
         check_graph(self._module, graph)
-        self._program = TfliteProgram(self._module, context, self.variables, graph, cache_size)
+        self._program = TfliteProgram(self._module, context, self.variables, graph, count_of(cache_size, "cache_size", 1))
         self._given = {name: graph.values[number] for name, number in entry.inputs.items()}
         self._results = {name: graph.values[number] for name, number in entry.outputs.items()}
         self._program.outputs = tuple(self._results.values())
@@ -86,8 +86,6 @@ class TfliteModel(LoadedModel):
         self.inputs = tuple(info_of(name, v.record, is_input=True) for name, v in self._given.items())
         self.outputs = tuple(info_of(name, v.record) for name, v in self._results.items())
         self._initialized = False
-        self._reported: tuple[Placed, ...] = ()
-        self._staged = 0
         shapes = [self._pinned(info) for info in self.inputs]
         if all(s is not None for s in shapes):
             self._initialize()
@@ -102,6 +100,10 @@ class TfliteModel(LoadedModel):
             self._report()
 
     # running --------------------------------------------------------------------------------------------------------
+
+    @property
+    def _stages(self) -> TfliteProgram:
+        return self._program
 
     def _run(self, arrays: Sequence[Array]) -> list[Array]:
         self._initialize()
@@ -157,35 +159,9 @@ class TfliteModel(LoadedModel):
         name = name or next((n for n in self.packed_files if n.endswith(".txt")), "labels.txt")
         return self.packed_file(name).decode("utf-8", "replace").splitlines()
 
-    def _report(self) -> None:
-        """Log where the nodes run, once for each placement, after a compilation."""
-        if self._program.staged == self._staged:
-            return
-        self._staged = self._program.staged
-        placed = self._program.placements()
-        if placed and placed != self._reported:
-            self._reported = placed
-            level = logging.WARNING if self._module.fallback == "warn" and self.placement.on("host") else logging.INFO
-            log.log(level, "%s: %s", self.name, self.placement.summary())
-
-    @property
-    def placement(self) -> Placement:
-        """Where each node runs, for the shapes compiled last. Empty before the first."""
-        return Placement(self._reported)
-
-    @property
-    def graphs(self) -> list[MLGraph]:
-        """The WebNN graphs of the run, or the shapes, compiled last, in the order in which they run."""
-        return self._program.graphs()
-
-    @property
-    def compiled(self) -> int:
-        """How many WebNN graphs were compiled so far."""
-        return self._program.compiled
-
     def destroy(self) -> None:
         """Free the graphs, the variables, and the weights that no other graph uses."""
-        self._program.destroy()
+        super().destroy()
         self.variables.reset()
 
 
