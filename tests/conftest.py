@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import tempfile
 import warnings
@@ -107,6 +108,18 @@ class Everywhere:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Everywhere(), "webnn_wgpu-everywhere")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the collected tests from the garbage collector: they stay to the end, and tests call it hundreds of times."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.collect()
+        gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

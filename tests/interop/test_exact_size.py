@@ -150,6 +150,7 @@ def test_every_operator(own_device: Device, name: str) -> None:
 
 
 # Together these profiles have what variants ask for. Neither is the full one, so that a share of these tests runs at a time.
+@pytest.mark.repeats
 @pytest.mark.parametrize("own_device", ["subgroup-only", "f16-only"], indirect=True, scope="module")
 @pytest.mark.parametrize("name", sorted(CALLS.keys() & forceable().keys()))
 def test_every_variant(own_device: Device, name: str) -> None:

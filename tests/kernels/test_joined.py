@@ -131,6 +131,7 @@ def test_on_every_profile(profile: str) -> None:
         np.testing.assert_array_equal(run_graph(open_profile(profile), graph, j.feeds)["0"], interpret(graph, j.feeds)["0"])
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize(
     "forced", [{"conv2d": v} for v in ("tiled", "plain")] + [{"matmul": v, "gemm": v} for v in ("tiled", "gemv", "plain")]
 )

@@ -47,6 +47,7 @@ def test_products(device: Device, a: tuple[int, ...], b: tuple[int, ...], varian
     check_large(device, "matmul", inputs, constants=constants, forced={"matmul": variant}, caps=caps, atol=1e-3)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("constants", [(), (0, 1, 2)])
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize(("a_transpose", "b_transpose"), [(False, True), (True, False), (True, True)])
@@ -174,6 +175,7 @@ def test_rows_of_a_large_embedding_table(device: Device, embeddings: Array, cons
     check_large(device, "gather", [embeddings, indices], constants=constants, caps=device.caps)
 
 
+@pytest.mark.repeats
 @pytest.mark.slow
 @pytest.mark.parametrize("variant", [None, "tiled", "gemv"])
 @pytest.mark.parametrize("transposed", [False, True])

@@ -60,6 +60,7 @@ CALLS: Sequence[tuple[str, Sequence[tuple[int, ...] | None], Mapping[str, Any]]]
 ]
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize(("name", "shapes", "attrs"), CALLS)
 def test_long_loops(name: str, shapes: Sequence[tuple[int, ...] | None], attrs: Mapping[str, Any], profile: str) -> None:
@@ -94,6 +95,7 @@ def test_a_long_input_of_a_recurrent_cell(profile: str) -> None:
     check_op(open_profile(profile), "gruCell", inputs, {"hidden_size": 2}, atol=1e-5)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("variant", ["subgroup", "tiled", "plain", "gemv"])
 @pytest.mark.parametrize("constants", [(), (1,)])
 def test_variants_of_products(variant: str, constants: tuple[int, ...]) -> None:
@@ -101,6 +103,7 @@ def test_variants_of_products(variant: str, constants: tuple[int, ...]) -> None:
     check_op(open_profile("full"), "matmul", inputs, constants=constants, forced={"matmul": variant}, tolerance=4)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("variant", ["implicit", "tiled", "plain"])
 @pytest.mark.parametrize("constants", [(), (1,)])
 def test_variants_of_convolutions(variant: str, constants: tuple[int, ...]) -> None:

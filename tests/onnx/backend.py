@@ -8,6 +8,7 @@ prints, by operator, how many tests pass, how many say NotSupportedError, and ho
 from __future__ import annotations
 
 import argparse
+import functools
 import re
 import sys
 import warnings
@@ -41,6 +42,7 @@ class Case:
         return types[0] if len(set(types)) == 1 else "(expanded)" if "expanded" in self.name else "(several)"
 
 
+@functools.cache
 def cases() -> list[Case]:
     """Return the node tests without ml and training domains, strings, sequences and optionals."""
     from onnx.backend.test.loader import load_model_tests

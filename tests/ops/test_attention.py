@@ -83,6 +83,7 @@ CASES = (
 )
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("data_type", ["float32", "float16"])
 def test_variants(device: Device, data_type: str, variant: str) -> None:

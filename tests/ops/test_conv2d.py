@@ -195,6 +195,7 @@ def test_sums_in_parts_change_no_number(device: Device, layout: str, kind: str, 
         check_op(device, "conv2d", inputs, case.attrs(layout), forced={"conv2d": "tiled"})
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("channels", [6, 8, 16, 36], ids=["taps cut", "taps whole", "taps even", "taps of their own"])
 @pytest.mark.parametrize("tile", BLOCK_TILES, ids=str)
 def test_every_tile_of_workgroups(device: Device, tile: BlockTile, channels: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -296,6 +297,7 @@ def test_images_that_a_kernel_cannot_read_are_transposed_before_a_fused_convolut
     np.testing.assert_array_equal(run_plan(device, plan, [image]), interpret(graph, chain.feeds)["0"])
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("tile", with_tiles("implicit", texture=True))
 def test_every_tile(device: Device, tile: str) -> None:
     rng = np.random.default_rng(9)

@@ -41,6 +41,7 @@ def of(device: Device, values: list[Any], data_type: str = "float32", variant: s
     return check(device, np.array(values, data_type), 0, way, variant).tolist()
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("data_type", TYPES)
 @pytest.mark.parametrize("variant", [*VARIANTS, None])
 def test_variants(device: Device, data_type: str, variant: str | None) -> None:

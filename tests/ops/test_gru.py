@@ -110,6 +110,7 @@ def test_entry_t_belongs_to_step_t(device: Device, data_type: str) -> None:
     np.testing.assert_array_equal(sequence[0], last)
 
 
+@pytest.mark.repeats
 @EACH_WAY
 @RESET_AFTER
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def check(device: Device, inputs: Sequence[Array | None], variant: str | None = 
     return check_op(device, "layerNormalization", inputs, attrs, forced=forced, atol=ATOL[str(x.dtype)])[0]
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("data_type", ["float32", "float16"])
 @pytest.mark.parametrize(("shape", "axes"), CASES)

@@ -202,6 +202,7 @@ class Ending:
         return self.chain.apply("cast", [self.product], data_type=other)
 
 
+@pytest.mark.repeats
 @VARIANT
 @pytest.mark.parametrize("kind", ["nothing", "uniforms", "columns", "vectors", "one_and_all", "bytes", "cast"])
 def test_epilogue_changes_no_number(device: Device, variant: str, kind: str) -> None:
@@ -273,6 +274,7 @@ def test_refusals(types: Sequence[TensorType], texts: Sequence[str]) -> None:
     assert [text for text in texts if text not in message] == []
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("tile", [*with_tiles("subgroup", texture=True), *with_tiles("tiled", texture=True)])
 def test_every_tile(device: Device, tile: str) -> None:
     rng = np.random.default_rng(9)

@@ -87,6 +87,7 @@ def test_variants(device: Device, zeros: str, bits: int, variant: str) -> None:
         check(device, factors(leading, K, N, bits, size, zeros=zeros), bits, size, variant)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_float16(device: Device, variant: str) -> None:
     for zeros in ("", "uint8", "float"):
@@ -106,6 +107,7 @@ def test_bias_flat_parameters_and_vectors(device: Device, variant: str) -> None:
     assert np.allclose(vector, expected[1], atol=1e-5)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_constants(device: Device, variant: str) -> None:
     # Constants have their columns beside each other in the kernels for hardware: columns that are no quads are padded.

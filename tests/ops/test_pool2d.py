@@ -134,6 +134,7 @@ def test_any_pooling(
     check(device, name, x, attrs, variant)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("variant", [*VARIANTS, None])
 @pytest.mark.parametrize("name", NAMES)
 def test_types_and_variants(device: Device, name: str, variant: str | None) -> None:

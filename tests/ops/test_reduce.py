@@ -65,6 +65,7 @@ def check(device: Device, name: str, x: Array, axes: Any = None, variant: str | 
     return check_op(device, name, [x], {"axes": axes, **attrs}, forced=forced, tolerance=allowed)[0]
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize(("name", "data_type", "variant"), TYPED)
 def test_variants(device: Device, name: str, data_type: str, variant: str) -> None:
     rng = np.random.default_rng(1)

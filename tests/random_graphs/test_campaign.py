@@ -50,6 +50,7 @@ def test_random_graphs(profile: str, numbers: dict[str, int]) -> None:
     assert report.clean, str(report)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("pretence", [Pretence(hardware=True), Pretence(binding_bytes=2048)], ids=["hardware", "windows"])
 def test_random_graphs_in_other_kernels(pretence: Pretence, numbers: dict[str, int]) -> None:
     report = run_campaign(seed=4, **numbers, pretence=pretence)

@@ -21,9 +21,10 @@ class Ring:
 @pytest.fixture(autouse=True)
 def _unfrozen(monkeypatch):
     monkeypatch.setattr(process, "_options", process.ProcessOptions(deferred_collection=True))
+    gc.unfreeze()
     gc.collect()
     yield
-    gc.unfreeze()
+    gc.freeze()  # as the collected tests were
     assert gc.isenabled()
 
 
