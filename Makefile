@@ -46,7 +46,7 @@ SWIFTSHADER ?= $(VENV)/swiftshader/vk_swiftshader_icd.json
 NEWER_LAVAPIPE := $(VENV)/hardware/mesa-25/lvp_icd.json
 
 # Where the tests are that need no device, which `make test-quick` runs.
-QUICK := tests/checks tests/conformance tests/documentation tests/exporters tests/generation tests/golden tests/prose tests/unit
+QUICK := tests/checks tests/conformance tests/documentation tests/generation tests/golden tests/unit
 
 # The type checker takes one core for about as long as the quick tests: it runs beside the tests, and reports behind them.
 types = $(BIN)/pyright --pythonpath $(BIN)/python

@@ -32,7 +32,12 @@ HARDWARE = ("nvidia", "amd", "intel", "apple", "qualcomm", "d3d12", "webgpu-defa
 GIT = pytest.mark.skipif(not (trees.REPOSITORY / ".git").exists(), reason="the tool compares revisions of a git checkout")
 
 
-@pytest.mark.parametrize("device", RECORDS)
+SOON = ("lavapipe", "nvidia")
+
+EACH_RECORD = [pytest.param(name, marks=() if name in SOON else pytest.mark.slow) for name in RECORDS]
+
+
+@pytest.mark.parametrize("device", EACH_RECORD)
 def test_plans_are_the_golden_ones(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WEBNN_WGPU_FORCE", raising=False)
     found, wanted = digests.of_record(device), digests.read()
@@ -134,6 +139,7 @@ def test_models_of_the_benchmark_are_planned_with_their_new_version(
 SOME = [(model, device) for model in ("example/bert", "example/gpt", "operator/conv2d") for device in ("nvidia", "lavapipe")]
 
 
+@pytest.mark.slow
 def test_plans_are_the_same_in_every_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found: list[list[dict[str, Any]]] = []
     for seed in ("0", "1", "2"):
@@ -237,6 +243,7 @@ def test_an_unchanged_package_changes_nothing(package: Path, capsys: pytest.Capt
 
 
 @GIT
+@pytest.mark.slow
 def test_a_comment_in_the_package_changes_nothing(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with (package / "webnn_wgpu" / "__init__.py").open("a") as file:
         file.write("# no plan depends on this\n")
@@ -245,6 +252,7 @@ def test_a_comment_in_the_package_changes_nothing(package: Path, capsys: pytest.
 
 
 @GIT
+@pytest.mark.slow
 def test_a_change_of_a_template_is_found(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for template in (package / "shaders" / "ops").glob("matmul*.wgsl.j2"):
         template.write_text(template.read_text() + "// changed\n")

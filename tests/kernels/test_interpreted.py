@@ -85,7 +85,7 @@ EXTENSIONS = (
 )
 
 PARTS = Call("matmul", "parts", [(16, 8192), (8192, 16)])
-"""A product whose sums GPUs divide between workgroups. Software adapters do not, and the interpreter takes long for whole sums."""
+"""A product whose sums GPUs divide between workgroups. Software adapters do not, so that the interpreter takes long there."""
 
 LAST_BITS = 2.0**-20
 """What float32 results may differ by, relative to the largest, where a driver reorders sums or contracts products."""

@@ -125,6 +125,7 @@ for i in range(10**9):
 """
 
 
+@pytest.mark.slow
 def test_killing_writers_leaves_a_cache_of_whole_files(folder: Path) -> None:
     seen: set[str] = set()
     for number in range(6):

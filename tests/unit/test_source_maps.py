@@ -84,6 +84,7 @@ def every_kernel() -> Iterator[KernelSpec]:
                 yield from (dispatch.spec for dispatch in plan.dispatches)
 
 
+@pytest.mark.slow
 def test_marks_change_no_kernel_and_every_line_stands_in_its_template() -> None:
     specs = dict.fromkeys(every_kernel())
     assert {spec.template for spec in specs} >= {t.name for op in OPS.values() for t in op.templates}
