@@ -131,12 +131,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 DEVICE_FIXTURES = {"context", "device", "profile_device"}
-"""A test that uses one of these needs a device; others that do are marked."""
+"""A test that uses one of these needs a device; others that do are marked. A parameter of such a name is a recorded device."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item: pytest.Item) -> None:
-    if isinstance(item, pytest.DoctestItem) or DEVICE_FIXTURES & set(getattr(item, "fixturenames", ())):
+    parameters = set(item.callspec.params) if hasattr(item, "callspec") else set[str]()
+    fixtures = set(getattr(item, "fixturenames", ())) - (parameters - {"profile_device"})
+    if isinstance(item, pytest.DoctestItem) or DEVICE_FIXTURES & fixtures:
         item.add_marker("device")
 
 
