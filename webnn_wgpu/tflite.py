@@ -10,6 +10,7 @@ Example:
 from __future__ import annotations
 
 try:
+    from .frontends.tflite.delegate import DelegationReport, WebnnDelegate
     from .frontends.tflite.interpreter import Interpreter, OpResolverType, SignatureRunner
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("webnn_wgpu"):
@@ -18,4 +19,4 @@ except ModuleNotFoundError as error:
         f"webnn_wgpu.tflite needs the package '{error.name}': pip install 'webnn-wgpu[tflite]'", name=error.name
     ) from error
 
-__all__ = ["Interpreter", "OpResolverType", "SignatureRunner"]
+__all__ = ["DelegationReport", "Interpreter", "OpResolverType", "SignatureRunner", "WebnnDelegate"]

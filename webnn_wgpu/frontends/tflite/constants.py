@@ -55,6 +55,10 @@ class Constants:
             self._arrays[key] = array
         return self._arrays[key]
 
+    def forget(self) -> None:
+        """Release the arrays that were read. The next use of a constant reads it again."""
+        self._arrays.clear()
+
     def check(self, record: TensorRecord) -> None:
         """Check the number of bytes of a constant that is stored whole.
 

@@ -183,11 +183,15 @@ class TfliteProgram:
         found.insert(0, stage)
         while len(found) > self.capacity:
             self._discard(found.pop())
+        self._evict(state)
+        return stage
+
+    def _evict(self, state: Remaining) -> None:
+        """Free the stages of the oldest sets of shapes beyond the capacity."""
         while len(state.stages) > self.capacity:
             _, old = state.stages.popitem(last=False)
             for one in old:
                 self._discard(one)
-        return stage
 
     def _holds(self, stage: StageOfProgram, environment: Environment) -> bool:
         """Return whether the elements and the variables are those that a stage was compiled for."""
@@ -361,16 +365,24 @@ class TfliteProgram:
             raise OnHost(f"the subgraph has {len(self.inputs)} inputs; the node gives it {len(arrays)}")
         return self.run(dict(zip(self.inputs, arrays, strict=True)))
 
-    def prepare(self, given: Mapping[TfliteValue, Feed], progress: Progress | None = None) -> None:
-        """Compile the first stage for shapes and types of the inputs, unless it depends on their elements."""
+    def prepare(self, given: Mapping[TfliteValue, Feed], progress: Progress | None = None) -> bool:
+        """Compile the first stage for shapes and types of the inputs, unless it depends on their elements.
+
+        Returns:
+            Whether a stage without a dependence on elements is there, whose outputs `output_shapes` describes.
+        """
         state = self._start
         key = tuple((given[v].shape, given[v].dtype) for v in state.reads)
-        if state.stages.get(key):
-            return
+        found = state.stages.get(key)
+        if found:
+            state.stages.move_to_end(key)
+            return not found[0].lowered.guards
         try:
             state.stages[key] = [self._compile(state, {v: given[v] for v in state.reads}, progress)]
         except ValueNeeded:
-            return
+            return False
+        self._evict(state)
+        return True
 
     def output_shapes(self) -> dict[int, Shape]:
         """Return the shapes of the outputs that the first stage, compiled last, computes, by position."""
