@@ -7,13 +7,13 @@ import logging
 import sys
 import warnings
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from webnn_wgpu import MLContext, MLTypeError, NotSupportedError, WebNNError, ml
 
 from ...common.model import count_of
-from ..module import TfliteModule
+from ..module import CustomLowering, TfliteModule
 from .callbacks import DelegateCallbacks, registered
 from .kernel import PartitionKernel
 from .layouts import RuntimeCallError, RuntimeContext, ints_at
@@ -52,6 +52,7 @@ class WebnnDelegate(DelegateCallbacks):
             0 for no limit.
         min_nodes_per_partition: the least number of nodes of a partition on the device. 0 for no limit.
         context: where the partitions run. A new context of the preferences by default.
+        custom_operators: functions that lower custom operators, by name. See `webnn_wgpu.load`.
 
     Attributes:
         reports: the partitions and the reasons of the subgraphs that the delegate saw last, at most 64.
@@ -75,6 +76,7 @@ class WebnnDelegate(DelegateCallbacks):
         min_nodes_per_partition: int = 0,
         *,
         context: MLContext | None = None,
+        custom_operators: Mapping[str, CustomLowering] | None = None,
     ) -> None:
         if ctypes.sizeof(ctypes.c_void_p) != 8 or sys.byteorder != "little":
             raise NotSupportedError("delegates need a 64-bit, little-endian process", operator="WebnnDelegate")
@@ -83,6 +85,7 @@ class WebnnDelegate(DelegateCallbacks):
         self._most = count_of(max_delegated_partitions, "max_delegated_partitions", 0)
         self._least = count_of(min_nodes_per_partition, "min_nodes_per_partition", 0)
         self._context = context
+        self._custom_operators = dict(custom_operators or {})
         self._ready: dict[tuple[int, tuple[int, ...]], PartitionKernel] = {}
         self._reports: deque[DelegationReport] = deque(maxlen=KEPT_REPORTS)
         self._warned = False
@@ -104,22 +107,30 @@ class WebnnDelegate(DelegateCallbacks):
 
         The first failure issues a warning, and the affected nodes stay on the CPU.
         """
+        failures: list[str] = []
+        nodes: list[int] = []
         try:
-            file = snapshot(runtime)
-            context = self._opened()
-            return self._choose(runtime, file, context)
+            nodes = self._choose(runtime, snapshot(runtime), self._opened(), failures)
         except Exception as error:
-            self._warn(f"the model runs on the CPU, because WebNN is not available: {error}")
-            return []
+            failures.append(f"the model runs on the CPU, because WebNN is not available: {error}")
+        for failure in failures:
+            self._warn(failure)
+        return nodes
 
     def _opened(self) -> MLContext:
         if self._context is None:
             device: Any = None if self._device == "default" else self._device
             self._context = ml.create_context(device_type=device, power_preference=self._power)
+        if "tensorflow" in sys.modules and self._context.caps.device.startswith("llvmpipe"):
+            # Both contain LLVM, and the driver calls TensorFlow's functions: the first kernel ends the process.
+            raise NotSupportedError("the software driver llvmpipe cannot run in one process with TensorFlow")
         return self._context
 
-    def _choose(self, runtime: RuntimeContext, file: RuntimeFile, context: MLContext) -> list[int]:
-        module = TfliteModule(file, "error", wide_float16=not context.accelerated)
+    def _module(self, file: RuntimeFile, context: MLContext) -> TfliteModule:
+        return TfliteModule(file, "error", self._custom_operators, wide_float16=not context.accelerated)
+
+    def _choose(self, runtime: RuntimeContext, file: RuntimeFile, context: MLContext, failures: list[str]) -> list[int]:
+        module = self._module(file, context)
         graph = module.graph(0)
         reasons = SupportWalk(file, module, context, graph).reasons()
         ready: dict[tuple[int, ...], PartitionKernel] = {}
@@ -148,7 +159,7 @@ class WebnnDelegate(DelegateCallbacks):
                 candidate.item.compile(runtime)
             except WebNNError as error:
                 candidate.item.destroy()
-                self._warn(f"nodes {list(candidate.nodes)} run on the CPU: {error}")
+                failures.append(f"nodes {list(candidate.nodes)} run on the CPU: {error}")
                 return f"its partition cannot be compiled: {error}"
             ready[candidate.nodes] = candidate.item
             return ""
@@ -183,7 +194,7 @@ class WebnnDelegate(DelegateCallbacks):
             return found
         if self._context is None:
             raise RuntimeCallError("the runtime made a partition before the delegate opened a context")
-        module = TfliteModule(snapshot(runtime), "error", wide_float16=not self._context.accelerated)
+        module = self._module(snapshot(runtime), self._context)
         return PartitionKernel(module, self._context, module.graph(0), nodes=nodes, inputs=inputs, outputs=outputs)
 
     # messages -------------------------------------------------------------------------------------------------------
@@ -202,7 +213,8 @@ class WebnnDelegate(DelegateCallbacks):
             return
         self._warned = True
         try:
-            warnings.warn(text, RuntimeWarning, stacklevel=5)
+            # Behind the callbacks and the interpreter's constructor is the program's line.
+            warnings.warn(text, RuntimeWarning, stacklevel=7)
         except RuntimeWarning:
             # A filter that makes errors of warnings. No exception may cross the C boundary.
             log.warning("%s", text)

@@ -17,6 +17,7 @@ from ..stages import Feed
 from ..state import Variables
 from ..tensors import Shape, TfliteGraph, TfliteValue
 from .layouts import MEMORY_DYNAMIC, RuntimeContext, ints_at
+from .support import is_stored_weight
 
 
 class PartitionKernel:
@@ -43,10 +44,13 @@ class PartitionKernel:
         inputs: Sequence[int],
         outputs: Sequence[int],
     ) -> None:
-        chosen = frozenset(nodes)
         values = graph.values
         self._module = module
-        self._inputs = [values[i] for i in inputs if i >= 0 and not self._is_inner(values[i])]
+        read = frozenset(values[i] for i in inputs if i >= 0)
+        weights = {n.record.index: n for n in graph.nodes if is_stored_weight(module, n) and n.outputs[0] in read}
+        copies = {n.outputs[0] for n in weights.values()}
+        chosen = weights.keys() | set(nodes)
+        self._inputs = [values[i] for i in inputs if i >= 0 and not (self._is_inner(values[i]) or values[i] in copies)]
         self._outputs = [values[i] for i in outputs if i >= 0 and values[i].variable is None]
         part = TfliteGraph(
             nodes=[n for n in graph.nodes if n.record.index in chosen],
@@ -83,9 +87,11 @@ class PartitionKernel:
         return {self._outputs[i].record.index: shape for i, shape in shapes.items()}
 
     def prepare(self, runtime: RuntimeContext) -> None:
-        """Compile the graph and give the outputs their shapes. Outputs of unknown shapes get memory during each run."""
-        inputs = [runtime.tensor(v.record.index) for v in self._inputs]
-        shapes = {} if any(t.allocation_type == MEMORY_DYNAMIC for t in inputs) else self.compile(runtime)
+        """Compile the graph and give the outputs their shapes. Outputs of unknown shapes get memory during each run.
+
+        The runtime prepares a node after the run of all nodes before it whose shapes only a run knows.
+        """
+        shapes = self.compile(runtime)
         for value in self._outputs:
             tensor = runtime.tensor(value.record.index)
             shape = shapes.get(value.record.index)
@@ -99,10 +105,10 @@ class PartitionKernel:
 
     def invoke(self, runtime: RuntimeContext) -> None:
         """Copy the inputs from the runtime's memory, run the graph, and copy the outputs back."""
-        feeds = {v: _elements(runtime.tensor(v.record.index), v) for v in self._inputs}
+        feeds = {v: elements_of(runtime.tensor(v.record.index), v) for v in self._inputs}
         for value in self._kept:
             assert value.variable is not None
-            self._variables.set(value.variable, _elements(runtime.tensor(value.record.index), value))
+            self._variables.set(value.variable, elements_of(runtime.tensor(value.record.index), value))
         results = self._program.run(feeds)
         for value, result in zip(self._outputs, results, strict=True):
             self._store(runtime, value, result)
@@ -128,7 +134,7 @@ class PartitionKernel:
         self._variables.reset()
 
 
-def _elements(tensor: Any, value: TfliteValue) -> Array:
+def elements_of(tensor: Any, value: TfliteValue) -> Array:
     """Return a view of a tensor's elements in the runtime's memory."""
     dtype = value.record.dtype
     assert dtype is not None

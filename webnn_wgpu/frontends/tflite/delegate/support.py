@@ -39,6 +39,12 @@ class SupportWalk:
             reason = self._reason(node)
             if reason:
                 found[node.record.index] = reason
+        read_on_cpu = {v for n in self._graph.nodes if n.record.index in found for v in n.inputs}
+        for node in self._graph.nodes:
+            if is_stored_weight(self._module, node) and node.outputs[0] in read_on_cpu:
+                # The runtime's kernel computes it once. Partitions that read it have a copy of the node.
+                reason = self._module.refusal(node, "a node on the CPU reads the weights")
+                found.setdefault(node.record.index, str(reason))
         return found
 
     def _reason(self, node: TfliteNode) -> str:
@@ -74,3 +80,9 @@ class SupportWalk:
     def _declared(self, value: TfliteValue) -> Feed | None:
         record = value.record
         return None if record.dtype is None or record.shape is None else Feed(record.shape, record.dtype)
+
+
+def is_stored_weight(module: TfliteModule, node: TfliteNode) -> bool:
+    """Return whether a node only widens a float16 constant. Each partition that reads the result has a copy of the node."""
+    value = node.inputs[0] if node.record.name == "DEQUANTIZE" and node.inputs else None
+    return value is not None and value.record.type_name == "float16" and module.constants.has(value.record)
