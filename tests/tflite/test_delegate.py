@@ -6,6 +6,7 @@ import gc
 import subprocess
 import sys
 import tracemalloc
+import zlib
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,8 @@ import pytest
 
 import webnn_wgpu as wn
 from tests.optional import REPOSITORY
-from tests.tflite.cases import folder_of
+from tests.rotation import SHARES, share_of_today
+from tests.tflite.cases import EXPLAINED, TfliteCase, cases, folder_of
 from tests.tflite.models import Graph, Op, Tensor, model, single
 from tests.tflite.test_programs import loop
 from webnn_wgpu.frontends.tflite import TfliteCall
@@ -138,6 +140,27 @@ def test_a_real_model_agrees_with_litert(name: str, context: wn.MLContext) -> No
     # Two runs: models with variables give others in the second.
     require_agreement(invoked(delegated, arrays, 2), invoked(plain, arrays, 2))
     assert any(report.partitions for report in delegate.reports)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "case" not in metafunc.fixturenames:
+        return
+    # One case of each operator that LiteRT's kernels agree with. A share of them runs; `--profiles=all` runs all.
+    found = list({c.op: c for c in reversed(cases()) if c.name not in EXPLAINED}.values())
+    if metafunc.config.getoption("--profiles") != "all":
+        share = metafunc.config.getoption("--profile-share") or share_of_today(REPOSITORY)[0]
+        found = [c for c in found if zlib.crc32(c.name.encode()) % SHARES == share - 1]
+    metafunc.parametrize("case", found, ids=str)
+
+
+def test_an_operator_agrees_with_one_of_tflites_implementations(case: TfliteCase, context: wn.MLContext) -> None:
+    delegate = WebnnDelegate(context=context)
+    delegated = interpreter(case.model(), delegate)
+    for run in range(case.runs):
+        for index, result in enumerate(invoked(delegated, case.feeds())):
+            assert not case.disagreement(run, index, result)
+    on_cpu = delegate.reports[0].reasons.values()
+    assert not [reason for reason in on_cpu if "does not know the structure" in reason]
 
 
 # partitions ---------------------------------------------------------------------------------------------------------

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, Literal
 from webnn_wgpu import MLContext, MLTypeError, NotSupportedError, WebNNError, ml
 
 from ...common.model import count_of
-from ..module import CustomLowering, TfliteModule
+from ..module import CustomLowering
 from .callbacks import DelegateCallbacks, registered
 from .kernel import PartitionKernel
 from .layouts import RuntimeCallError, RuntimeContext, ints_at
 from .partitions import Candidate, DelegationReport, chosen
-from .snapshot import RuntimeFile, snapshot
+from .snapshot import RuntimeModule, snapshot
 from .support import SupportWalk
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class WebnnDelegate(DelegateCallbacks):
         failures: list[str] = []
         nodes: list[int] = []
         try:
-            nodes = self._choose(runtime, snapshot(runtime), self._opened(), failures)
+            nodes = self._choose(runtime, self._opened(), failures)
         except Exception as error:
             failures.append(f"the model runs on the CPU, because WebNN is not available: {error}")
         for failure in failures:
@@ -126,13 +126,13 @@ class WebnnDelegate(DelegateCallbacks):
             raise NotSupportedError("the software driver llvmpipe cannot run in one process with TensorFlow")
         return self._context
 
-    def _module(self, file: RuntimeFile, context: MLContext) -> TfliteModule:
-        return TfliteModule(file, "error", self._custom_operators, wide_float16=not context.accelerated)
+    def _module(self, runtime: RuntimeContext, context: MLContext) -> RuntimeModule:
+        return RuntimeModule(snapshot(runtime), self._custom_operators, wide_float16=not context.accelerated)
 
-    def _choose(self, runtime: RuntimeContext, file: RuntimeFile, context: MLContext, failures: list[str]) -> list[int]:
-        module = self._module(file, context)
+    def _choose(self, runtime: RuntimeContext, context: MLContext, failures: list[str]) -> list[int]:
+        module = self._module(runtime, context)
         graph = module.graph(0)
-        reasons = SupportWalk(file, module, context, graph).reasons()
+        reasons = SupportWalk(module, context, graph).reasons()
         ready: dict[tuple[int, ...], PartitionKernel] = {}
 
         def preview(nodes: Sequence[int]) -> list[Candidate[PartitionKernel]]:
@@ -194,7 +194,7 @@ class WebnnDelegate(DelegateCallbacks):
             return found
         if self._context is None:
             raise RuntimeCallError("the runtime made a partition before the delegate opened a context")
-        module = self._module(snapshot(runtime), self._context)
+        module = self._module(runtime, self._context)
         return PartitionKernel(module, self._context, module.graph(0), nodes=nodes, inputs=inputs, outputs=outputs)
 
     # messages -------------------------------------------------------------------------------------------------------

@@ -11,7 +11,17 @@ import numpy as np
 from webnn_wgpu import NotSupportedError
 
 _Row = tuple[tuple[str, Any], ...]
-_I, _F, _B = ctypes.c_int32, ctypes.c_float, ctypes.c_bool
+_I, _L, _F, _B = ctypes.c_int32, ctypes.c_int64, ctypes.c_float, ctypes.c_bool
+MOST_DIMENSIONS = 8
+"""The number of elements of the structures' arrays."""
+COUNT = "number of "
+"""The beginning of the names of the fields that count an array's elements."""
+
+
+def _array(name: str, kind: Any) -> _Row:
+    return ((name, kind * MOST_DIMENSIONS), (COUNT + name, _I))
+
+
 _ACTIVATION: _Row = (("FusedActivationFunction", _I),)
 _STRIDES: _Row = (("Padding", _I), ("StrideW", _I), ("StrideH", _I))
 _POOL: _Row = (*_STRIDES, ("FilterWidth", _I), ("FilterHeight", _I), *_ACTIVATION)
@@ -21,9 +31,19 @@ _RESIZE: _Row = (("AlignCorners", _B), ("HalfPixelCenters", _B))
 _BLOCK: _Row = (("BlockSize", _I),)
 _DILATIONS: _Row = (("DilationWFactor", _I), ("DilationHFactor", _I))
 
+_CONV_3D: _Row = (
+    *_STRIDES,
+    ("StrideD", _I),
+    *_DILATIONS,
+    ("DilationDFactor", _I),
+    *_ACTIVATION,
+)
+
 ROWS: dict[str, _Row] = {
     "CONV_2D": (*_STRIDES, *_ACTIVATION, *_DILATIONS),
     "DEPTHWISE_CONV_2D": (*_STRIDES, ("DepthMultiplier", _I), *_ACTIVATION, *_DILATIONS),
+    "CONV_3D": _CONV_3D,
+    "CONV_3D_TRANSPOSE": _CONV_3D,
     "TRANSPOSE_CONV": (*_STRIDES, *_ACTIVATION),
     "AVERAGE_POOL_2D": _POOL,
     "MAX_POOL_2D": _POOL,
@@ -42,8 +62,8 @@ ROWS: dict[str, _Row] = {
     "MUL": _ACTIVATION,
     "DIV": _ACTIVATION,
     "L2_NORMALIZATION": _ACTIVATION,
-    "RESHAPE": (("NewShape", _I * 8), ("", _I)),
-    "SQUEEZE": (("SqueezeDims", _I * 8), ("", _I)),
+    "RESHAPE": _array("NewShape", _I),
+    "SQUEEZE": _array("SqueezeDims", _I),
     "RESIZE_BILINEAR": _RESIZE,
     "RESIZE_NEAREST_NEIGHBOR": _RESIZE,
     "GATHER": (("Axis", _I), ("BatchDims", _I)),
@@ -69,13 +89,20 @@ ROWS: dict[str, _Row] = {
     "UNIDIRECTIONAL_SEQUENCE_RNN": (("TimeMajor", _B), *_ACTIVATION),
     "BIDIRECTIONAL_SEQUENCE_RNN": (("TimeMajor", _B), *_ACTIVATION, ("MergeOutputs", _B)),
     "SVDF": (("Rank", _I), *_ACTIVATION),
+    "STABLEHLO_GATHER": (
+        *_array("OffsetDims", _L),
+        *_array("CollapsedSliceDims", _L),
+        *_array("StartIndexMap", _L),
+        ("IndexVectorDim", _L),
+        *_array("SliceSizes", _L),
+    ),
     "LOCAL_RESPONSE_NORMALIZATION": (("Radius", _I), ("Bias", _F), ("Alpha", _F), ("Beta", _F)),
     "MIRROR_PAD": (("Mode", _I),),
     "FAKE_QUANT": (("Min", _F), ("Max", _F), ("NumBits", _I), ("NarrowRange", _B)),
 }
 """The first fields of each operator's structure, with the names of the file's options.
 
-A field without a name is the number of elements of the array before it.
+A field whose name begins with COUNT is the number of elements of the array of the rest of the name.
 """
 
 COMPOSITE = "STABLEHLO_COMPOSITE"
@@ -86,8 +113,7 @@ ONE_BASED = ("Padding", "Mode")
 
 
 def _structure(name: str, row: _Row) -> type[ctypes.Structure]:
-    fields = [(field or "num_elements", kind) for field, kind in row]
-    return type(f"Tflite{name.title().replace('_', '')}Struct", (ctypes.Structure,), {"_fields_": fields})
+    return type(f"Tflite{name.title().replace('_', '')}Struct", (ctypes.Structure,), {"_fields_": row})
 
 
 STRUCTURES = {name: _structure(name, row) for name, row in ROWS.items()}
@@ -161,12 +187,12 @@ def parameters_at(operator: str, address: int | None) -> NodeParameters | Unknow
     struct = STRUCTURES[operator].from_address(address)
     values: dict[str, Any] = {}
     for name, kind in row:
-        if not name:
+        if name.startswith(COUNT):
             continue
         value = getattr(struct, name)
         if issubclass(kind, ctypes.Array):
-            count: int = getattr(struct, "num_elements", 0)
-            value = np.array(value[: min(max(count, 0), 8)], np.int32)
+            count: int = getattr(struct, COUNT + name)
+            value = np.array(value[: max(count, 0)], np.int64)
         elif name in ONE_BASED:
             value -= 1
         values[name] = value

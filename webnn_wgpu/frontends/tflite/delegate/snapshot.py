@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,9 @@ import numpy as np
 from ...common.held import DType
 from ..constants import BITS
 from ..contents import OperatorRecord, Quantization, SubgraphRecord, TensorRecord, TfliteFile
+from ..module import CustomLowering, TfliteModule
 from ..reading import CUSTOM, OPERATOR_NAMES, TYPES
+from ..tensors import TfliteNode
 from .layouts import AFFINE, BLOCKWISE, MEMORY_CONSTANT, RuntimeContext, TfliteAffineStruct, floats_at, ints_at, text_at
 from .parameters import parameters_at
 
@@ -59,6 +62,28 @@ class RuntimeFile(TfliteFile):
         """Return a copy of a constant's bytes, which outlives the runtime's model."""
         address, size = self.buffers[buffer]
         return memoryview(ctypes.string_at(address, size))
+
+
+class RuntimeModule(TfliteModule):
+    """A subgraph of the runtime and the meaning of its nodes. The runtime's kernels run all nodes for the host.
+
+    Args:
+        file: the subgraph.
+        custom_operators: functions that lower custom operators, by name.
+        wide_float16: whether float16 values between nodes are stored as float32.
+    """
+
+    def __init__(self, file: RuntimeFile, custom_operators: Mapping[str, CustomLowering], wide_float16: bool) -> None:
+        super().__init__(file, "error", custom_operators, wide_float16)
+        self.faults = file.faults
+
+    def refuse_host(self, node: TfliteNode, reason: str) -> None:
+        """Leave a node for the host to the runtime.
+
+        Raises:
+            NotSupportedError: always.
+        """
+        raise self.refusal(node, reason)
 
 
 def snapshot(context: RuntimeContext) -> RuntimeFile:

@@ -11,7 +11,7 @@ from ..operators.composites import COMPOSITES
 from ..stages import Feed
 from ..tensors import TfliteGraph, TfliteNode, TfliteTensor, TfliteValue, ValueNeeded
 from .parameters import COMPOSITE
-from .snapshot import RuntimeFile
+from .snapshot import RuntimeModule
 
 SUBGRAPHS = CONTROL | {"CALL", "CALL_ONCE", "STABLEHLO_REDUCE_WINDOW", "STABLEHLO_SCATTER"}
 """Operators that run other subgraphs, which only the runtime has."""
@@ -21,14 +21,13 @@ class SupportWalk:
     """Lowers the nodes of a subgraph one by one, as the importer does, without a compilation.
 
     Args:
-        file: the subgraph.
-        module: the module of the file, which refuses nodes for the host.
+        module: the subgraph.
         context: where the nodes would run.
         graph: the use of the subgraph.
     """
 
-    def __init__(self, file: RuntimeFile, module: TfliteModule, context: MLContext, graph: TfliteGraph) -> None:
-        self._file, self._module, self._context, self._graph = file, module, context, graph
+    def __init__(self, module: RuntimeModule, context: MLContext, graph: TfliteGraph) -> None:
+        self._module, self._context, self._graph = module, context, graph
         self._feeds: dict[TfliteValue, Feed] = {}
         self._known: dict[TfliteValue, TfliteTensor] = {}
 
@@ -52,8 +51,8 @@ class SupportWalk:
         if not record.custom and (record.name in SUBGRAPHS or self._is_unknown_composite(node)):
             return str(self._module.refusal(node, "it runs subgraphs, which stay in the runtime"))
         for index in (*record.inputs, *record.outputs):
-            if index in self._file.faults:
-                return str(self._module.refusal(node, self._file.faults[index]))
+            if index in self._module.faults:
+                return str(self._module.refusal(node, self._module.faults[index]))
         used = [v for v in node.inputs if v is not None and not self._module.constants.has(v.record)]
         feeds: dict[TfliteValue, Feed] = {}
         for value in used:
