@@ -51,6 +51,9 @@ REAL = (
 )
 """Models of others, each of which runs in less than a second."""
 
+NEWER = ("odml_sdpa_composite_gqa", "resnet8_cifar_int8")
+"""Models that tflite-runtime 2.14 refuses, or computes with other roundings than LiteRT and TensorFlow."""
+
 HALVES = model(
     Graph(
         tensors=[
@@ -131,6 +134,8 @@ def require_agreement(results: Sequence[np.ndarray], expected: Sequence[np.ndarr
 
 @pytest.mark.parametrize("name", REAL if folder_of("real") is not None else ())
 def test_a_real_model_agrees_with_litert(name: str, context: wn.MLContext) -> None:
+    if RUNTIME.startswith("tflite_runtime") and name in NEWER:
+        pytest.skip("tflite-runtime is too old for this model")
     folder = folder_of("real")
     assert folder is not None
     path = str(folder / f"{name}.tflite")

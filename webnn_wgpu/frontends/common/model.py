@@ -286,7 +286,7 @@ class ImportedModel(ABC):
         return f"{type(self).__name__}({self.name}: {inputs} -> {outputs})"
 
 
-def count_of(value: Any, what: str, least: int) -> int:
+def count_of(value: Any, what: str, least: int, operator: str = "load") -> int:
     """Return a whole number, of numpy's too.
 
     Raises:
@@ -297,5 +297,5 @@ def count_of(value: Any, what: str, least: int) -> int:
     except TypeError:
         number = least - 1
     if number < least:
-        raise MLTypeError(f"{what} must be a whole number", operator="load", got=repr(value), allowed=f"{least} and more")
+        raise MLTypeError(f"{what} must be a whole number", operator=operator, got=repr(value), allowed=f"{least} and more")
     return number

@@ -82,8 +82,8 @@ class WebnnDelegate(DelegateCallbacks):
             raise NotSupportedError("delegates need a 64-bit, little-endian process", operator="WebnnDelegate")
         self._device = _preference(device_preference, DEVICES, "device_preference")
         self._power: MLPowerPreference = _preference(power_preference, POWERS, "power_preference")
-        self._most = count_of(max_delegated_partitions, "max_delegated_partitions", 0)
-        self._least = count_of(min_nodes_per_partition, "min_nodes_per_partition", 0)
+        self._most = count_of(max_delegated_partitions, "max_delegated_partitions", 0, "WebnnDelegate")
+        self._least = count_of(min_nodes_per_partition, "min_nodes_per_partition", 0, "WebnnDelegate")
         self._context = context
         self._custom_operators = dict(custom_operators or {})
         self._ready: dict[tuple[int, tuple[int, ...]], PartitionKernel] = {}

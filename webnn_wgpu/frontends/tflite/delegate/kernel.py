@@ -125,6 +125,8 @@ class PartitionKernel:
             runtime.resize(tensor, array.shape)
         if tensor.bytes < array.nbytes or ints_at(tensor.dims) != array.shape:
             raise ValueError(f"output '{value.name}' has the shape {list(array.shape)}, but memory for {tensor.bytes} bytes")
+        if array.nbytes and not tensor.data:
+            raise ValueError(f"output '{value.name}' has no memory")
         if array.nbytes:
             ctypes.memmove(tensor.data, array.ctypes.data, array.nbytes)
 
