@@ -46,6 +46,7 @@ from .core.errors import (
 
 if TYPE_CHECKING:
     from . import exporters as exporters
+    from . import train as train
     from .frontends.converting import convert
     from .frontends.hub import Hub
     from .frontends.loading import load, load_onnx
@@ -73,8 +74,8 @@ _FRONTENDS = {
 if not TYPE_CHECKING:  # of which type checkers would conclude that the module has any name
 
     def __getattr__(name: str) -> Any:
-        if name == "exporters":
-            return import_module(".exporters", __name__)
+        if name in ("exporters", "train"):
+            return import_module(f".{name}", __name__)
         if name not in _FRONTENDS:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         with needed_by(name, "tflite" if name == "TfliteModel" else "onnx"):
