@@ -2,13 +2,14 @@
 
 Example:
     >>> from webnn_wgpu import train
-    >>> train.Adam(learning_rate=train.CosineSchedule(initial=0.01, steps=100)).scalars(51)["rate"]
+    >>> train.Adam(learning_rate=train.CosineSchedule(initial=0.01, steps=100)).learning_rate(51)
     0.005
 """
 
 from __future__ import annotations
 
 from .adaptive import Adadelta, Adagrad, Adamax, Lion, RMSProp
+from .initializers import glorot_uniform, he_normal
 from .optimizers import SGD, Adam, AdamW, Optimizer
 from .quantity import Quantity
 from .schedules import (
@@ -39,4 +40,6 @@ __all__ = [
     "Schedule",
     "Step",
     "WarmUpSchedule",
+    "glorot_uniform",
+    "he_normal",
 ]

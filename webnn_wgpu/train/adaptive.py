@@ -32,16 +32,16 @@ class Adamax(Optimizer):
 
     def scalars(self, step: int) -> Mapping[str, float]:
         """Return the corrected learning rate."""
-        return {"corrected": self._rate(step) / (1 - self.beta1**step)}
+        return {"rate": self._rate(step) / (1 - self.beta1**step)}
 
     def update(
         self, parameter: Quantity, gradient: Quantity, state: Mapping[str, Quantity], scalars: Mapping[str, Quantity]
     ) -> tuple[Quantity, Mapping[str, Quantity]]:
         """Add the update of a parameter to the graph."""
         gradient = self._decayed(parameter, gradient)
-        mean = self.beta1 * state["mean"] + (1 - self.beta1) * gradient
+        mean = state["mean"].toward(gradient, 1 - self.beta1)
         largest = (self.beta2 * state["largest"]).maximum(gradient.abs() + self.epsilon)
-        return parameter - scalars["corrected"] * mean / largest, {"mean": mean, "largest": largest}
+        return parameter - mean / largest * scalars["rate"], {"mean": mean, "largest": largest}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,7 @@ class Adagrad(Optimizer):
         """Add the update of a parameter to the graph."""
         gradient = self._decayed(parameter, gradient)
         total = state["sum"] + gradient * gradient
-        return parameter - scalars["rate"] * gradient / (total.sqrt() + self.epsilon), {"sum": total}
+        return parameter - gradient / (total.sqrt() + self.epsilon) * scalars["rate"], {"sum": total}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,9 +91,9 @@ class Adadelta(Optimizer):
     ) -> tuple[Quantity, Mapping[str, Quantity]]:
         """Add the update of a parameter to the graph."""
         gradient = self._decayed(parameter, gradient)
-        square = self.rho * state["square"] + (1 - self.rho) * (gradient * gradient)
+        square = state["square"].toward(gradient * gradient, 1 - self.rho)
         change = (state["change"] + self.epsilon).sqrt() / (square + self.epsilon).sqrt() * gradient
-        after = self.rho * state["change"] + (1 - self.rho) * (change * change)
+        after = state["change"].toward(change * change, 1 - self.rho)
         return parameter - scalars["rate"] * change, {"square": square, "change": after}
 
 
@@ -123,10 +123,10 @@ class RMSProp(Optimizer):
     ) -> tuple[Quantity, Mapping[str, Quantity]]:
         """Add the update of a parameter to the graph."""
         gradient = self._decayed(parameter, gradient)
-        square = self.alpha * state["square"] + (1 - self.alpha) * (gradient * gradient)
+        square = state["square"].toward(gradient * gradient, 1 - self.alpha)
         after, variance = {"square": square}, square
         if self.centered:
-            mean = after["mean"] = self.alpha * state["mean"] + (1 - self.alpha) * gradient
+            mean = after["mean"] = state["mean"].toward(gradient, 1 - self.alpha)
             # The difference of two roundings may be below 0.
             variance = (square - mean * mean).maximum(0.0)
         change = gradient / (variance.sqrt() + self.epsilon)
@@ -158,6 +158,6 @@ class Lion(Optimizer):
         self, parameter: Quantity, gradient: Quantity, state: Mapping[str, Quantity], scalars: Mapping[str, Quantity]
     ) -> tuple[Quantity, Mapping[str, Quantity]]:
         """Add the update of a parameter to the graph."""
-        change = (self.beta1 * state["mean"] + (1 - self.beta1) * gradient).sign()
-        mean = self.beta2 * state["mean"] + (1 - self.beta2) * gradient
+        change = state["mean"].toward(gradient, 1 - self.beta1).sign()
+        mean = state["mean"].toward(gradient, 1 - self.beta2)
         return parameter - scalars["rate"] * self._decayed(parameter, change), {"mean": mean}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Real
 
 from webnn_wgpu import MLTypeError
 
@@ -14,6 +15,13 @@ from .schedules import Schedule
 
 _UNIT = ("momentum", "beta1", "beta2", "rho", "alpha")
 """Options that must be at least 0 and below 1."""
+
+_RANGES: Mapping[str, tuple[Callable[[float], bool], str]] = {
+    "clip": (lambda value: value > 0, "above 0"),
+    "unit": (lambda value: 0 <= value < 1, "0 or above, and below 1"),
+    "": (lambda value: value >= 0, "0 or above"),
+}
+"""Whether a number is in the range of an option, and the range."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,12 +53,8 @@ class Optimizer(ABC):
             value = getattr(self, field.name)
             if value is None or callable(value) or isinstance(value, bool):
                 continue
-            fits, allowed = math.isfinite(value) and value >= 0, "0 or above"
-            if field.name in _UNIT:
-                fits, allowed = 0 <= value < 1, "0 or above, and below 1"
-            elif field.name.startswith("clip_"):
-                fits, allowed = math.isfinite(value) and value > 0, "above 0"
-            if not fits:
+            fits, allowed = _RANGES["clip" if field.name.startswith("clip_") else "unit" if field.name in _UNIT else ""]
+            if not (isinstance(value, Real) and math.isfinite(value) and fits(float(value))):
                 raise MLTypeError(
                     f"{field.name} must be in its range", operator=type(self).__name__, got=f"{value!r}", allowed=allowed
                 )
@@ -157,21 +161,16 @@ class Adam(Optimizer):
 
     def scalars(self, step: int) -> Mapping[str, float]:
         """Return the corrected learning rate, and the correction of the square root."""
-        rate = self._rate(step)
-        return {
-            "rate": rate,
-            "corrected": rate / (1 - self.beta1**step),
-            "correction": 1 / math.sqrt(1 - self.beta2**step),
-        }
+        return {"rate": self._rate(step) / (1 - self.beta1**step), "correction": 1 / math.sqrt(1 - self.beta2**step)}
 
     def update(
         self, parameter: Quantity, gradient: Quantity, state: Mapping[str, Quantity], scalars: Mapping[str, Quantity]
     ) -> tuple[Quantity, Mapping[str, Quantity]]:
         """Add the update of a parameter to the graph."""
         gradient = self._decayed(parameter, gradient)
-        mean = self.beta1 * state["mean"] + (1 - self.beta1) * gradient
-        square = self.beta2 * state["square"] + (1 - self.beta2) * (gradient * gradient)
-        change = scalars["corrected"] * mean / (square.sqrt() * scalars["correction"] + self.epsilon)
+        mean = state["mean"].toward(gradient, 1 - self.beta1)
+        square = state["square"].toward(gradient * gradient, 1 - self.beta2)
+        change = mean / (square.sqrt() * scalars["correction"] + self.epsilon) * scalars["rate"]
         return self._shrunk(parameter, scalars) - change, {"mean": mean, "square": square}
 
     def _shrunk(self, parameter: Quantity, scalars: Mapping[str, Quantity]) -> Quantity:
@@ -188,8 +187,12 @@ class AdamW(Adam):
 
     weight_decay: float = 0.01
 
+    def scalars(self, step: int) -> Mapping[str, float]:
+        """Return those of Adam, and the share of the parameter that stays."""
+        return {**super().scalars(step), "kept": 1 - self._rate(step) * self.weight_decay}
+
     def _decayed(self, parameter: Quantity, gradient: Quantity) -> Quantity:
         return gradient
 
     def _shrunk(self, parameter: Quantity, scalars: Mapping[str, Quantity]) -> Quantity:
-        return parameter - self.weight_decay * scalars["rate"] * parameter if self.weight_decay else parameter
+        return parameter * scalars["kept"] if self.weight_decay else parameter

@@ -64,6 +64,15 @@ class Quantity:
         """Return -1, 0 or 1 for each element."""
         return self._with(self.builder.sign(self.operand))
 
+    def toward(self, target: Quantity, share: float) -> Quantity:
+        """Return each element, moved toward another one: a moving mean in one kernel.
+
+        Args:
+            target: the other elements.
+            share: the share of the distance.
+        """
+        return (target - self) * share + self
+
     def maximum(self, other: Quantity | float) -> Quantity:
         """Return the larger one of two elements.
 

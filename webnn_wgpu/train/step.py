@@ -25,7 +25,6 @@ Forward: TypeAlias = Callable[[MLGraphBuilder, Operands, Operands], MLOperand | 
 
 LOSS = "loss"
 METRICS = "step/metrics"
-SCALARS = "step/scalars"
 
 
 class Step:
@@ -86,14 +85,12 @@ class Step:
             _fail("optimizer must be an optimizer", got=type(optimizer).__name__, allowed="an instance of train.Optimizer")
         self.context, self.optimizer = context, optimizer
         self._shapes = {name: array.shape for name, array in initial.items()}
-        self._states = [f"optimizer/{slot}/{name}" for slot in optimizer.slots for name in initial]
-        self._scalars = list(optimizer.scalars(1))
+        self._states = {_state(slot, name): shape for slot in optimizer.slots for name, shape in self._shapes.items()}
         self._inputs = dict(inputs)
         self._steps = 0
         self.graph, self._metrics = self._build(forward, progress)
-        state_shapes = {state: self._shapes[state.split("/", 2)[2]] for state in self._states}
         self._sets = [
-            {name: context.create_host_tensor(shape, "float32") for name, shape in {**self._shapes, **state_shapes}.items()}
+            {name: context.create_host_tensor(shape, "float32") for name, shape in {**self._shapes, **self._states}.items()}
             for _ in range(2)
         ]
         # Inputs that `forward` does not use are not inputs of the graph.
@@ -102,10 +99,8 @@ class Step:
             for name, wanted in self.graph.inputs.items()
             if name in self._inputs
         }
-        self._host = {
-            SCALARS: context.create_host_tensor([len(self._scalars)], "float32"),
-            METRICS: context.create_host_tensor([len(self._metrics)], "float32"),
-        }
+        self._scalars = {name: context.create_tensor([], "float32", writable=True) for name in optimizer.scalars(1)}
+        self._results = context.create_tensor([len(self._metrics)], "float32", readable=True)
         self._write(initial)
 
     @property
@@ -129,16 +124,15 @@ class Step:
         _check_names("inputs", batch, self._inputs)
         for name, tensor in self._batch.items():
             self._write_tensor(name, tensor, batch[name])
-        scalars = self.optimizer.scalars(self._steps + 1)
-        self.context.write_tensor(self._host[SCALARS], np.array([scalars[name] for name in self._scalars], np.float32))
+        for name, value in self.optimizer.scalars(self._steps + 1).items():
+            self.context.write_tensor(self._scalars[name], value)
         before, after = self._sets
-        named = {**self._batch, **before, SCALARS: self._host[SCALARS]}
-        self.context.dispatch(
-            self.graph, {name: named[name] for name in self.graph.inputs}, {**after, METRICS: self._host[METRICS]}
-        )
+        tensors = {**self._batch, **before, **{_scalar(name): tensor for name, tensor in self._scalars.items()}}
+        used = {name: tensors[name] for name in self.graph.inputs}
+        self.context.dispatch(self.graph, used, {**after, METRICS: self._results})
         self._sets.reverse()
         self._steps += 1
-        return dict(zip(self._metrics, self.context.read_tensor(self._host[METRICS]).tolist(), strict=True))
+        return dict(zip(self._metrics, self.context.read_tensor(self._results).tolist(), strict=True))
 
     def parameters(self) -> dict[str, Array]:
         """Return the present parameters by name, as float32 arrays on the host."""
@@ -193,7 +187,7 @@ class Step:
     def destroy(self) -> None:
         """Free the graph and all tensors. Further calls have no effect."""
         self.graph.destroy()
-        for tensors in (*self._sets, self._batch, self._host):
+        for tensors in (*self._sets, self._batch, self._scalars, {METRICS: self._results}):
             for tensor in tensors.values():
                 tensor.destroy()
 
@@ -219,11 +213,10 @@ class Step:
         _check_metrics(metrics)
         gradients = b.gradients(metrics[LOSS], list(parameters.values()))
         found = clipped([Quantity(b, gradient) for gradient in gradients], self.optimizer)
-        vector = b.input(SCALARS, [len(self._scalars)], "float32")
-        scalars = {name: Quantity(b, b.reshape(b.slice(vector, [i], [1]), [])) for i, name in enumerate(self._scalars)}
+        scalars = {name: Quantity(b, b.input(_scalar(name), [], "float32")) for name in self.optimizer.scalars(1)}
         outputs: dict[str, MLOperand] = {}
         for (name, parameter), gradient in zip(parameters.items(), found, strict=True):
-            names = {slot: f"optimizer/{slot}/{name}" for slot in self.optimizer.slots}
+            names = {slot: _state(slot, name) for slot in self.optimizer.slots}
             state = {slot: Quantity(b, b.input(full, parameter.shape, "float32")) for slot, full in names.items()}
             updated, after = self.optimizer.update(Quantity(b, parameter), gradient, state, scalars)
             outputs[name] = updated.operand
@@ -257,6 +250,16 @@ class _Named(dict[str, MLOperand]):
     def __missing__(self, name: str) -> NoReturn:
         _check_known(self._kind, [name], self)
         raise AssertionError
+
+
+def _state(slot: str, parameter: str) -> str:
+    """Return the name of a state of a parameter, in the graph and in checkpoints."""
+    return f"optimizer/{slot}/{parameter}"
+
+
+def _scalar(name: str) -> str:
+    """Return the name of a scalar of the optimizer in the graph."""
+    return f"step/{name}"
 
 
 def _fail(rule: str, *, label: str = "", got: str = "", allowed: str = "", hint: str = "") -> NoReturn:
