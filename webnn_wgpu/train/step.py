@@ -209,8 +209,7 @@ class Step:
         inputs = {name: b.input(name, descriptor) for name, descriptor in self._inputs.items()}
         parameters = {name: b.input(name, shape, "float32") for name, shape in self._shapes.items()}
         results = forward(b, _Named("parameters", parameters), _Named("inputs", inputs))
-        metrics = {LOSS: results} if isinstance(results, MLOperand) else dict(results)
-        _check_metrics(metrics)
+        metrics = _checked_metrics({LOSS: results} if isinstance(results, MLOperand) else results)
         gradients = b.gradients(metrics[LOSS], list(parameters.values()))
         found = clipped([Quantity(b, gradient) for gradient in gradients], self.optimizer)
         scalars = {name: Quantity(b, b.input(_scalar(name), [], "float32")) for name in self.optimizer.scalars(1)}
@@ -290,11 +289,16 @@ def _check_names(kind: str, given: Mapping[str, Any], known: Mapping[str, Any]) 
         _fail(f"{kind} must be complete", got=f"no {', '.join(map(repr, missing))}", allowed=", ".join(map(repr, known)))
 
 
-def _check_metrics(metrics: Mapping[str, MLOperand]) -> None:
+def _checked_metrics(metrics: Operands) -> Operands:
+    """Return the results of `forward`, which must be scalars, and one of them the loss."""
+    hint = 'Return the loss, or a mapping with the key "loss"'
+    if not isinstance(metrics, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
+        _fail("forward must return the loss", got=type(metrics).__name__, hint=hint)
     if LOSS not in metrics:
-        _fail("forward must return the loss", got=", ".join(map(repr, metrics)), hint='Return a mapping with the key "loss"')
+        _fail("forward must return the loss", got=", ".join(map(repr, metrics)), hint=hint)
     for name, operand in metrics.items():
         if not isinstance(operand, MLOperand):  # pyright: ignore[reportUnnecessaryIsInstance] - callers need not be typed
             _fail("forward must return operands", label=name, got=type(operand).__name__, allowed="MLOperand")
         if operand.shape:
             _fail("the loss and metrics must be scalars", label=name, got=repr(operand), hint="Reduce it, as by `reduce_mean`")
+    return metrics
