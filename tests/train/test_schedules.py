@@ -1,7 +1,9 @@
-"""Schedules of learning rates, and initial weights."""
+"""Schedules of learning rates, initial weights, and the import of the package."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -67,3 +69,9 @@ def test_initial_weights_have_the_variance_of_their_law_and_repeat() -> None:
     assert normal.var() == pytest.approx(2 / 500, rel=0.03)
     assert all(map(np.array_equal, drawn(1), (uniform, normal)))
     assert not np.array_equal(drawn(2)[0], uniform)
+
+
+def test_training_is_imported_when_it_is_first_used() -> None:
+    program = "import sys, webnn_wgpu as wn; assert 'webnn_wgpu.train' not in sys.modules; assert callable(wn.train.Step)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -48,8 +48,8 @@ class Step:
         graph: the compiled graph, for inspection.
 
     Raises:
-        MLTypeError: a parameter that is not float32 or float64, no parameters, a loss or metric that is not a scalar, or an
-            error of `forward`.
+        MLTypeError: a parameter that is not float32 or float64, no parameters, a loss or metric that is not a scalar, or a name
+            that `forward` asks for and that does not exist.
         NotSupportedError: an operator between the parameters and the loss has no gradient.
         OutOfMemoryError: the device cannot hold the tensors.
 
@@ -226,9 +226,11 @@ class Step:
 
     def _write(self, arrays: Mapping[str, Array]) -> None:
         for name, array in arrays.items():
-            shape = self._sets[0][name].shape
-            if array.shape != shape:
-                _fail("a tensor must keep its shape", label=name, got=f"{list(array.shape)}", allowed=f"{list(shape)}")
+            got, allowed = (
+                f"{t}{list(shape)}" for t, shape in ((array.dtype, array.shape), ("float32", self._sets[0][name].shape))
+            )
+            if got != allowed:
+                _fail("a tensor must keep its data type and shape", label=name, got=got, allowed=allowed)
         for name, array in arrays.items():
             self._write_tensor(name, self._sets[0][name], array)
 
