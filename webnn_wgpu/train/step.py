@@ -226,9 +226,7 @@ class Step:
 
     def _write(self, arrays: Mapping[str, Array]) -> None:
         for name, array in arrays.items():
-            got, allowed = (
-                f"{t}{list(shape)}" for t, shape in ((array.dtype, array.shape), ("float32", self._sets[0][name].shape))
-            )
+            got, allowed = f"{array.dtype}{list(array.shape)}", f"float32{list(self._sets[0][name].shape)}"
             if got != allowed:
                 _fail("a tensor must keep its data type and shape", label=name, got=got, allowed=allowed)
         for name, array in arrays.items():

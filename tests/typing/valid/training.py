@@ -1,6 +1,7 @@
 """Programs that train."""
 
 from collections.abc import Mapping
+from typing import assert_type
 
 import numpy as np
 
@@ -19,14 +20,15 @@ def with_metrics(b: wn.MLGraphBuilder, parameters: Operands, inputs: Operands) -
     return {"loss": loss(b, parameters, inputs), "size": b.reduce_l2(parameters["w"])}
 
 
-inputs: dict[str, MLOperandDescriptor] = {"x": {"dataType": "float32", "shape": [4, 2]}}
-optimizer: train.Optimizer = train.SGD(learning_rate=train.CosineSchedule(initial=0.1, steps=10), momentum=0.9)
-context = wn.ml.create_context()
-with train.Step(context, with_metrics, {"w": np.ones((2, 3))}, optimizer, inputs=inputs) as step:
-    results: dict[str, float] = step({"x": np.ones((4, 2), np.float32)})
-    weights = step.parameters()["w"] + results["loss"]
-    step.set_parameters({"w": [[1.0, 2, 3], [4, 5, 6]]})
-step = wn.train.Step(
-    context, loss, {"w": np.ones((2, 3))}, wn.train.Adam(), inputs={"x": {"dataType": "float32", "shape": [4, 2]}}
-)
-step.save("training.safetensors")
+def program(context: wn.MLContext) -> None:
+    inputs: dict[str, MLOperandDescriptor] = {"x": {"dataType": "float32", "shape": [4, 2]}}
+    optimizer: train.Optimizer = train.SGD(learning_rate=train.CosineSchedule(initial=0.1, steps=10), momentum=0.9)
+    with train.Step(context, with_metrics, {"w": np.ones((2, 3))}, optimizer, inputs=inputs) as step:
+        assert_type(step, train.Step)
+        assert_type(step({"x": np.ones((4, 2), np.float32)}), dict[str, float])
+        step.set_parameters({"w": np.zeros((2, 3))})
+        assert step.parameters()["w"].shape == (2, 3)
+    weights = {"w": np.ones((2, 3))}
+    other = wn.train.Step(context, loss, weights, train.Adam(), inputs={"x": {"dataType": "float32", "shape": [4, 2]}})
+    assert_type(other.steps, int)
+    other.destroy()
