@@ -44,7 +44,7 @@ class Candidate(Generic[Item]):
 
     Attributes:
         nodes: the numbers of its nodes.
-        item: what the caller knows of it.
+        item: an object of the caller.
     """
 
     nodes: tuple[int, ...]
