@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.browser.chromium import Chromium, Server
     from webnn_wgpu.testing import Case
 
-SHARES = 24
+SHARES = 48
 """One share, some 130 cases, takes about 15 s on one core, most of it in the browser."""
 
 BATCH = 300

@@ -53,14 +53,14 @@ def run(before: str = "", between: str = "", *, allowed: bool = True) -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def parsed() -> Any:
     made: Any = cffi.FFI()
     made.cdef(HEADER)
     return made
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def tabled() -> Any:
     made = native_header._ffi_of_tables()
     made.cdef(HEADER)

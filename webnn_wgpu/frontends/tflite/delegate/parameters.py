@@ -131,7 +131,7 @@ class TfliteCompositeStruct(ctypes.Structure):
     )
 
 
-class NodeParameters:
+class _NodeParameters:
     """The parameters of a node, with the accessors of a file's options.
 
     Args:
@@ -152,7 +152,7 @@ class NodeParameters:
         raise AttributeError(name)
 
 
-class UnknownParameters:
+class _UnknownParameters:
     """The parameters of an operator whose structure has no row. A node whose lowering reads one of them is not supported.
 
     Args:
@@ -171,19 +171,19 @@ class UnknownParameters:
         raise NotSupportedError(f"the delegate does not know the structure of the parameters of {self._operator}")
 
 
-def parameters_at(operator: str, address: int | None) -> NodeParameters | UnknownParameters:
+def parameters_at(operator: str, address: int | None) -> Any:
     """Return the parameters of a builtin operator at an address of the runtime."""
     if not address:
-        return NodeParameters({})
+        return _NodeParameters({})
     if operator == COMPOSITE:
         composite: Any = TfliteCompositeStruct.from_address(address)
         data = ctypes.string_at(composite.attributes, composite.attributes_size) if composite.attributes else b""
         attributes = np.frombuffer(data, np.uint8)
         found = {"Name": composite.name, "CompositeAttributes": attributes}
-        return NodeParameters(found | {"DecompositionSubgraphIndex": composite.subgraph_index})
+        return _NodeParameters(found | {"DecompositionSubgraphIndex": composite.subgraph_index})
     row = ROWS.get(operator)
     if row is None:
-        return UnknownParameters(operator)
+        return _UnknownParameters(operator)
     struct = STRUCTURES[operator].from_address(address)
     values: dict[str, Any] = {}
     for name, kind in row:
@@ -196,4 +196,4 @@ def parameters_at(operator: str, address: int | None) -> NodeParameters | Unknow
         elif name in ONE_BASED:
             value -= 1
         values[name] = value
-    return NodeParameters(values)
+    return _NodeParameters(values)
