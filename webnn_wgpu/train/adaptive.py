@@ -14,6 +14,8 @@ from .schedules import Schedule
 class Adamax(Optimizer):
     """Adam with the largest past gradient of each element, instead of the mean of its square.
 
+    Source: D. Kingma, J. Ba, Adam: A Method for Stochastic Optimization, 2015, section 7.1.
+
     Attributes:
         beta1: the factor of the last mean of the gradient.
         beta2: the factor of the last maximum.
@@ -48,6 +50,8 @@ class Adamax(Optimizer):
 class Adagrad(Optimizer):
     """Updates divided by the root of the sum of all past squared gradients.
 
+    Source: J. Duchi, E. Hazan, Y. Singer, Adaptive Subgradient Methods, 2011.
+
     Attributes:
         epsilon: the number that is added to the divisor.
     """
@@ -71,6 +75,8 @@ class Adagrad(Optimizer):
 @dataclass(frozen=True, kw_only=True)
 class Adadelta(Optimizer):
     """Updates of the size of past updates: the ratio of two moving means of squares.
+
+    Source: M. Zeiler, ADADELTA: An Adaptive Learning Rate Method, 2012.
 
     Attributes:
         rho: the factor of the last means.
@@ -100,6 +106,8 @@ class Adadelta(Optimizer):
 @dataclass(frozen=True, kw_only=True)
 class RMSProp(Optimizer):
     """Updates divided by the root of a moving mean of the squared gradient.
+
+    Source: G. Hinton, Neural Networks for Machine Learning, lecture 6e, 2012. The centered form: A. Graves, 2013.
 
     Attributes:
         alpha: the factor of the last means.
@@ -138,6 +146,8 @@ class RMSProp(Optimizer):
 @dataclass(frozen=True, kw_only=True)
 class Lion(Optimizer):
     """Updates of equal size for all elements: the sign of a moving mean of the gradient.
+
+    Source: X. Chen et al., Symbolic Discovery of Optimization Algorithms, 2023.
 
     Attributes:
         weight_decay: the share of the parameter that a step takes away, times the learning rate.

@@ -17,6 +17,8 @@ def glorot_uniform(
 ) -> NDArray[Any]:
     """Return uniform random weights for layers with a sigmoid, tanh or softmax, by Glorot and Bengio.
 
+    Source: X. Glorot, Y. Bengio, Understanding the difficulty of training deep feedforward neural networks, 2010.
+
     Args:
         shape: the shape of the weights.
         rng: the source of random numbers.
@@ -42,6 +44,8 @@ def glorot_uniform(
 
 def he_normal(shape: Sequence[int], rng: np.random.Generator, *, fan_in: int | None = None) -> NDArray[Any]:
     """Return normal random weights for layers with a ReLU, by He and others.
+
+    Source: K. He et al., Delving Deep into Rectifiers, 2015.
 
     Args:
         shape: the shape of the weights.

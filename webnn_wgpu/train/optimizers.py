@@ -104,6 +104,8 @@ class Optimizer(ABC):
 class SGD(Optimizer):
     """Stochastic gradient descent, plain or with momentum.
 
+    Source: I. Sutskever et al., On the importance of initialization and momentum in deep learning, 2013.
+
     Attributes:
         momentum: the share of the last update that the next one keeps. 0 needs no state.
         nesterov: whether the gradient is added to the update once more, as in Nesterov's method.
@@ -143,6 +145,8 @@ class SGD(Optimizer):
 class Adam(Optimizer):
     """Adam: moving means of the gradient and of its square, corrected for their beginning with zeros.
 
+    Source: D. Kingma, J. Ba, Adam: A Method for Stochastic Optimization, 2015.
+
     Attributes:
         beta1: the factor of the last mean of the gradient.
         beta2: the factor of the last mean of its square.
@@ -180,6 +184,8 @@ class Adam(Optimizer):
 @dataclass(frozen=True, kw_only=True)
 class AdamW(Adam):
     """Adam with a weight decay of its own: it shrinks the parameter and leaves the moving means alone.
+
+    Source: I. Loshchilov, F. Hutter, Decoupled Weight Decay Regularization, 2019.
 
     Attributes:
         weight_decay: the share of the parameter that a step takes away, times the learning rate.
