@@ -15,7 +15,7 @@ from webnn_wgpu import MLGraphBuilder
 from webnn_wgpu.core.caps import Caps
 from webnn_wgpu.costs import Target
 from webnn_wgpu.ir.types import TensorType
-from webnn_wgpu.kernels.expression import Expression, Step
+from webnn_wgpu.kernels.expression import Expression, LetStatement
 from webnn_wgpu.kernels.notation import term
 from webnn_wgpu.kernels.spec import Window
 from webnn_wgpu.ops._elementwise import Source, elementwise_call
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SQUARE = TensorType("float32", (8, 8))
 SUM = Expression(
-    args=(("x0", "f32"), ("x1", "f32")), steps=(Step("y0", "f32", term("x0 + x1")),), result="y0", type="f32", lib=()
+    args=(("x0", "f32"), ("x1", "f32")), steps=(LetStatement("y0", "f32", term("x0 + x1")),), result="y0", type="f32", lib=()
 )
 RANDOM = np.random.default_rng(0)
 

@@ -88,7 +88,7 @@ def library_of(*values: Term) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Step:
+class LetStatement:
     """One statement of an expression: `let name: type = code;`."""
 
     name: str
@@ -110,7 +110,7 @@ class Expression:
     """
 
     args: tuple[tuple[str, str], ...]
-    steps: tuple[Step, ...]
+    steps: tuple[LetStatement, ...]
     result: str
     type: str
     lib: tuple[str, ...]
@@ -155,7 +155,7 @@ class ExpressionBuilder:
     def __init__(self) -> None:
         self._opaque = 0
         self._args: list[tuple[str, str]] = []
-        self._steps: list[Step] = []
+        self._steps: list[LetStatement] = []
         self._lib: list[str] = []
         self._types: dict[str, str] = {}
         self.uniforms: list[tuple[str, UniformType, int | float]] = []
@@ -180,7 +180,7 @@ class ExpressionBuilder:
                 given[i] = self._hidden(given[i])
         code = formula.applied(given, f"{name}_")
         code = Rounded(code, data_type) if data_type in ROUNDED else code
-        self._steps.append(Step(name, ELEMENTS[data_type].value, code))
+        self._steps.append(LetStatement(name, ELEMENTS[data_type].value, code))
         self._lib += [file for file in formula.lib if file not in self._lib]
         self._types[name] = data_type
         return name
@@ -209,7 +209,7 @@ class ExpressionBuilder:
         return Hidden(value, self._opaque)
 
 
-def hide_last(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+def hide_last(steps: tuple[LetStatement, ...]) -> tuple[LetStatement, ...]:
     """Return the float steps of a finished expression in the form for one more step behind the last of them."""
     if not steps:
         return steps

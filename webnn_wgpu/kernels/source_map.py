@@ -19,7 +19,7 @@ from jinja2.ext import Extension
 from jinja2.lexer import Token, TokenStream
 
 from .dbg import dbg_ranges, without
-from .expression import Expression, Step
+from .expression import Expression, LetStatement
 from .spec import KernelSpec
 from .templates import library_files, make_environment, render_with_dbg, template_file
 from .terms import Term
@@ -197,7 +197,7 @@ def _marked_steps(value: Hashable) -> Hashable:
     return replace(value, steps=tuple(_marked_step(step) for step in value.steps))
 
 
-def _marked_step(step: Step) -> Step:
+def _marked_step(step: LetStatement) -> LetStatement:
     number = re.fullmatch(r"y(\d+)", step.name)
     return replace(step, code=_MarkedTerm(chr(_STEPS + int(number[1])), step.code)) if number else step
 

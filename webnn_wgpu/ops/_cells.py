@@ -29,7 +29,7 @@ ActivationCall: TypeAlias = tuple[str, tuple[tuple[str, Any], ...]]
 State: TypeAlias = tuple[Array, ...]
 """The hidden state, and with lstm the cell state: each [batch, hiddenSize], float64."""
 
-Step: TypeAlias = Callable[[int, Array, State], State]
+CellStep: TypeAlias = Callable[[int, Array, State], State]
 """Returns the next state from a direction, its input [batch, inputSize] and its state."""
 
 
@@ -138,7 +138,9 @@ def parts(array: Array, gates: str, layout: str, axis: int = 0) -> list[Array]:
     return [found[layout.index(gate)] for gate in gates]
 
 
-def unroll(x: Array, initial: Sequence[Array | None], attrs: Attrs, step: Step, outputs: Sequence[TensorType]) -> list[Array]:
+def unroll(
+    x: Array, initial: Sequence[Array | None], attrs: Attrs, step: CellStep, outputs: Sequence[TensorType]
+) -> list[Array]:
     """Run a cell over all time steps and return the outputs: the last states, and the hidden states of all steps on request.
 
     Args:

@@ -17,7 +17,7 @@ from ._def import Lowering, OpCall
 from ._reduction import VARIANTS, Field, choose_variant, row_call, rows_fit, view_rows
 from ._rows import scalar_uniform, wide
 from ._shapes import strides_of
-from ._steps import Steps
+from ._steps import StepCalls
 from .interfaces.bounds import EPSILON, Bounds, ReferenceResults
 
 NORMALIZATION = KernelTemplate("normalization", ("variant", "rows", "parameters", "centered", "again"), VARIANTS)
@@ -123,7 +123,7 @@ def items_call(low: Lowering, *, centered: bool = True) -> list[KernelCall]:
 
 
 def _in_steps(low: Lowering, axes: Sequence[int], parameter_strides: Sequence[int], centered: bool) -> list[KernelCall]:
-    steps = Steps(low, axes)
+    steps = StepCalls(low, axes)
     x = steps.operand(0)
     distances = steps.formula(formula("x - mean", ("x", "mean")), x, steps.total("mean", x)) if centered else x
     squares = steps.formula(formula("x * x"), distances)

@@ -16,7 +16,7 @@ from .reduce import ReduceTensor, total_calls
 _REASON = "rows larger than a binding"
 
 
-class Steps:
+class StepCalls:
     """The calls of one node, collected step by step. The values between two steps are float32.
 
     Attributes:

@@ -17,7 +17,7 @@ from ._def import Lowering, OpCall, OpDef, Operand
 from ._elementwise import ELEMENTWISE
 from ._reduction import VARIANTS, choose_variant, row_call, rows_fit, view_rows
 from ._rows import to_type, wide
-from ._steps import Steps
+from ._steps import StepCalls
 from .gradients import reductions as reductions_gradients
 from .interfaces.bounds import EPSILON, SMALLEST, Bounds, ReferenceResults
 from .interfaces.cost import per_element
@@ -72,7 +72,7 @@ def _lower(low: Lowering, *, logarithm: bool) -> list[KernelCall]:
 
 
 def _in_steps(low: Lowering, *, logarithm: bool) -> list[KernelCall]:
-    steps = Steps(low, (low.attrs["axis"],))
+    steps = StepCalls(low, (low.attrs["axis"],))
     x = steps.operand(0)
     largest = steps.total("max", x)
     exponentials = steps.formula(formula("exp_f32(x - largest)", ("x", "largest")), x, largest)

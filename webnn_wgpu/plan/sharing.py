@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ..costs import Target, Tile
-from ..kernels.expression import Expression, Step, hide_last
+from ..kernels.expression import Expression, LetStatement, hide_last
 from ..kernels.notation import term
 from ..kernels.spec import Binding, KernelCall, KernelSpec, Tiling, UniformType
 from ..kernels.terms import OPAQUE_ZERO, Infix, Parentheses, Symbol
@@ -25,7 +25,7 @@ from ..kernels.tiles import retiled
 _ARGS = (("x0", "f32"),)
 _Field: TypeAlias = tuple[str, UniformType]
 _FIELDS: tuple[_Field, ...] = (("y0_low", "f32"), ("y0_high", "f32"))
-_CLAMP_STEP = Step("y0", "f32", term("clamp_f32(x0, params.y0_low, params.y0_high)"))
+_CLAMP_STEP = LetStatement("y0", "f32", term("clamp_f32(x0, params.y0_low, params.y0_high)"))
 _CLAMP = Expression(args=_ARGS, steps=(_CLAMP_STEP,), result="y0", type="f32", lib=("clamp",))
 _HIDDEN: _Field = (OPAQUE_ZERO, "u32")
 ADDS: _Field = ("adds", "u32")
@@ -114,7 +114,7 @@ def _adding(call: KernelCall) -> KernelCall | None:
     else:
         steps, reads, adds = steps[:-1], reads[:-1], 1
     before, addend = sum_
-    added = Step("sum", "f32", _ADDED.substituted({"before": Symbol(before), "addend": Symbol(addend)}))
+    added = LetStatement("sum", "f32", _ADDED.substituted({"before": Symbol(before), "addend": Symbol(addend)}))
     values[ADDS] = adds
     if steps:
         expression = replace(expression, args=args, steps=(*steps, added), result=added.name)

@@ -17,7 +17,7 @@ from .findings import Findings, Kind, Site
 from .functions import BITS, EXACT, ROUNDED
 from .memory import Conflict, MemoryVariable
 from .names import SHAPES, Meaning, Names
-from .places import InvocationVariable, LocalPlace, MemoryPlace, Place, Pointer, Step, length_of, part, swizzled
+from .places import Access, InvocationVariable, LocalPlace, MemoryPlace, Place, Pointer, length_of, part, swizzled
 from .syntax import CallExpression, Expression, Function, Name, SyntaxNode
 from .types import ArrayType, Numeric, map_tree
 from .values import (
@@ -277,7 +277,7 @@ class Expressions:
         outside = self._outside(node, index, length_of(type_, memory), str(type_), writing, memory is not None)
         return self._at(base, index, outside)
 
-    def _at(self, base: Place | Value, step: Step, outside: Array | None = None) -> Place | Value:
+    def _at(self, base: Place | Value, step: Access, outside: Array | None = None) -> Place | Value:
         if isinstance(base, MemoryPlace):
             return base.at(step, outside)
         if isinstance(base, LocalPlace):

@@ -15,7 +15,7 @@ from .wave import Mask
 
 COMPONENTS = {name: i for names in ("xyzw", "rgba") for i, name in enumerate(names)}
 
-Step: TypeAlias = "str | Array"
+Access: TypeAlias = "str | Array"
 """A member by name, or an element by index."""
 
 
@@ -37,7 +37,7 @@ class LocalPlace:
     """A variable of each invocation, or a part of one."""
 
     variable: InvocationVariable
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Access, ...] = ()
 
     def load(self) -> Value:
         """Return the value at the place."""
@@ -68,7 +68,7 @@ class MemoryPlace:
     offsets: Array
     outside: Array | None = None
 
-    def at(self, step: Step, outside: Array | None = None) -> MemoryPlace:
+    def at(self, step: Access, outside: Array | None = None) -> MemoryPlace:
         """Return the place of a part."""
         type_, offset = _part_in_memory(self.type, step)
         both = outside if self.outside is None or outside is None else outside | self.outside
@@ -85,7 +85,7 @@ class Pointer:
     place: Place
 
 
-def _part_in_memory(type_: Type, step: Step) -> tuple[Type, Any]:
+def _part_in_memory(type_: Type, step: Access) -> tuple[Type, Any]:
     if isinstance(step, str):
         member = type_.member(step) if isinstance(type_, StructType) else None
         if member is None:
@@ -116,7 +116,7 @@ def length_of(type_: Type, memory: MemoryVariable | None = None) -> int:
     raise Fault(f"{type_} has no elements")
 
 
-def part(value: Value, step: Step) -> Value:
+def part(value: Value, step: Access) -> Value:
     """Return a member, element, component or column of a value. An index outside is clamped."""
     if isinstance(step, str):
         if isinstance(value, Composite) and isinstance(value.type, StructType) and (member := value.type.member(step)):
@@ -161,7 +161,7 @@ def _by_lane(leaf: Array, index: Array) -> Array:
     return np.clip(index, 0, len(leaf) - 1).astype(np.int64).reshape(*[1] * (leaf.ndim - 1), -1)
 
 
-def _updated(old: Value, steps: tuple[Step, ...], new: Value, mask: Array | None) -> Value:
+def _updated(old: Value, steps: tuple[Access, ...], new: Value, mask: Array | None) -> Value:
     """Return a value with a part of it replaced in the lanes of a mask."""
     if not steps:
         return new if mask is None else merged(mask, new, old)

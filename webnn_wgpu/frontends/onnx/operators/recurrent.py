@@ -232,11 +232,11 @@ class RecurrentNode:
         return self.call.build.slice(gates, [0, number * self.hidden], [self.batch, count * self.hidden])
 
 
-Step = tuple[MLOperand, ...]
-Cell = Callable[..., Step]
+CellOutputs = tuple[MLOperand, ...]
+Cell = Callable[..., CellOutputs]
 
 
-def unrolled(net: RecurrentNode, direction: int, step: Step, cell: Cell, inputs: MLOperand) -> list[MLOperand]:
+def unrolled(net: RecurrentNode, direction: int, step: CellOutputs, cell: Cell, inputs: MLOperand) -> list[MLOperand]:
     """Run a cell over all time steps of a direction. Return the states after the last step and the hidden states of all.
 
     Args:
@@ -377,7 +377,7 @@ def unrolled_lstm(net: RecurrentNode, direction: int, coupled: bool) -> list[MLO
         weights = call.build.slice(peephole, [0, number * net.hidden], [1, net.hidden])
         return call.build.add(gate, call.build.mul(weights, state))
 
-    def cell(inputs: MLOperand, hidden: MLOperand, state: MLOperand) -> Step:
+    def cell(inputs: MLOperand, hidden: MLOperand, state: MLOperand) -> CellOutputs:
         gates = call.build.add(inputs, call.build.matmul(hidden, recurrent))
         i = net.act(f, seen(net.gate(gates, 0), state, 0))
         if coupled:
@@ -452,7 +452,7 @@ def unrolled_gru(net: RecurrentNode, direction: int, reset_after: bool) -> list[
         widths = [2 * net.hidden, net.hidden]
         gates_bias, new_bias = call.build.split(recurrent_bias, widths, axis=1)
 
-    def cell(inputs: MLOperand, hidden: MLOperand) -> Step:
+    def cell(inputs: MLOperand, hidden: MLOperand) -> CellOutputs:
         gates = call.build.gemm(hidden, gates_weight, c=gates_bias)
         both = net.act(f, call.build.add(net.gate(inputs, 0, 2), gates))
         z, r = net.gate(both, 0), net.gate(both, 1)
@@ -495,7 +495,7 @@ def unrolled_rnn(net: RecurrentNode, direction: int) -> list[MLOperand]:
     call, (f,) = net.call, net.activations[direction]
     recurrent = net.weights(net.r, direction)
 
-    def cell(inputs: MLOperand, hidden: MLOperand) -> Step:
+    def cell(inputs: MLOperand, hidden: MLOperand) -> CellOutputs:
         return (net.act(f, call.build.add(inputs, call.build.matmul(hidden, recurrent))),)
 
     return unrolled(
