@@ -65,9 +65,8 @@ PUBLIC = {
     for module in (wn, debug, testing, train, typing, onnx, images)
     for name, value in _names(module).items()
 }
-OWN = {name: value for name, value in PUBLIC.items() if not value.__module__.startswith("webnn_wgpu.frontends")}
-FUNCTIONS = {name: value for name, value in OWN.items() if inspect.isfunction(value)}
-CLASSES = {name: value for name, value in OWN.items() if inspect.isclass(value)}
+FUNCTIONS = {name: value for name, value in PUBLIC.items() if inspect.isfunction(value)}
+CLASSES = {name: value for name, value in PUBLIC.items() if inspect.isclass(value)}
 METHODS = {f"{owner}.{name}": value for owner, kind in CLASSES.items() for name, value in _members(kind)}
 CALLED = FUNCTIONS | {name: value for name, value in METHODS.items() if not isinstance(value, property)}
 

@@ -114,6 +114,9 @@ class Hub:
     def clear_cache(self, model_id: str | None = None) -> None:
         """Delete a model, or all models, from the folder. Other files stay.
 
+        Args:
+            model_id: the model as "user/model". None is all models.
+
         Raises:
             ValueError: a name of another form than "user/model".
         """

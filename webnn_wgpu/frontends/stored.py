@@ -41,6 +41,12 @@ class StoredModel:
         graph: the graph.
         inputs, outputs: the graph's interface.
         loading: the durations of the model's loading.
+
+    Example:
+        >>> _ = wn.exporters.web.write(b.build({"y": b.relu(x)}), "page")
+        >>> with wn.load("page") as model:
+        ...     print(model, model.run({"x": np.full((2, 3), -1, np.float32)})["y"].max())
+        StoredModel(page: x: float32[2, 3] -> y: float32[2, 3]) 0.0
     """
 
     def __init__(self, folder: str | os.PathLike[str], context: MLContext, progress: Progress | None = None) -> None:
@@ -86,7 +92,7 @@ class StoredModel:
         return {name: results[name] for name in names if name in wanted}
 
     def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
-        """Run the model in the background and return a promise of the result of `run`."""
+        """Run the model in the background and return a promise of the results of `run` for the same arguments."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:

@@ -120,7 +120,7 @@ class ImportedModel(ABC):
         return {info.name: array for info, array in pairs if wanted is None or info.name in wanted}
 
     def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
-        """Run the model in the background and return a promise of the results of `run`."""
+        """Run the model in the background and return a promise of the results of `run` for the same arguments."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
@@ -185,6 +185,9 @@ class ImportedModel(ABC):
 
     def checked_feeds(self, feeds: Mapping[str, Any]) -> list[Array]:
         """Return the arrays that `run` makes of its feeds, in the order of the inputs.
+
+        Args:
+            feeds: an array for each input, by name.
 
         Raises:
             MLTypeError: as `run` does.

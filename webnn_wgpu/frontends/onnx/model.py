@@ -138,7 +138,7 @@ class Model(ImportedModel):
     def run_async(
         self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None, *, state: State | None = None
     ) -> MLPromise[dict[str, Array]]:
-        """Run the model in the background and return a promise of the outputs."""
+        """Run the model in the background and return a promise of the results of `run` for the same arguments."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs, state=state))
 
     # compiling ----------------------------------------------------------------------------------------------------

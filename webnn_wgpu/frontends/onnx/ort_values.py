@@ -26,21 +26,44 @@ def type_name(dtype: DType) -> str:
 
 
 class OrtValue:
-    """An array in the form of onnxruntime's tensors."""
+    """An array in the form of onnxruntime's tensors.
+
+    Args:
+        array: the array. The value refers to it and copies nothing.
+
+    Example:
+        >>> from webnn_wgpu.onnx import OrtValue
+        >>> value = OrtValue.ortvalue_from_numpy(np.zeros((2, 3), np.float32))
+        >>> value.shape(), value.data_type()
+        ([2, 3], 'tensor(float)')
+    """
 
     def __init__(self, array: Array) -> None:
         self._array = array
 
     @classmethod
     def ortvalue_from_numpy(cls, array: Any, device_type: str = "cpu", device_id: int = 0) -> OrtValue:
-        """Return the value of an array. It stays on the host, regardless of the requested device."""
+        """Return the value of an array. It stays on the host, regardless of the requested device.
+
+        Args:
+            array: an array or nested sequences of numbers.
+            device_type: ignored.
+            device_id: ignored.
+        """
         return cls(np.asarray(array))
 
     @classmethod
     def ortvalue_from_shape_and_type(
         cls, shape: Sequence[int], element_type: Any = np.float32, device_type: str = "cpu", device_id: int = 0
     ) -> OrtValue:
-        """Return a value of zeros."""
+        """Return a value of zeros.
+
+        Args:
+            shape: the sizes.
+            element_type: the data type, in any form that numpy accepts.
+            device_type: ignored.
+            device_id: ignored.
+        """
         return cls(np.zeros(shape, element_type))
 
     def numpy(self) -> Array:
@@ -72,7 +95,14 @@ class OrtValue:
         return True
 
     def update_inplace(self, array: Any) -> None:
-        """Overwrite the elements with others of the same shape and data type."""
+        """Overwrite the elements with others of the same shape and data type.
+
+        Args:
+            array: the elements.
+
+        Raises:
+            MLTypeError: another shape or data type.
+        """
         given = np.asarray(array)
         if given.shape != self._array.shape or given.dtype != self._array.dtype:
             raise MLTypeError(
@@ -85,7 +115,21 @@ class OrtValue:
 
 
 class IOBinding:
-    """Inputs and outputs of a session that any number of runs use."""
+    """Inputs and outputs of a session that any number of runs use.
+
+    Args:
+        session: the session.
+
+    Example:
+        >>> import webnn_wgpu.onnx as ort
+        >>> session = ort.InferenceSession(mlp.SerializeToString())
+        >>> binding = session.io_binding()
+        >>> binding.bind_cpu_input("x", np.zeros((1, 4), np.float32))
+        >>> binding.bind_output("y")
+        >>> session.run_with_iobinding(binding)
+        >>> binding.copy_outputs_to_cpu()[0].shape
+        (1, 3)
+    """
 
     def __init__(self, session: InferenceSession) -> None:
         self._session = session
@@ -94,19 +138,40 @@ class IOBinding:
         self._results: list[OrtValue] = []
 
     def bind_cpu_input(self, name: str, array: Any) -> None:
-        """Bind an array to an input."""
+        """Bind an array to an input.
+
+        Args:
+            name: the name of the input.
+            array: the array. A run reads the elements that it has at that time.
+        """
         self._inputs[name] = OrtValue(np.asarray(array))
 
     def bind_ortvalue_input(self, name: str, value: OrtValue) -> None:
-        """Bind a value to an input. A run reads the elements that the value has at that time."""
+        """Bind a value to an input. A run reads the elements that the value has at that time.
+
+        Args:
+            name: the name of the input.
+            value: the value.
+        """
         self._inputs[name] = value
 
     def bind_output(self, name: str, device_type: str = "cpu", device_id: int = 0) -> None:
-        """Request an output in a new value."""
+        """Request an output in a new value.
+
+        Args:
+            name: the name of the output.
+            device_type: ignored.
+            device_id: ignored.
+        """
         self._outputs[name] = None
 
     def bind_ortvalue_output(self, name: str, value: OrtValue) -> None:
-        """Request an output in an existing value."""
+        """Request an output in an existing value.
+
+        Args:
+            name: the name of the output.
+            value: a value of the output's shape and data type, which a run overwrites.
+        """
         self._outputs[name] = value
 
     def clear_binding_inputs(self) -> None:

@@ -144,7 +144,12 @@ class InferenceSession:
         return {name: {} for name in self.get_providers()}
 
     def set_providers(self, providers: Sequence[Any] | None = None, provider_options: Sequence[Any] | None = None) -> None:
-        """Do nothing: there is nothing to choose from."""
+        """Do nothing: there is nothing to choose from.
+
+        Args:
+            providers: ignored.
+            provider_options: ignored.
+        """
 
     def disable_fallback(self) -> None:
         """Do nothing: runs that fail are never tried elsewhere."""
@@ -182,7 +187,15 @@ class InferenceSession:
         user_data: Any = None,
         run_options: RunOptions | None = None,
     ) -> None:
-        """Run in the background, then call `callback(results, user_data, error)`. The error is "" after a success."""
+        """Run in the background, then call `callback(results, user_data, error)`. The error is "" after a success.
+
+        Args:
+            output_names: the requested outputs, as for `run`.
+            input_feed: an array for each input, by name.
+            callback: called in a thread of the library, once.
+            user_data: passed to the callback.
+            run_options: ignored.
+        """
 
         def work() -> None:
             try:
@@ -200,7 +213,16 @@ class InferenceSession:
         input_dict_ort_values: Mapping[str, Any],
         run_options: RunOptions | None = None,
     ) -> list[OrtValue]:
-        """Run over values and return values."""
+        """Run over values and return values.
+
+        Args:
+            output_names: the requested outputs, as for `run`.
+            input_dict_ort_values: a value for each input, by name.
+            run_options: ignored.
+
+        Raises:
+            MLTypeError: as `run` does.
+        """
         return [OrtValue(a) for a in self.run(output_names, input_dict_ort_values, run_options)]
 
     def io_binding(self) -> IOBinding:
@@ -208,26 +230,65 @@ class InferenceSession:
         return IOBinding(self)
 
     def run_with_iobinding(self, iobinding: IOBinding, run_options: RunOptions | None = None) -> None:
-        """Run on the bound values."""
+        """Run on the bound values.
+
+        Args:
+            iobinding: the bound values. The results are in `iobinding.get_outputs()`.
+            run_options: ignored.
+
+        Raises:
+            MLTypeError: as `run` does.
+        """
         iobinding.run()
 
 
 def get_available_providers() -> list[str]:
-    """Return the names of where nodes may run."""
+    """Return the names of where nodes may run: the device, then the host.
+
+    Example:
+        >>> import webnn_wgpu.onnx as ort
+        >>> ort.get_available_providers()
+        ['WebGpuExecutionProvider', 'CPUExecutionProvider']
+    """
     return list(PROVIDERS)
 
 
 def get_all_providers() -> list[str]:
-    """Return the names of where nodes may run."""
+    """Return the names of where nodes may run: the device, then the host.
+
+    Example:
+        >>> import webnn_wgpu.onnx as ort
+        >>> ort.get_all_providers()
+        ['WebGpuExecutionProvider', 'CPUExecutionProvider']
+    """
     return list(PROVIDERS)
 
 
 def get_device() -> str:
-    """Return "GPU"."""
+    """Return "GPU".
+
+    Example:
+        >>> import webnn_wgpu.onnx as ort
+        >>> ort.get_device()
+        'GPU'
+    """
     return "GPU"
 
 
 def set_default_logger_severity(severity: int) -> None:
-    """Set the level of this package's log: 0 verbose, 1 information, 2 warnings, 3 errors, 4 fatal errors."""
+    """Set the level of this package's log.
+
+    Args:
+        severity: 0 verbose, 1 information, 2 warnings, 3 errors, 4 fatal errors.
+
+    Raises:
+        MLTypeError: another level.
+
+    Example:
+        >>> import webnn_wgpu.onnx as ort
+        >>> ort.set_default_logger_severity(2)
+    """
     levels = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
+    if severity not in range(len(levels)):
+        raise MLTypeError("unknown severity", operator="set_default_logger_severity", got=repr(severity), allowed="0 to 4")
     logging.getLogger("webnn_wgpu").setLevel(levels[severity])

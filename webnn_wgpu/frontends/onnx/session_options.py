@@ -12,7 +12,13 @@ DISABLE_HOST = "session.disable_cpu_ep_fallback"
 
 
 class GraphOptimizationLevel(IntEnum):
-    """The optimization level of a graph. Ignored: the passes preserve all results."""
+    """The optimization level of a graph. Ignored: the passes preserve all results.
+
+    Example:
+        >>> from webnn_wgpu.onnx import GraphOptimizationLevel, SessionOptions
+        >>> SessionOptions(graph_optimization_level=GraphOptimizationLevel.ORT_DISABLE_ALL).graph_optimization_level.name
+        'ORT_DISABLE_ALL'
+    """
 
     ORT_DISABLE_ALL = 0
     ORT_ENABLE_BASIC = 1
@@ -22,14 +28,26 @@ class GraphOptimizationLevel(IntEnum):
 
 
 class ExecutionMode(Enum):
-    """The mode of execution of independent nodes. Ignored."""
+    """The mode of execution of independent nodes. Ignored.
+
+    Example:
+        >>> from webnn_wgpu.onnx import ExecutionMode, SessionOptions
+        >>> SessionOptions(execution_mode=ExecutionMode.ORT_PARALLEL).execution_mode.name
+        'ORT_PARALLEL'
+    """
 
     ORT_SEQUENTIAL = 0
     ORT_PARALLEL = 1
 
 
 class ExecutionOrder(Enum):
-    """The order of nodes. Ignored."""
+    """The order of nodes. Ignored.
+
+    Example:
+        >>> from webnn_wgpu.onnx import ExecutionOrder, SessionOptions
+        >>> SessionOptions(execution_order=ExecutionOrder.PRIORITY_BASED).execution_order.name
+        'PRIORITY_BASED'
+    """
 
     DEFAULT = 0
     PRIORITY_BASED = 1
@@ -48,11 +66,20 @@ class RunOptions:
     entries: dict[str, str] = field(default_factory=dict[str, str])
 
     def add_run_config_entry(self, key: str, value: str) -> None:
-        """Store an entry."""
+        """Store an entry.
+
+        Args:
+            key: its key.
+            value: its value.
+        """
         self.entries[key] = value
 
     def get_run_config_entry(self, key: str) -> str:
-        """Return an entry, or "" if there is none."""
+        """Return an entry, or "" if there is none.
+
+        Args:
+            key: its key.
+        """
         return self.entries.get(key, "")
 
 
@@ -93,6 +120,10 @@ class SessionOptions:
     def add_free_dimension_override_by_name(self, name: str, size: int) -> None:
         """Set the size of a symbolic dimension.
 
+        Args:
+            name: the name of the dimension.
+            size: its size, from 0 up.
+
         Raises:
             MLTypeError: the size is negative.
         """
@@ -106,7 +137,12 @@ class SessionOptions:
         self.dims[name] = int(size)
 
     def add_free_dimension_override_by_denotation(self, denotation: str, size: int) -> None:
-        """Raise NotSupportedError: dimensions are identified by their names."""
+        """Raise NotSupportedError: dimensions are identified by their names.
+
+        Args:
+            denotation: the denotation.
+            size: the size.
+        """
         raise NotSupportedError(
             "dimensions cannot be told by denotations",
             operator="add_free_dimension_override_by_denotation",
@@ -115,15 +151,28 @@ class SessionOptions:
         )
 
     def add_session_config_entry(self, key: str, value: str) -> None:
-        """Store an entry."""
+        """Store an entry.
+
+        Args:
+            key: its key.
+            value: its value.
+        """
         self.entries[key] = value
 
     def get_session_config_entry(self, key: str) -> str:
-        """Return an entry, or "" if there is none."""
+        """Return an entry, or "" if there is none.
+
+        Args:
+            key: its key.
+        """
         return self.entries.get(key, "")
 
     def register_custom_ops_library(self, path: str) -> None:
-        """Raise NotSupportedError: such libraries contain kernels for onnxruntime's own devices."""
+        """Raise NotSupportedError: such libraries contain kernels for onnxruntime's own devices.
+
+        Args:
+            path: the library.
+        """
         raise NotSupportedError(
             "libraries of custom operators cannot be used", operator="register_custom_ops_library", got=repr(path)
         )

@@ -48,6 +48,12 @@ class TfliteModel(ImportedModel):
         inputs: the inputs of the signature.
         outputs: the outputs of the signature.
         loading: the times of the model's loading.
+
+    Example:
+        >>> from examples.models import tflite_classifier
+        >>> model = wn.load(tflite_classifier())
+        >>> [(info.name, info.shape) for info in model.inputs], model.labels()[:2]
+        ([('image', (1, 8, 8, 3))], ['red', 'green'])
     """
 
     def __init__(
@@ -139,6 +145,9 @@ class TfliteModel(ImportedModel):
     def packed_file(self, name: str) -> bytes:
         """Return the bytes of a file that is packed into the model.
 
+        Args:
+            name: one of `packed_files`.
+
         Raises:
             NotSupportedError: the model has no such file, or it is too large.
         """
@@ -155,7 +164,14 @@ class TfliteModel(ImportedModel):
                 raise NotSupportedError(f"the packed file {name!r} of {self.name} cannot be read: {error}") from error
 
     def labels(self, name: str = "") -> list[str]:
-        """Return the lines of a packed label file, by default of the first whose name ends in ".txt"."""
+        """Return the lines of a packed label file.
+
+        Args:
+            name: one of `packed_files`. By default the first whose name ends in ".txt".
+
+        Raises:
+            NotSupportedError: the model has no such file, or it is too large.
+        """
         name = name or next((n for n in self.packed_files if n.endswith(".txt")), "labels.txt")
         return self.packed_file(name).decode("utf-8", "replace").splitlines()
 

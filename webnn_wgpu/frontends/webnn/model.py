@@ -81,6 +81,12 @@ class WebNNModel:
         inputs: the graph's inputs as the file declares them.
         dims: sizes of dynamic dimensions that are fixed.
         loading: the times of the model's loading.
+
+    Example:
+        >>> b.build({"y": b.relu(x)}).save("relu.webnn")
+        >>> with wn.load("relu.webnn") as model:
+        ...     print(model, model.run({"x": np.full((2, 3), -1, np.float32)})["y"].max())
+        WebNNModel(relu: x: float32[2, 3] -> y) 0.0
     """
 
     def __init__(
@@ -207,7 +213,7 @@ class WebNNModel:
         return {name: results[name] for name in names if name in wanted}
 
     def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> MLPromise[dict[str, Array]]:
-        """Run the model in the background and return a promise of the outputs."""
+        """Run the model in the background and return a promise of the results of `run` for the same arguments."""
         return MLPromise[dict[str, Array]].in_background(lambda: self.run(feeds, outputs))
 
     def profile(self, feeds: Mapping[str, Any]) -> Profile:
@@ -238,6 +244,9 @@ class WebNNModel:
             feeds: as for `run`.
             save: whether to add the results to the user's cache. `Tuning.save` writes `NAME.tuning.json` instead.
             progress: called as `progress(done, total, what)`, with numbers of operators and the one that is measured next.
+
+        Returns:
+            The results, as `MLGraph.tune` returns them.
 
         Raises:
             MLTypeError, NotSupportedError: as `run` and `MLGraph.tune` do.
