@@ -11,10 +11,16 @@ import subprocess
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.support import PROFILES
 
-SHARES = 8
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
+
+SHARES = 12
 """Into how many shares the tests of the profiles other than the full one, and tests marked `repeats`, are divided."""
 
 
@@ -36,6 +42,11 @@ def in_turn(test: str, profile: str | None, share: int | None, *, repeats: bool 
     if profile in (None, "full") and not repeats:
         return True
     return share is not None and zlib.crc32(test.encode()) % SHARES == share - 1
+
+
+def first_of(values: Iterable[object]) -> list[ParameterSet]:
+    """Return values as parameters of a test, of which those behind the first repeat it in another mode."""
+    return [pytest.param(value, marks=[pytest.mark.repeats] if i else []) for i, value in enumerate(values)]
 
 
 def share_of_today(repository: Path, shares: int = SHARES) -> tuple[int, str]:

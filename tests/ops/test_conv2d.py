@@ -23,6 +23,7 @@ from tests.ops.convolutions import (
 from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, check_fused, in_tiles
 from tests.ops.rows import as_hardware, plan_of, run_plan
+from tests.rotation import first_of
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array, run_graph
 from tests.targets import DEFAULT_TARGET
 from tests.unit.test_tuning import asked
@@ -69,9 +70,9 @@ def test_reference_is_the_definition(case: Case) -> None:
 
 
 @VARIANT
-@LAYOUT
-@pytest.mark.parametrize("constant", [False, True], ids=["dynamic", "constant"])
-@pytest.mark.parametrize("data_type", ["float32", "float16"])
+@pytest.mark.parametrize("layout", first_of(INPUT_LAYOUTS))
+@pytest.mark.parametrize("constant", first_of([True, False]), ids=["constant", "dynamic"])
+@pytest.mark.parametrize("data_type", first_of(["float32", "float16"]))
 def test_sizes_and_options(device: Device, variant: str, layout: str, data_type: str, constant: bool) -> None:
     rng = np.random.default_rng(1)
     if variant == "winograd" and not constant:
