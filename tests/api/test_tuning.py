@@ -70,6 +70,7 @@ def test_files_decide_nothing_where_the_kind_of_device_is_forced(context: wn.MLC
 X = np.random.default_rng(1).standard_normal((6, 64)).astype(np.float32)
 
 
+@pytest.mark.repeats
 @pytest.mark.parametrize("subject", GRAPHS.values(), ids=GRAPHS)
 def test_every_variant_with_every_tile_computes_the_same(subject: Graph, device: Device) -> None:
     rng = np.random.default_rng(5)

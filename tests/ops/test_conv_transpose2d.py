@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.ops.convolutions import FILTER_LAYOUTS, INPUT_LAYOUTS, Case, by_definition, check_folded
 from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, check_fused
+from tests.rotation import first_of
 from tests.support import PROFILES, check_op, op_graph, open_profile, random_array
 from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.errors import MLTypeError, OperationError
@@ -65,9 +66,9 @@ def test_reference_is_the_definition(case: Case) -> None:
 
 
 @VARIANT
-@LAYOUT
-@pytest.mark.parametrize("constant", [False, True], ids=["dynamic", "constant"])
-@pytest.mark.parametrize("data_type", ["float32", "float16"])
+@pytest.mark.parametrize("layout", first_of(INPUT_LAYOUTS))
+@pytest.mark.parametrize("constant", first_of([True, False]), ids=["constant", "dynamic"])
+@pytest.mark.parametrize("data_type", first_of(["float32", "float16"]))
 def test_sizes_and_options(device: Device, variant: str, layout: str, data_type: str, constant: bool) -> None:
     rng = np.random.default_rng(1)
     for i, case in enumerate(cases(variant)):
@@ -125,6 +126,7 @@ def test_grid_folds(device: Device, variant: str, layout: str) -> None:
     check_folded(device, NAME, case, layout, variant)
 
 
+@pytest.mark.repeats
 @VARIANT
 @LAYOUT
 def test_epilogue_changes_no_number(device: Device, variant: str, layout: str) -> None:

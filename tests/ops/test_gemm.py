@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.ops.movers import refusal, typed
 from tests.ops.products import Chain, assert_signed, check_fused, in_tiles, whole_numbers
+from tests.rotation import first_of
 from tests.support import check_op, op_graph, open_profile, random_array, run_graph
 from tests.targets import DEFAULT_TARGET
 from webnn_wgpu.core.errors import OperationError
@@ -46,7 +47,7 @@ def test_transposed(device: Device, variant: str, constants: Sequence[int]) -> N
 
 
 @VARIANT
-@pytest.mark.parametrize("data_type", ["float32", "float16"])
+@pytest.mark.parametrize("data_type", first_of(["float32", "float16"]))
 def test_addend_of_any_shape(device: Device, variant: str, data_type: str) -> None:
     rng = np.random.default_rng(1)
     for M, N in ((5, 8), (8, 8), (6, 7), (1, 7), (5, 1)):
@@ -93,6 +94,7 @@ def test_signed(device: Device) -> None:
     assert_signed(run_graph(device, graph, {"0": a})["0"], a, b, True, True)
 
 
+@pytest.mark.repeats
 @VARIANT
 def test_epilogue_changes_no_number(device: Device, variant: str) -> None:
     rng = np.random.default_rng(4)

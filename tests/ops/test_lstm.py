@@ -42,7 +42,7 @@ OPTIONAL = (*VECTORS["lstm"], *STATES["lstm"])
 
 
 @EACH_WAY
-@pytest.mark.parametrize("data_type", FLOATS)
+@pytest.mark.parametrize("data_type", first_of(FLOATS))
 def test_directions_and_layouts(device: Device, way: tuple[str, str], data_type: str) -> None:
     for hidden, layout, direction in itertools.product((5, 8), ("iofg", "ifgo"), ("forward", "backward", "both")):
         sizes = Sizes(hidden=hidden, both=direction == "both")
@@ -70,7 +70,7 @@ def test_what_may_be_absent(device: Device, variant: str) -> None:
 
 
 @EACH_WAY
-@pytest.mark.parametrize("data_type", FLOATS)
+@pytest.mark.parametrize("data_type", first_of(FLOATS))
 def test_cell(device: Device, way: tuple[str, str], data_type: str) -> None:
     for hidden, layout in itertools.product((1, 8, 13), ("iofg", "ifgo")):
         sizes = Sizes(hidden=hidden)
@@ -112,7 +112,7 @@ def test_states_stay_in_float32_between_steps(device: Device, way: tuple[str, st
     assert np.all(sequence[7] == np.float16(1 + 2**-9))
 
 
-@pytest.mark.parametrize("name", list(ACTIVATIONS))
+@pytest.mark.parametrize("name", first_of(ACTIVATIONS))
 def test_every_activation(device: Device, name: str) -> None:
     check_activation(device, "lstm", name, ["sigmoid", "tanh", "tanh"])
 
@@ -128,6 +128,7 @@ def test_entry_t_belongs_to_step_t(device: Device, data_type: str) -> None:
     np.testing.assert_array_equal(sequence[0], last[0])
 
 
+@pytest.mark.repeats
 @EACH_WAY
 @pytest.mark.parametrize(
     "sizes", [Sizes(2, 9, 3, 300), Sizes(2, 1, 1, 258), Sizes(3, 70, 4, 1), Sizes(1, 2, 40, 100, True)], ids=str
@@ -197,7 +198,7 @@ def test_vectors_are_joined_where_a_device_has_too_few_buffers() -> None:
 sizes = st.builds(Sizes, st.integers(1, 4), st.integers(1, 6), st.integers(1, 9), st.integers(1, 24), st.booleans())
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     way=st.sampled_from(WAYS),
     sizes=sizes,
