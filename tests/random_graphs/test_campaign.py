@@ -37,11 +37,11 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads the size 
 
 @pytest.fixture(scope="module")
 def numbers(request: pytest.FixtureRequest) -> dict[str, int]:
-    """The first of a seed's graphs and how many: 12 for each share, of which a run with --profiles=rotate takes one."""
+    """The first of a seed's graphs and how many: 8 for each share, of which a run with --profiles=rotate takes one."""
     share, profiles = profile_share(request.config)
     if profiles == "all":
-        return {"first": 0, "count": 12 * SHARES}
-    return {"first": 12 * ((share or 1) - 1), "count": 12}
+        return {"first": 0, "count": 8 * SHARES}
+    return {"first": 8 * ((share or 1) - 1), "count": 8}
 
 
 @pytest.mark.parametrize("profile", PROFILES)
