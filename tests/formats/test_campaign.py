@@ -19,11 +19,12 @@ from webnn_wgpu.formats.document import FileError
 from webnn_wgpu.frontends.webnn import check
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 SECONDS = float(os.environ.get("CAMPAIGN_SECONDS", "60"))
 """How long each kind of file is mutated."""
+SEED = int(os.environ.get("CAMPAIGN_SEED", "0"))
 LONGEST = 10
 """Seconds that one file may take."""
 GROWTH = 500 << 20
@@ -54,9 +55,27 @@ GRAPH: dict[str, Any] = {
 ENTRY = {"dataType": "float32", "shape": [4, 3], "byteOffset": 8, "byteLength": 48, "layout": "row-major"}
 MANIFEST = {"format": "wg-weights-manifest", "version": 1, "endianness": "little", "tensors": {"encoder.dense/w": ENTRY}}
 BLOB = b"WGWT" + struct.pack("<I", 1) + WEIGHTS.tobytes()
+INLINE = """webnn_graph "inline" v1 {
+  inputs { x: i32[2]; }
+  consts {
+    a: u8[6] @bytes([1, 2, 003, 255, 0, 7]);
+    b: i32[2] @bytes([1,0,0,0,  # one
+      2,0,0,0, ]);
+    c: i4[3] @bytes([0, 7]); d: u4[3] @bytes([1, 2, 15]);
+    e: f32[3] @bytes([0,0,128,63, 0,0,0,64, 5,4,4,61]); f: u8[1] @bytes([9]);
+  }
+  nodes { y = add(x, b); k = add(a, a); l = add(e, e); m = dequantizeLinear(c, e, c); n = add(f, f); }
+  outputs { y; k; l; n; }
+}"""
+BYTE_TOKENS = [
+    *(b", ", b",,", b"],", b"[", b"@bytes([", b"])", b"# 1, 2\n", b"#", b"00000000255", b"256", b"-0", b"1.0", b"1e2", b"+1"),
+    *(b"NaN", b"true", b'"1"', b"\xc2\xb2", b"\xd9\xa3", b"\xc2\xa0", b"\t\r\n", b"1_0", b"0x1", b"[1]", b"\0"),
+    *(b"9" * 5000, b"0" * 5000),
+]
+"""Numbers and separators that @bytes has or refuses."""
 
 
-def mutated(data: bytes, source: random.Random) -> bytes:
+def mutated(data: bytes, source: random.Random, tokens: Sequence[bytes] = TOKENS) -> bytes:
     """Return bytes with some changed, removed, repeated or replaced by a token."""
     found = bytearray(data)
     for _ in range(source.choice((1, 1, 2, 4, 8))):
@@ -65,9 +84,9 @@ def mutated(data: bytes, source: random.Random) -> bytes:
             case 0:
                 found[at : at + size] = b""
             case 1:
-                found[at:at] = source.choice(TOKENS)
+                found[at:at] = source.choice(tokens)
             case 2:
-                found[at : at + size] = source.choice(TOKENS)
+                found[at : at + size] = source.choice(tokens)
             case 3:
                 found[at:at] = found[at : at + size] * source.choice((1, 2, 50))
             case _:
@@ -78,11 +97,18 @@ def mutated(data: bytes, source: random.Random) -> bytes:
 
 KINDS: dict[str, tuple[bytes, Callable[[Path], dict[str, bytes]]]] = {
     "text": (MLP.encode(), lambda _: {"mlp.safetensors": safetensors({"encoder.dense/w": WEIGHTS})}),
+    "inline": (INLINE.encode(), lambda _: {}),
     "json": (json.dumps(GRAPH).encode(), lambda _: {"mlp.safetensors": safetensors({"encoder.dense/w": WEIGHTS})}),
     "manifest": (json.dumps(MANIFEST).encode(), lambda _: {"mlp.webnn": MLP.encode(), "mlp.weights": BLOB}),
     "safetensors": (safetensors({"encoder.dense/w": WEIGHTS}), lambda _: {"mlp.webnn": MLP.encode()}),
 }
-NAMES = {"text": "mlp.webnn", "json": "mlp.json", "manifest": "mlp.manifest.json", "safetensors": "mlp.safetensors"}
+NAMES = {
+    "text": "mlp.webnn",
+    "inline": "mlp.webnn",
+    "json": "mlp.json",
+    "manifest": "mlp.manifest.json",
+    "safetensors": "mlp.safetensors",
+}
 
 
 @pytest.mark.campaign
@@ -92,12 +118,12 @@ def test_mutated_files_are_read_or_refused(kind: str, tmp_path: Path, record_pro
     for name, content in beside(tmp_path).items():
         (tmp_path / name).write_bytes(content)
     graph = tmp_path / ("mlp.json" if kind == "json" else "mlp.webnn")
-    source = random.Random(int(os.environ.get("CAMPAIGN_SEED", "0")))
+    source = random.Random(SEED)
     end, executions, valid = time.monotonic() + SECONDS, 0, 0
     before = 0
     np.seterr(all="ignore")
     while time.monotonic() < end:
-        content = mutated(data, source)
+        content = mutated(data, source, BYTE_TOKENS if kind == "inline" else TOKENS)
         (tmp_path / NAMES[kind]).write_bytes(content)
         start = time.monotonic()
         try:
@@ -113,6 +139,6 @@ def test_mutated_files_are_read_or_refused(kind: str, tmp_path: Path, record_pro
             before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     record_property("executions", executions)
-    print(f"{kind}: {executions} executions, {valid} valid, {grown >> 20} MiB more memory")
+    print(f"{kind}: {executions} executions, {valid} valid, {grown >> 20} MiB more memory, seed {SEED}")
     assert executions > 200
     assert grown < GROWTH

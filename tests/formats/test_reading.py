@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -224,3 +225,45 @@ def test_a_large_text_takes_no_time_for_each_of_its_bytes(tmp_path: Path, refere
         reference,
     )
     assert model.run({"x": np.zeros(1_000_000, np.uint8)})["y"].sum() == 7_000_000
+
+
+PLACED = graph(
+    "h = matmul(x, w);\ni = identity(h);\nr = relu(i);\ny = softmax(r, axis=1);",
+    inputs="x: f32[2, 8];",
+    consts="w: f32[8, 8] @scalar(0.5);",
+)
+"""A graph whose identity is in line 2, whose relu is fused into the product of line 1, and whose softmax is in line 4."""
+
+
+def test_statements_of_a_file_reach_passes_and_profiles(context: wn.MLContext, tmp_path: Path) -> None:
+    with loaded(tmp_path, PLACED, context) as model:
+        places = {report.name: [place.rpartition("g.webnn:")[2] for place in report.places] for report in model.graph.passes}
+        assert places["drop_dead_nodes"] == []
+        assert places["drop_identities"] == ["2:5"]
+        assert [place.partition(":")[0] for place in places["fuse_epilogues"]] == ["1", "3"]
+        feeds = {"x": np.ones((2, 8), np.float32)}
+        profile = model.graph.profile(feeds)
+        softmax = next(kernel for kernel in profile.kernels if "softmax" in kernel.shader)
+        assert [place.rpartition("g.webnn")[2] for place in softmax.places] == [":4:5"]
+        assert profile.rows()[profile.kernels.index(softmax)][-1] == softmax.lines
+        assert re.search(r"from$", str(profile), re.MULTILINE)
+        assert re.search(r"softmax.*: y, from .*g\.webnn:4:5 ", str(model.profile(feeds)))
+        profile.to_html(tmp_path / "profile.html")
+        profile.to_perfetto(tmp_path / "trace.json")
+        for written in ("profile.html", "trace.json"):
+            assert "g.webnn:4:5" in (tmp_path / written).read_text()
+
+
+def test_an_operator_that_the_device_cannot_hold_is_named_with_its_statement(context: wn.MLContext, tmp_path: Path) -> None:
+    rows = context.caps.limit("max-buffer-size") // 4096 + 1
+    text = graph(f"y = tile(x, repetitions=[{rows}, 1]);", inputs="x: f32[1, 1024];")
+    with pytest.raises(wn.OutOfMemoryError, match=r"The operator was made at .*g\.webnn:1:\d+$"):
+        loaded(tmp_path, text, context).graph  # noqa: B018 - the property builds the graph
+
+
+def test_profiles_of_programs_have_no_column_of_places(context: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(context)
+    x = builder.input("x", {"dataType": "float32", "shape": [2]})
+    with builder.build({"y": builder.relu(x)}) as built:
+        assert [report.places for report in built.passes] == [()] * len(built.passes)
+        assert str(built.profile({"x": np.ones(2, np.float32)})).splitlines()[1].endswith("why")

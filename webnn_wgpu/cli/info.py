@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from webnn_wgpu import MLContext
+from webnn_wgpu.display.tables import first_few
 from webnn_wgpu.frontends.dims import sidecar
 from webnn_wgpu.passes import PASSES
 
@@ -145,10 +146,15 @@ def _analyzed(
 
 
 def _pass_rows(reports: Sequence[PassReport]) -> list[tuple[str, str]]:
-    """Return the effect of each pass, with its reason in a column of its own."""
+    """Return the effect of each pass, with its reason in a column of its own, and the lines of a graph file that it changed."""
     counts = [f"{report.nodes_before} -> {report.nodes_after} nodes" for report in reports]
     width = max(map(len, counts), default=0)
-    return [(report.name, f"{count:<{width}}  {report.reason}") for report, count in zip(reports, counts, strict=True)]
+    rows: list[tuple[str, str]] = []
+    for report, count in zip(reports, counts, strict=True):
+        rows.append((report.name, f"{count:<{width}}  {report.reason}"))
+        if report.places:
+            rows.append(("", f"{'':<{width}}  from {first_few(report.places)}"))
+    return rows
 
 
 def _rule_rows() -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import TypeAlias
@@ -15,6 +16,10 @@ _COMMANDS = f"{_PACKAGE}cli{os.sep}"
 CallSite: TypeAlias = tuple[CodeType, int] | str
 """A function, or module, of a program, and the offset in its bytecode. Working out the line is left for later. A place in the
 file of a graph is a string: `model.webnn:12:9`."""
+
+
+_SITES = 3
+"""Most call sites that a message names."""
 
 
 def call_site(depth: int) -> CallSite | None:
@@ -39,3 +44,11 @@ def file_and_line(site: CallSite) -> str:
     code, instruction = site
     found = (line for start, end, line in code.co_lines() if start <= instruction < end)
     return f"{code.co_filename}:{next(found, None) or 0}"
+
+
+def made_at(sites: Iterable[CallSite | None]) -> str:
+    """Return a sentence with the places where an application or a graph file made operators, or "" if they are unknown."""
+    known = list(dict.fromkeys(file_and_line(site) for site in sites if site is not None))
+    more = len(known) - _SITES
+    places = ", ".join(known[:_SITES]) + (f" and {more} more" if more > 0 else "")
+    return f"{'Its operators were' if len(known) > 1 else 'The operator was'} made at {places}" if known else ""

@@ -248,6 +248,7 @@ class _ComparedRun:
                 labels=kernel.labels or (kernel.name,),
                 kernels=(kernel.name,),
                 overridden=kernel.overridden,
+                places=kernel.places,
             )
             if found:
                 self.found.append(found)

@@ -103,11 +103,15 @@ class Profile:
 def _kernel_rows(kernels: Sequence[KernelTime]) -> list[tuple[str, str, float | None]]:
     ordered = sorted(kernels, key=lambda kernel: -kernel.microseconds)
     rows: list[tuple[str, str, float | None]] = [
-        ("    kernel", f"{k.shader}: {k.operators}", k.microseconds / 1e3) for k in ordered[:SLOWEST]
+        ("    kernel", f"{k.shader}: {k.operators}{_from(k)}", k.microseconds / 1e3) for k in ordered[:SLOWEST]
     ]
     if rest := ordered[SLOWEST:]:
         rows.append(("    kernels", f"{len(rest)} more", sum(k.microseconds for k in rest) / 1e3))
     return rows
+
+
+def _from(kernel: KernelTime) -> str:
+    return f", from {kernel.lines}" if kernel.places else ""
 
 
 @dataclass

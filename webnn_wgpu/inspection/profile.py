@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .comparison import ProfileComparison
 
 _TITLES = ("us", "share", "GB/s", "GFLOP/s", "of peak", "limit", "kernel", "workgroups", "operators", "why")
+_PLACES = "from"
+"""The last column, which profiles of graph files have."""
 _NUMBERS = range(5)
 
 _FORMAT = 1
@@ -73,6 +75,11 @@ class KernelTime:
     def operators(self) -> str:
         """The first few of `labels`, and the number of the others."""
         return first_few(self.labels)
+
+    @property
+    def lines(self) -> str:
+        """The first few of `places`, and the number of the others."""
+        return first_few(self.places)
 
     @property
     def gb_per_s(self) -> float:
@@ -276,19 +283,32 @@ class GraphProfile:
         return f"GPU {self.gpu_ms:.3f} ms, {self.gpu_ms / self.wall_ms:.0%} of wall {self.wall_ms:.3f} ms{medians}"
 
     def rows(self) -> list[tuple[str, ...]]:
-        """Return the table's lines, one for each kernel, from its microseconds to why it was chosen."""
-        return [(*figures(self, k), k.shader, " x ".join(map(str, k.grid)), k.operators, k.reason) for k in self.kernels]
+        """Return the table's lines, one for each kernel, from its microseconds to why it was chosen.
+
+        Lines of a graph file's profile end with the lines of the file.
+        """
+        rows = [(*figures(self, k), k.shader, " x ".join(map(str, k.grid)), k.operators, k.reason) for k in self.kernels]
+        if not self._has_places:
+            return rows
+        return [(*row, k.lines) for row, k in zip(rows, self.kernels, strict=True)]
+
+    @property
+    def _has_places(self) -> bool:
+        return any(kernel.places for kernel in self.kernels)
+
+    def _table(self) -> list[tuple[str, ...]]:
+        return [(*_TITLES, _PLACES) if self._has_places else _TITLES, *self.rows()]
 
     def __str__(self) -> str:
         if not self.kernels:
             return self.summary()
-        return "\n".join([self.summary(), *aligned([_TITLES, *self.rows()], _NUMBERS)])
+        return "\n".join([self.summary(), *aligned(self._table(), _NUMBERS)])
 
     def __rich__(self) -> Any:
-        return rich_table(self.summary(), [_TITLES, *self.rows()], _NUMBERS)
+        return rich_table(self.summary(), self._table(), _NUMBERS)
 
     def _repr_html_(self) -> str:
-        return table_html(self.summary(), [_TITLES, *self.rows()], _NUMBERS)
+        return table_html(self.summary(), self._table(), _NUMBERS)
 
 
 def figures(profile: GraphProfile, kernel: KernelTime) -> tuple[str, str, str, str, str, str]:

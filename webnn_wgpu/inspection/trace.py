@@ -38,6 +38,8 @@ def trace(profile: GraphProfile) -> dict[str, Any]:
             "GB/s": round(kernel.gb_per_s, 3),
             "GFLOP/s": None if kernel.gflop_per_s is None else round(kernel.gflop_per_s, 3),
         }
+        if kernel.places:
+            details["from"] = ", ".join(kernel.places)
         if limit is not None:
             details |= {"limit": limit.name, "share of peak": round(limit.share, 4)}
         events.append(_span(kernel.name, _DEVICE, at, kernel.microseconds, details))

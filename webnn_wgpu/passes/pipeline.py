@@ -8,7 +8,7 @@ from typing import cast
 
 from ..core.errors import MLTypeError
 from ..costs import Target
-from ..ir.graph import Graph
+from ..ir.graph import Graph, file_places
 from . import casts, channels, convolution, gelu, normalization, numbers, quantized, rotary
 from .attention import recognize_attention
 from .cleanup import drop_dead_nodes, drop_identities, merge_identical_nodes
@@ -54,12 +54,20 @@ class Pass:
 
 @dataclass(frozen=True)
 class PassReport:
-    """The effect of one pass: the number of nodes before and after, and the reason of the pass."""
+    """The effect of one pass.
+
+    Attributes:
+        name: the name of the pass.
+        nodes_before, nodes_after: the number of nodes before and after the pass.
+        reason: the reason of the pass.
+        places: the lines of a graph file whose operators the pass removed or rewrote. Empty for other graphs.
+    """
 
     name: str
     nodes_before: int
     nodes_after: int
     reason: str
+    places: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.name}: {self.nodes_before} -> {self.nodes_after} nodes"
@@ -240,9 +248,18 @@ def run_passes(graph: Graph, target: Target, disabled: Collection[str] = ()) -> 
         allowed = ", ".join(p.name for p in PASSES)
         raise MLTypeError("disabled_passes must name passes", operator="build", got=sorted(unknown)[0], allowed=allowed)
     reports: list[PassReport] = []
+    has_places = any(file_places(node.origins) for node in graph.nodes)
     for each in PASSES:
         if each.name not in disabled:
-            before = len(graph.nodes)
+            before = graph
             graph = each.apply(graph, target)
-            reports.append(PassReport(each.name, before, len(graph.nodes), each.reason))
+            places = rewritten_places(before, graph) if has_places else ()
+            reports.append(PassReport(each.name, len(before.nodes), len(graph.nodes), each.reason, places))
     return graph, tuple(reports)
+
+
+def rewritten_places(before: Graph, after: Graph) -> tuple[str, ...]:
+    """Return the lines of a graph file whose operators a pass removed or rewrote. Other operands alone are no change."""
+    kept = {node.id: node for node in after.nodes}
+    changed = [n for n in before.nodes if (k := kept.get(n.id)) is None or k.op != n.op or k.attrs is not n.attrs]
+    return file_places(origin for node in changed for origin in node.origins)

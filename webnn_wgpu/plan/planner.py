@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import NamedTuple
 
+from ..core.call_site import made_at
 from ..core.caps import Caps
 from ..core.data_types import DATA_TYPES
 from ..core.errors import OperationError, OutOfMemoryError
@@ -343,6 +344,7 @@ class _Planner:
                 label=label,
                 got=f"kernel {call.spec} needs {', '.join(missing)}",
                 allowed=f"features {', '.join(sorted(self.caps.features)) or 'none'}",
+                hint=made_at(o.site for o in node.origins) if node else "",
             )
         too_large = {
             "max-buffer-size": "a tensor is larger than the device can hold",
@@ -361,6 +363,7 @@ class _Planner:
                         label=label,
                         got=f"{binding.name} {self._type(operand)}, {size} bytes",
                         allowed=f"{name} {self.caps.limit(name)} bytes",
+                        hint=made_at(o.site for o in node.origins) if node else "",
                     )
         buffers = [b for b in call.spec.bindings if not b.is_texture]
         limit = self.caps.limit("max-storage-buffers-per-shader-stage")

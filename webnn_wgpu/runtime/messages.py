@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ..core.call_site import file_and_line
+from ..core.call_site import made_at
 from ..kernels.source_map import SourceMap
 from ..plan.execution_plan import PlannedDispatch
 
@@ -14,9 +14,6 @@ _FRAME = re.compile(r".*┌─|.*naga::| *(\d+ *│|In wgpu|Caused by:$|Validati
 _HEAD = re.compile(r"┌─ .*?:(\d+):(\d+)$", re.MULTILINE)
 _WITHIN = re.compile(r"^ *(\d+) │ [│╭] .*\n *│ │( +)\^", re.MULTILINE)
 """The position of the fault in a message that shows a whole function."""
-
-_SITES = 3
-"""Most places of a program that a message names."""
 
 
 def compiler_message(text: str, source: SourceMap) -> str:
@@ -55,7 +52,7 @@ def _position(text: str, source: SourceMap) -> tuple[int, int] | None:
     return min(line, len(source)), column
 
 
-def made_at(text: str, source: SourceMap, planned: PlannedDispatch | None) -> str:
+def operators_made_at(text: str, source: SourceMap, planned: PlannedDispatch | None) -> str:
     """Return a sentence with the place where an application created the operators of a message, or "" if it is unknown.
 
     Args:
@@ -68,7 +65,4 @@ def made_at(text: str, source: SourceMap, planned: PlannedDispatch | None) -> st
     position = _position(text, source)
     steps = source.steps(position[0]) if position and planned.steps else ()
     origins = [o for i in steps if i < len(planned.steps) for o in planned.steps[i]] or planned.origins
-    sites = list(dict.fromkeys(file_and_line(origin.site) for origin in origins if origin.site is not None))
-    more = len(sites) - _SITES
-    places = ", ".join(sites[:_SITES]) + (f" and {more} more" if more > 0 else "")
-    return f"{'Its operators were' if len(sites) > 1 else 'The operator was'} made at {places}" if sites else ""
+    return made_at(origin.site for origin in origins)

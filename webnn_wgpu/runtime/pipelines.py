@@ -23,7 +23,7 @@ from ..kernels.spec import KernelSpec
 from ..kernels.templates import template_file
 from ..plan.execution_plan import PlannedDispatch
 from .device import Device
-from .messages import compiler_message, made_at
+from .messages import compiler_message, operators_made_at
 from .weights import TEXTURE_USAGE
 
 logger = logging.getLogger("webnn_wgpu")
@@ -98,7 +98,7 @@ class PipelineCache:
         try:
             source = source_of(spec)
         except OperationError as error:
-            made = made_at("", map_of_source(""), planned)
+            made = operators_made_at("", map_of_source(""), planned)
             raise OperationError(error.rule, label=label, got=error.got, hint=made) from error.__cause__
         try:
             return self._compile(spec, source)
@@ -110,7 +110,7 @@ class PipelineCache:
                 f"{_blamed(spec)} does not compile: {compiler_message(str(error), found)}",
                 label=label,
                 got="" if spec.source else str(spec),
-                hint=". ".join(filter(None, (f"Its source is in {file}", made_at(str(error), found, planned)))),
+                hint=". ".join(filter(None, (f"Its source is in {file}", operators_made_at(str(error), found, planned)))),
             ) from error
 
     def override(self, planned: PlannedDispatch, source: SourceMap) -> Pipeline:
@@ -131,7 +131,7 @@ class PipelineCache:
                     f"the source does not compile: {compiler_message(str(error), source)}",
                     label=planned.label,
                     allowed=f"bindings and uniforms of {planned.spec}, entry point main",
-                    hint=made_at(str(error), source, planned),
+                    hint=operators_made_at(str(error), source, planned),
                 ) from error
 
     def _compile(self, spec: KernelSpec, source: str) -> Pipeline:

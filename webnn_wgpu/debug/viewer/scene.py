@@ -61,7 +61,7 @@ def scene(graph: MLGraph, name: str, profile: GraphProfile | None, diff: GraphDi
         ],
         "sources": sources,
         "memory": _memory(plan, optimized, labels) if plan else None,
-        "passes": [list(astuple(report)) for report in graph.passes],
+        "passes": [[*astuple(report)[:4], list(report.places)] for report in graph.passes],
         "summary": plan.summary() if plan else "the numpy reference has no kernels",
     }
 

@@ -332,13 +332,13 @@ function passTable() {
   return [
     table(
       ["pass", "nodes", "why"],
-      scene().passes.map(([name, before, after, why]) =>
+      scene().passes.map(([name, before, after, why, places]) =>
         element(
           "tr",
           {},
           cell(code(name)),
           cell(before === after ? String(before) : `${before} → ${after}`, "number"),
-          cell(why),
+          cell(places.length ? `${why}; from ${places.join(", ")}` : why),
         ),
       ),
     ),
