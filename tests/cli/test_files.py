@@ -40,6 +40,13 @@ def graph(tmp_path: Path) -> Path:
     return tmp_path / "mlp.webnn"
 
 
+@pytest.fixture
+def page(graph: Path, tmp_path: Path) -> Path:
+    """The graph as a folder for browsers."""
+    call("export", graph, "-o", tmp_path / "page", "-f", "batch=2", "--device", "reference", "--record", "software")
+    return tmp_path / "page"
+
+
 @pytest.mark.device
 @pytest.mark.parametrize(
     ("command", "options", "says"),
@@ -57,6 +64,55 @@ def graph(tmp_path: Path) -> Path:
 )
 def test_commands_take_graph_files(command: str, options: tuple[str, ...], says: str, graph: Path) -> None:
     assert re.search(says, call(command, graph, *options).stdout)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize(
+    ("command", "options", "says"),
+    [
+        ("run", (), r"y  float32\[2, 300\]"),
+        ("info", (), r"(?s)webnn-wgpu-model 1.*parameters +[\d.]+ \w+\n.*Kernels\n.*1 dispatches a run.*all met"),
+        ("check", (), r"verdict +runs on the device"),
+        ("bench", ("-r", "2"), r"wall time"),
+        ("profile", ("-r", "1"), r"GPU [\d.]+ ms"),
+        ("kernels", ("--show", "h"), r"operators +h, y"),
+        ("interpret", ("--kernel", "h"), r"nothing found"),
+    ],
+)
+def test_commands_take_folders(command: str, options: tuple[str, ...], says: str, page: Path) -> None:
+    assert re.search(says, call(command, page, *options).stdout)
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "exit_code", "says"),
+    [
+        ("view", (), 2, "is a folder: its graph has kernels and no operators. run, info, check, bench, "),
+        ("diff", (), 2, "is a folder: its graph has kernels and no operators"),
+        ("info", ("--weights", "FILE", "--device", "reference"), 2, "a folder has a compiled graph with its weights"),
+        ("run", ("--device", "reference"), 1, "no WebGPU device"),
+    ],
+)
+def test_what_folders_do_not_have_is_refused(
+    command: str, options: tuple[str, ...], exit_code: int, says: str, page: Path, graph: Path
+) -> None:
+    given = [graph if option == "FILE" else option for option in options]
+    assert says in " ".join(call(command, page, *given, exit_code=exit_code).stderr.split())
+
+
+def test_folders_without_a_device(page: Path) -> None:
+    assert "NOT MET: a compiled graph needs a WebGPU device" in call("info", page, "--device", "reference").stdout
+    record = json.loads(call("info", page, "--device", "reference", "--json").stdout)
+    assert (record["parameters"], record["memory"], record["dispatches"]) == (None, None, 1)
+    call("check", page, "--device", "reference", exit_code=1)
+
+
+@pytest.mark.device
+def test_a_folder_that_lacks_a_feature_is_said_to(page: Path) -> None:
+    content = json.loads((page / "model.json").read_text())
+    content["requires"]["features"] = ["quantum"]
+    (page / "model.json").write_text(json.dumps(content))
+    found = call("check", page, "--device", "cpu", exit_code=1).stdout
+    assert "the device lacks the feature 'quantum' that the model requires" in " ".join(found.split())
 
 
 @pytest.mark.device

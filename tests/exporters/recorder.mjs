@@ -1,11 +1,12 @@
-// Runs a module that `to_javascript` wrote, with a recorder in place of MLGraphBuilder, and prints what it built as JSON.
+// Runs modules that `to_javascript` wrote, with a recorder in place of MLGraphBuilder, and prints what they built as JSON.
+// The second file is a list of {module, weights, manifest}. A module that fails has its error in place of its record.
 import {readFile} from "node:fs/promises";
 import {pathToFileURL} from "node:url";
 
-const [, , modulePath, formsPath, weightsPath, manifestPath] = process.argv;
+const [, , formsPath, modulesPath] = process.argv;
 const forms = JSON.parse(await readFile(formsPath, "utf8"));
 const SIZES = {float32: 4, float16: 2, int32: 4, uint32: 4, int64: 8, uint64: 8, int8: 1, uint8: 1, int4: 0.5, uint4: 0.5};
-const calls = [];
+let calls = [];
 let count = 0;
 
 class Operand {
@@ -90,7 +91,19 @@ globalThis.fetch = async (path) => {
   };
 };
 
-const module = await import(pathToFileURL(modulePath));
-const weights = weightsPath ? await module.WeightsFile.load(weightsPath, manifestPath) : undefined;
-const graph = await module.buildGraph("context", weights);
-process.stdout.write(JSON.stringify({calls, ...graph, inputs: Object.entries(module.inputs), types: Object.entries(module.outputs)}));
+async function recorded({module: path, weights: weightsPath, manifest}) {
+  calls = [];
+  count = 0;
+  try {
+    const module = await import(pathToFileURL(path));
+    const weights = weightsPath ? await module.WeightsFile.load(weightsPath, manifest) : undefined;
+    const graph = await module.buildGraph("context", weights);
+    return {calls, ...graph, inputs: Object.entries(module.inputs), types: Object.entries(module.outputs)};
+  } catch (error) {
+    return {error: error.stack};
+  }
+}
+
+const records = [];
+for (const each of JSON.parse(await readFile(modulesPath, "utf8"))) records.push(await recorded(each));
+process.stdout.write(JSON.stringify(records));

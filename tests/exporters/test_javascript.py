@@ -7,20 +7,25 @@ import json
 import shutil
 import subprocess
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 import pytest
 
 import webnn_wgpu as wn
+from tests.conformance import sources
 from tests.formats.test_writing import NAMES
 from tests.kernels.operators import Call, calls
+from tests.optional import REPOSITORY
+from tests.rotation import share_of_today
 from tests.support import op_graph
 from webnn_wgpu.api.signatures import call_form, camel, operator_names
 from webnn_wgpu.core.data_types import numpy_dtype, of_tensor_bytes
 from webnn_wgpu.exporters.javascript import to_javascript
+from webnn_wgpu.testing import build_case
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 NODE = shutil.which("node")
@@ -58,15 +63,22 @@ def forms() -> dict[str, Any]:
     return found
 
 
-def recorded(module: Path, *weights: Path) -> Any:
-    forms_file = module.with_name("forms.json")
-    forms_file.write_text(json.dumps(forms()))
+def all_recorded(folder: Path, modules: list[dict[str, str]]) -> list[Any]:
+    """Return the records of modules from one process of node, or an error for a module that failed."""
+    (folder / "forms.json").write_text(json.dumps(forms()))
+    (folder / "modules.json").write_text(json.dumps(modules))
     assert NODE is not None
-    done = subprocess.run(
-        [NODE, RECORDER, str(module), str(forms_file), *map(str, weights)], capture_output=True, text=True, check=False
-    )
+    command = [NODE, RECORDER, str(folder / "forms.json"), str(folder / "modules.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+def recorded(module: Path, **weights: Path) -> Any:
+    given = {"module": str(module), **{name: str(path) for name, path in weights.items()}}
+    (record,) = all_recorded(module.parent, [given])
+    assert "error" not in record, record["error"]
+    return record
 
 
 def value(found: Any, operands: dict[int, Any]) -> Any:
@@ -149,7 +161,7 @@ def test_weights_in_a_file(tmp_path: Path, reference: wn.MLContext) -> None:
     )
     graph.save(tmp_path / "g.mjs")
     assert {p.name for p in tmp_path.iterdir()} == {"g.mjs", "g.weights", "g.manifest.json"}
-    record = recorded(tmp_path / "g.mjs", tmp_path / "g.weights", tmp_path / "g.manifest.json")
+    record = recorded(tmp_path / "g.mjs", weights=tmp_path / "g.weights", manifest=tmp_path / "g.manifest.json")
     feeds = {"x": np.ones((4, 64), np.float32)}
     expected, results = (reference.compute(g, feeds) for g in (graph, replayed(record, reference)))
     for name, array in expected.items():
@@ -157,6 +169,37 @@ def test_weights_in_a_file(tmp_path: Path, reference: wn.MLContext) -> None:
     first = (tmp_path / "g.mjs").read_bytes()
     graph.save(tmp_path / "g.mjs")
     assert (tmp_path / "g.mjs").read_bytes() == first
+
+
+SHARES = 50
+TODAY, _ = share_of_today(REPOSITORY, SHARES)
+"""The share of the conformance cases that has its turn."""
+
+
+def test_modules_of_conformance_cases_compute_what_the_graphs_do(tmp_path: Path, reference: wn.MLContext) -> None:
+    cases = [c for c in sources.all_cases() if crc32(f"{c.operator}: {c.name}".encode()) % SHARES == TODAY - 1]
+    assert len(cases) > 50
+    modules: list[dict[str, str]] = []
+    computed: list[tuple[dict[str, Any], Mapping[str, Any]]] = []
+    for i, case in enumerate(cases):
+        builder = wn.MLGraphBuilder(reference)
+        built = build_case(builder, case)
+        with builder.build(built.outputs) as graph:
+            feeds = {name: built.feeds[name] for name in graph.inputs}
+            computed.append((feeds, reference.compute(graph, feeds)))
+            (tmp_path / f"{i}.mjs").write_text(to_javascript(graph))
+        modules.append({"module": str(tmp_path / f"{i}.mjs")})
+    wrong: list[str] = []
+    for case, record, (feeds, expected) in zip(cases, all_recorded(tmp_path, modules), computed, strict=True):
+        said = record.get("error", "")
+        if not said:
+            with replayed(record, reference) as graph:
+                results = reference.compute(graph, feeds)
+            differ = [n for n, a in expected.items() if not np.array_equal(results[n], a, equal_nan=a.dtype.kind == "f")]
+            said = f"{differ} differ" if differ or list(results) != list(expected) else ""
+        if said:
+            wrong.append(f"{case.operator}: {case.name}: {said}")
+    assert not wrong, f"{len(wrong)} of {len(cases)} are wrong:\n" + "\n".join(wrong)
 
 
 LIMITS = """{

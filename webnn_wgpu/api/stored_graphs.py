@@ -11,9 +11,11 @@ import numpy as np
 
 from ..core.caps import Caps
 from ..core.data_types import Array
+from ..core.errors import NotSupportedError
 from ..formats.web.model import WebModel
 from ..formats.web.reading import kernel_source, mapped, read_web_model
 from ..ir.types import TensorType
+from ..plan.execution_plan import ExecutionPlan
 from ..plan.planner import node_label
 from ..plan.stored import StoredPlan, restore_plan, store_plan, web_caps
 from .graph import MLGraph
@@ -54,6 +56,23 @@ def load_stored_graph(
     sources = [kernel_source(folder, kernel) for kernel in model.kernels]
     plan = restore_plan(model, sources, mapped(folder, model), context.caps)
     return context._install(plan, progress), model
+
+
+def plan_stored_graph(folder: str | os.PathLike[str], context: MLContext) -> tuple[WebModel, ExecutionPlan | None, str]:
+    """Return the content of a folder, and its plan for a context's device or the reason why it cannot run there.
+
+    Raises:
+        FileNotFoundError: the folder has no `model.json`.
+        FileError: the folder is wrong.
+    """
+    model = read_web_model(folder)
+    sources = [kernel_source(folder, kernel) for kernel in model.kernels]
+    if context.device is None:
+        return model, None, "a compiled graph needs a WebGPU device"
+    try:
+        return model, restore_plan(model, sources, mapped(folder, model), context.caps), ""
+    except NotSupportedError as error:
+        return model, None, error.rule
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,9 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
+    is_tflite,
     is_webnn,
-    load_model,
+    load_model_or_folder,
     open_context,
     options,
     printed_file,
@@ -72,7 +73,7 @@ def _finite(_context: click.Context, parameter: click.Parameter, seconds: float)
 
 
 @click.command()
-@click.argument("model", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("model", required=False, type=click.Path(exists=True, path_type=Path))
 @click.argument("output", required=False, type=printed_file)
 @options(input_options, fallback_option, device_option)
 @click.option("--graph", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="MODEL, as benchmark_model has it.")
@@ -204,7 +205,7 @@ def measure(
     """
     with loading(path) as progress:
         start = time.perf_counter()
-        model = load_model(path, context, inputs, fallback=fallback, simplify=simplify, progress=progress)
+        model = load_model_or_folder(path, context, inputs, fallback=fallback, simplify=simplify, progress=progress)
         loaded = time.perf_counter()
         feeds = inputs.feeds(model.inputs)
         first = time.perf_counter()
@@ -228,7 +229,7 @@ def measure(
         placement = model.placement
     return {
         "model": path.name,
-        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "sha256": _digest(path),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "adapter": context.description,
         "adapter_type": context.caps.adapter_type,
@@ -236,7 +237,7 @@ def measure(
             "webnn_wgpu": __version__,
             "wgpu": metadata.version("wgpu"),
             "numpy": np.__version__,
-            **({} if is_webnn(path) else {"onnx": metadata.version("onnx")}),
+            **({} if is_webnn(path) or is_tflite(path) or path.is_dir() else {"onnx": metadata.version("onnx")}),
             "python": platform.python_version(),
             "platform": platform.platform(),
         },
@@ -257,6 +258,16 @@ def measure(
         "gpu_note": profiles[0].note,
         "walls_ms": walls,
     }
+
+
+def _digest(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and contents of a folder's files."""
+    if not path.is_dir():
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    found = hashlib.sha256()
+    for file in sorted(each for each in path.rglob("*") if each.is_file()):
+        found.update(f"{file.relative_to(path).as_posix()}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
+    return found.hexdigest()
 
 
 def _write(record: Mapping[str, Any]) -> None:

@@ -21,6 +21,7 @@ from webnn_wgpu.passes import PASSES
 
 from .inputs import check_names
 from .models import (
+    check_folder_options,
     check_onnx_options,
     check_tflite_options,
     device_option,
@@ -28,7 +29,7 @@ from .models import (
     is_tflite,
     is_webnn,
     json_option,
-    model_argument,
+    model_or_folder,
     open_context,
     options,
     shape_options,
@@ -43,7 +44,7 @@ BUFFER = "max-buffer-size"
 
 
 @click.command()
-@options(model_argument, shape_options, device_option, json_option)
+@options(model_or_folder, shape_options, device_option, json_option)
 @click.option("--passes", is_flag=True, help="Tell what each optimisation pass does to the model, and why.")
 @failing_well
 def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) -> None:
@@ -63,7 +64,8 @@ def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) 
         write_section(console, "Model", _facts(found))
         write_section(console, "Inputs", [(i.name, f"{_typed(i)}, here {list(found.shapes[i.name])}") for i in found.inputs])
         write_section(console, "Outputs", [(o.name, _typed(o)) for o in found.outputs])
-        write_section(console, "Operators", [(name, str(count)) for name, count in found.operators.items()])
+        title = "Kernels" if found.parameters is None else "Operators"
+        write_section(console, title, [(name, str(count)) for name, count in found.operators.items()])
         write_section(console, f"On {context.description}", [*_device(found), *_limit_rows(limits, found.problem)])
         for number, reports in enumerate(found.passes if passes else (), 1):
             title = "Passes" if len(found.passes) == 1 else f"Passes over graph {number}"
@@ -72,7 +74,7 @@ def info(model: Path, device: str, as_json: bool, passes: bool, **shaping: Any) 
 
 
 @click.command()
-@options(model_argument, shape_options, device_option, json_option)
+@options(model_or_folder, shape_options, device_option, json_option)
 @click.option(
     "--fallback",
     type=click.Choice(["error", "host"]),
@@ -123,7 +125,12 @@ def _analyzed(
     manifest: Path | None,
 ) -> Analysis:
     """Analyze a model for the values of `shape_options`."""
-    if is_webnn(model):
+    if model.is_dir():
+        from webnn_wgpu.frontends.stored import analyze
+
+        check_folder_options(weights, manifest, simplify)
+        found = analyze(model, context)
+    elif is_webnn(model):
         from webnn_wgpu.frontends import webnn
 
         if simplify is not None:
@@ -172,11 +179,12 @@ def _typed(info: Any) -> str:
 
 def _facts(found: Analysis) -> list[tuple[str, str]]:
     opsets = ", ".join(f"{domain} {version}" for domain, version in found.opsets.items())
+    count = "" if found.parameters is None else f"{found.parameters:,}, "
     return [
         ("name", found.name),
         ("operator sets", opsets),
         ("nodes", str(sum(found.operators.values()))),
-        ("parameters", f"{found.parameters:,}, {amount(found.parameter_bytes)}"),
+        ("parameters", count + amount(found.parameter_bytes)),
     ]
 
 

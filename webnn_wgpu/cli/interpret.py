@@ -12,8 +12,8 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
-    load_model,
-    model_argument,
+    load_model_or_folder,
+    model_or_folder,
     open_context,
     options,
     shape_options,
@@ -33,7 +33,7 @@ def _triple(_context: click.Context, parameter: click.Parameter, text: str | Non
 
 
 @click.command()
-@options(model_argument, input_options, shape_options, fallback_option, device_option)
+@options(model_or_folder, input_options, shape_options, fallback_option, device_option)
 @click.option("--kernel", required=True, metavar="NAME_OR_LABEL", help="The kernel, or the operator that it computes.")
 @click.option("--workgroup", callback=_triple, metavar="X,Y,Z", help="Run this workgroup alone.")
 @click.option("--break", "lines", type=int, multiple=True, metavar="LINE", help="Stop before this line of the kernel's WGSL.")
@@ -62,7 +62,7 @@ def interpret(
     given = values(model, rest)
     stops = bool(lines) or invocation is not None
     with open_context(device) as context, loading(model) as progress:
-        loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
+        loaded = load_model_or_folder(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
             graph = next((graph for _, graph in watch.runs if graph.kernels.matching(kernel)), None)

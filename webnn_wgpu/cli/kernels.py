@@ -14,8 +14,8 @@ from .models import (
     fallback_option,
     input_options,
     language_option,
-    load_model,
-    model_argument,
+    load_model_or_folder,
+    model_or_folder,
     open_context,
     options,
     shape_options,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@options(model_argument, input_options, shape_options, fallback_option, device_option)
+@options(model_or_folder, input_options, shape_options, fallback_option, device_option)
 @click.option("--show", metavar="NAME_OR_LABEL", help="Print a kernel, or all that compute an operator, with their sources.")
 @click.option("--dump", type=click.Path(file_okay=False, path_type=Path), help="Write all sources into this folder.")
 @language_option
@@ -55,7 +55,7 @@ def kernels(
 
     given = values(model, rest)
     with open_context(device) as context, loading(model) as progress:
-        loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
+        loaded = load_model_or_folder(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         # The run settles which graphs there are: the host may count the rounds of a loop.
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))

@@ -21,6 +21,7 @@ from .inputs import GivenInputs, pairs, size_of, sizes_of
 if TYPE_CHECKING:
     from webnn_wgpu import Model, TfliteModel, WebNNModel
     from webnn_wgpu.api.progress import Progress
+    from webnn_wgpu.frontends.stored import StoredModel
 
 logger = logging.getLogger("webnn_wgpu")
 
@@ -60,7 +61,25 @@ class _Written(click.Path):
 written_file = _Written()
 printed_file = _Written(printed=True)
 
-model_argument = click.argument("model", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+class _ModelFile(click.Path):
+    """A model file. A folder for browsers is refused with the commands that take one."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path: Path = super().convert(value, param, ctx)
+        if path.is_dir():
+            self.fail(f"{path} is a folder: its graph has kernels and no operators. {OF_FOLDERS} take folders", param, ctx)
+        return path
+
+
+OF_FOLDERS = "run, info, check, bench, profile, kernels and interpret"
+"""The commands that take folders for browsers."""
+
+model_argument = click.argument("model", type=_ModelFile())
+model_or_folder = click.argument("model", type=click.Path(exists=True, path_type=Path))
 device_option = click.option(
     "--device",
     type=click.Choice(list(DEVICES)),
@@ -180,7 +199,7 @@ def values(model: Path, options: dict[str, Any]) -> GivenInputs:
     """Return the values of `input_options` and `shape_options`, and take them out of `options`."""
     from webnn_wgpu.frontends.dims import sidecar
 
-    if not is_webnn(model):
+    if not is_webnn(model) and not model.is_dir():
         # A missing package is reported before anything else is done.
         import_module(f"webnn_wgpu.frontends.{'tflite' if is_tflite(model) else 'onnx'}")
 
@@ -248,6 +267,24 @@ def load_model(
     return load_onnx(model, context, fallback=fallback, override_dims=given.sizes, simplify=simplify, progress=progress)
 
 
+def load_model_or_folder(
+    model: Path,
+    context: MLContext,
+    given: GivenInputs,
+    *,
+    fallback: Any = "warn",
+    simplify: Any = None,
+    progress: Progress | None = None,
+) -> Model | TfliteModel | WebNNModel | StoredModel:
+    """Load a model as `load_model` does, or a folder for browsers."""
+    if not model.is_dir():
+        return load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
+    check_folder_options(given.weights, given.manifest, simplify)
+    from webnn_wgpu.frontends.stored import load_stored
+
+    return load_stored(model, context, progress)
+
+
 def check_onnx_options(weights: Path | None, manifest: Path | None, kind: str = "ONNX") -> None:
     """Refuse options that models with their weights do not have."""
     if weights is not None or manifest is not None:
@@ -259,6 +296,13 @@ def check_tflite_options(weights: Path | None, manifest: Path | None, simplify: 
     check_onnx_options(weights, manifest, "TFLite")
     if simplify is not None:
         raise click.BadParameter("only ONNX models can be simplified", param_hint="--simplify")
+
+
+def check_folder_options(weights: Path | None, manifest: Path | None, simplify: Any) -> None:
+    """Refuse options that folders for browsers do not have."""
+    if weights is not None or manifest is not None or simplify is not None:
+        hint = "--weights, --manifest, --simplify"
+        raise click.BadParameter("a folder has a compiled graph with its weights", param_hint=hint)
 
 
 def failing_well(command: Command) -> Command:

@@ -15,8 +15,8 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
-    load_model,
-    model_argument,
+    load_model_or_folder,
+    model_or_folder,
     open_context,
     options,
     shape_options,
@@ -27,7 +27,7 @@ from .progress import loading
 
 
 @click.command()
-@options(model_argument, input_options, shape_options, fallback_option, device_option)
+@options(model_or_folder, input_options, shape_options, fallback_option, device_option)
 @click.option("-r", "--runs", default=5, show_default=True, type=click.IntRange(1), help="Runs; times are medians.")
 @click.option("--top", default=20, show_default=True, type=click.IntRange(0), help="Slowest kernels to print.")
 @click.option("--html", type=written_file, help="Write a report with tables and plots.")
@@ -60,7 +60,7 @@ def profile(
     earlier = None if compare is None else GraphProfile.from_json(compare.read_text(encoding="utf-8", errors="replace"))
     given = values(model, rest)
     with open_context(device) as context, loading(model) as progress:
-        loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
+        loaded = load_model_or_folder(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded, watched() as watch:
             loaded.run(given.feeds(loaded.inputs))
             if not watch.inputs:

@@ -18,8 +18,8 @@ from .models import (
     failing_well,
     fallback_option,
     input_options,
-    load_model,
-    model_argument,
+    load_model_or_folder,
+    model_or_folder,
     open_context,
     options,
     shape_options,
@@ -33,7 +33,7 @@ SHOWN = 6
 
 
 @click.command()
-@options(model_argument, input_options, shape_options, fallback_option, device_option)
+@options(model_or_folder, input_options, shape_options, fallback_option, device_option)
 @click.option("-o", "--output-dir", type=click.Path(file_okay=False, path_type=Path), help="Write each output as NAME.npy.")
 @click.option(
     "--labels", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Names of classes, one a line or JSON."
@@ -56,7 +56,7 @@ def run(
     given = values(model, rest)
     names = None if labels is None else read_labels(labels)
     with open_context(device) as context, loading(model) as progress:
-        loaded = load_model(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
+        loaded = load_model_or_folder(model, context, given, fallback=fallback, simplify=simplify, progress=progress)
         with loaded:
             feeds = given.feeds(loaded.inputs)
             results = loaded.run(feeds)

@@ -134,8 +134,9 @@ class Analysis:
         inputs, outputs: its interface.
         shapes: the shapes that everything here holds for, by name of the input.
         opsets: versions of the operator sets, by domain; of a WebNN graph the version of the format.
-        operators: how many nodes of each operator there are, nodes within graphs of nodes included.
-        parameters, parameter_bytes: elements and bytes of the initialisers.
+        operators: how many nodes of each operator there are, nodes within graphs of nodes included. A folder for browsers has
+            kernels instead: how many dispatches of each.
+        parameters, parameter_bytes: elements and bytes of the initialisers. None and packed bytes of a folder for browsers.
         placement: where each node would run. "unsupported" are nodes that cannot run; "later" those about which nothing can be
             said before the model runs, since shapes depend on results of the host.
         graphs: number of WebNN graphs.
@@ -151,7 +152,7 @@ class Analysis:
     shapes: Mapping[str, tuple[int, ...]]
     opsets: Mapping[str, int]
     operators: Mapping[str, int]
-    parameters: int
+    parameters: int | None
     parameter_bytes: int
     placement: Placement
     graphs: int

@@ -1,9 +1,10 @@
-"""`StoredModel`: a folder for browsers, opened on a WebNN context."""
+"""`StoredModel`: a folder for browsers, opened on a WebNN context, and `analyze`, which allocates nothing."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 
 from webnn_wgpu import MLContext, MLGraph, MLPromise, MLTypeError, ml
 from webnn_wgpu.api.progress import Progress
-from webnn_wgpu.api.stored_graphs import load_stored_graph
+from webnn_wgpu.api.stored_graphs import load_stored_graph, plan_stored_graph
+from webnn_wgpu.formats.web.model import FORMAT, VERSION, WebModel, WebTensor
 
-from .description import Placed, Placement, ValueInfo
+from .description import Analysis, Memory, Placed, Placement, ValueInfo
 from .timing import Profile, Span, compute, span, watched
 
 Array = NDArray[Any]
@@ -30,6 +32,45 @@ def load_stored(
             model = StoredModel(folder, context or ml.create_context(), progress)
     model.loading = tuple(watch.spans)
     return model
+
+
+def analyze(folder: str | os.PathLike[str], context: MLContext) -> Analysis:
+    """Return the content of a folder and the memory of its graph. Nothing is allocated or run.
+
+    Args:
+        folder: the folder.
+        context: the context of the graph.
+
+    Raises:
+        FileNotFoundError: the folder has no `model.json`.
+        MLTypeError: a folder that is wrong.
+    """
+    stored, plan, problem = plan_stored_graph(folder, context)
+    inputs, outputs = (tuple(_info(n, t) for n, t in end.items()) for end in (stored.inputs, stored.outputs))
+    return Analysis(
+        name=stored.name,
+        inputs=inputs,
+        outputs=outputs,
+        shapes={name: tensor.shape for name, tensor in stored.inputs.items()},
+        opsets={FORMAT: VERSION},
+        operators=dict(Counter(stored.kernels[d.kernel].name for d in stored.dispatches).most_common()),
+        parameters=None,
+        parameter_bytes=sum(constant.place.size_bytes for constant in stored.constants),
+        placement=Placement(_placed(stored)),
+        graphs=1,
+        dispatches=len(stored.dispatches),
+        memory=None if plan is None else Memory.of(plan),
+        problem=problem,
+        passes=(),
+    )
+
+
+def _info(name: str, tensor: WebTensor) -> ValueInfo:
+    return ValueInfo(name, tensor.shape, np.dtype(tensor.data_type))
+
+
+def _placed(stored: WebModel) -> list[Placed]:
+    return [Placed(label, stored.kernels[d.kernel].name, "device") for d in stored.dispatches for label in d.operators]
 
 
 class StoredModel:
@@ -56,9 +97,7 @@ class StoredModel:
         ends = (self.graph.inputs, self.graph.outputs)
         self.inputs, self.outputs = (tuple(ValueInfo(n, t.shape, np.dtype(t.numpy)) for n, t in end.items()) for end in ends)
         self.loading: tuple[Span, ...] = ()
-        self._placed = [
-            Placed(label, stored.kernels[d.kernel].name, "device") for d in stored.dispatches for label in d.operators
-        ]
+        self._placed = _placed(stored)
 
     @property
     def graphs(self) -> tuple[MLGraph, ...]:
