@@ -230,6 +230,32 @@ def test_what_a_browser_lacks_is_named_before_anything_is_built(tmp_path: Path, 
     ]
 
 
+@pytest.mark.parametrize(
+    ("ml", "message"),
+    [
+        ("undefined", "this browser has no WebNN"),
+        (
+            "{createContext: async () => { throw new Error('not supported on this platform'); }}",
+            "this browser's WebNN opens no context: not supported on this platform",
+        ),
+        ("{createContext: async () => ({opSupportLimits: () => ({})})}", "this browser's WebNN lacks the operator relu"),
+    ],
+)
+def test_load_names_what_a_browser_lacks(ml: str, message: str, tmp_path: Path, reference: wn.MLContext) -> None:
+    builder = wn.MLGraphBuilder(reference)
+    x = builder.input("x", {"dataType": "float32", "shape": [2]})
+    builder.build({"y": builder.relu(x)}).save(tmp_path / "g.mjs")
+    program = f"""
+      globalThis.MLGraphBuilder = class {{}};
+      Object.defineProperty(globalThis, "navigator", {{value: {{ml: {ml}}}, configurable: true}});
+      const {{load}} = await import({json.dumps((tmp_path / "g.mjs").as_uri())});
+      await load().catch((error) => console.log(error.message));
+    """
+    assert NODE is not None
+    command = [NODE, "--input-type=module", "-e", program]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == message
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_names_survive(name: str, tmp_path: Path, reference: wn.MLContext) -> None:
     builder = wn.MLGraphBuilder(reference)

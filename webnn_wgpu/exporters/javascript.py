@@ -36,7 +36,7 @@ RESERVED: frozenset[str] = frozenset(
     implements import in inputs instanceof int interface let load long native new null of outputs package private
     protected public return run set ARRAYS decoded short static super switch synchronized this throw throws transient
     true try typeof undefined uses var void volatile weights while with yield NaN missing lacks Infinity WeightsFile atob
-    globalThis
+    globalThis openContext
     """.split()
 )
 """Words that no variable may be called."""
@@ -194,7 +194,7 @@ class _Module:
         ends = ", ".join(f"{_member(o.name)}: {self.variables[o.operand.name]}" for o in document.outputs)
         lines += [f"  return await builder.build({{{ends}}});", "}"]
         parts.append("\n".join(lines))
-        parts += [_RUN, _LOAD_WEIGHTS if self.has_weights else _LOAD]
+        parts += [_RUN, _OPEN, _LOAD_WEIGHTS if self.has_weights else _LOAD]
         return "\n\n".join(parts) + "\n"
 
     def input(self, declaration: TensorDeclaration) -> str:
@@ -375,15 +375,22 @@ _RUN = """export async function run(context, graph, feeds) {
   }
 }"""
 
+_OPEN = """async function openContext(options) {
+  if (!globalThis.navigator?.ml) throw new Error("this browser has no WebNN");
+  try {
+    return await navigator.ml.createContext(options);
+  } catch (error) {
+    throw new Error(`this browser's WebNN opens no context: ${error.message}`, {cause: error});
+  }
+}"""
+
 _LOAD = """export async function load(weightsPath, manifestPath, options) {
-  if (!navigator.ml) throw new Error("this browser has no WebNN");
-  const context = await navigator.ml.createContext(options);
+  const context = await openContext(options);
   return {context, graph: await buildGraph(context)};
 }"""
 
 _LOAD_WEIGHTS = """export async function load(weightsPath, manifestPath, options) {
-  if (!navigator.ml) throw new Error("this browser has no WebNN");
-  const context = await navigator.ml.createContext(options);
+  const context = await openContext(options);
   const weights = await WeightsFile.load(weightsPath, manifestPath);
   return {context, graph: await buildGraph(context, weights)};
 }"""
