@@ -164,10 +164,27 @@ def test_aliases_share_a_buffer(browser: Chromium, server: Server, reference: wn
     found = browser.evaluate("""(async () => {
       const { load } = await import("/alias/webnn-wgpu-player.js");
       const model = await load("/alias/");
+      const shared = model._ends.inputs.get("cache") === model._ends.outputs.get("updated");
       const result = await model.run({ cache: new Float32Array(8), rows: [1, 2], place: new Int32Array([2]) });
-      return [[...result.updated], [...result.sum], model._ends.inputs.get("cache") === model._ends.outputs.get("updated")];
+      const next = await model.run({ rows: [3, 4], place: new Int32Array([0]) }, ["sum", "sum", "sum"]);
+      const last = await model.run({ rows: [5, 6], place: new Int32Array([1]) }, ["updated"]);
+      const said = [{ cache: [] }, {}].map((more) => {
+        try { model.run({ rows: [1, 2], ...more }); } catch (error) { return error.message; }
+      });
+      try { model.run({ rows: [1, 2], place: [0] }, ["none"]); } catch (error) { said.push(error.message); }
+      return { shared, first: [[...result.updated], [...result.sum]], next, last: [...last.updated], said };
     })()""")
-    assert found == [[0, 0, 0, 0, 1, 2, 0, 0], [3], True]
+    assert found == {
+        "shared": True,
+        "first": [[0, 0, 0, 0, 1, 2, 0, 0], [3]],
+        "next": {"sum": {"0": 10}},
+        "last": [3, 4, 5, 6, 1, 2, 0, 0],
+        "said": [
+            "The input cache must be a Float32Array of 8 elements",
+            "The input place must be a Int32Array of 1 elements",
+            "There is no output none",
+        ],
+    }
 
 
 def test_all_types_pass_through(browser: Chromium, server: Server, reference: wn.MLContext) -> None:

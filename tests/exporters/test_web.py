@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import webnn_wgpu as wn
+from examples.models import gpt
 from webnn_wgpu import debug
 from webnn_wgpu.core.caps import DEFAULT_LIMITS as WGPU_LIMITS
 from webnn_wgpu.core.caps import Caps
@@ -118,6 +119,14 @@ def test_a_graph_of_a_folder_has_no_operators(context: wn.MLContext, folder: Pat
         for call in calls:
             with pytest.raises(wn.NotSupportedError, match="the operators of the graph must be known"):
                 call()
+
+
+def test_a_decoder_whose_masks_the_host_computes_is_refused(context: wn.MLContext, tmp_path: Path) -> None:
+    with wn.load_onnx(gpt(), context, kv_cache=4) as model, model.state() as state:
+        model.run({"input_ids": [[5]], "attention_mask": [[1]]}, state=state)
+        with pytest.raises(wn.NotSupportedError, match=r"a decoder with kv_cache; got caches past\.0\.key, past\.0\.value"):
+            web.write(model, tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_folder_has_no_options(context: wn.MLContext, folder: Path) -> None:

@@ -46,6 +46,11 @@ class GraphModel(Protocol):
         ...
 
     @property
+    def inputs(self) -> Any:
+        """The inputs."""
+        ...
+
+    @property
     def outputs(self) -> Any:
         """The outputs."""
         ...
@@ -170,6 +175,14 @@ def _one_graph(model: MLGraph | GraphModel) -> MLGraph:
             operator="export",
             got=f"{len(graphs)} graphs",
             hint="Give symbolic dimensions a size: override_dims",
+        )
+    caches = [name for name in graphs[0].source.aliases.values() if name not in {info.name for info in model.inputs}]
+    if caches:
+        raise NotSupportedError(
+            "a page has no host that computes the masks and positions of a decoder with kv_cache",
+            operator="export",
+            got=f"caches {', '.join(caches[:4])}",
+            hint="Export a graph of MLGraphBuilder whose outputs update its caches: build(outputs, aliases=...)",
         )
     missing = [info.name for info in model.outputs if info.name not in graphs[0].outputs]
     if missing:

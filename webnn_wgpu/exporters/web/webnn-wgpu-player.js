@@ -1,5 +1,4 @@
 // Runs a graph that webnn_wgpu compiled into a folder. The module has no dependencies and is the same for all folders.
-//
 //   import { load } from "./webnn-wgpu-player.js";
 //   const model = await load("./", { device });                   // device: the page's own GPUDevice, else one is requested
 //   const { y } = await model.run({ x: new Float32Array(n) });    // typed arrays by name
@@ -254,28 +253,29 @@ class Model {
 
   /**
    * Run the graph. Runs wait for each other.
-   * @param {Record<string, ArrayBufferView | number[]>} feeds an array for each input, by name.
-   * @returns {Promise<Record<string, ArrayBufferView>>} the outputs by name.
+   * @param {Record<string, ArrayBufferView | number[]>} feeds an array for each input. Inputs that outputs update may be absent.
+   * @param {string[]} names the outputs to read back.
+   * @returns {Promise<Record<string, ArrayBufferView>>} these outputs by name.
    */
-  run(feeds) {
-    const arrays = this._checked(feeds);
-    const result = this._tail.then(() => Promise.race([this._run(arrays), this._lost]));
+  run(feeds, names = Object.keys(this.outputs)) {
+    const arrays = this._checked(feeds), missing = names.find((name) => !Object.hasOwn(this.outputs, name));
+    if (missing !== undefined) throw new TypeError(`There is no output ${missing}`);
+    const result = this._tail.then(() => Promise.race([this._run(arrays, names), this._lost]));
     this._tail = result.catch(() => {});
     return result;
   }
 
-  async _run(arrays) {
+  async _run(arrays, names) {
     if (this._destroyed) throw new Error("The model was destroyed");
-    const { device } = this;
+    const { device } = this, last = this._parts.length - 1, wanted = [...new Set(names)].map((name) => [name, this.outputs[name]]);
     for (const [name, array] of arrays) write(device.queue, this._ends.inputs.get(name), array);
-    const last = this._parts.length - 1;
     for (const [i, [first, end]] of this._parts.entries()) {
       const encoder = device.createCommandEncoder();
       const pass = encoder.beginComputePass();
       this._record(pass, this._own, first, end);
       pass.end();
       let at = 0;
-      for (const [name, { bytes }] of i < last ? [] : Object.entries(this.outputs)) {
+      for (const [name, { bytes }] of i < last ? [] : wanted) {
         encoder.copyBufferToBuffer(this._ends.outputs.get(name), 0, this._staging, at, bytes);
         at += bytes;
       }
@@ -285,7 +285,7 @@ class Model {
     await this._staging.mapAsync(GPUMapMode.READ);
     const mapped = this._staging.getMappedRange();
     let at = 0;
-    const results = Object.entries(this.outputs).map(([name, tensor]) => {
+    const results = wanted.map(([name, tensor]) => {
       const data = mapped.slice(at, at + tensor.elements * ARRAYS[tensor.dataType].BYTES_PER_ELEMENT);
       at += tensor.bytes;
       return [name, view(tensor, data)];
@@ -298,7 +298,8 @@ class Model {
     for (const name of Object.keys(feeds)) {
       if (!Object.hasOwn(this.inputs, name)) throw new TypeError(`There is no input ${name}`);
     }
-    return Object.entries(this.inputs).map(([name, tensor]) => {
+    const kept = ([name]) => Object.hasOwn(feeds, name) || Object.values(this.outputs).every(({ alias }) => alias !== name);
+    return Object.entries(this.inputs).filter(kept).map(([name, tensor]) => {
       const given = feeds[name], Kind = ARRAYS[tensor.dataType];
       const array = Array.isArray(given) ? Kind.from(given) : given;
       const fits = array instanceof Kind || (tensor.dataType === "float16" && array instanceof Uint16Array);
