@@ -69,7 +69,7 @@ class _ModelFile(click.Path):
         super().__init__(exists=True, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path: Path = super().convert(value, param, ctx)
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if path.is_dir():
             self.fail(f"{path} is a folder: its graph has kernels and no operators. {OF_FOLDERS} take folders", param, ctx)
         return path
