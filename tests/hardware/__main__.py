@@ -5,27 +5,33 @@ python -m tests.hardware --golden --family navi31         all kernels of the gol
 python -m tests.hardware MODEL.onnx --isa FOLDER          the instructions of each kernel, a file for each
 python -m tests.hardware MODEL.onnx --occupancy           the dispatches with too few subgroups for a GPU of 40 compute units
 python -m tests.hardware MODEL.onnx --beside onnxruntime  the same beside the kernels of onnxruntime's WebGPU provider
+python -m tests.hardware --bench --family all --summary   a table of the benchmark's models: kernels, spills, scratch memory
 python -m tests.hardware --update                         rewrite the budgets that the tests compare with
 """
 
 from __future__ import annotations
 
 import argparse
+import datetime
 import json
 import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.golden import bench
 from tests.hardware.beside import VARIABLE, side_by_side, their_rows
 from tests.hardware.collecting import caps_of, dispatches, golden_models
 from tests.hardware.compiler import Compiler
 from tests.hardware.families import FAMILIES, Family
 from tests.hardware.occupancy import SUBGROUPS, filling_share, narrow_dispatches
 from tests.hardware.report import BUDGETS, Row, compile_all, exceeded, shares_of_work, worst
+from tests.hardware.summary import summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+ALL = "all"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,9 +41,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("models", nargs="*", metavar="MODEL", help="ONNX files, or names of golden models")
     parser.add_argument("--golden", action="store_true", help="all golden models")
-    parser.add_argument("--family", action="append", choices=sorted(FAMILIES), help="default: navi21; may be repeated")
+    parser.add_argument("--bench", action="store_true", help=f"all ONNX models of the folder that {bench.VARIABLE} names")
+    parser.add_argument(
+        "--family", action="append", choices=[*sorted(FAMILIES), ALL], help="default: navi21; may be repeated; all: each family"
+    )
     parser.add_argument("--top", type=int, default=20, help="how many dispatches to list, those with most work first")
     parser.add_argument("--occupancy", action="store_true", help="list the dispatches that do not fill a GPU instead")
+    parser.add_argument("--summary", action="store_true", help="print a table of the models and families instead")
     parser.add_argument("--isa", type=Path, metavar="FOLDER", help="write the instructions of each kernel there")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all rows there")
     parser.add_argument(
@@ -49,16 +59,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.update:
         return _update()
+    if options.bench and not bench.names():
+        parser.error(bench.note())
     models = [*options.models, *(golden_models() if options.golden else [])]
+    models += [str(bench.path(name)) for name in bench.names()] if options.bench else []
     if not models:
-        parser.error("name a model, or give --golden")
+        parser.error("name a model, or give --golden or --bench")
     if options.beside and not all(model.endswith(".onnx") for model in models):
         parser.error("--beside takes ONNX files")
-    rows = {name: _rows(FAMILIES[name], models) for name in options.family or ["navi21"]}
+    chosen = options.family or ["navi21"]
+    compiled = {name: _compiled(FAMILIES[name], models) for name in (FAMILIES if ALL in chosen else chosen)}
+    rows = {name: own for name, (_, own) in compiled.items()}
+    if options.summary:
+        print(summary(rows, {name: driver for name, (driver, _) in compiled.items()}, datetime.date.today().isoformat()))
     for name, own in rows.items():
         if options.beside:
             _print_beside(FAMILIES[name], own, models, options.top)
-        else:
+        elif not options.summary:
             _print(FAMILIES[name], own, options.top, occupancy=options.occupancy)
         if options.isa:
             _write_instructions(options.isa / name, own)
@@ -71,10 +88,11 @@ def _is_faulty(row: Row) -> bool:
     return row.compiled is None or row.compiled.spills > 0 or row.compiled.scratch_bytes > 0
 
 
-def _rows(family: Family, models: Sequence[str]) -> list[Row]:
+def _compiled(family: Family, models: Sequence[str]) -> tuple[str, list[Row]]:
+    """Return the driver of a family, and what its compiler makes of models."""
     with Compiler(family) as compiler:
         caps = caps_of(compiler.adapter, family.subgroup)
-        return compile_all(compiler, dispatches(models, caps), _progress(family.name))
+        return compiler.adapter["driver"], compile_all(compiler, dispatches(models, caps), _progress(family.name))
 
 
 def _progress(name: str) -> Callable[[int], None]:
@@ -125,7 +143,7 @@ def _write_instructions(folder: Path, rows: Sequence[Row]) -> None:
 def _update() -> int:
     budgets = {}
     for family in FAMILIES.values():
-        rows = _rows(family, golden_models())
+        _, rows = _compiled(family, golden_models())
         budgets[family.name] = worst(rows)
         print("\n".join(exceeded(family, rows, budgets)))
     BUDGETS.write_text(json.dumps(budgets, indent=1) + "\n")
