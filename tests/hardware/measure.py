@@ -4,14 +4,16 @@ python -m tests.hardware.measure                                  on the default
 python -m tests.hardware.measure --python VENV/bin/python         with the runtimes that another Python has, too
 BENCH_MODELS=FOLDER python -m tests.hardware.measure              with the ONNX models of a folder, instead of the examples
 
-Peers are onnxruntime on the CPU and through WebGPU, and PyTorch where `onnx2torch` is installed beside it. When the time is
-over, what is left is noted as not measured. The record and the page go to the folder `benchmarks`.
+Peers are onnxruntime on the CPU and through WebGPU, and PyTorch where `onnx2torch` is installed beside it. On a slow device,
+models have fewer runs, then fewer peers, and then some are noted as not measured. When the time is over, the run ends, even if
+the driver hangs. The record and the page go to the folder `benchmarks`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import re
 import subprocess
@@ -31,6 +33,7 @@ from examples.models import MODELS
 from tests.conformance import sources
 from tests.golden import bench
 from tests.golden.models import SIZES
+from tests.hardware.time_limit import TimeLimit
 from webnn_wgpu.cli.inputs import made_up
 from webnn_wgpu.cli.suite import write_suite
 from webnn_wgpu.frontends.onnx import settle
@@ -38,19 +41,21 @@ from webnn_wgpu.frontends.timing import watched
 from webnn_wgpu.inspection import joined
 from webnn_wgpu.testing import build_case
 from webnn_wgpu.testing.suite import (
+    NO_TIME,
     Conformance,
     Job,
     ModelFigures,
     PeerFigures,
     SuiteRecord,
     built_in,
+    left_out,
     relative_difference,
     report,
     run_suite,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from webnn_wgpu.frontends.onnx import Model
     from webnn_wgpu.inspection import GraphProfile
@@ -62,15 +67,31 @@ PEERS = Path(__file__).with_name("peers.py")
 ORACLE = "onnxruntime CPU"
 """The runtime with whose results others are compared."""
 
-CONFORMANCE_SHARE, MODELS_SHARE = 0.25, 0.8
-"""The shares of the time at which the conformance cases end, and the models. Tuning has the rest."""
+CONFORMANCE_SHARE, MODELS_SHARE, TUNING_SHARE = 0.25, 0.8, 0.93
+"""The shares of the time at which the conformance cases end, the models, and the tuning.
+
+The rest is for work that has begun by then: a model that is compiled, a run. After `LAST_SHARE` nothing is waited for.
+"""
+
+LAST_SHARE = 0.98
 
 VARIANTS = ("_fp16", "_qdq8", "_dyn8")
 """Ends of the names of models that are variants of others: they come last."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line; return 1 where a conformance case or a model fails."""
+def end_process(status: int) -> None:
+    """End this process at once, from any thread."""
+    sys.stdout.flush()
+    os._exit(status)
+
+
+def main(arguments: Sequence[str] | None = None, end: Callable[[int], object] = end_process) -> int:
+    """Run the command line; return 1 where a conformance case or a model fails.
+
+    Args:
+        arguments: those of the command line.
+        end: ends the process with this status when the time is over.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m tests.hardware.measure", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -82,22 +103,47 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     warnings.simplefilter("ignore", RuntimeWarning)
     begin = time.monotonic()
+    jobs: list[Job] = []
+    kept: list[SuiteRecord] = []
 
     def until(share: float) -> float:
         return begin + 60 * options.minutes * share
 
-    with wn.ml.create_context() as context, tempfile.TemporaryDirectory() as folder:
-        record = SuiteRecord.begin(context)
-        print(record.adapter)
-        record = replace(record, conformance=conformance(context, sources.all_cases(), until(CONFORMANCE_SHARE)))
-        peers = runtimes([sys.executable, *options.python])
-        print(f"beside it: {', '.join(peers) or 'nothing'}")
-        work = Workplace(context, Path(folder), peers, options.seconds, until(MODELS_SHARE))
-        jobs = [*work.jobs(), *built_in(context)]
-        jobs = [work.in_time(job) for job in jobs if not options.only or job.name in options.only]
-        record = run_suite(record, jobs, seconds=options.seconds, tune_until=until(1), tell=print)
+    def over() -> None:
+        status = 1
+        try:
+            print("the time is over")
+            if kept:
+                status = _finished(left_out(kept[-1], jobs), options.output)
+        finally:
+            end(status)
+
+    with TimeLimit(until(LAST_SHARE), over), tempfile.TemporaryDirectory() as folder:
+        with wn.ml.create_context() as context:
+            kept.append(SuiteRecord.begin(context))
+            print(kept[-1].adapter)
+            cases = conformance(context, sources.all_cases(), until(CONFORMANCE_SHARE))
+            kept.append(replace(kept[-1], conformance=cases))
+            peers = runtimes([sys.executable, *options.python])
+            print(f"beside it: {', '.join(peers) or 'nothing'}")
+            work = Workplace(context, Path(folder), peers, options.seconds, until(MODELS_SHARE))
+            jobs += [*work.jobs(options.only), *built_in(context, options.only)]
+            record = run_suite(
+                kept[-1],
+                jobs,
+                seconds=options.seconds,
+                until=until(MODELS_SHARE),
+                tune_until=until(TUNING_SHARE),
+                tell=print,
+                keep=kept.append,
+            )
+    return _finished(record, options.output)
+
+
+def _finished(record: SuiteRecord, folder: Path) -> int:
+    """Print and write the record, and return the exit status."""
     write_suite(record)
-    for path in written(record, options.output):
+    for path in written(record, folder):
         print(f"written: {path}")
     return int(bool(record.conformance and record.conformance.failed) or any(m.error for m in record.models))
 
@@ -140,14 +186,22 @@ def conformance(context: wn.MLContext, cases: Sequence[Case], until: float) -> C
 
 @dataclass
 class LoadedOnnx:
-    """An ONNX model that is compiled, and its inputs."""
+    """An ONNX model that is compiled.
+
+    Attributes:
+        model: the model.
+        feeds: its inputs.
+        latest: the results of the latest run.
+    """
 
     model: Model
     feeds: Mapping[str, Array]
+    latest: dict[str, Array]
 
     def run(self) -> Mapping[str, Array]:
-        """Run it once."""
-        return {name: np.asarray(array) for name, array in self.model.run(dict(self.feeds)).items()}
+        """Run it once, and keep the results in `latest`."""
+        self.latest.update({name: np.asarray(array) for name, array in self.model.run(dict(self.feeds)).items()})
+        return self.latest
 
     def graphs(self) -> Sequence[wn.MLGraph]:
         """Return its graphs."""
@@ -177,7 +231,7 @@ class Workplace:
         folder: for files of models, inputs and outputs.
         peers: the Python of each runtime.
         seconds: the time for the runs of a model.
-        until: the time by `time.monotonic` after which no other model begins.
+        until: the time by `time.monotonic` after which no other runtime is waited for.
     """
 
     context: wn.MLContext
@@ -186,22 +240,13 @@ class Workplace:
     seconds: float
     until: float
 
-    def jobs(self) -> list[Job]:
-        """Return the models: those of the benchmark where they are there, else the examples'."""
+    def jobs(self, only: Sequence[str]) -> list[Job]:
+        """Return the models, or those that are named: models of the benchmark where they are there, else the examples'."""
         names = sorted(bench.names(), key=lambda name: (name.endswith(VARIANTS), name))
+        chosen = [name for name in names or MODELS if not only or name in only]
         if names:
-            return [self._job(name, bench.path(name), bench.path(name).with_suffix(".npz"), {}) for name in names]
-        return [self._example(name) for name in MODELS]
-
-    def in_time(self, job: Job) -> Job:
-        """Return a job that refuses to begin when the time is over."""
-
-        def load(tuning: wn.Tuning | None) -> Any:
-            if tuning is None and time.monotonic() > self.until:
-                raise wn.OperationError("not measured: the time is over")
-            return job.load(tuning)
-
-        return replace(job, load=load)
+            return [self._job(name, bench.path(name), bench.path(name).with_suffix(".npz"), {}) for name in chosen]
+        return [self._example(name) for name in chosen]
 
     def _example(self, name: str) -> Job:
         model, sizes = self.folder / f"{name}.onnx", SIZES[name][-1]
@@ -213,30 +258,38 @@ class Workplace:
         return self._job(name, model, model.with_suffix(".npz"), sizes)
 
     def _job(self, name: str, model: Path, inputs: Path, sizes: Mapping[str, int]) -> Job:
+        latest: dict[str, Array] = {}
+
         def load(tuning: wn.Tuning | None) -> LoadedOnnx:
             loaded = wn.load_onnx(
                 str(model), self.context, fallback="host", override_dims=dict(sizes), tuning=False if tuning is None else tuning
             )
-            return LoadedOnnx(loaded, dict(np.load(inputs)))
+            return LoadedOnnx(loaded, dict(np.load(inputs)), latest)
 
-        return Job(name, model.name, load, partial(self._beside, model, inputs, load))
+        return Job(name, model.name, load, partial(self._beside, model, inputs, latest))
 
-    def _beside(self, model: Path, inputs: Path, load: Any, figures: ModelFigures) -> ModelFigures:
+    def _beside(
+        self, model: Path, inputs: Path, latest: Mapping[str, Array], figures: ModelFigures, turn: float
+    ) -> ModelFigures:
+        """Add the figures of other runtimes. Those after the first one begin only before the turn's end."""
         if figures.error:
             return figures
         found: dict[str, PeerFigures] = {}
         expected: Mapping[str, Array] | None = None
+        difference = None
         for name in sorted(self.peers, key=lambda peer: peer != ORACLE):
-            found[name], results = run_peer(self.peers[name], name, model, inputs, self.folder, self.seconds)
-            if name == ORACLE:
+            now = time.monotonic()
+            if now >= (self.until if name == ORACLE else turn):
+                found[name] = PeerFigures(note=NO_TIME)
+                continue
+            timeout = min(60 + 20 * self.seconds, self.until - now)
+            command = (self.peers[name], name, model, inputs, self.folder, self.seconds, timeout)
+            found[name], results = run_peer(*command)
+            if name == ORACLE and results is not None:
                 expected = results
+                difference = relative_difference(latest, expected)
             elif results is not None and expected is not None:
                 found[name] = replace(found[name], difference=relative_difference(results, expected))
-        difference = None
-        if expected is not None:
-            loaded = load(None)
-            difference = relative_difference(loaded.run(), expected)
-            loaded.close()
         return replace(figures, peers=found, difference=difference)
 
 
@@ -253,13 +306,13 @@ def runtimes(pythons: Sequence[str]) -> dict[str, str]:
 
 
 def run_peer(
-    python: str, runtime: str, model: Path, inputs: Path, folder: Path, seconds: float
+    python: str, runtime: str, model: Path, inputs: Path, folder: Path, seconds: float, timeout: float
 ) -> tuple[PeerFigures, Mapping[str, Array] | None]:
     """Run a model in another runtime; return its figures and its results, None where it fails."""
     outputs = folder / "outputs.npz"
     command = [python, str(PEERS), runtime, str(model), str(inputs), str(outputs), str(seconds)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60 + 20 * seconds)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=timeout)
     except subprocess.TimeoutExpired:
         return PeerFigures(note="took too long"), None
     if done.returncode:

@@ -46,7 +46,9 @@ def summary(rows: Mapping[str, Sequence[Row]], drivers: Mapping[str, str], day: 
         lines.append(f"| {model} | {' | '.join(cells)} |")
     totals = [_count(own) for own in rows.values()] + [""] * (FILLED in rows)
     lines.append(f"| all, each text once | {' | '.join(totals)} |")
-    by_driver = {driver: [name for name in rows if drivers[name] == driver] for driver in dict.fromkeys(map(drivers.__getitem__, rows))}
+    by_driver = {
+        driver: [name for name in rows if drivers[name] == driver] for driver in dict.fromkeys(map(drivers.__getitem__, rows))
+    }
     compilers = ", ".join(f"{driver} ({', '.join(names)})" for driver, names in by_driver.items())
     wrong = faults(row for own in rows.values() for row in own) or ["no kernel refused, no register spilled, no scratch memory"]
     return "\n".join([f"{day}, {compilers}: {', '.join(wrong)}. A GPU is filled by {SUBGROUPS} subgroups of 32.", "", *lines])

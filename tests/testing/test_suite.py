@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import re
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,20 @@ import pytest
 import webnn_wgpu as wn
 from tests.golden.planning import planning_context
 from tests.golden.records import record as caps_record
-from webnn_wgpu.testing.suite import MODELS, Conformance, Job, PeerFigures, SuiteRecord, built_in, report, run_suite
+from webnn_wgpu.inspection import GraphProfile
+from webnn_wgpu.testing.suite import (
+    MODELS,
+    NO_TIME,
+    Conformance,
+    Job,
+    ModelFigures,
+    PeerFigures,
+    SuiteRecord,
+    built_in,
+    left_out,
+    report,
+    run_suite,
+)
 from webnn_wgpu.testing.suite.measuring import LoadedGraph, measure, relative_difference
 from webnn_wgpu.testing.suite.models import BuiltInModel
 
@@ -76,6 +90,73 @@ def test_tuning_ends_when_its_time_is_over(context: wn.MLContext) -> None:
     assert found.models[0].runs
     assert found.models[0].tuned_ms is None
     assert not found.variants
+
+
+@dataclass
+class SlowMachine:
+    """A clock that models advance, and a model whose runs take some time by it."""
+
+    run_seconds: float
+    now: float = 0.0
+
+    def clock(self) -> SimpleNamespace:
+        return SimpleNamespace(monotonic=lambda: self.now, perf_counter=lambda: self.now)
+
+    def load(self, tuning: wn.Tuning | None) -> SlowMachine:
+        self.now += 1
+        return self
+
+    def run(self) -> dict[str, Any]:
+        self.now += self.run_seconds
+        return {}
+
+    def graphs(self) -> list[wn.MLGraph]:
+        return []
+
+    def profile(self, runs: int) -> GraphProfile:
+        self.now += runs * self.run_seconds
+        return GraphProfile(kernels=(), gpu_ms=None, wall_ms=0.0, runs=runs, device="", stages=())
+
+    def tune(self, progress: Any) -> wn.Tuning:
+        for i in range(10):
+            progress(i, 10, "")
+            self.run()
+        return wn.Tuning("", "")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("run_seconds", [0.001, 0.1, 1, 5, 40, 1000])
+def test_a_run_ends_in_time_on_any_machine(run_seconds: float, monkeypatch: pytest.MonkeyPatch, context: wn.MLContext) -> None:
+    machine = SlowMachine(run_seconds)
+    begun = SuiteRecord.begin(context)
+    for module in ("measuring", "running"):
+        monkeypatch.setattr(f"webnn_wgpu.testing.suite.{module}.time", machine.clock())
+    jobs = [Job(str(number), "", machine.load) for number in range(20)]
+    kept: list[SuiteRecord] = []
+    found = run_suite(begun, jobs, seconds=2, until=240, tune_until=280, keep=kept.append)
+    assert [figures.name for figures in found.models] == [each.name for each in jobs]
+    measured = [figures for figures in found.models if figures.runs]
+    assert len(kept) == len(measured) + len([figures for figures in measured if figures.tuned_ms is not None])
+    assert all(figures.note == NO_TIME for figures in found.models if not figures.runs)
+    # What has begun by the end of the time is finished: compiled, run for the first time, timed, profiled.
+    assert machine.now <= 280 + 2 + 3 * run_seconds
+    if run_seconds <= 1:
+        assert len(measured) == len(jobs)
+        assert min(figures.runs for figures in measured) >= 3
+    else:
+        assert measured[0].runs
+        assert 1 <= len(measured) <= 1 + 240 / (1 + run_seconds)
+    if run_seconds <= 0.1:
+        assert all(figures.tuned_ms for figures in found.models)
+
+
+def test_models_of_an_unfinished_run_are_noted(context: wn.MLContext) -> None:
+    record = SuiteRecord.begin(context).with_model(ModelFigures(name="one", runs=3))
+    jobs = [Job(name, name.upper(), job(context).load) for name in ("one", "two")]
+    assert [(f.name, f.note) for f in left_out(record, jobs).models] == [("one", ""), ("two", NO_TIME)]
+    assert NO_TIME in report(left_out(record, jobs))
 
 
 def test_the_page_shows_the_record_and_carries_it(context: wn.MLContext) -> None:

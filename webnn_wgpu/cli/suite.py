@@ -87,6 +87,7 @@ def write_suite(record: SuiteRecord) -> None:
         table.add_row(figures.name, *_cells(figures, peers))
     console.print(table)
     write_section(console, "Errors", [(figures.name, figures.error) for figures in record.models if figures.error])
+    write_section(console, "Left out", [(figures.name, figures.note) for figures in record.models if figures.note])
 
 
 def _cells(figures: ModelFigures, peers: Sequence[str]) -> list[str]:

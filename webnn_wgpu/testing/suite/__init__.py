@@ -10,10 +10,11 @@ from .figures import Conformance, ModelFigures, PeerFigures, SlowKernel, SuiteRe
 from .measuring import LoadedModel, Loader, measure, relative_difference, timed
 from .models import MODELS
 from .report import report
-from .running import Job, built_in, run_suite
+from .running import NO_TIME, Job, built_in, left_out, run_suite
 
 __all__ = [
     "MODELS",
+    "NO_TIME",
     "Conformance",
     "Job",
     "LoadedModel",
@@ -23,6 +24,7 @@ __all__ = [
     "SlowKernel",
     "SuiteRecord",
     "built_in",
+    "left_out",
     "measure",
     "relative_difference",
     "report",

@@ -77,7 +77,8 @@ class ModelFigures:
         tuned_ms: the median time of a run with the fastest measured variants, in milliseconds. None without tuning.
         tuned: the number of operators whose fastest variant is not the choice of the costs. None without tuning.
         peers: the figures of the same model in other runtimes, by name.
-        error: the reason why there are no figures, otherwise "".
+        error: the error that left the model without figures, or the tuning without a gain, otherwise "".
+        note: the reason why the model was not measured, such as a lack of time, otherwise "".
     """
 
     name: str
@@ -98,6 +99,7 @@ class ModelFigures:
     tuned: int | None = None
     peers: Mapping[str, PeerFigures] = field(default_factory=dict[str, PeerFigures])
     error: str = ""
+    note: str = ""
 
     @property
     def gflop_per_s(self) -> float | None:

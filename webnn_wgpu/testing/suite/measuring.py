@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -91,7 +92,7 @@ class LoadedGraph:
         self.graph.destroy()
 
 
-def measure(name: str, description: str, load: Loader, seconds: float) -> ModelFigures:
+def measure(name: str, description: str, load: Loader, seconds: float, until: float = math.inf) -> ModelFigures:
     """Load a model, run it for some time, and return its figures. The figures include an error of the package.
 
     Args:
@@ -99,6 +100,7 @@ def measure(name: str, description: str, load: Loader, seconds: float) -> ModelF
         description: the description of the model for people.
         load: compiles the model.
         seconds: the time for its runs. A run that takes longer is repeated a few times nevertheless.
+        until: the time by `time.monotonic` after which no more run begins that the figures do not need.
     """
     begin = time.perf_counter()
     try:
@@ -109,8 +111,8 @@ def measure(name: str, description: str, load: Loader, seconds: float) -> ModelF
         loaded = time.perf_counter()
         model.run()
         first = time.perf_counter() - loaded
-        walls = timed(model.run, seconds)
-        profile = model.profile(_PROFILED_RUNS)
+        walls = timed(model.run, seconds, until)
+        profile = model.profile(_PROFILED_RUNS if time.monotonic() < until else 1)
         plans = [graph.plan for graph in model.graphs() if graph.plan is not None]
         return ModelFigures(
             name=name,
@@ -133,7 +135,9 @@ def measure(name: str, description: str, load: Loader, seconds: float) -> ModelF
         model.close()
 
 
-def tuned(figures: ModelFigures, load: Loader, seconds: float, progress: Progress | None) -> tuple[ModelFigures, Tuning | None]:
+def tuned(
+    figures: ModelFigures, load: Loader, seconds: float, progress: Progress | None, until: float = math.inf
+) -> tuple[ModelFigures, Tuning | None]:
     """Tune a model, and return its figures with the gain, and the tuning. The tuning is None if it failed.
 
     Args:
@@ -141,6 +145,7 @@ def tuned(figures: ModelFigures, load: Loader, seconds: float, progress: Progres
         load: compiles the model.
         seconds: the time for its runs.
         progress: called as `MLGraph.tune` calls it. An exception that it raises ends the measurement.
+        until: the time by `time.monotonic` after which one run of the tuned model must do.
     """
     try:
         model = load(None)
@@ -153,7 +158,7 @@ def tuned(figures: ModelFigures, load: Loader, seconds: float, progress: Progres
         model = load(found)
         try:
             model.run()
-            walls = timed(model.run, seconds)
+            walls = timed(model.run, seconds, until)
             changed = sum(a != b for a, b in zip(before, _variants(model), strict=False))
         finally:
             model.close()
@@ -162,11 +167,11 @@ def tuned(figures: ModelFigures, load: Loader, seconds: float, progress: Progres
     return replace(figures, tuned_ms=float(np.median(walls)), tuned=changed), found
 
 
-def timed(run: Callable[[], Any], seconds: float) -> list[float]:
-    """Return the milliseconds of runs in some time, and of a few at least."""
+def timed(run: Callable[[], Any], seconds: float, until: float = math.inf) -> list[float]:
+    """Return the milliseconds of runs in some time, and of a few at least. After `until` one is enough."""
     walls: list[float] = []
-    end = time.perf_counter() + seconds
-    while len(walls) < FEWEST_RUNS or time.perf_counter() < end:
+    end = time.monotonic() + seconds
+    while not walls or (time.monotonic() < until and (len(walls) < FEWEST_RUNS or time.monotonic() < end)):
         begin = time.perf_counter()
         run()
         walls.append((time.perf_counter() - begin) * 1e3)
